@@ -1,0 +1,235 @@
+"""What the forecast may know: one instrument, its bars and its news, as of one instant.
+
+Not here: fetching, parsing of outside formats (``gateway/intake.py``), tokens (``codec.py``).
+
+Rules:
+    - Prices are integers in ticks and positive; a log return of anything else does not exist.
+    - Bars ascend strictly by close time.
+    - Nothing, bar or news, lies after ``as_of_us``: the constructor refuses, so no code behind
+      it needs to look.
+    - Times are microseconds UTC since the epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from inference.errors import SnapshotError
+
+MAX_TICKS = 2**53 - 1
+"""Largest price in ticks that survives JSON readers with float numbers."""
+
+
+class AssetClass(StrEnum):
+    """Asset class, as the codec's prefix knows it (order is part of the codec)."""
+
+    EQUITY = "equity"
+    INDEX = "index"
+    FX = "fx"
+    COMMODITY = "commodity"
+    CRYPTO = "crypto"
+    RATES = "rates"
+    VOLATILITY = "volatility"
+    OTHER = "other"
+
+
+class Frequency(StrEnum):
+    """Bar length (order is part of the codec)."""
+
+    DAILY = "daily"
+    HOURLY = "hourly"
+
+
+class EventType(StrEnum):
+    """Closed list of narrative event types (order is part of the codec).
+
+    ``ECHO`` describes a move that already happened and never is a signal.
+    """
+
+    EARNINGS = "earnings"
+    GUIDANCE = "guidance"
+    MNA = "mna"
+    RATING = "rating"
+    REGULATORY = "regulatory"
+    LEGAL = "legal"
+    MACRO = "macro"
+    SUPPLY = "supply"
+    OPS_INCIDENT = "ops_incident"
+    CAPITAL = "capital"
+    MGMT = "mgmt"
+    ECHO = "echo"
+    NONE = "none"
+
+
+class Direction(StrEnum):
+    """Lean of an event for the instrument."""
+
+    NEGATIVE = "negative"
+    NEUTRAL = "neutral"
+    POSITIVE = "positive"
+
+
+class Strength(StrEnum):
+    """Weight of an event."""
+
+    WEAK = "weak"
+    STRONG = "strong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One finished bar; prices in ticks."""
+
+    close_time_us: int
+    open_ticks: int
+    high_ticks: int
+    low_ticks: int
+    close_ticks: int
+
+    def __post_init__(self) -> None:
+        """Refuse prices without a logarithm and bars whose range excludes their ends.
+
+        Raises:
+            SnapshotError: A price is not in 1..2^53-1, or high/low do not enclose the bar.
+        """
+        low, high = self.low_ticks, self.high_ticks
+        if not 0 < low <= high <= MAX_TICKS:
+            raise SnapshotError(f"expected 0 < low <= high, was low {low}, high {high}")
+        for name, ticks in (("open", self.open_ticks), ("close", self.close_ticks)):
+            if not low <= ticks <= high:
+                raise SnapshotError(f"expected {name} in {low}..{high}, was {ticks}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewsItem:
+    """One classified event; ``published_us`` is the first publication, never the reprint."""
+
+    event_id: str
+    published_us: int
+    event_type: EventType
+    direction: Direction
+    strength: Strength
+    source_tier: int
+    headline: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything a forecast may depend on."""
+
+    instrument: str
+    asset_class: AssetClass
+    frequency: Frequency
+    as_of_us: int
+    bars: tuple[Bar, ...]
+    news: tuple[NewsItem, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse knowledge of the future and disorder.
+
+        Raises:
+            SnapshotError: No bars, bars not ascending, or a bar or news item after ``as_of_us``.
+        """
+        if not self.bars:
+            raise SnapshotError("expected at least one bar, was none")
+        previous = -1
+        for bar in self.bars:
+            if bar.close_time_us <= previous:
+                raise SnapshotError(
+                    f"expected a bar closing after {previous}, was {bar.close_time_us}"
+                )
+            previous = bar.close_time_us
+        if previous > self.as_of_us:
+            raise SnapshotError(f"expected bars up to {self.as_of_us}, was {previous}")
+        for item in self.news:
+            if item.published_us > self.as_of_us:
+                raise SnapshotError(
+                    f"expected news up to {self.as_of_us}, was {item.event_id!r} at "
+                    f"{item.published_us}"
+                )
+
+
+def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
+    """Give the snapshot as JSON values: integers and strings only, no float."""
+    return {
+        "instrument": snapshot.instrument,
+        "asset_class": snapshot.asset_class.value,
+        "frequency": snapshot.frequency.value,
+        "as_of_us": snapshot.as_of_us,
+        "bars": [
+            [b.close_time_us, b.open_ticks, b.high_ticks, b.low_ticks, b.close_ticks]
+            for b in snapshot.bars
+        ],
+        "news": [
+            {
+                "event_id": n.event_id,
+                "published_us": n.published_us,
+                "event_type": n.event_type.value,
+                "direction": n.direction.value,
+                "strength": n.strength.value,
+                "source_tier": n.source_tier,
+                "headline": n.headline,
+                "source": n.source,
+            }
+            for n in snapshot.news
+        ],
+    }
+
+
+def snapshot_from_document(document: dict[str, Any]) -> Snapshot:
+    """Read back what ``snapshot_document`` gave.
+
+    Raises:
+        SnapshotError: A field is missing, of another type, or breaks a rule.
+    """
+    try:
+        return Snapshot(
+            instrument=_text(document["instrument"]),
+            asset_class=AssetClass(document["asset_class"]),
+            frequency=Frequency(document["frequency"]),
+            as_of_us=_whole(document["as_of_us"]),
+            bars=tuple(_bar(row) for row in document["bars"]),
+            news=tuple(_news(row) for row in document["news"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(f"expected a snapshot document, was {error!r}") from error
+
+
+def _bar(row: list[Any]) -> Bar:
+    close_time, *prices = (_whole(value) for value in row)
+    open_ticks, high, low, close = prices
+    return Bar(
+        close_time_us=close_time,
+        open_ticks=open_ticks,
+        high_ticks=high,
+        low_ticks=low,
+        close_ticks=close,
+    )
+
+
+def _news(row: dict[str, Any]) -> NewsItem:
+    return NewsItem(
+        event_id=_text(row["event_id"]),
+        published_us=_whole(row["published_us"]),
+        event_type=EventType(row["event_type"]),
+        direction=Direction(row["direction"]),
+        strength=Strength(row["strength"]),
+        source_tier=_whole(row["source_tier"]),
+        headline=_text(row["headline"]),
+        source=_text(row["source"]),
+    )
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:  # a bool or a float is not a time or a price
+        raise TypeError(f"expected an integer, was {value!r}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, was {value!r}")
+    return value
