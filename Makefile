@@ -1,0 +1,61 @@
+# Everything a person or CI does here, by one word each. `make` alone lists the words.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# Machines whose package index answers `torch` with the CUDA build: the address of PyTorch's CPU builds.
+TORCH_INDEX ?=
+# Further arguments for every `pip install` of the set-up.
+PIP_ARGS ?=
+# `make run`: how many decisions (empty: all sessions), EXIT=1 stops at the end, where state is kept.
+DECISIONS ?=
+EXIT ?=
+STATE ?=
+
+BIN := .venv/bin
+SOURCES := gateway risk audit inference fix migrations scripts tests
+COUNTERSIGN := $(if $(STATE),COUNTERSIGN_STATE="$(STATE)") $(BIN)/countersign
+
+.PHONY: help setup check test unit run golden bench crash mutate train screenshots lock clean
+
+help: ## list these words
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## build .venv from the lock (first time: minutes; then: nothing to do)
+	@$(PYTHON) scripts/setup.py --torch-index="$(TORCH_INDEX)" --pip-args="$(PIP_ARGS)"
+
+check: setup ## format, lint, types, import contracts
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+test: check ## check, then every test
+	@$(BIN)/pytest
+
+unit: setup ## only the tests that need no server and no engine
+	@$(BIN)/pytest tests/unit tests/property tests/golden tests/test_layout.py
+
+run: setup ## play the 2018 sessions through the whole walk (DECISIONS=n EXIT=1 STATE=folder)
+	@$(COUNTERSIGN) run $(if $(DECISIONS),--decisions $(DECISIONS)) $(if $(EXIT),--exit)
+
+golden: setup ## rewrite the golden files; the diff is the review
+	@$(BIN)/pytest tests/golden --rewrite-golden
+
+bench: setup ## measure speculation against plain decoding, and the walk
+	@$(BIN)/python scripts/bench.py
+
+crash: setup ## kill the walk at every step boundary and hold it against the broker's capture
+	@$(BIN)/pytest tests/crash
+
+train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
+	@$(BIN)/countersign train
+
+screenshots: setup ## look at every page in a real browser, with and without JavaScript
+	@$(BIN)/python scripts/screenshots.py
+
+lock: setup ## resolve requirements/*.in again; the diff is the review
+	@$(BIN)/python scripts/lock.py
+
+clean: ## remove what checking made: never the environment, never a ledger
+	@rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
