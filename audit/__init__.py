@@ -1,0 +1,25 @@
+"""The ledger: what happened, in an order nobody can change unseen.
+
+Reading order, which is the way a record goes:
+
+    kinds        the closed list of record kinds, in walk order
+    canonical    JSON to the one byte string that is hashed (RFC 8785, our profile)
+    record       a draft becomes a header, a leaf and a record
+    chain        streams: dense numbers, previous leaves, stream-head maps
+    merkle       the global tree of RFC 6962, its frontier and its proofs
+    note         C2SP signed notes and verifier keys
+    checkpoint   C2SP tlog-checkpoint: a signed size and root
+    keys         who signs: the Signer protocol and a key in a file
+    tables       the schema's version and how a database gets it
+    store        the psycopg door for writing: one fenced connection
+    lanes        the two bounded queues in front of the sequencer
+    sequencer    the one thread that orders, chains and commits
+    ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
+    queries      the read side: records, blobs, heads and proofs
+    verify       the one-file verifier for outsiders (standard library + cryptography)
+    fsck         a database or a dump, streamed through the verifier
+    export       one decision as a canonical ZIP
+    errors       everything that can go wrong, by name
+
+Nothing here imports another package of the project.
+"""

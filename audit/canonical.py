@@ -1,0 +1,119 @@
+"""JSON to the one byte string that is hashed, and strictly back.
+
+RFC 8785 (JCS), inside a narrower profile:
+
+- no floats: a probability or a draw is a string of `float.hex()`;
+- integers within ±(2^53 - 1), larger ones are decimal strings at the caller's;
+- strings are Unicode scalar values (no lone surrogates);
+- object keys are strings, each once;
+- bytes that are not exactly the canonical form are refused when parsed.
+
+Without floats and with ASCII keys the standard library's C encoder gives the form of RFC 8785
+(keys sorted by code point are keys sorted by UTF-16 unit); other values go through the `rfc8785`
+library, which is also the oracle that the tests hold the fast way against.
+
+Source: RFC 8785; RFC 7493 section 2.2 for the integer range.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn, TypeAlias
+
+import rfc8785
+
+from audit.errors import CanonicalError
+
+JSON: TypeAlias = "bool | int | str | Sequence[JSON] | Mapping[str, JSON] | None"
+
+INT_MAX = 2**53 - 1
+DEPTH_MAX = 32
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def canonical(value: JSON) -> bytes:
+    """Encode a value as its canonical bytes.
+
+    Raises:
+        CanonicalError: the value holds a float, a large integer, a lone surrogate, a key that is
+            no string, or nests deeper than `DEPTH_MAX`.
+    """
+    ascii_keys = _check(value, 0)
+    try:
+        if ascii_keys:
+            return _ENCODER.encode(value).encode("utf-8")
+        return rfc8785.dumps(_plain(value))
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
+        raise CanonicalError(str(error)) from error
+
+
+def parse(data: bytes) -> JSON:
+    """Decode canonical bytes; anything but the exact canonical form is refused.
+
+    Raises:
+        CanonicalError: the bytes are not UTF-8 JSON in canonical form and profile.
+    """
+    try:
+        value: JSON = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=_object,
+            parse_float=_refuse,
+            parse_constant=_refuse,
+        )
+    except CanonicalError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise CanonicalError(f"not JSON: {error}") from error
+    if canonical(value) != data:
+        raise CanonicalError("not in canonical form")
+    return value
+
+
+def _check(value: object, depth: int) -> bool:
+    """Refuse what is outside the profile; say whether the standard encoder's form is right."""
+    if depth > DEPTH_MAX:
+        raise CanonicalError(f"nested deeper than {DEPTH_MAX}")
+    if value is None or isinstance(value, str | bool):
+        return True
+    if isinstance(value, int):
+        if abs(value) > INT_MAX:
+            raise CanonicalError(f"integer {value} is beyond 2^53 - 1")
+        return True
+    if isinstance(value, Mapping):
+        fast = isinstance(value, dict)
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise CanonicalError(f"key {key!r} is not a string")
+            fast = _check(item, depth + 1) and key.isascii() and fast
+        return fast
+    if isinstance(value, list | tuple):
+        fast = True
+        for item in value:
+            fast = _check(item, depth + 1) and fast
+        return fast
+    raise CanonicalError(f"{type(value).__name__} has no canonical form here")
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - mirrors the library's own loose type
+    """Turn str and int subclasses (StrEnum), mappings and tuples into what the library takes."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case _:
+            return [_plain(item) for item in value]
+
+
+def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise CanonicalError("a key occurs twice")
+    return result
+
+
+def _refuse(text: str) -> NoReturn:
+    raise CanonicalError(f"number {text} is not an integer")

@@ -1,0 +1,78 @@
+"""Streams: dense numbers, previous leaves, and the maps that make a missing tail visible. Pure.
+
+A stream-head map is one or more `stream_heads` records committed directly before a checkpoint.
+Their `heads` are triples `[stream, last stream_seq, last leaf in hex]`, sorted by stream, of the
+streams that changed since the previous map; `part` of `parts` counts the records of one map. So a
+map's size follows the activity since the last checkpoint, not the age of the log, and the latest
+mention of a stream at or before a checkpoint is its head there. A map does not cover its own
+records: `control` is listed as it was before the map's first part.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from audit.canonical import JSON
+from audit.kinds import Kind
+from audit.record import ZERO_HASH, Draft, Record
+
+CONTROL_STREAM = "control"
+HEADS_PER_RECORD_MAX = 200
+"""200 names of at most 200 characters stay below the 65,535 bytes of an entry."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamHead:
+    """Where a stream ends: the number and leaf of its last record."""
+
+    stream_seq: int = -1
+    leaf: bytes = ZERO_HASH
+
+
+NO_HEAD = StreamHead()
+
+
+def head_of(record: Record) -> StreamHead:
+    """Return the stream's head once this record is its last."""
+    return StreamHead(stream_seq=record.stream_seq, leaf=record.leaf)
+
+
+def follows(head: StreamHead, record: Record) -> bool:
+    """Say whether a record is the next of its stream."""
+    return record.stream_seq == head.stream_seq + 1 and record.prev == head.leaf
+
+
+def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
+    """Yield the drafts of one map: the heads, in parts that each fit an entry.
+
+    Args:
+        size: the tree's size before the map, which makes its keys unique.
+        heads: the streams that changed since the previous map.
+    """
+    rows: list[JSON] = [
+        [stream, head.stream_seq, head.leaf.hex()] for stream, head in sorted(heads.items())
+    ]
+    parts = max(1, -(-len(rows) // HEADS_PER_RECORD_MAX))
+    for part in range(parts):
+        start = part * HEADS_PER_RECORD_MAX
+        yield Draft(
+            stream=CONTROL_STREAM,
+            kind=Kind.STREAM_HEADS,
+            payload={
+                "heads": rows[start : start + HEADS_PER_RECORD_MAX],
+                "part": part,
+                "parts": parts,
+            },
+            actor="ledger",
+            idem_key=f"heads:{size}:{part}",
+        )
+
+
+def mapped_heads(records: Iterable[Record]) -> dict[str, StreamHead]:
+    """Fold `stream_heads` records, in order, into the latest head of every stream they name."""
+    heads: dict[str, StreamHead] = {}
+    for record in records:
+        rows = record.body["heads"]
+        assert isinstance(rows, list)  # noqa: S101 - the ledger wrote it; narrows the type
+        for stream, stream_seq, leaf in rows:
+            heads[stream] = StreamHead(stream_seq=stream_seq, leaf=bytes.fromhex(leaf))
+    return heads

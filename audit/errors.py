@@ -1,0 +1,152 @@
+"""What can go wrong in the ledger.
+
+AuditError
+├── CanonicalError          bytes or values outside the canonical profile
+├── DraftError              a draft that no kind allows
+├── NoteError               a signed note, key or checkpoint that does not parse or verify
+├── ProofError              a Merkle proof that does not fit
+├── KeyFileError            a key file that is missing, malformed or readable by others
+└── LedgerError             the store and its sequencer
+    ├── LedgerUnsafeError         the database's settings or content forbid starting
+    ├── LedgerFencedError         another sequencer holds the log
+    ├── LaneFullError             the lane is full; nothing was written
+    ├── GuardMovedError           the section moved after the basis; nothing was written
+    ├── IdempotencyConflictError  the key is taken by another payload; nothing was written
+    ├── BlobMissingError          a payload names a blob that is not stored
+    ├── LedgerWriteError          the database refused; nothing was written
+    ├── LedgerTimeoutError        no answer in time; `written` says what is known
+    └── LedgerStoppedError        the sequencer stopped and will not write again
+"""
+
+from typing import ClassVar
+
+from typing_extensions import override
+
+
+class AuditError(Exception):
+    """Root of this package's errors."""
+
+    code: ClassVar[str] = "audit"
+
+
+class CanonicalError(AuditError):
+    """A value or byte string outside the canonical profile."""
+
+    code: ClassVar[str] = "canonical"
+
+
+class DraftError(AuditError):
+    """A draft that the closed list of kinds does not allow."""
+
+    code: ClassVar[str] = "draft"
+
+
+class NoteError(AuditError):
+    """A signed note, verifier key or checkpoint that does not parse or verify."""
+
+    code: ClassVar[str] = "note"
+
+
+class ProofError(AuditError):
+    """A Merkle proof that does not fit its tree."""
+
+    code: ClassVar[str] = "proof"
+
+
+class KeyFileError(AuditError):
+    """A key file that is missing, malformed or readable by others."""
+
+    code: ClassVar[str] = "key_file"
+
+
+class LedgerError(AuditError):
+    """Root of the store's errors."""
+
+    code: ClassVar[str] = "ledger"
+
+
+class LedgerUnsafeError(LedgerError):
+    """The database's settings or content forbid starting."""
+
+    code: ClassVar[str] = "ledger_unsafe"
+
+
+class LedgerFencedError(LedgerError):
+    """Another sequencer holds the log."""
+
+    code: ClassVar[str] = "ledger_fenced"
+
+
+class LaneFullError(LedgerError):
+    """The lane is full; nothing was written."""
+
+    code: ClassVar[str] = "lane_full"
+
+
+class GuardMovedError(LedgerError):
+    """The guarded section moved after the basis; nothing was written."""
+
+    code: ClassVar[str] = "guard_moved"
+
+    def __init__(self, section: str, basis_seq: int, moved_seq: int) -> None:
+        """Keep the section, the basis that was assumed and the record that moved it."""
+        super().__init__(section, basis_seq, moved_seq)
+        self.section = section
+        self.basis_seq = basis_seq
+        self.moved_seq = moved_seq
+
+    @override
+    def __str__(self) -> str:
+        """Say which record moved the section."""
+        return f"section {self.section} moved at {self.moved_seq}, after basis {self.basis_seq}"
+
+
+class IdempotencyConflictError(LedgerError):
+    """The idempotency key is taken by another payload; nothing was written."""
+
+    code: ClassVar[str] = "idempotency_conflict"
+
+    def __init__(self, stream: str, idem_key: str, seq: int) -> None:
+        """Keep the key and the record that holds it."""
+        super().__init__(stream, idem_key, seq)
+        self.stream = stream
+        self.idem_key = idem_key
+        self.seq = seq
+
+    @override
+    def __str__(self) -> str:
+        """Name the record that holds the key."""
+        return f"{self.stream}: key {self.idem_key!r} is record {self.seq} with other content"
+
+
+class BlobMissingError(LedgerError):
+    """A payload names a blob that is not stored; nothing was written."""
+
+    code: ClassVar[str] = "blob_missing"
+
+
+class LedgerWriteError(LedgerError):
+    """The database refused the write; nothing was written."""
+
+    code: ClassVar[str] = "ledger_write"
+
+
+class LedgerTimeoutError(LedgerError):
+    """No answer in time.
+
+    `written` is False when the drafts never reached the database, None when that is unknown:
+    ask `Ledger.resolve` (or append the same drafts again) with the idempotency key.
+    """
+
+    code: ClassVar[str] = "ledger_timeout"
+
+    def __init__(self, message: str, *, written: bool | None) -> None:
+        """Keep what is known about the write."""
+        super().__init__(message)
+        self.written = written
+
+
+class LedgerStoppedError(LedgerError):
+    """The sequencer stopped and will not write again in this process."""
+
+    code: ClassVar[str] = "ledger_stopped"

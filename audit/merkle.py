@@ -1,0 +1,207 @@
+"""The Merkle tree of RFC 6962: hashes, frontier, roots and proofs. Pure.
+
+A `Frontier` is the right edge of the tree (the roots of its perfect subtrees, largest first):
+enough to append and to know the root, in O(log n) memory.
+
+Not here: where leaves are stored. Proof functions take the leaf hashes as a sequence.
+
+Source: RFC 6962 section 2.1; RFC 9162 section 2.1.3.2 and 2.1.4.2 for the verifying algorithms.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from audit.errors import ProofError
+
+HASH_BYTES = 32
+EMPTY_ROOT = sha256(b"").digest()
+
+
+def leaf_hash(entry: bytes) -> bytes:
+    """Hash an entry as a leaf: SHA-256(0x00 || entry)."""
+    return sha256(b"\x00" + entry).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Hash two subtrees as a node: SHA-256(0x01 || left || right)."""
+    return sha256(b"\x01" + left + right).digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """The roots of the perfect subtrees of a tree of `size` leaves, largest first."""
+
+    size: int = 0
+    nodes: tuple[bytes, ...] = ()
+
+    def append(self, leaf: bytes) -> "Frontier":
+        """Return the frontier with one more leaf hash."""
+        nodes = [*self.nodes, leaf]
+        size = self.size + 1
+        bits = size
+        while bits & 1 == 0:
+            right = nodes.pop()
+            nodes.append(node_hash(nodes.pop(), right))
+            bits >>= 1
+        return Frontier(size=size, nodes=tuple(nodes))
+
+    def root(self) -> bytes:
+        """Return the tree's root."""
+        if not self.nodes:
+            return EMPTY_ROOT
+        result = self.nodes[-1]
+        for node in reversed(self.nodes[:-1]):
+            result = node_hash(node, result)
+        return result
+
+    def to_bytes(self) -> bytes:
+        """Join the nodes; the size says how many there are."""
+        return b"".join(self.nodes)
+
+    @classmethod
+    def from_bytes(cls, size: int, data: bytes) -> "Frontier":
+        """Split joined nodes.
+
+        Raises:
+            ProofError: the number of nodes does not fit the size.
+        """
+        if size < 0 or len(data) != size.bit_count() * HASH_BYTES:
+            raise ProofError(f"frontier of {len(data)} bytes does not fit size {size}")
+        nodes = tuple(data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES))
+        return cls(size=size, nodes=nodes)
+
+
+def root_of(leaves: Sequence[bytes]) -> bytes:
+    """Return the root over leaf hashes."""
+    frontier = Frontier()
+    for leaf in leaves:
+        frontier = frontier.append(leaf)
+    return frontier.root()
+
+
+def inclusion_path(leaves: Sequence[bytes], index: int) -> tuple[bytes, ...]:
+    """Return PATH(index, D[n]) over the leaf hashes, nearest sibling first.
+
+    Raises:
+        ProofError: the index is outside the tree.
+    """
+    if not 0 <= index < len(leaves):
+        raise ProofError(f"index {index} is outside a tree of {len(leaves)}")
+    path: list[bytes] = []
+    start, stop = 0, len(leaves)
+    while stop - start > 1:
+        middle = start + _split(stop - start)
+        if index < middle:
+            path.append(root_of(leaves[middle:stop]))
+            stop = middle
+        else:
+            path.append(root_of(leaves[start:middle]))
+            start = middle
+    return tuple(reversed(path))
+
+
+def verify_inclusion(
+    leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes
+) -> None:
+    """Check that a leaf hash sits at `index` of the tree (`size`, `root`).
+
+    Raises:
+        ProofError: it does not, or the path has the wrong length.
+    """
+    if not 0 <= index < size:
+        raise ProofError(f"index {index} is outside a tree of {size}")
+    position, last, result = index, size - 1, leaf
+    for node in path:
+        if last == 0:
+            raise ProofError("inclusion path is too long")
+        if position & 1 or position == last:
+            result = node_hash(node, result)
+            while position & 1 == 0 and position:
+                position >>= 1
+                last >>= 1
+        else:
+            result = node_hash(result, node)
+        position >>= 1
+        last >>= 1
+    if last != 0:
+        raise ProofError("inclusion path is too short")
+    if result != root:
+        raise ProofError("inclusion path leads to another root")
+
+
+def consistency_path(leaves: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
+    """Return PROOF(old_size, D[n]) over the leaf hashes.
+
+    Raises:
+        ProofError: the old size is outside the tree.
+    """
+    if not 0 <= old_size <= len(leaves):
+        raise ProofError(f"old size {old_size} is outside a tree of {len(leaves)}")
+    if old_size in (0, len(leaves)):
+        return ()
+    path: list[bytes] = []
+    start, stop, old, whole = 0, len(leaves), old_size, True
+    while old != stop - start:
+        middle = _split(stop - start)
+        if old <= middle:
+            path.append(root_of(leaves[start + middle : stop]))
+            stop = start + middle
+        else:
+            path.append(root_of(leaves[start : start + middle]))
+            start, old, whole = start + middle, old - middle, False
+    if not whole:
+        path.append(root_of(leaves[start:stop]))
+    return tuple(reversed(path))
+
+
+def verify_consistency(
+    old_size: int, old_root: bytes, size: int, root: bytes, path: Sequence[bytes]
+) -> None:
+    """Check that the tree (`size`, `root`) extends the tree (`old_size`, `old_root`).
+
+    Raises:
+        ProofError: it does not, or the path has the wrong length.
+    """
+    if not 0 <= old_size <= size:
+        raise ProofError(f"old size {old_size} is beyond {size}")
+    if old_size in (0, size):
+        if path:
+            raise ProofError("consistency path should be empty")
+        expected = EMPTY_ROOT if old_size == 0 else root
+        if old_root != expected:
+            raise ProofError("roots of the same size differ")
+        return
+    nodes = [old_root, *path] if old_size & (old_size - 1) == 0 else list(path)
+    if not nodes or _climb(nodes, old_size, size) != (old_root, root):
+        raise ProofError("consistency path does not join the two roots")
+
+
+def _climb(nodes: Sequence[bytes], old_size: int, size: int) -> tuple[bytes, bytes]:
+    """Return the old and the new root that a consistency path leads to."""
+    position, last = old_size - 1, size - 1
+    while position & 1:
+        position >>= 1
+        last >>= 1
+    old_result = new_result = nodes[0]
+    for node in nodes[1:]:
+        if last == 0:
+            raise ProofError("consistency path is too long")
+        if position & 1 or position == last:
+            old_result = node_hash(node, old_result)
+            new_result = node_hash(node, new_result)
+            while position & 1 == 0 and position:
+                position >>= 1
+                last >>= 1
+        else:
+            new_result = node_hash(new_result, node)
+        position >>= 1
+        last >>= 1
+    if last != 0:
+        raise ProofError("consistency path is too short")
+    return old_result, new_result
+
+
+def _split(size: int) -> int:
+    """Return the largest power of two below `size` (at least 2)."""
+    return 1 << ((size - 1).bit_length() - 1)

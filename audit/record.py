@@ -1,0 +1,203 @@
+"""A draft becomes a header, a leaf and a record. Pure.
+
+The header is the tree's entry: canonical bytes of
+
+    {actor, commitments, idem_key, kind, log, payload_sha256, prev, recorded_at_us, seq, stream,
+     stream_seq, version}
+
+The leaf is SHA-256(0x00 || header); `prev` is the previous leaf of the stream (zeros for its
+first record). This form is frozen: later work extends payloads and kinds, never the leaf.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from audit.canonical import INT_MAX, JSON, canonical, parse
+from audit.errors import CanonicalError, DraftError
+from audit.kinds import KINDS, Kind, check_actor, check_payload, check_stream
+from audit.merkle import HASH_BYTES, leaf_hash
+
+ENTRY_BYTES_MAX = 65_535
+ZERO_HASH = bytes(HASH_BYTES)
+_NAME = re.compile(r"[!-~]{1,200}")
+_KEY = re.compile(r"[ -~]{1,200}")
+_HEX_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a caller wants on record.
+
+    Attributes:
+        stream: printable ASCII without spaces, of the sort that the kind lives in.
+        actor: `role` or `role:name`.
+        idem_key: unique within the stream; the same key with the same payload is the same record.
+        commitments: hex digests of personal fields kept elsewhere, part of the leaf.
+    """
+
+    stream: str
+    kind: Kind
+    payload: Mapping[str, JSON]
+    actor: str
+    idem_key: str
+    commitments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A draft that was checked, with its payload as canonical bytes."""
+
+    draft: Draft
+    payload: bytes
+    payload_digest: bytes
+    account: str | None
+    blobs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One committed line of the ledger, with the exact bytes that were hashed."""
+
+    seq: int
+    stream: str
+    stream_seq: int
+    kind: Kind
+    version: int
+    recorded_at_us: int
+    actor: str
+    prev: bytes
+    payload_digest: bytes
+    header: bytes
+    payload: bytes
+    leaf: bytes
+    idem_key: str
+
+    @property
+    def body(self) -> dict[str, JSON]:
+        """Return the payload, parsed anew at each call."""
+        return parse_payload(self.payload)
+
+
+def prepare(draft: Draft) -> Prepared:
+    """Check a draft against its kind and make its payload bytes; done in the caller's thread.
+
+    Raises:
+        DraftError: the kind does not allow it, or it is too large.
+    """
+    for name, pattern in ((draft.stream, _NAME), (draft.actor, _NAME), (draft.idem_key, _KEY)):
+        if not pattern.fullmatch(name):
+            raise DraftError(f"{name!r:.80} is not 1 to 200 printable ASCII characters")
+    check_stream(draft.kind, draft.stream)
+    check_actor(draft.kind, draft.actor)
+    check_payload(draft.kind, draft.payload)
+    if not all(_HEX_DIGEST.fullmatch(item) for item in draft.commitments):
+        raise DraftError("a commitment is not a SHA-256 in hex")
+    try:
+        payload = canonical(draft.payload)
+    except CanonicalError as error:
+        raise DraftError(f"{draft.kind}: {error}") from error
+    if len(payload) > ENTRY_BYTES_MAX:
+        raise DraftError(f"{draft.kind}: payload of {len(payload)} bytes; put the rest in a blob")
+    account = draft.payload.get("account")
+    if isinstance(account, str) and not _KEY.fullmatch(account):
+        raise DraftError("account is not 1 to 200 printable ASCII characters")
+    return Prepared(
+        draft=draft,
+        payload=payload,
+        payload_digest=sha256(payload).digest(),
+        account=account if isinstance(account, str) else None,
+        blobs=tuple(blob_digests(draft.payload)),
+    )
+
+
+def make_record(
+    prepared: Prepared,
+    *,
+    log: str,
+    seq: int,
+    stream_seq: int,
+    prev: bytes,
+    recorded_at_us: int,
+) -> Record:
+    """Give a prepared draft its place: header, leaf, record."""
+    draft = prepared.draft
+    version = KINDS[draft.kind].version
+    header = header_bytes(
+        {
+            "actor": draft.actor,
+            "commitments": list(draft.commitments),
+            "idem_key": draft.idem_key,
+            "kind": str(draft.kind),
+            "log": log,
+            "payload_sha256": prepared.payload_digest.hex(),
+            "prev": prev.hex(),
+            "recorded_at_us": recorded_at_us,
+            "seq": seq,
+            "stream": draft.stream,
+            "stream_seq": stream_seq,
+            "version": version,
+        }
+    )
+    return Record(
+        seq=seq,
+        stream=draft.stream,
+        stream_seq=stream_seq,
+        kind=draft.kind,
+        version=version,
+        recorded_at_us=recorded_at_us,
+        actor=draft.actor,
+        prev=prev,
+        payload_digest=prepared.payload_digest,
+        header=header,
+        payload=prepared.payload,
+        leaf=leaf_hash(header),
+        idem_key=draft.idem_key,
+    )
+
+
+def header_bytes(fields: Mapping[str, JSON]) -> bytes:
+    """Encode a header; its strings are ASCII, so the C encoder's form is RFC 8785's.
+
+    Raises:
+        DraftError: a number or the size is out of range.
+    """
+    numbers = [value for value in fields.values() if isinstance(value, int)]
+    header = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode("ascii")
+    if any(not 0 <= number <= INT_MAX for number in numbers) or len(header) > ENTRY_BYTES_MAX:
+        raise DraftError("a header's number or size is out of range")
+    return header
+
+
+def parse_payload(data: bytes) -> dict[str, JSON]:
+    """Parse payload bytes.
+
+    Raises:
+        CanonicalError: not canonical, or not an object.
+    """
+    value = parse(data)
+    if not isinstance(value, dict):
+        raise CanonicalError("payload is not an object")
+    return value
+
+
+def blob_digests(value: JSON) -> Iterator[str]:
+    """Yield the digests of every `*_blob` field, at any depth.
+
+    Raises:
+        DraftError: such a field holds anything but a SHA-256 in hex or null.
+    """
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if key.endswith("_blob"):
+                if item is not None:
+                    if not isinstance(item, str) or not _HEX_DIGEST.fullmatch(item):
+                        raise DraftError(f"{key} is not a SHA-256 in hex")
+                    yield item
+            else:
+                yield from blob_digests(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from blob_digests(item)
