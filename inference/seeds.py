@@ -1,0 +1,109 @@
+"""Where every random number of a forecast comes from.
+
+A decision's seed is derived from the last checkpointed root and the decision's id, so nobody chose
+it and anyone can recompute it. Each trajectory has its own 63-bit seed; each draw of a trajectory
+is a counter-based function of (trajectory seed, purpose, position, index). No generator has state,
+so a trajectory draws the same numbers alone or among others, and a verifier needs only SHA-256.
+
+Rules kept here:
+    - standard library only; no clock, no global generator;
+    - a draw is never 0 and never 1: "accept when u <= p/q" can neither pass p = 0 nor miss p = q;
+    - an accept draw has 24 significant bits: exact in the float32 the rejection kernel compares.
+
+Source: RFC 5869 (HKDF) with SHA-256.
+"""
+
+import hashlib
+import hmac
+from bisect import bisect_right
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import accumulate
+
+_SALT = b"countersign/decision-seed/v1"
+_DRAW = b"countersign/draw/v1"
+_TRAJECTORY = b"countersign/trajectory/v1"
+
+
+class Purpose(IntEnum):
+    """What a draw decides; part of the hashed message, so numbers are for ever."""
+
+    DRAFT = 1
+    ACCEPT = 2
+    RECOVER = 3
+    SAMPLE = 4
+    PLACEBO = 5
+    SELF_TEST = 6
+
+
+def decision_seed(root: bytes, decision_id: str, attempt: int) -> bytes:
+    """Return the 32-byte seed of one attempt at one decision.
+
+    Args:
+        root: Root hash of the last signed checkpoint.
+        decision_id: The decision's id as it stands in its stream name.
+        attempt: 0 for the first forecast of the decision, then 1, 2, ..
+
+    Raises:
+        ValueError: If the attempt is outside 0..2^32-1.
+    """
+    if not 0 <= attempt < 1 << 32:
+        raise ValueError(f"attempt {attempt} is not a 32-bit counter")
+    info = decision_id.encode() + b"\x00" + attempt.to_bytes(4, "big")
+    key = hmac.digest(_SALT, root, hashlib.sha256)
+    return hmac.digest(key, info + b"\x01", hashlib.sha256)
+
+
+def trajectory_seeds(seed: bytes, n: int) -> tuple[int, ...]:
+    """Derive n trajectory seeds of 63 bits; a longer list starts with the shorter one."""
+    return tuple(
+        int.from_bytes(hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), hashlib.sha256)[:8])
+        >> 1
+        for i in range(n)
+    )
+
+
+def accept_draw(seed: int, position: int, index: int) -> float:
+    """Return the uniform draw that accepts or rejects draft `index` of the round at `position`.
+
+    Args:
+        seed: Trajectory seed.
+        position: Output position of the round's first token; 0 is the first sampled token.
+        index: Place of the draft in its round, from 0.
+    """
+    return (2 * (_bits(seed, Purpose.ACCEPT, position, index) >> 41) + 1) / (1 << 24)
+
+
+def token_draw(seed: int, purpose: Purpose, position: int, index: int = 0) -> float:
+    """Return the uniform draw, 53 bits, that picks a token from a row of probabilities."""
+    return (2 * (_bits(seed, purpose, position, index) >> 12) + 1) / (1 << 53)
+
+
+def pick(row: Sequence[float], draw: float) -> int:
+    """Return the index that `draw` picks from `row` by inverse cumulative sum.
+
+    The sum runs left to right in float64 and the row need not sum to one, so the same bytes give
+    the same index everywhere. Entries of zero are never picked.
+
+    Raises:
+        ValueError: If no entry is positive.
+    """
+    cumulative = list(accumulate(row))
+    total = cumulative[-1] if cumulative else 0.0
+    if not 0.0 < total < float("inf"):
+        raise ValueError("a row of probabilities must have a positive finite sum")
+    index = bisect_right(cumulative, draw * total)
+    if index < len(cumulative):
+        return index
+    return max(i for i, value in enumerate(row) if value > 0.0)
+
+
+def _bits(seed: int, purpose: Purpose, position: int, index: int) -> int:
+    message = (
+        _DRAW
+        + seed.to_bytes(8, "big")
+        + bytes((purpose,))
+        + position.to_bytes(4, "big")
+        + index.to_bytes(2, "big")
+    )
+    return int.from_bytes(hashlib.sha256(message).digest()[:8], "big")
