@@ -1,0 +1,134 @@
+"""The tree keeps its shape: sizes, names, reading order. What a linter does not see."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("gateway", "risk", "audit", "inference", "fix")
+ROOMS = (*PACKAGES, "migrations", "scripts", "tests")
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+FORBIDDEN_WORDS = ("Manager", "Helper", "Util", "Utils", "Base")
+FORBIDDEN_FOLDERS = ("common", "utils", "util", "helpers", "lib")
+# Said in reading order only where a reader needs them: errors come last or first by taste.
+UNLISTED = ("__init__", "__main__")
+
+
+def sources(*rooms: str) -> Iterator[Path]:
+    """Every Python file of some top-level folders, in a stable order."""
+    for room in rooms:
+        yield from sorted((ROOT / room).rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def too_long_functions(tree: ast.AST, lines_max: int) -> list[str]:
+    """Functions with more lines than allowed, as `name: lines`."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > lines_max:
+                found.append(f"{node.name}: {lines}")
+    return found
+
+
+def forbidden_names(tree: ast.AST) -> list[str]:
+    """Class names that end or begin with a word that says nothing."""
+    words = "|".join(FORBIDDEN_WORDS)
+    pattern = re.compile(rf"^_?(?:{words})(?=[A-Z]|$)|(?:{words})$")
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and pattern.search(node.name)
+    ]
+
+
+def modules_of(folder: Path) -> set[str]:
+    """Names of the modules and sub-packages that lie directly in a package."""
+    files = {path.stem for path in folder.glob("*.py")} - set(UNLISTED)
+    return files | {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
+def listed_in(docstring: str, modules: set[str]) -> list[str]:
+    """The modules that a docstring names as whole words, in the order of first mention."""
+    places = {
+        module: found.start()
+        for module in modules
+        if (found := re.search(rf"(?<![\w.]){re.escape(module)}(?:\.py|/)?(?!\w)", docstring))
+    }
+    return sorted(places, key=places.__getitem__)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_file_is_longer_than_a_sitting(room: str) -> None:
+    long = {
+        name_of(path): lines
+        for path in sources(room)
+        if (lines := len(path.read_text().splitlines())) > FILE_LINES_MAX
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_function_is_longer_than_a_screen(room: str) -> None:
+    long = {
+        name_of(path): found
+        for path in sources(room)
+        if (found := too_long_functions(ast.parse(path.read_text()), FUNCTION_LINES_MAX))
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_class_has_a_name_that_says_nothing(room: str) -> None:
+    named = {
+        name_of(path): found
+        for path in sources(room)
+        if (found := forbidden_names(ast.parse(path.read_text())))
+    }
+    assert named == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_room_is_for_everything(package: str) -> None:
+    folders = {path.name for path in (ROOT / package).rglob("*") if path.is_dir()}
+    assert folders.isdisjoint(FORBIDDEN_FOLDERS)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_lists_every_module_in_reading_order(package: str) -> None:
+    init = ROOT / package / "__init__.py"
+    tree = ast.parse(init.read_text())
+    modules = modules_of(init.parent)
+    assert modules, "a package without modules would pass everything below"
+    assert set(listed_in(ast.get_docstring(tree) or "", modules)) == modules
+    assert len(tree.body) == 1, "a package's __init__ holds its docstring only"
+
+
+def test_no_package_under_tests() -> None:
+    """With packages there, `tests/unit/risk` would shadow `risk`."""
+    assert [name_of(path) for path in (ROOT / "tests").rglob("__init__.py")] == []
+
+
+def test_test_files_have_unique_names() -> None:
+    """Pytest and mypy both stop at two modules of one name."""
+    names = [path.name for path in sources("tests") if path.name != "conftest.py"]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_measures_themselves_see_what_they_should() -> None:
+    long_function = "def f() -> None:\n" + "    x = 1\n" * FUNCTION_LINES_MAX
+    assert too_long_functions(ast.parse(long_function), FUNCTION_LINES_MAX) == ["f: 71"]
+    named = "class OrderManager: ...\nclass BaseRule: ...\nclass Baseline: ...\nclass Order: ..."
+    assert forbidden_names(ast.parse(named)) == ["OrderManager", "BaseRule"]
+    assert listed_in("ledger, then keys; not keystone", {"keys", "ledger", "note"}) == [
+        "ledger",
+        "keys",
+    ]
