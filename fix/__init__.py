@@ -1,0 +1,24 @@
+"""Orders out, reports in: FIX 4.4 with a durable record on both sides of the wire.
+
+Reading order:
+
+1. ``errors``: what can go wrong here.
+2. ``profile``: a broker as data.
+3. ``identity``: ClOrdID from the approving record.
+4. ``messages``: an approved order to fields, and any bytes to fields.
+5. ``reports``: fields to execution reports, cancel rejects and rejects.
+6. ``order``: the order state machine, one table.
+7. ``kill``: the mapped kill word.
+8. ``inbox``: inbound bytes, durable before anything else happens.
+9. ``journal``: the child's own fsynced, chained list of live orders.
+10. ``guard``: the last word on every outbound message.
+11. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
+12. ``sweep``: cancelling what is live, largest first.
+13. ``session_link``: the pipe between gateway and child.
+14. ``session_desk``: what the child does with each command.
+15. ``session_main``: the child process.
+16. ``reconcile``: after a logon, what became of every open order.
+17. ``ems_control``: quotes, clock and command line of the simulator.
+18. ``ems_market``: the simulator's published table and matching, pure.
+19. ``ems``: the simulator, a FIX acceptor in its own process.
+"""

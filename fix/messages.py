@@ -1,0 +1,283 @@
+"""Approved orders to FIX fields, and any bytes to fields: pure, decimal text only.
+
+Not here: the session layer (8, 9, 34, 49, 52, 56, 10 belong to the engine) and quickfix. Rules:
+
+- An order is built from an approved order and nothing else; there is no other way in.
+- Numbers are decimal text made from integers. No float ever reaches a field.
+- ``parse`` raises only `MessageError`, whatever the bytes.
+- Wire text is held as ISO 8859-1: one character per byte, so text and bytes map one to one, and
+  raw messages fit into JSON.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from fix.errors import MessageError
+from fix.identity import cl_ord_id
+from fix.profile import OrderTags, Profile
+
+SOH = "\x01"
+Fields = tuple[tuple[int, str], ...]
+
+MSG_TYPE = 35
+CL_ORD_ID = 11
+ORIG_CL_ORD_ID = 41
+SENDER_COMP_ID = 49
+TARGET_COMP_ID = 56
+NEW_ORDER = "D"
+CANCEL_REPLACE = "G"
+CANCEL = "F"
+MASS_CANCEL = "q"
+STATUS_REQUEST = "H"
+MASS_STATUS_REQUEST = "AF"
+
+SIDES = {"BUY": "1", "SELL": "2"}
+TIMES_IN_FORCE = {"DAY": "0", "GTC": "1", "IOC": "3", "FOK": "4"}
+
+_ASCII = re.compile(r"[\x20-\x7e]+")
+_TAG = re.compile(r"[1-9][0-9]{0,8}")
+_CHECKSUM = re.compile(r"[0-9]{3}")
+_TRAILER_LENGTH = 7
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Approved(Protocol):
+    """What an order needs from `risk.approved.ApprovedOrder`; only risk can make one.
+
+    Attributes:
+        approving_leaf: leaf hash of the record that approved the order, 32 bytes.
+        side: ``BUY`` or ``SELL``.
+        qty_lots: positive quantity in lots.
+        limit_ticks: positive limit price in ticks.
+        tif: ``DAY``, ``GTC``, ``IOC`` or ``FOK``.
+    """
+
+    @property
+    def approving_leaf(self) -> bytes: ...  # noqa: D102  # see Attributes
+    @property
+    def account(self) -> str: ...  # noqa: D102
+    @property
+    def instrument(self) -> str: ...  # noqa: D102
+    @property
+    def side(self) -> str: ...  # noqa: D102
+    @property
+    def qty_lots(self) -> int: ...  # noqa: D102
+    @property
+    def limit_ticks(self) -> int: ...  # noqa: D102
+    @property
+    def tif(self) -> str: ...  # noqa: D102
+
+
+def decimal_text(units: int, digits: int) -> str:
+    """Return `units` of 10**-digits as plain decimal text: 26958 with 2 digits is ``269.58``."""
+    sign, size = ("-", -units) if units < 0 else ("", units)
+    whole, part = divmod(size, 10**digits)
+    return f"{sign}{whole}.{part:0{digits}d}" if digits else f"{sign}{whole}"
+
+
+def timestamp(time_us: int) -> str:
+    """Return microseconds since the epoch as a UTCTimestamp with microseconds.
+
+    Source: FIX 4.4 volume 1, UTCTimestamp; microseconds by EP206.
+    """
+    moment = _EPOCH + timedelta(microseconds=time_us)
+    return moment.strftime("%Y%m%d-%H:%M:%S.%f")
+
+
+def new_order(
+    order: Approved, *, profile: Profile, tick_minor: int, lot: int, transact_time_us: int
+) -> Fields:
+    """Return the fields of a limit NewOrderSingle for an approved order.
+
+    Args:
+        order: the approved order.
+        profile: the broker's session.
+        tick_minor: minor currency units per tick.
+        lot: units per lot.
+        transact_time_us: wall clock, microseconds since the epoch.
+
+    Raises:
+        MessageError: a field that no broker would take; nothing is sent.
+
+    Source: FIX 4.4 volume 4, NewOrderSingle (D).
+    """
+    if order.qty_lots <= 0 or order.limit_ticks <= 0 or tick_minor <= 0 or lot <= 0:
+        raise MessageError(problem="quantity, price, tick and lot of an order must be positive")
+    side, tif = SIDES.get(str(order.side)), TIMES_IN_FORCE.get(str(order.tif))
+    if side is None or tif is None:
+        raise MessageError(problem=f"side {order.side!s} or time in force {order.tif!s} is unknown")
+    price = decimal_text(order.limit_ticks * tick_minor, profile.minor_digits)
+    tags = profile.tags
+    fields = (
+        (MSG_TYPE, NEW_ORDER),
+        (CL_ORD_ID, cl_ord_id(order.approving_leaf)),
+        *_parties(tags),
+        (1, profile.account or order.account),
+        (21, tags.handling),
+        (55, order.instrument),
+        (54, side),
+        (60, timestamp(transact_time_us)),
+        (38, str(order.qty_lots * lot)),
+        (40, "2"),
+        (44, price),
+        (15, profile.currency),
+        (59, tif),
+        (528, tags.order_capacity),
+        (1724, tags.origination),
+        *((((2593, "1"), (2594, "4"), (2595, "Y"))) if tags.algorithm_code else ()),
+    )
+    return _checked(fields)
+
+
+def cancel(order: Sequence[tuple[int, str]], *, cancel_id: str, transact_time_us: int) -> Fields:
+    """Return the OrderCancelRequest that withdraws what is left of an order.
+
+    Args:
+        order: the fields of the NewOrderSingle as sent.
+        cancel_id: the cancel's own ClOrdID.
+        transact_time_us: wall clock, microseconds since the epoch.
+
+    Raises:
+        MessageError: the order lacks a field that a cancel repeats.
+
+    Source: FIX 4.4 volume 4, OrderCancelRequest (F).
+    """
+    sent = dict(order)
+    try:
+        repeated = tuple((tag, sent[tag]) for tag in (55, 54, 38))
+        original = sent[CL_ORD_ID]
+    except KeyError as error:
+        raise MessageError(problem=f"the order to cancel has no tag {error.args[0]}") from error
+    return _checked(
+        (
+            (MSG_TYPE, CANCEL),
+            (ORIG_CL_ORD_ID, original),
+            (CL_ORD_ID, cancel_id),
+            (1, sent.get(1, "")),
+            *repeated,
+            (60, timestamp(transact_time_us)),
+        )
+    )
+
+
+def mass_cancel(*, cancel_id: str, transact_time_us: int) -> Fields:
+    """Return the OrderMassCancelRequest for every order of the session (530=7).
+
+    Source: FIX 4.4 volume 4, OrderMassCancelRequest (q).
+    """
+    return _checked(
+        (
+            (MSG_TYPE, MASS_CANCEL),
+            (CL_ORD_ID, cancel_id),
+            (530, "7"),
+            (60, timestamp(transact_time_us)),
+        )
+    )
+
+
+def status_request(order: Sequence[tuple[int, str]]) -> Fields:
+    """Return the OrderStatusRequest for an order, from its fields as sent.
+
+    Raises:
+        MessageError: the order lacks a field that the request repeats.
+
+    Source: FIX 4.4 volume 4, OrderStatusRequest (H).
+    """
+    sent = dict(order)
+    try:
+        repeated = tuple((tag, sent[tag]) for tag in (CL_ORD_ID, 55, 54))
+    except KeyError as error:
+        raise MessageError(problem=f"the order asked for has no tag {error.args[0]}") from error
+    return _checked(((MSG_TYPE, STATUS_REQUEST), (1, sent.get(1, "")), *repeated))
+
+
+def mass_status_request(*, request_id: str) -> Fields:
+    """Return the OrderMassStatusRequest for every order of the session (585=7).
+
+    Source: FIX 4.4 volume 4, OrderMassStatusRequest (AF).
+    """
+    return _checked(((MSG_TYPE, MASS_STATUS_REQUEST), (584, request_id), (585, "7")))
+
+
+def wire_text(fields: Sequence[tuple[int, str]]) -> str:
+    """Return a complete message text around these fields, MsgType first, for the engine to fill.
+
+    Length and checksum are right for what is here; the engine adds ids, number and time and
+    computes both again.
+    """
+    body = SOH.join(f"{tag}={value}" for tag, value in fields) + SOH
+    head = f"8=FIX.4.4{SOH}9={len(body)}{SOH}{body}"
+    return f"{head}10={_checksum(head):03d}{SOH}"
+
+
+def parse(raw: str | bytes) -> list[tuple[int, str]]:
+    """Return every field of one complete message, in wire order, length and checksum checked.
+
+    Args:
+        raw: the message as bytes, or as text of one character per byte.
+
+    Raises:
+        MessageError: naming the first fault.
+    """
+    text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
+    if not text.endswith(SOH):
+        raise MessageError(problem="does not end with a delimiter")
+    fields: list[tuple[int, str]] = []
+    for part in text[:-1].split(SOH):
+        tag, separator, value = part.partition("=")
+        if not separator or not value or not _TAG.fullmatch(tag):
+            raise MessageError(problem=f"field {len(fields) + 1} is not tag=value")
+        fields.append((int(tag), value))
+    _check_frame(text, fields)
+    return fields
+
+
+def _check_frame(text: str, fields: list[tuple[int, str]]) -> None:
+    """Check first fields, BodyLength and CheckSum. Source: FIX 4.4 volume 2, standard header."""
+    if [tag for tag, _ in fields[:3]] != [8, 9, MSG_TYPE] or fields[-1][0] != 10:  # noqa: PLR2004
+        raise MessageError(problem="does not begin with 8, 9, 35 or does not end with 10")
+    head, body_and_trailer = f"8={fields[0][1]}{SOH}9={fields[1][1]}{SOH}", len(text)
+    body_length = body_and_trailer - len(head) - _TRAILER_LENGTH
+    if fields[1][1] != str(body_length):
+        raise MessageError(problem=f"BodyLength says {fields[1][1][:12]}, counted {body_length}")
+    if any(ord(character) > 0xFF for character in text):  # noqa: PLR2004  # one byte each
+        raise MessageError(problem="holds a character that is not one byte")
+    expected = _checksum(text[:-_TRAILER_LENGTH])
+    if not _CHECKSUM.fullmatch(fields[-1][1]) or int(fields[-1][1]) != expected:
+        raise MessageError(problem=f"CheckSum says {fields[-1][1][:12]}, counted {expected:03d}")
+
+
+def _checksum(text: str) -> int:
+    return sum(text.encode("latin-1")) % 256
+
+
+def _parties(tags: OrderTags) -> Fields:
+    """Return the Parties group: who decided (an algorithm) and who executes, as short codes.
+
+    452=122 investment decision maker, 12 executing trader; 2376=22 algorithm, 24 natural person.
+    """
+    parties = [
+        (code, role, qualifier)
+        for code, role, qualifier in (
+            (tags.algorithm_code, "122", "22"),
+            (tags.trader_code, "12", "24"),
+        )
+        if code
+    ]
+    if not parties:
+        return ()
+    group: list[tuple[int, str]] = [(453, str(len(parties)))]
+    for code, role, qualifier in parties:
+        group += [(448, code), (447, "P"), (452, role), (2376, qualifier)]
+    return tuple(group)
+
+
+def _checked(fields: Sequence[tuple[int, str]]) -> Fields:
+    """Return the fields without empty ones; refuse text that could break out of its field."""
+    kept = tuple((tag, value) for tag, value in fields if value)
+    for tag, value in kept:
+        if not _ASCII.fullmatch(value):
+            raise MessageError(problem=f"tag {tag} would carry other than printable ASCII")
+    return kept

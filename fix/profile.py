@@ -1,0 +1,165 @@
+"""A broker as data: every difference between brokers that this package knows, in one frozen value.
+
+Not here: any behaviour. Profiles are JSON files parsed strictly from bytes; the initiator's
+settings text is derived from one profile and nothing else.
+"""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fix.errors import ProfileError
+
+_WORD = r"^[\x21-\x7e]{1,64}$"
+
+
+class SessionMode(StrEnum):
+    """How sequence numbers live: on for ever, or from 1 at every logon."""
+
+    RESUME = "resume"
+    RESET = "reset"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Capabilities(_Strict):
+    """What the broker's gateway understands beyond D, F, H and 8."""
+
+    mass_cancel: bool = Field(description="OrderMassCancelRequest (q), 530=7")
+    mass_status: bool = Field(description="OrderMassStatusRequest (AF), 585=7")
+    cancel_on_disconnect: bool = Field(description="the broker cancels live orders on disconnect")
+
+
+class Pace(_Strict):
+    """Message rates that the broker accepts."""
+
+    cancels_per_s: int = Field(ge=1, le=10_000, description="cancels per second, after the burst")
+    cancel_burst: int = Field(ge=1, le=10_000, description="cancels sent at once")
+    sweep_timeout_s: int = Field(ge=1, le=120, description="how long a sweep waits for answers")
+
+
+class OrderTags(_Strict):
+    """Constant fields of every order, MiFID style; empty text leaves a field out.
+
+    Source: FIX 4.4 volume 6, and EP161/EP216 for 2376, 2593-2595 and 1724.
+    """
+
+    order_capacity: str = Field(default="P", pattern="^[AGIPRW]?$", description="528")
+    handling: str = Field(default="1", pattern="^[123]?$", description="21 HandlInst")
+    algorithm_code: str = Field(
+        default="", pattern="^[0-9]{0,10}$", description="short code of the deciding algorithm"
+    )
+    trader_code: str = Field(
+        default="", pattern="^[0-9]{0,10}$", description="short code of the executing person"
+    )
+    origination: str = Field(default="", pattern="^[1-6]?$", description="1724 OrderOrigination")
+
+
+class Profile(_Strict):
+    """One session with one broker."""
+
+    name: str = Field(pattern=r"^[a-z0-9_-]{1,32}$", description="name of the profile and session")
+    sender_comp_id: str = Field(pattern=_WORD, description="49, ours")
+    target_comp_id: str = Field(pattern=_WORD, description="56, theirs")
+    host: str = Field(pattern=_WORD, description="peer's address")
+    port: int = Field(ge=1, le=65_535, description="peer's TCP port")
+    mode: SessionMode = Field(default=SessionMode.RESUME, strict=False)
+    heartbeat_s: int = Field(default=10, ge=1, le=120)
+    reconnect_s: int = Field(default=5, ge=1, le=60, description="each try costs a MsgSeqNum")
+    logon_timeout_s: int = Field(default=10, ge=1, le=60)
+    max_latency_s: int = Field(default=120, ge=1, le=3600, description="SendingTime accuracy")
+    account: str = Field(
+        default="", pattern=r"^[\x21-\x7e]{0,32}$", description="tag 1; empty: ours"
+    )
+    currency: str = Field(default="USD", pattern="^[A-Z]{3}$", description="tag 15")
+    minor_digits: int = Field(default=2, ge=0, le=8, description="decimals of the minor unit")
+    capabilities: Capabilities
+    pace: Pace
+    tags: OrderTags = OrderTags()
+
+
+def parse_profile(raw: bytes | str) -> Profile:
+    """Return the profile in these JSON bytes.
+
+    Raises:
+        ProfileError: unknown, missing or malformed fields; names the first.
+    """
+    try:
+        return Profile.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "document"
+        raise ProfileError(problem=f"{where}: {first['msg']}") from error
+
+
+def profile_document(profile: Profile) -> str:
+    """Return the profile as JSON text that `parse_profile` reads back to an equal value."""
+    return profile.model_dump_json()
+
+
+def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: str) -> str:
+    """Return QuickFIX's settings text for this session.
+
+    Chosen, each for a reason:
+
+    - ``PersistMessages=N``: a ResendRequest is answered by a gap fill and nothing else, so no order
+      can leave a second time; sequence numbers are stored all the same.
+    - ``ReconnectInterval``: every refused connect uses up a MsgSeqNum (measured), so not short.
+    - ``ValidateUserDefinedFields=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will;
+      what we need is checked in `fix.reports`, not by a session reject that loses a fill.
+
+    Args:
+        profile: the session.
+        store: folder of the sequence number store.
+        log: folder of QuickFIX's own raw log, for operators.
+        dictionary: path of the data dictionary.
+    """
+    reset = "Y" if profile.mode is SessionMode.RESET else "N"
+    lines = [
+        "[DEFAULT]",
+        "ConnectionType=initiator",
+        "NonStopSession=Y",
+        f"ReconnectInterval={profile.reconnect_s}",
+        f"LogonTimeout={profile.logon_timeout_s}",
+        f"FileStorePath={store}",
+        f"FileLogPath={log}",
+        "UseDataDictionary=Y",
+        f"DataDictionary={dictionary}",
+        "ValidateUserDefinedFields=N",
+        "AllowUnknownMsgFields=Y",
+        "ValidateFieldsHaveValues=N",
+        "TimestampPrecision=6",
+        "SocketNodelay=Y",
+        "CheckLatency=Y",
+        f"MaxLatency={profile.max_latency_s}",
+        "PersistMessages=N",
+        "SendRedundantResendRequests=N",
+        f"ResetOnLogon={reset}",
+        "ResetOnLogout=N",
+        "ResetOnDisconnect=N",
+        "[SESSION]",
+        "BeginString=FIX.4.4",
+        f"SenderCompID={profile.sender_comp_id}",
+        f"TargetCompID={profile.target_comp_id}",
+        f"SocketConnectHost={profile.host}",
+        f"SocketConnectPort={profile.port}",
+        f"HeartBtInt={profile.heartbeat_s}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def simulator_profile(port: int, *, sender: str = "COUNTERSIGN", target: str = "EMSSIM") -> Profile:
+    """Return the profile of the bundled EMS simulator on this machine."""
+    return Profile(
+        name="simulator",
+        sender_comp_id=sender,
+        target_comp_id=target,
+        host="127.0.0.1",
+        port=port,
+        reconnect_s=1,
+        capabilities=Capabilities(mass_cancel=True, mass_status=True, cancel_on_disconnect=False),
+        pace=Pace(cancels_per_s=500, cancel_burst=500, sweep_timeout_s=5),
+        tags=OrderTags(algorithm_code="1001", trader_code="2001", origination="5"),
+    )

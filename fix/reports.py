@@ -1,0 +1,300 @@
+"""Inbound messages to values: execution reports, cancel rejects, rejects; everything else by name.
+
+Not here: what a report does to an order (`fix.order`) or to the book (the gateway). Rules:
+
+- Prices, quantities and money stay decimal text, checked for form; `scaled` turns text into integer
+  units exactly or refuses. No rounding.
+- Anything malformed is `ReportError` or `MessageError`; the caller quarantines the raw message.
+- A status report (150=I) repeats what is known and is never a trade, whatever its LastQty says.
+"""
+
+import re
+from dataclasses import dataclass
+
+from fix.errors import ReportError
+from fix.messages import parse
+
+_DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+_INTEGER = re.compile(r"[0-9]{1,18}")
+_TRADE_TYPES = frozenset("F12")
+STATUS = "I"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What every inbound message carries.
+
+    Attributes:
+        msg_seq_num: the peer's sequence number (34).
+        poss_dup: the peer marks it as a possible duplicate (43=Y).
+        sending_time: the peer's clock (52), as text.
+    """
+
+    msg_type: str
+    msg_seq_num: int
+    poss_dup: bool
+    sending_time: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionReport:
+    """ExecutionReport (8): one event of one order. Source: FIX 4.4 volume 4.
+
+    Quantities, prices and commission are decimal text; empty means not given.
+
+    Attributes:
+        exec_id: unique with the session and trade date; ``0`` on status reports.
+        exec_type: 150, what happened.
+        ord_status: 39, where the order stands.
+        reject_reason: 103 OrdRejReason.
+    """
+
+    envelope: Envelope
+    order_id: str
+    cl_ord_id: str
+    orig_cl_ord_id: str
+    exec_id: str
+    exec_ref_id: str
+    exec_type: str
+    ord_status: str
+    symbol: str
+    side: str
+    order_qty: str
+    last_qty: str
+    last_price: str
+    leaves_qty: str
+    cum_qty: str
+    average_price: str
+    commission: str
+    currency: str
+    reject_reason: str
+    transact_time: str
+    text: str
+
+    @property
+    def is_status(self) -> bool:
+        """Whether this only answers a status request."""
+        return self.exec_type == STATUS
+
+    @property
+    def is_trade(self) -> bool:
+        """Whether this reports a new trade, the only thing that is booked."""
+        return self.exec_type in _TRADE_TYPES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelReject:
+    """OrderCancelReject (9): a cancel was refused; `ord_status` says where the order stands."""
+
+    envelope: Envelope
+    cl_ord_id: str
+    orig_cl_ord_id: str
+    ord_status: str
+    response_to: str
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MassCancelReport:
+    """OrderMassCancelReport (r): the answer to a mass cancel; response ``0`` means refused."""
+
+    envelope: Envelope
+    cl_ord_id: str
+    response: str
+    affected: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BusinessReject:
+    """BusinessMessageReject (j): a message of ours was understood by no application."""
+
+    envelope: Envelope
+    ref_seq_num: int
+    ref_msg_type: str
+    ref_id: str
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionReject:
+    """Reject (3): a message of ours broke a session rule and had no effect."""
+
+    envelope: Envelope
+    ref_seq_num: int
+    ref_msg_type: str
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherMessage:
+    """A well-formed message that this package gives no meaning to."""
+
+    envelope: Envelope
+
+
+Inbound = (
+    ExecutionReport
+    | CancelReject
+    | MassCancelReport
+    | BusinessReject
+    | SessionReject
+    | OtherMessage
+)
+
+
+def parse_inbound(raw: str | bytes) -> Inbound:
+    """Return the value of one inbound message.
+
+    Raises:
+        MessageError: the bytes are no FIX message.
+        ReportError: the message lacks or garbles a field that its type needs.
+    """
+    pairs = parse(raw)
+    fields: dict[int, str] = {}
+    for tag, value in pairs:
+        fields.setdefault(tag, value)
+    reader = _Reader(fields)
+    match fields[35]:
+        case "8":
+            return _execution_report(reader)
+        case "9":
+            return _cancel_reject(reader)
+        case "r":
+            return MassCancelReport(
+                envelope=reader.envelope(),
+                cl_ord_id=reader.optional(11),
+                response=reader.text(531),
+                affected=reader.number(533, default=0),
+                text=reader.optional(58),
+            )
+        case "j":
+            return BusinessReject(
+                envelope=reader.envelope(),
+                ref_seq_num=reader.number(45, default=0),
+                ref_msg_type=reader.text(372),
+                ref_id=reader.optional(379),
+                reason=reader.text(380),
+                text=reader.optional(58),
+            )
+        case "3":
+            return SessionReject(
+                envelope=reader.envelope(),
+                ref_seq_num=reader.number(45),
+                ref_msg_type=reader.optional(372),
+                reason=reader.optional(373),
+                text=reader.optional(58),
+            )
+        case _:
+            return OtherMessage(envelope=reader.envelope())
+
+
+def scaled(text: str, digits: int) -> int:
+    """Return decimal text as an integer count of 10**-digits, exactly.
+
+    Raises:
+        ReportError: not a plain decimal, or finer than the unit.
+    """
+    if not _DECIMAL.fullmatch(text):
+        raise ReportError(msg_type="-", problem=f"{text[:24]!r} is not a decimal number")
+    whole, _, part = text.lstrip("-").partition(".")
+    part = part.rstrip("0")
+    if len(part) > digits:
+        raise ReportError(msg_type="-", problem=f"{text[:24]} is finer than {digits} decimals")
+    units: int = int(whole) * 10**digits + int(part.ljust(digits, "0") or "0")
+    return -units if text.startswith("-") else units
+
+
+class _Reader:
+    """Typed access to the first occurrence of each tag."""
+
+    def __init__(self, fields: dict[int, str]) -> None:
+        self._fields = fields
+
+    def fault(self, problem: str) -> ReportError:
+        return ReportError(msg_type=self._fields[35], problem=problem)
+
+    def optional(self, tag: int) -> str:
+        return self._fields.get(tag, "")
+
+    def text(self, tag: int) -> str:
+        value = self._fields.get(tag)
+        if value is None:
+            raise self.fault(f"has no tag {tag}")
+        return value
+
+    def number(self, tag: int, *, default: int | None = None) -> int:
+        value = self._fields.get(tag)
+        if value is None and default is not None:
+            return default
+        if value is None or not _INTEGER.fullmatch(value):
+            raise self.fault(f"tag {tag} is not a count")
+        return int(value)
+
+    def decimal(self, tag: int, *, needed: bool = False) -> str:
+        value = self._fields.get(tag, "")
+        if not value and not needed:
+            return ""
+        if not _DECIMAL.fullmatch(value):
+            raise self.fault(f"tag {tag} is not a decimal number")
+        return value
+
+    def envelope(self) -> Envelope:
+        return Envelope(
+            msg_type=self._fields[35],
+            msg_seq_num=self.number(34),
+            poss_dup=self.optional(43) == "Y",
+            sending_time=self.optional(52),
+        )
+
+
+def _execution_report(reader: _Reader) -> ExecutionReport:
+    report = ExecutionReport(
+        envelope=reader.envelope(),
+        order_id=reader.text(37),
+        cl_ord_id=reader.optional(11),
+        orig_cl_ord_id=reader.optional(41),
+        exec_id=reader.text(17),
+        exec_ref_id=reader.optional(19),
+        exec_type=reader.text(150),
+        ord_status=reader.text(39),
+        symbol=reader.optional(55),
+        side=reader.optional(54),
+        order_qty=reader.decimal(38),
+        last_qty=reader.decimal(32),
+        last_price=reader.decimal(31),
+        leaves_qty=reader.decimal(151, needed=True),
+        cum_qty=reader.decimal(14, needed=True),
+        average_price=reader.decimal(6),
+        commission=_commission(reader),
+        currency=reader.optional(15),
+        reject_reason=reader.optional(103),
+        transact_time=reader.optional(60),
+        text=reader.optional(58),
+    )
+    if report.is_trade and not (report.last_qty and report.last_price):
+        raise reader.fault("a trade without LastQty (32) or LastPx (31)")
+    return report
+
+
+def _commission(reader: _Reader) -> str:
+    """Return the absolute commission (12, 13=3); another type is refused, not guessed."""
+    commission = reader.decimal(12)
+    if commission and reader.optional(13) not in {"", "3"}:
+        raise reader.fault("commission (12) is not absolute (13=3)")
+    return commission
+
+
+def _cancel_reject(reader: _Reader) -> CancelReject:
+    return CancelReject(
+        envelope=reader.envelope(),
+        cl_ord_id=reader.text(11),
+        orig_cl_ord_id=reader.text(41),
+        ord_status=reader.text(39),
+        response_to=reader.text(434),
+        reason=reader.optional(102),
+        text=reader.optional(58),
+    )
