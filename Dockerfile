@@ -8,18 +8,18 @@ RUN apt-get update \
 WORKDIR /app
 # The address of PyTorch's CPU builds; without it the index may answer with the CUDA build.
 ARG TORCH_INDEX=
-# First what changes rarely: libraries and the compiled quickfix stay in one layer.
+# First what changes rarely: the libraries and the compiled quickfix stay in one layer.
 COPY Makefile pyproject.toml README.md LICENSE ./
 COPY requirements requirements
 COPY scripts scripts
-COPY gateway gateway
-COPY risk risk
-COPY audit audit
-COPY inference inference
-COPY fix fix
-COPY migrations migrations
 RUN make setup PYTHON=/usr/local/bin/python3.11 TORCH_INDEX="$TORCH_INDEX" \
  && rm -rf /root/.cache
+COPY migrations migrations
+COPY inference inference
+COPY risk risk
+COPY audit audit
+COPY fix fix
+COPY gateway gateway
 
 FROM python:3.11-slim-bookworm
 RUN useradd --create-home --uid 10001 countersign \

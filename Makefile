@@ -13,8 +13,6 @@ EXIT ?=
 STATE ?=
 
 BIN := .venv/bin
-SOURCES := gateway risk audit inference fix migrations scripts tests
-COUNTERSIGN := $(if $(STATE),COUNTERSIGN_STATE="$(STATE)") $(BIN)/countersign
 
 .PHONY: help setup check test unit run golden bench crash mutate train screenshots lock clean
 
@@ -37,7 +35,8 @@ unit: setup ## only the tests that need no server and no engine
 	@$(BIN)/pytest tests/unit tests/property tests/golden tests/test_layout.py
 
 run: setup ## play the 2018 sessions through the whole walk (DECISIONS=n EXIT=1 STATE=folder)
-	@$(COUNTERSIGN) run $(if $(DECISIONS),--decisions $(DECISIONS)) $(if $(EXIT),--exit)
+	@$(BIN)/countersign run $(if $(STATE),--state "$(STATE)") \
+		$(if $(DECISIONS),--decisions $(DECISIONS)) $(if $(EXIT),--exit)
 
 golden: setup ## rewrite the golden files; the diff is the review
 	@$(BIN)/pytest tests/golden --rewrite-golden
