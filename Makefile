@@ -14,7 +14,7 @@ STATE ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench crash mutate train screenshots lock clean
+.PHONY: help setup check test unit run golden bench crash mutate train screenshots docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
 
 screenshots: setup ## look at every page in a real browser, with and without JavaScript
 	@$(BIN)/python scripts/screenshots.py
+
+docs: setup ## write the tables of README and docs/ that repeat the code
+	@$(BIN)/python scripts/document.py
 
 lock: setup ## resolve requirements/*.in again; the diff is the review
 	@$(BIN)/python scripts/lock.py

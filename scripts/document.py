@@ -1,0 +1,119 @@
+"""Write the parts of the documents that repeat what the code says: settings, record kinds.
+
+`make docs` rewrites them; `--check` (run by the tests) only says what is out of date.
+Not here: prose, and figures, which come from runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from audit.kinds import KINDS, KindSpec
+from gateway.settings import PREFIX, Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+README = ROOT / "README.md"
+RECORDS = ROOT / "docs" / "records.md"
+BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
+
+
+class DocumentError(Exception):
+    """A document has lost the marks between which a table belongs."""
+
+
+def default_of(info: FieldInfo) -> str:
+    """Return a setting's default as it would be typed, a path relative to the checkout."""
+    default = info.default
+    if default is None:
+        return "none"
+    if isinstance(default, Path) and default.is_relative_to(ROOT):
+        default = default.relative_to(ROOT)
+    return f"`{default}`"
+
+
+def settings_rows(model: type[BaseModel], prefix: str) -> list[str]:
+    """Return the table rows of one settings section and of the sections inside it."""
+    rows: list[str] = []
+    for name, info in model.model_fields.items():
+        inner = info.annotation
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            rows += settings_rows(inner, f"{prefix}{name}__")
+        else:
+            variable = f"{prefix}{name}".upper()
+            rows.append(f"| `{variable}` | {default_of(info)} | {info.description} |")
+    return rows
+
+
+def settings_table() -> str:
+    """Return the README's settings table."""
+    head = ["| variable | default | meaning |", "|---|---|---|"]
+    return "\n".join(head + settings_rows(Settings, PREFIX))
+
+
+def kind_row(spec: KindSpec) -> str:
+    """Return the table row of one record kind."""
+    stream = spec.stream.value + ("…" if spec.stream.value.endswith("/") else "")
+    moves = "every account" if spec.firm_wide else "its account" if spec.section else ""
+    fields = ", ".join(f"`{field}`" for field in sorted(spec.fields))
+    optional = ", ".join(f"`{field}`" for field in sorted(spec.optional))
+    return f"| `{spec.kind}` | {spec.version} | {stream} | {fields} | {optional} | {moves} |"
+
+
+def records_page() -> str:
+    """Return the page of record kinds, in walk order."""
+    specs = tuple(KINDS.values())
+    head = [
+        "# Record kinds",
+        "",
+        "Written by `make docs` from `audit/kinds.py`, in walk order; do not edit. A payload has",
+        "every field of its kind, may have the optional ones, and no other. *Guard*: the record",
+        "moves the guard on which verdicts are committed.",
+        "",
+        "| kind | version | stream | fields | optional | guard |",
+        "|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*head, *(kind_row(spec) for spec in specs), ""])
+
+
+def with_table(text: str) -> str:
+    """Return the README with the settings table between its marks.
+
+    Raises:
+        DocumentError: the marks are missing.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        message = f"{README.name} has lost {BEGIN} or {END}"
+        raise DocumentError(message)
+    return f"{before}{BEGIN}\n{settings_table()}\n{END}{after}"
+
+
+def wanted() -> dict[Path, str]:
+    """Return every generated document with the text it should have."""
+    return {README: with_table(README.read_text()), RECORDS: records_page()}
+
+
+def main() -> int:
+    """Write, or check, and return the exit code: 1 when something is out of date."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only say what is out of date")
+    check = parser.parse_args().check
+    stale = [
+        path for path, text in wanted().items() if not path.is_file() or path.read_text() != text
+    ]
+    for path in stale:
+        print(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
+        if not check:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(wanted()[path])
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

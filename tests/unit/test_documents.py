@@ -1,0 +1,44 @@
+"""The documents say what the code says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from gateway.settings import known_names
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def test_generated_tables_are_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "scripts/document.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_readme_lists_every_setting_and_no_other() -> None:
+    assert set(re.findall(r"\| `(COUNTERSIGN_\w+)` \|", README)) == set(known_names())
+
+
+def test_every_make_word_in_the_documents_exists() -> None:
+    words = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    used = {
+        word
+        for name in ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+        for word in re.findall(r"(?:`|^)make ([a-z]+)", (ROOT / name).read_text(), re.MULTILINE)
+    }
+    assert used
+    assert used <= words
+
+
+def test_every_file_named_in_the_architecture_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    named = set(re.findall(r"`((?:gateway|risk|audit|inference|fix|tests)/[\w/.]+\.py)`", text))
+    assert named
+    assert {name for name in named if not (ROOT / name).is_file()} == set()
