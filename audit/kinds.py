@@ -133,7 +133,7 @@ _C, _M, _D, _S = (
     StreamClass.SESSION,
 )
 _ORDER = "account cl_ord_id"
-_EXTRA = "run_id mode dev detail"
+_EXTRA = "run_id mode dev detail market_time_us"
 
 _TABLE: tuple[KindSpec, ...] = (
     _spec(
@@ -248,7 +248,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         f"{BASE} intent verdict",
         optional="sizing reason policy_digest book basis_seq decision_id forecast book_digest"
-        " detail target_exposure_bp",
+        " detail target_exposure_bp fill market_now_us result",
         idem="placebo_judged",
     ),
     _spec(
@@ -257,7 +257,8 @@ _TABLE: tuple[KindSpec, ...] = (
         f"{BASE} decision_id intent verdict basis_seq policy_digest kill_epoch market_now_us"
         " send_before_us reservation",
         optional="state state_blob state_digest sizing reason attempt egress_epoch instrument"
-        " reevaluation_of action detail",
+        " reevaluation_of action detail result quote narrative_as_of_us renewal policy_status"
+        " intent_digest",
         idem="verdict:<n>",
         section=True,
     ),
@@ -338,8 +339,8 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.ORDER_REPORTED,
         _D,
         f"{_ORDER} report",
-        optional=f"{_EXTRA} decision_id session inbox_offset raw_digest event fill state"
-        " market_time_us instrument anomaly trade_date exec_id",
+        optional=f"{_EXTRA} decision_id session inbox_offset raw_digest event fill order_state"
+        " ord_status terminal last_lots market_time_us instrument anomaly trade_date exec_id",
         idem="report:<session>:<trade date>:<exec_id>",
         section=True,
     ),
@@ -362,7 +363,7 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.MARK_TAKEN,
         _M,
         f"{BASE} instrument market_time_us price_ticks",
-        optional="source session_index session_date kind",
+        optional="source session_index session_date kind market_index",
         idem="mark:<run_id>:<market_time_us>",
         section=True,
     ),

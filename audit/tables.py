@@ -1,0 +1,130 @@
+"""The schema's version, how a database gets it, and the columns that everybody reads.
+
+Not here: what the tables are. That is `migrations/versions/`, as SQL.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psycopg
+from alembic import command
+from alembic.config import Config
+from psycopg import sql
+from psycopg.rows import TupleRow
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from audit.errors import LedgerUnsafeError
+from audit.kinds import Kind
+from audit.record import Record
+
+SCHEMA_REVISION = "0001"
+WRITER_ROLE = "countersign_writer"
+READER_ROLE = "countersign_reader"
+CONNECT_TIMEOUT_S = 3
+TupleConnection = psycopg.Connection[TupleRow]
+_MIGRATION_LOCK = 4_369_020
+_POLL_S = 0.05
+_MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
+
+RECORD_COLUMNS = (
+    "seq",
+    "stream",
+    "stream_seq",
+    "kind",
+    "version",
+    "recorded_at_us",
+    "actor",
+    "idem_key",
+    "prev",
+    "payload_digest",
+    "header",
+    "payload",
+    "leaf",
+)
+"""The columns of `Record`, in the order that `record_from_row` takes."""
+
+RECORD_SQL = ", ".join(RECORD_COLUMNS)
+
+
+def record_from_row(row: Sequence[object]) -> Record:
+    """Build a record from a row of `RECORD_COLUMNS`.
+
+    Raises:
+        LedgerUnsafeError: the row's kind is newer than this program.
+    """
+    values = dict(zip(RECORD_COLUMNS, row, strict=True))
+    try:
+        values["kind"] = Kind(str(values["kind"]))
+    except ValueError as error:
+        raise LedgerUnsafeError(f"record {values['seq']}: {error}") from error
+    return Record(**values)  # type: ignore[arg-type]  # the database fixes the columns' types
+
+
+def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> TupleConnection:
+    """Open an autocommit connection, as a role if one is given."""
+    connection = psycopg.connect(
+        dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S, application_name=name
+    )
+    try:
+        if role is not None:
+            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+        connection.execute("SET synchronous_commit = on")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def migrate(dsn: str) -> None:
+    """Bring a database to this program's schema; safe to call at every start, and to kill.
+
+    Needs a user who may create roles and schemas. One transaction per migration.
+    """
+    engine = create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool
+    )
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    with psycopg.connect(dsn, autocommit=True) as guard, engine.connect() as connection:
+        guard.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        connection.commit()
+
+
+def schema_revision(connection: TupleConnection) -> str | None:
+    """Return the database's schema revision, None when it has none."""
+    try:
+        row = connection.execute("SELECT version_num FROM public.alembic_version").fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
+        return None
+    return None if row is None else str(row[0])
+
+
+def wait_until_ready(dsn: str, timeout_s: float, check: Callable[[], None]) -> None:
+    """Wait until the server answers; `check` may raise to stop waiting.
+
+    Raises:
+        LedgerUnsafeError: it does not answer in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        check()
+        try:
+            psycopg.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S).close()
+        except psycopg.OperationalError as error:
+            if time.monotonic() > deadline:
+                raise LedgerUnsafeError(f"PostgreSQL does not answer: {error}") from error
+            time.sleep(_POLL_S)
+        else:
+            return
+
+
+def ensure_database(dsn: str, name: str) -> None:
+    """Create a database if it is missing."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        row = connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone()
+        if row is None:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))

