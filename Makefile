@@ -2,7 +2,10 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || echo python3.11)
+# Said before set-up's own code, which an older Python could not even read.
+RIGHT_PYTHON := import sys; v = sys.version_info[:2]; sys.exit(None if v == (3, 11) else \
+	"setup: Python 3.11 is needed, this is %d.%d: make setup PYTHON=/path/to/python3.11" % v)
 # Machines whose package index answers `torch` with the CUDA build: the address of PyTorch's CPU builds.
 TORCH_INDEX ?=
 # Further arguments for every `pip install` of the set-up.
@@ -20,6 +23,7 @@ help: ## list these words
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## build .venv from the lock (first time: minutes; then: nothing to do)
+	@$(PYTHON) -c '$(RIGHT_PYTHON)'
 	@$(PYTHON) scripts/setup.py --torch-index="$(TORCH_INDEX)" --pip-args="$(PIP_ARGS)"
 
 check: setup ## format, lint, types, import contracts

@@ -65,6 +65,18 @@ class Step:
     commands: tuple[tuple[str, ...], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What set-up needs to know about a machine before it starts."""
+
+    python: str
+    system: str
+    processor: str
+    compiler: str | None
+    free_bytes: int
+    installed: bool
+
+
 def say(text: str) -> None:
     """Print one progress line at once, also into a pipe."""
     print(text, flush=True)
@@ -78,29 +90,33 @@ def digest_of(*parts: str | Path) -> str:
     return total.hexdigest()
 
 
-def check_machine() -> None:
-    """Refuse early, in one line, what would fail late.
+def machine_here() -> Machine:
+    """Look at this machine."""
+    return Machine(
+        python=platform.python_version(),
+        system=sys.platform,
+        processor=platform.machine(),
+        compiler=shutil.which("g++"),
+        free_bytes=shutil.disk_usage(ROOT).free,
+        installed=(STAMPS / "libraries").exists(),
+    )
 
-    Raises:
-        SetupError: naming the first thing that is missing.
-    """
-    if sys.version_info[:2] != (3, 11):
-        found = platform.python_version()
-        message = f"Python 3.11 is needed, this is {found}: make setup PYTHON=/path/to/python3.11"
-        raise SetupError(message)
-    if sys.platform != "linux" or platform.machine() != "x86_64":
-        message = (
-            f"the lock holds for Linux x86_64 only, this is {sys.platform} {platform.machine()}"
-        )
-        raise SetupError(message)
-    if shutil.which("g++") is None:
-        message = "no C++ compiler: install g++ (Debian: apt-get install g++)"
-        raise SetupError(message)
-    free = shutil.disk_usage(ROOT).free
-    if free < DISK_BYTES_MIN and not (STAMPS / "libraries").exists():
+
+def problem_with(machine: Machine) -> str | None:
+    """Return the one line that says why set-up would fail late here, or None."""
+    if not machine.python.startswith("3.11."):
+        hint = "make setup PYTHON=/path/to/python3.11"
+        return f"Python 3.11 is needed, this is {machine.python}: {hint}"
+    if (machine.system, machine.processor) != ("linux", "x86_64"):
+        found = f"{machine.system} {machine.processor}"
+        return f"the lock holds for Linux x86_64 only, this is {found}"
+    if machine.compiler is None:
+        return "no C++ compiler: install g++ (Debian: apt-get install g++)"
+    if machine.free_bytes < DISK_BYTES_MIN and not machine.installed:
         gib = 1024**3
-        message = f"{free / gib:.1f} GiB free in {ROOT}, {DISK_BYTES_MIN / gib:.0f} GiB needed"
-        raise SetupError(message)
+        free, needed = machine.free_bytes / gib, DISK_BYTES_MIN / gib
+        return f"{free:.1f} GiB free for .venv, {needed:.0f} GiB needed"
+    return None
 
 
 def pip_install(*arguments: str) -> tuple[str, ...]:
@@ -268,9 +284,11 @@ def set_up(torch_index: str, pip_arguments: tuple[str, ...]) -> bool:
     """Do what is not done yet; return whether anything was.
 
     Raises:
-        SetupError: a step failed.
+        SetupError: the machine lacks something, or a step failed.
     """
-    check_machine()
+    problem = problem_with(machine_here())
+    if problem:
+        raise SetupError(problem)
     make_environment()
     steps = plan(torch_index, pip_arguments)
     undone = [

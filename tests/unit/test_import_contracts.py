@@ -25,7 +25,7 @@ PLANTED = (
     ("inference/forecast.py", "import logging", "the pure core"),
     ("inference/engine.py", "import vllm", "one door: vllm"),
     ("fix/order.py", "import quickfix", "one door: quickfix"),
-    ("gateway/section.py", "import sqlalchemy", "one door: database"),
+    ("audit/queries.py", "import sqlalchemy", "one door: schema"),
     ("gateway/section.py", "import psycopg", "one door: database"),
     ("audit/ledger.py", "import opentelemetry.trace", "one door: telemetry"),
     ("gateway/decision.py", "import fastapi", "the walks see Protocols"),
