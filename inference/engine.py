@@ -119,6 +119,19 @@ class EngineDescription:
     self_test: SelfTest
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """How the engine child is set up; crosses to the child as JSON."""
+
+    model_dir: str  # folder of the model pair
+    drafter: DrafterKind = DrafterKind.TABLE
+    spec_k: int = 4
+    capture: bool = True  # False only to measure speed
+    max_trajectories: int = 64  # sampled at once; more wait their turn
+    kv_cache_gib: int = 1
+    fault: str = ""  # fault injection for tests; see engine_main.py
+
+
 class Engine(Protocol):
     """Samples trajectories."""
 

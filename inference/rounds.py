@@ -48,6 +48,7 @@ class PlainReason(StrEnum):
     LAST_TOKEN = "last_token"  # noqa: S105 - not a password; only one token is left, a draft could not be followed
     DRAFTS_REJECTED = "drafts_rejected"  # fallback: this trajectory's drafts kept being rejected
     SPECULATION_OFF = "speculation_off"  # the request or the engine asked for none
+    NOT_SCHEDULED = "not_scheduled"  # no draft was at hand (a request that was set back)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
