@@ -23,6 +23,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,7 @@ QUICKFIX = ROOT / "scripts" / "build_quickfix.py"
 DISK_BYTES_MIN = 6 * 1024**3
 REPORT_EVERY_S = 15.0
 TAIL_LINES = 12
+LINE_CHARS = 200
 # What a build backend needs before anything else can be built.
 BUILD_TOOLS = ("setuptools", "wheel")
 KNOWN_CAUSES = (
@@ -133,7 +135,7 @@ def locked(names: tuple[str, ...]) -> str:
 def cause_of(log: Path, fallback: str) -> str:
     """Return the one line that says why a step failed, from its log."""
     text = log.read_text(errors="replace")
-    say("\n".join(text.splitlines()[-TAIL_LINES:]))
+    say("\n".join(line[:LINE_CHARS] for line in text.splitlines()[-TAIL_LINES:]))
     return next((cause for sign, cause in KNOWN_CAUSES if sign in text), fallback)
 
 
@@ -246,7 +248,8 @@ def compile_in_background(step: Step) -> subprocess.Popen[bytes] | None:
         return None
     log = (STAMPS / "quickfix-compile.log").open("wb")
     command = [str(PYTHON), str(QUICKFIX), "--no-install"]
-    return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+    # A group of its own, so that ending it also ends the compilers that it started.
+    return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
 
 
 def end(process: subprocess.Popen[bytes] | None, title: str) -> None:
@@ -309,13 +312,13 @@ def set_up(torch_index: str, pip_arguments: tuple[str, ...]) -> bool:
                 compiling = compile_in_background(quickfix)
     finally:
         if compiling is not None and compiling.poll() is None:
-            compiling.terminate()
+            os.killpg(compiling.pid, signal.SIGTERM)
     check_result()
     return True
 
 
 def main() -> int:
-    """Set up and return the exit code: 0, or 1 with one line saying what to put right."""
+    """Set up and return the exit code: 0, 1 with one line saying why not, 130 when stopped."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--torch-index", default="", help="index that carries the CPU torch builds")
     parser.add_argument("--pip-args", default="", help="further arguments for every pip install")
@@ -327,6 +330,9 @@ def main() -> int:
     except (SetupError, OSError) as error:
         say(f"setup: {error}")
         return 1
+    except KeyboardInterrupt:
+        say("setup: stopped; the next call goes on from here")
+        return 130
     if changed:
         say(f"setup: done in {time.monotonic() - started:.0f} s")
     return 0
