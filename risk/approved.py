@@ -1,0 +1,289 @@
+"""The approved order: the only value that may become a message, and the agreement behind it.
+
+Not here: who a person is (the gateway's keys) and when to send (`dispatch`).
+
+Rules kept:
+- `approve` is the only way to make an `ApprovedOrder`; it refuses everything it cannot check.
+- ALLOW and WARN go; HOLD goes only with the agreement of another person than the author, inside
+  the band of price, size and exposure agreed to, before it ends. THROTTLE, REJECT and above never.
+- The agreement names the policy it was given under; under another policy it is void.
+"""
+
+from dataclasses import InitVar, dataclass
+from typing import Final
+
+from risk.canonical import JSON, Reader, number
+from risk.errors import ApprovalError
+from risk.intent import Intent, Side, TimeInForce, intent_digest, side_from_text
+from risk.policy import Policy, policy_digest
+from risk.verdict import Action, RuleId, Verdict, is_intact
+
+BP: Final = 10_000
+LEAF_BYTES: Final = 32
+_SEAL: Final = object()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """One person's agreement to one held order, within a band.
+
+    Attributes:
+        approver: The person; never the author.
+        intent_digest: The intent that was read when agreeing.
+        verdict_digest: The verdict that held it.
+        policy_digest: The policy then in force.
+        given_at_us: Wall clock.
+        expires_us: Wall clock; the order must be out before.
+        price_low_ticks: Lowest limit price agreed to.
+        price_high_ticks: Highest.
+        qty_max_lots: Largest quantity.
+        exposure_low_bp: Lowest target exposure.
+        exposure_high_bp: Highest.
+    """
+
+    decision_id: str
+    account: str
+    instrument: str
+    side: Side
+    approver: str
+    intent_digest: str
+    verdict_digest: str
+    policy_digest: str
+    given_at_us: int
+    expires_us: int
+    price_low_ticks: int
+    price_high_ticks: int
+    qty_max_lots: int
+    exposure_low_bp: int
+    exposure_high_bp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovedOrder:
+    """An order that may be sent, once. Made by `approve` only.
+
+    Attributes:
+        intent: What to send.
+        verdict_digest: The verdict that let it through.
+        policy_digest: The policy of that verdict.
+        approving_leaf: Leaf hash of the approving record; the order's name is made from it.
+        send_before_us: Wall clock; not sent from then on.
+        kill_epoch: Epoch of the kill latch it was judged under.
+        approver: Who agreed to a held order, else empty.
+    """
+
+    intent: Intent
+    verdict_digest: str
+    policy_digest: str
+    approving_leaf: bytes
+    send_before_us: int
+    kill_epoch: int
+    approver: str
+    seal: InitVar[object]
+
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
+            raise ApprovalError("an approved order is made by approve()")
+
+    @property
+    def decision_id(self) -> str:
+        """The decision that this order carries out."""
+        return self.intent.decision_id
+
+    @property
+    def account(self) -> str:
+        """Account of the order."""
+        return self.intent.account
+
+    @property
+    def instrument(self) -> str:
+        """Symbol of the order."""
+        return self.intent.instrument
+
+    @property
+    def side(self) -> Side:
+        """Side of the order."""
+        return self.intent.side
+
+    @property
+    def qty_lots(self) -> int:
+        """Quantity in lots."""
+        return self.intent.qty_lots
+
+    @property
+    def limit_ticks(self) -> int:
+        """Limit price in ticks."""
+        return self.intent.limit_ticks
+
+    @property
+    def tif(self) -> TimeInForce:
+        """Time in force."""
+        return self.intent.tif
+
+
+def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_us: int) -> Approval:
+    """Turn a person's yes into an agreement with a band and an end (wall clock).
+
+    Raises:
+        ApprovalError: The approver is the author, or the verdict is not a HOLD on this intent
+            under this policy.
+    """
+    _require(_is_other(approver, intent), "the author may not approve")
+    _require(verdict.action is Action.HOLD and _holds_for_a_person(verdict), "nothing waits here")
+    _require(is_intact(verdict), "the verdict is not intact")
+    _require(verdict.intent_digest == intent_digest(intent), "the verdict is on another intent")
+    digest = policy_digest(policy)
+    _require(verdict.policy_digest == digest, "the verdict is under another policy")
+    band = policy.approval
+    price = intent.limit_ticks * band.price_band.value // BP
+    return Approval(
+        decision_id=intent.decision_id,
+        account=intent.account,
+        instrument=intent.instrument,
+        side=intent.side,
+        approver=approver,
+        intent_digest=verdict.intent_digest,
+        verdict_digest=verdict.verdict_digest,
+        policy_digest=digest,
+        given_at_us=now_us,
+        expires_us=now_us + band.ttl.value,
+        price_low_ticks=intent.limit_ticks - price,
+        price_high_ticks=intent.limit_ticks + price,
+        qty_max_lots=intent.qty_lots + intent.qty_lots * band.size_band.value // BP,
+        exposure_low_bp=intent.target_exposure_bp - band.exposure_band.value,
+        exposure_high_bp=intent.target_exposure_bp + band.exposure_band.value,
+    )
+
+
+def approve(
+    intent: Intent,
+    verdict: Verdict,
+    approving_leaf: bytes,
+    send_before_us: int,
+    kill_epoch: int,
+    approval: Approval | None = None,
+) -> ApprovedOrder:
+    """Make the sendable order, or refuse.
+
+    Args:
+        intent: The intent as judged; on release of a hold, the renewed one.
+        verdict: The verdict on exactly this intent.
+        approving_leaf: Leaf hash of the record that approves: the verdict's, or the approval's.
+        send_before_us: Wall clock; for a held order not after the agreement's end.
+        kill_epoch: Epoch that the verdict's state carried.
+        approval: The agreement, needed for HOLD and ignored otherwise.
+
+    Raises:
+        ApprovalError: Anything that does not permit sending.
+    """
+    _require(is_intact(verdict), "the verdict is not intact")
+    _require(verdict.intent_digest == intent_digest(intent), "the verdict is on another intent")
+    _require(type(approving_leaf) is bytes and len(approving_leaf) == LEAF_BYTES, "no leaf hash")
+    _require(type(send_before_us) is int and send_before_us > 0, "no time to send before")
+    _require(type(kill_epoch) is int and kill_epoch >= 0, "no kill epoch")
+    approver = ""
+    if verdict.action > Action.WARN:
+        _require(verdict.action is Action.HOLD, f"the verdict is {verdict.action.name}")
+        _require(_holds_for_a_person(verdict), "something else than R31 holds it")
+        approver = _agreed(intent, verdict, send_before_us, approval)
+    return ApprovedOrder(
+        intent=intent,
+        verdict_digest=verdict.verdict_digest,
+        policy_digest=verdict.policy_digest,
+        approving_leaf=approving_leaf,
+        send_before_us=send_before_us,
+        kill_epoch=kill_epoch,
+        approver=approver,
+        seal=_SEAL,
+    )
+
+
+def approval_document(approval: Approval) -> dict[str, JSON]:
+    """Write an agreement as a document."""
+    return {
+        "decision_id": approval.decision_id,
+        "account": approval.account,
+        "instrument": approval.instrument,
+        "side": str(approval.side),
+        "approver": approval.approver,
+        "intent_digest": approval.intent_digest,
+        "verdict_digest": approval.verdict_digest,
+        "policy_digest": approval.policy_digest,
+        "given_at_us": number(approval.given_at_us),
+        "expires_us": number(approval.expires_us),
+        "price_low_ticks": number(approval.price_low_ticks),
+        "price_high_ticks": number(approval.price_high_ticks),
+        "qty_max_lots": number(approval.qty_max_lots),
+        "exposure_low_bp": number(approval.exposure_low_bp),
+        "exposure_high_bp": number(approval.exposure_high_bp),
+    }
+
+
+def approval_from_document(document: object) -> Approval:
+    """Read an agreement back.
+
+    Raises:
+        DocumentError: Not an agreement's document.
+    """
+    read = Reader(document)
+    approval = Approval(
+        decision_id=read.text("decision_id"),
+        account=read.text("account"),
+        instrument=read.text("instrument"),
+        side=side_from_text(read.text("side")),
+        approver=read.text("approver"),
+        intent_digest=read.text("intent_digest"),
+        verdict_digest=read.text("verdict_digest"),
+        policy_digest=read.text("policy_digest"),
+        given_at_us=read.number("given_at_us"),
+        expires_us=read.number("expires_us"),
+        price_low_ticks=read.number("price_low_ticks"),
+        price_high_ticks=read.number("price_high_ticks"),
+        qty_max_lots=read.number("qty_max_lots"),
+        exposure_low_bp=read.number("exposure_low_bp"),
+        exposure_high_bp=read.number("exposure_high_bp"),
+    )
+    read.done()
+    return approval
+
+
+def _agreed(
+    intent: Intent, verdict: Verdict, send_before_us: int, approval: Approval | None
+) -> str:
+    """The approver, if the agreement covers this order."""
+    if approval is None:
+        raise ApprovalError("a held order needs a person's agreement")
+    same_order = (
+        approval.decision_id == intent.decision_id
+        and approval.account == intent.account
+        and approval.instrument == intent.instrument
+        and approval.side is intent.side
+    )
+    _require(same_order, "the agreement is for another order")
+    _require(_is_other(approval.approver, intent), "the author may not approve")
+    _require(approval.policy_digest == verdict.policy_digest, "the agreement's policy is gone")
+    priced = approval.price_low_ticks <= intent.limit_ticks <= approval.price_high_ticks
+    _require(priced, "the price left the agreed band")
+    _require(intent.qty_lots <= approval.qty_max_lots, "the size left the agreed band")
+    exposed = approval.exposure_low_bp <= intent.target_exposure_bp <= approval.exposure_high_bp
+    _require(exposed, "the exposure left the agreed band")
+    _require(send_before_us <= approval.expires_us, "the agreement ends before sending does")
+    return approval.approver
+
+
+def _is_other(approver: str, intent: Intent) -> bool:
+    """Whether the approver is neither author nor strategy; case and outer space do not count."""
+    name = approver.strip().casefold()
+    return bool(name) and name not in {
+        intent.author.strip().casefold(),
+        intent.strategy.strip().casefold(),
+    }
+
+
+def _holds_for_a_person(verdict: Verdict) -> bool:
+    return all(result.rule_id is RuleId.R31 for result in verdict.worst)
+
+
+def _require(condition: bool, problem: str) -> None:  # noqa: FBT001 - a checked fact, not a switch
+    if not condition:
+        raise ApprovalError(problem)

@@ -1,0 +1,146 @@
+"""Canonical bytes and digests of risk's documents, and the strict reader that takes them back.
+
+Not here: what the documents mean (each type's module writes and reads its own).
+
+Rules kept:
+- A document holds null, booleans, integers, strings, lists and objects. No float, ever.
+- Integers beyond 2^53 - 1 are decimal strings, so every JSON reader sees the same number.
+- Object keys are ASCII, so sorting by code point equals RFC 8785's sorting by UTF-16 unit;
+  for this profile the bytes equal RFC 8785 (a test compares them with the reference library).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from risk.errors import DocumentError
+
+JSON: TypeAlias = "bool | int | str | list[JSON] | dict[str, JSON] | None"
+JSON_SAFE: Final = 2**53 - 1
+RANGE: Final = 2**63
+"""Every integer in risk is smaller than this in size; beyond it an input is refused."""
+
+
+def canonical_bytes(document: JSON) -> bytes:
+    """Encode a document as its one canonical form.
+
+    Raises:
+        DocumentError: A value outside the profile (float, foreign type, big integer, bad text).
+
+    Source: RFC 8785 (JSON Canonicalization Scheme), sections 3.2.2 and 3.2.3.
+    """
+    _check(document)
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise DocumentError("text with a lone surrogate") from None
+
+
+def digest(tag: str, document: JSON) -> str:
+    """SHA-256 in hex over a domain tag and the canonical bytes of a document."""
+    return hashlib.sha256(tag.encode("ascii") + b"\n" + canonical_bytes(document)).hexdigest()
+
+
+def number(value: int) -> int | str:
+    """Write an integer: itself, or a decimal string beyond 2^53 - 1."""
+    if type(value) is not int:
+        raise DocumentError("an integer field holds another type")
+    return value if -JSON_SAFE <= value <= JSON_SAFE else str(value)
+
+
+def _check(value: object) -> None:
+    # Exact types: a subclass could serialise differently from how it compares.
+    kind = type(value)
+    if value is None or kind is bool or kind is str:
+        return
+    if kind is int and isinstance(value, int):
+        if not -JSON_SAFE <= value <= JSON_SAFE:
+            raise DocumentError("integer beyond 2^53 - 1 must be a decimal string")
+        return
+    if kind is list and isinstance(value, Sequence):
+        for item in value:
+            _check(item)
+        return
+    if kind is dict and isinstance(value, Mapping):
+        for key, item in value.items():
+            if type(key) is not str or not key.isascii():
+                raise DocumentError("object keys must be ASCII text")
+            _check(item)
+        return
+    raise DocumentError(f"type {kind.__name__} is outside the profile")
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads one JSON object strictly: every field once, no field left over.
+
+    Call `done()` at the end. All methods raise `DocumentError` and nothing else.
+    """
+
+    document: object
+    _left: dict[str, object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if type(self.document) is not dict:
+            raise DocumentError("expected an object")
+        self._left = dict(self.document)
+
+    def _take(self, name: str) -> object:
+        if name not in self._left:
+            raise DocumentError(f"field {name} is missing")
+        return self._left.pop(name)
+
+    def text(self, name: str) -> str:
+        """A string field."""
+        value = self._take(name)
+        if type(value) is not str:
+            raise DocumentError(f"field {name} is not text")
+        return value
+
+    def number(self, name: str) -> int:
+        """An integer field, plain or as the decimal string of a large one."""
+        value = self._take(name)
+        if type(value) is int:
+            return value
+        if type(value) is str and len(value) <= 40 and value.lstrip("-").isdecimal():  # noqa: PLR2004 - longer than any number in range
+            parsed = int(value)
+            if number(parsed) == value:
+                return parsed
+        raise DocumentError(f"field {name} is not an integer")
+
+    def maybe_number(self, name: str) -> int | None:
+        """An integer field or null."""
+        if self._left.get(name, 0) is None:
+            self._take(name)
+            return None
+        return self.number(name)
+
+    def flag(self, name: str) -> bool:
+        """A boolean field."""
+        value = self._take(name)
+        if type(value) is not bool:
+            raise DocumentError(f"field {name} is not true or false")
+        return value
+
+    def items(self, name: str) -> list[object]:
+        """A list field, items unread."""
+        value = self._take(name)
+        if type(value) is not list:
+            raise DocumentError(f"field {name} is not a list")
+        return list(value)
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """A list of integers."""
+        return tuple(Reader({"item": item}).number("item") for item in self.items(name))
+
+    def inner(self, name: str) -> object:
+        """A field that another reader takes over."""
+        return self._take(name)
+
+    def done(self) -> None:
+        """Refuse unknown fields."""
+        if self._left:
+            raise DocumentError("unknown field " + ", ".join(sorted(map(str, self._left))))

@@ -1,0 +1,100 @@
+"""R00 and R01: may this be judged at all, and is anything allowed to trade.
+
+Not here: limits. Neither rule can be disarmed or waived.
+"""
+
+from typing import Final
+
+from risk.policy import policy_digest
+from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, truth, whole
+from risk.signing import Standing
+from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+_STANDINGS: Final = {
+    Standing.EXPIRED: Reason.POLICY_EXPIRED,
+    Standing.UNSIGNED: Reason.POLICY_UNSIGNED,
+    Standing.NOT_YET_VALID: Reason.POLICY_NOT_YET_VALID,
+}
+
+
+def _flag(reason: Reason | None) -> Measured:
+    """A breach with its reason, or a pass for None."""
+    bad = reason is not None
+    return Measured(
+        observed=int(bad), limit=0, breach=Action.REJECT, reason=reason or Reason.WITHIN_LIMIT
+    )
+
+
+def _policy(case: Case) -> Measured:
+    status = case.state.policy_status
+    if type(status.standing) is not Standing:
+        raise Refusal(Reason.POLICY_UNSIGNED)
+    if status.standing is not Standing.ACTIVE:
+        return _flag(_STANDINGS[status.standing])
+    return _flag(
+        None if status.policy_digest == policy_digest(case.policy) else Reason.POLICY_MISMATCH
+    )
+
+
+def _subject(case: Case) -> Measured:
+    """The intent, the state and the policy speak of one account, instrument and currency."""
+    intent, state = case.intent, case.state
+    if intent.account != state.book.account or not intent.account:
+        return _flag(Reason.ACCOUNT_MISMATCH)
+    if intent.instrument != state.instrument.symbol:
+        return _flag(Reason.INSTRUMENT_MISMATCH)
+    if state.instrument.asset_class != case.for_instrument.asset_class:
+        return _flag(Reason.INSTRUMENT_MISMATCH)
+    if state.instrument.currency != case.policy.currency:
+        return _flag(Reason.CURRENCY_MISMATCH)
+    held = state.book.position(intent.instrument)
+    if held is not None and held.unit_minor != state.instrument.unit_minor:
+        return _flag(Reason.INSTRUMENT_MISMATCH)
+    if not intent.decision_id or not intent.author:
+        return _flag(Reason.INTENT_MALFORMED)
+    return _flag(None)
+
+
+def _admission(case: Case) -> tuple[Measured, ...]:
+    state = case.state
+    behind = max(0, whole(state.book.as_of_us) - positive(state.now_us))
+    clock = Measured(
+        observed=behind,
+        limit=case.for_class.clock_skew_max.value,
+        breach=Action.REJECT,
+        reason=Reason.CLOCK_BACKWARDS,
+    )
+    return (_policy(case), _subject(case), clock)
+
+
+def _kill(case: Case) -> tuple[Measured, ...]:
+    kill = case.state.kill
+    apart = abs(whole(kill.kill_epoch) - whole(kill.egress_epoch))
+    return (
+        _flag(Reason.KILLED if truth(kill.killed) else None),
+        Measured(observed=apart, limit=0, breach=Action.REJECT, reason=Reason.KILL_EPOCH_DIFFERS),
+    )
+
+
+R00: Final = Rule(
+    rule_id=RuleId.R00,
+    version=1,
+    title="Admission: valid policy, one subject, clock not behind the book",
+    checks=(
+        Check(name="policy", unit=Unit.FLAG, scope=Scope.FIRM),
+        Check(name="subject", unit=Unit.FLAG, scope=Scope.ORDER),
+        Check(name="clock_behind", unit=Unit.MICROSECONDS, scope=Scope.ACCOUNT),
+    ),
+    measure=_admission,
+)
+
+R01: Final = Rule(
+    rule_id=RuleId.R01,
+    version=1,
+    title="Kill latch: not killed, ledger and egress agree on the epoch",
+    checks=(
+        Check(name="latch", unit=Unit.FLAG, scope=Scope.FIRM),
+        Check(name="epoch", unit=Unit.COUNT, scope=Scope.FIRM),
+    ),
+    measure=_kill,
+)

@@ -1,0 +1,136 @@
+"""Exposure before and after an intent, worst case over everything that may still execute.
+
+Not here: limits. Shared by the position, exposure, loss and human-threshold rules.
+
+Rules kept:
+- Held, unsent and working quantity counts like executed quantity, on the side where it hurts.
+- An order reduces risk only if the position strictly shrinks, without crossing zero, even when all
+  pending orders of the same side execute first; a pending reduction cannot fund another.
+- On renewal the decision's own reservation is left out: it is the order being judged.
+"""
+
+from dataclasses import dataclass
+
+from risk.book import Book
+from risk.intent import Side
+from risk.rules.rule import Case, Refusal, positive, whole
+from risk.verdict import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposure:
+    """Worst cases for one intent; money in minor units, quantities in lots.
+
+    Attributes:
+        order_minor: Value of the order at its worst price.
+        high_lots: Position if all buys execute, the intent included.
+        low_lots: Position if all sells execute, the intent included.
+        gross_minor: Absolute value of everything held and pending, the order included.
+        net_high_minor: Signed value if all buys execute.
+        net_low_minor: Signed value if all sells execute.
+        reduces: Whether the order can only shrink the position.
+    """
+
+    equity_minor: int
+    order_minor: int
+    high_lots: int
+    low_lots: int
+    gross_minor: int
+    net_high_minor: int
+    net_low_minor: int
+    reduces: bool
+
+
+def side_of(case: Case) -> Side:
+    """The intent's side, or a refusal."""
+    side = case.intent.side
+    if type(side) is not Side:
+        raise Refusal(Reason.UNKNOWN_VALUE)
+    return side
+
+
+def touch(case: Case) -> tuple[int, int]:
+    """Bid and ask, both positive, or a refusal."""
+    quote = case.state.quote
+    if quote is None:
+        raise Refusal(Reason.INPUT_MISSING)
+    return positive(quote.bid_ticks), positive(quote.ask_ticks)
+
+
+def order_minor(case: Case) -> int:
+    """Value of the order at the worst of limit, bid and ask."""
+    instrument = case.state.instrument
+    worst = max(positive(case.intent.limit_ticks), *touch(case))
+    unit = positive(instrument.lot) * positive(instrument.tick_minor)
+    value = positive(case.intent.qty_lots) * worst * unit * positive(instrument.multiplier)
+    return whole(value)
+
+
+def equity_minor(book: Book) -> int:
+    """Equity at last marks, positive, or a refusal."""
+    equity = whole(book.cash_minor)
+    for position in book.positions:
+        equity += (
+            whole(position.lots) * positive(position.mark_ticks) * positive(position.unit_minor)
+        )
+    if whole(equity) <= 0:
+        raise Refusal(Reason.NO_EQUITY)
+    return equity
+
+
+def own(case: Case) -> str:
+    """The decision whose reservation is left out: the intent's own on renewal, else none."""
+    return case.intent.decision_id if is_renewal(case) else ""
+
+
+def is_renewal(case: Case) -> bool:
+    """Whether this is a renewal; anything but a boolean is refused."""
+    if type(case.state.renewal) is not bool:
+        raise Refusal(Reason.UNKNOWN_VALUE)
+    return case.state.renewal
+
+
+def lots_around(case: Case) -> tuple[int, int, int]:
+    """Position and pending buys and sells of the intent's instrument, in lots."""
+    book, symbol, skip = case.state.book, case.intent.instrument, own(case)
+    pending = {Side.BUY: 0, Side.SELL: 0}
+    for held in book.reservations:
+        if held.instrument == symbol and (not skip or held.decision_id != skip):
+            pending[Side(held.side)] += positive(held.open_lots)
+    return whole(book.lots(symbol)), whole(pending[Side.BUY]), whole(pending[Side.SELL])
+
+
+def reduces(case: Case) -> bool:
+    """Whether the order can only shrink the position, pending orders of its side included."""
+    position, buys, sells = lots_around(case)
+    side, qty = side_of(case), positive(case.intent.qty_lots)
+    pending = buys if side is Side.BUY else sells
+    return position * side.sign < 0 and qty + pending <= abs(position)
+
+
+def exposure(case: Case) -> Exposure:
+    """Measure everything at once, or refuse."""
+    book, side, skip = case.state.book, side_of(case), own(case)
+    order, qty = order_minor(case), positive(case.intent.qty_lots)
+    position, buys, sells = lots_around(case)
+    net = sum(whole(p.value_minor) for p in book.positions)
+    gross = sum(abs(p.value_minor) for p in book.positions)
+    pending = {Side.BUY: 0, Side.SELL: 0}
+    for held in book.reservations:
+        if skip and held.decision_id == skip:
+            continue
+        marked = book.position(held.instrument)
+        price = max(positive(held.limit_ticks), 0 if marked is None else marked.mark_ticks)
+        value = positive(held.open_lots) * price * positive(held.unit_minor)
+        pending[Side(held.side)] += whole(value)
+    buying, selling = (qty, 0) if side is Side.BUY else (0, qty)
+    return Exposure(
+        equity_minor=equity_minor(book),
+        order_minor=order,
+        high_lots=whole(position + buys + buying),
+        low_lots=whole(position - sells - selling),
+        gross_minor=whole(gross + pending[Side.BUY] + pending[Side.SELL] + order),
+        net_high_minor=whole(net + pending[Side.BUY] + (order if side is Side.BUY else 0)),
+        net_low_minor=whole(net - pending[Side.SELL] - (order if side is Side.SELL else 0)),
+        reduces=reduces(case),
+    )

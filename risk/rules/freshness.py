@@ -1,0 +1,83 @@
+"""R24 and R25: nothing is decided on old or broken inputs.
+
+Not here: where quotes, forecasts and narratives come from. Neither rule yields to reducing orders.
+"""
+
+from typing import Final
+
+from risk.rules.exposure import touch
+from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, ratio_up, whole
+from risk.state import Phase
+from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
+
+
+def _at_most(observed: int, limit: int, reason: Reason) -> Measured:
+    return Measured(observed=observed, limit=limit, breach=Action.REJECT, reason=reason)
+
+
+def _market(case: Case) -> tuple[Measured, ...]:
+    quote = case.state.quote
+    if quote is None:
+        raise Refusal(Reason.INPUT_MISSING)
+    if type(quote.phase) is not Phase:
+        raise Refusal(Reason.UNKNOWN_VALUE)
+    bid, ask = touch(case)
+    age = positive(case.state.now_us) - positive(quote.time_us)
+    gap = whole(quote.seq_gap)
+    return (
+        _at_most(age, case.for_class.quote_age_max.value, Reason.QUOTE_STALE),
+        _at_most(max(0, -age), 0, Reason.QUOTE_FROM_THE_FUTURE),
+        Measured(observed=ask - bid, limit=1, breach=Action.REJECT, reason=Reason.QUOTE_CROSSED),
+        _at_most(abs(gap), 0, Reason.MARKET_DATA_GAP),
+        _at_most(int(quote.phase is not Phase.OPEN), 0, Reason.MARKET_NOT_OPEN),
+    )
+
+
+def _inputs(case: Case) -> tuple[Measured, ...]:
+    forecast, narrative = case.state.forecast, case.state.narrative_as_of_us
+    now, limits = positive(case.state.now_us), case.for_class
+    if forecast is None or narrative is None:
+        raise Refusal(Reason.INPUT_MISSING)
+    if forecast.instrument != case.intent.instrument:
+        raise Refusal(Reason.INSTRUMENT_MISMATCH)
+    age = now - positive(forecast.as_of_us)
+    reach = positive(positive(forecast.horizon) * positive(forecast.bar_us))
+    narrative_age = now - positive(narrative)
+    return (
+        _at_most(
+            ratio_up(max(0, age), 10_000, reach),
+            limits.forecast_age_max.value,
+            Reason.FORECAST_STALE,
+        ),
+        _at_most(max(0, -age), 0, Reason.FORECAST_FROM_THE_FUTURE),
+        _at_most(narrative_age, limits.narrative_age_max.value, Reason.NARRATIVE_STALE),
+        _at_most(max(0, -narrative_age), 0, Reason.NARRATIVE_FROM_THE_FUTURE),
+    )
+
+
+R24: Final = Rule(
+    rule_id=RuleId.R24,
+    version=1,
+    title="Market data: fresh, not crossed or locked, complete, market open",
+    checks=(
+        Check(name="quote_age", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
+        Check(name="quote_ahead", unit=Unit.MICROSECONDS, scope=Scope.INSTRUMENT),
+        Check(name="spread", unit=Unit.TICKS, scope=Scope.INSTRUMENT, bound=Bound.MIN),
+        Check(name="gap", unit=Unit.COUNT, scope=Scope.INSTRUMENT),
+        Check(name="phase", unit=Unit.FLAG, scope=Scope.INSTRUMENT),
+    ),
+    measure=_market,
+)
+
+R25: Final = Rule(
+    rule_id=RuleId.R25,
+    version=1,
+    title="Forecast and narrative: fresh for their horizon, not from the future",
+    checks=(
+        Check(name="forecast_age", unit=Unit.BASIS_POINTS, scope=Scope.ORDER),
+        Check(name="forecast_ahead", unit=Unit.MICROSECONDS, scope=Scope.ORDER),
+        Check(name="narrative_age", unit=Unit.MICROSECONDS, scope=Scope.ORDER),
+        Check(name="narrative_ahead", unit=Unit.MICROSECONDS, scope=Scope.ORDER),
+    ),
+    measure=_inputs,
+)

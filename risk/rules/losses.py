@@ -1,0 +1,78 @@
+"""R11 and R12: how much may be lost in a day, and from the peak.
+
+Not here: where equity comes from (`risk/book.py`). Both rules yield to orders that only reduce.
+
+Rules kept:
+- The day's loss is its worst point, not its last: a halt does not lift because prices bounced.
+- Finished days still count while policy says so: with closing marks a day's loss is first seen
+  after that day's last decision.
+- The peak never resets. Trading again after a drawdown halt takes a newly signed policy.
+"""
+
+from typing import Final
+
+from risk.book import DayResult
+from risk.rules.exposure import equity_minor, reduces
+from risk.rules.rule import Case, Check, Measured, Rule, positive, ratio_up, whole
+from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+BP: Final = 10_000
+
+
+def _loss_bp(day: DayResult) -> int:
+    start = positive(day.start_minor)
+    return ratio_up(start - whole(day.low_minor), BP, start)
+
+
+def _warn_at(case: Case, limit: int) -> int:
+    return limit * case.policy.account.warn_at.value // BP
+
+
+def _day_loss(case: Case) -> tuple[Measured, ...]:
+    book, limits = case.state.book, case.policy.account
+    equity_minor(book)
+    cooling = limits.cooling_days.value
+    days = (book.day, *(book.past_days[-cooling:] if cooling else ()))
+    limit = limits.day_loss_max.value
+    return (
+        Measured(
+            observed=max(_loss_bp(day) for day in days),
+            limit=limit,
+            breach=Action.HALT,
+            reason=Reason.DAY_LOSS_ABOVE_MAXIMUM,
+            warn_at=_warn_at(case, limit),
+            waived=Reason.REDUCES_RISK if reduces(case) else None,
+        ),
+    )
+
+
+def _drawdown(case: Case) -> tuple[Measured, ...]:
+    book = case.state.book
+    peak, limit = positive(book.peak_minor), case.policy.account.drawdown_max.value
+    return (
+        Measured(
+            observed=ratio_up(peak - equity_minor(book), BP, peak),
+            limit=limit,
+            breach=Action.HALT,
+            reason=Reason.DRAWDOWN_ABOVE_MAXIMUM,
+            warn_at=_warn_at(case, limit),
+            waived=Reason.REDUCES_RISK if reduces(case) else None,
+        ),
+    )
+
+
+R11: Final = Rule(
+    rule_id=RuleId.R11,
+    version=1,
+    title="Daily loss: worst point of the day, and of the last finished days",
+    checks=(Check(name="day_loss", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),),
+    measure=_day_loss,
+)
+
+R12: Final = Rule(
+    rule_id=RuleId.R12,
+    version=1,
+    title="Trailing drawdown from the highest equity ever",
+    checks=(Check(name="drawdown", unit=Unit.BASIS_POINTS, scope=Scope.ACCOUNT),),
+    measure=_drawdown,
+)

@@ -1,0 +1,69 @@
+"""R26: a directional intent needs a forecast that supports its direction.
+
+Not here: fairness and drift of the model. P(r > 0) is closed-form from the model's own law of the
+next step; the interval comes from the sampled paths. No vote is counted.
+
+Rules kept:
+- Only intents that claim a direction are asked; an overlay that sizes by volatility is not.
+- A buy needs P(r > 0) >= the policy's number, a sell needs P(r > 0) <= its mirror image.
+- An order that only reduces risk needs no belief.
+"""
+
+from typing import Final
+
+from risk.intent import Side
+from risk.rules.exposure import reduces, side_of
+from risk.rules.rule import Case, Check, Measured, Refusal, Rule, truth, whole
+from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
+
+BP: Final = 10_000
+
+
+def _confidence(case: Case) -> tuple[Measured, ...]:
+    forecast, limits = case.state.forecast, case.for_class
+    directional = truth(case.intent.directional)
+    if forecast is None:
+        raise Refusal(Reason.INPUT_MISSING)
+    p_up = whole(forecast.p_up_bp)
+    width = whole(forecast.interval_high_1e8) - whole(forecast.interval_low_1e8)
+    if not 0 <= p_up <= BP or width < 0:
+        raise Refusal(Reason.OUT_OF_RANGE)
+    waived = None if directional else Reason.NOT_DIRECTIONAL
+    if directional and reduces(case):
+        waived = Reason.REDUCES_RISK
+    return (
+        Measured(
+            observed=p_up if side_of(case) is Side.BUY else BP - p_up,
+            limit=limits.directional_p_up_min.value,
+            breach=Action.REJECT,
+            reason=Reason.DIRECTION_NOT_SUPPORTED,
+            waived=waived,
+        ),
+        Measured(
+            observed=whole(forecast.n_paths),
+            limit=limits.paths_min.value,
+            breach=Action.REJECT,
+            reason=Reason.TOO_FEW_PATHS,
+            waived=waived,
+        ),
+        Measured(
+            observed=width,
+            limit=limits.interval_width_max.value,
+            breach=Action.REJECT,
+            reason=Reason.INTERVAL_TOO_WIDE,
+            waived=waived,
+        ),
+    )
+
+
+R26: Final = Rule(
+    rule_id=RuleId.R26,
+    version=1,
+    title="Model confidence: closed-form probability of the direction, paths, interval width",
+    checks=(
+        Check(name="direction", unit=Unit.BASIS_POINTS, scope=Scope.ORDER, bound=Bound.MIN),
+        Check(name="paths", unit=Unit.COUNT, scope=Scope.ORDER, bound=Bound.MIN),
+        Check(name="interval", unit=Unit.LOG_RETURN_1E8, scope=Scope.ORDER),
+    ),
+    measure=_confidence,
+)

@@ -1,0 +1,111 @@
+"""R13 and R16: message rate and duplicates.
+
+Not here: sending. The bucket is recomputed from the book's message times and `now`; nothing ticks.
+
+Rules kept:
+- Every order that may still be sent has its message spoken for already.
+- New orders leave a reserve of the bucket to cancels.
+- The same intent is refused at any age; the same order is refused within the window.
+
+Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(d), 15(2).
+"""
+
+from typing import Final
+
+from risk.intent import intent_digest, intent_fingerprint
+from risk.rules.exposure import own, is_renewal
+from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, whole
+from risk.state import HISTORY_US
+from risk.verdict import Action, Reason, RuleId, Scope, Unit
+
+MICRO: Final = 1_000_000
+
+
+def used_micro(times_us: tuple[int, ...], now_us: int, rate: int) -> int:
+    """Millionths of a message drawn from a bucket that refills at `rate` per second.
+
+    Times are sorted first; a time after `now_us` counts as now. What was drawn beyond the burst
+    stays drawn, so a flood is paid back before anything passes again.
+    """
+    used = last = 0
+    for time_us in sorted(min(whole(t), now_us) for t in times_us):
+        used = max(0, used - (time_us - last) * rate) + MICRO
+        last = time_us
+    return max(0, used - (now_us - last) * rate)
+
+
+def _messages(case: Case) -> tuple[Measured, ...]:
+    state, limits = case.state, case.policy.account
+    now, skip = positive(state.now_us), own(case)
+    burst = limits.message_burst.value
+    used = used_micro(state.book.message_times_us, now, limits.message_rate.value)
+    unsent = sum(
+        1
+        for held in state.book.reservations
+        if not held.sent and (not skip or held.decision_id != skip)
+    )
+    wanted = -(-used // MICRO) + unsent + 1
+    kept_back = -(-burst * limits.message_reserve.value // 10_000)
+    return (
+        Measured(
+            observed=wanted,
+            limit=burst - kept_back,
+            breach=Action.THROTTLE,
+            reason=Reason.MESSAGE_RESERVE_REACHED,
+        ),
+        Measured(
+            observed=wanted,
+            limit=burst,
+            breach=Action.REJECT,
+            reason=Reason.MESSAGE_RATE_ABOVE_MAXIMUM,
+        ),
+    )
+
+
+def _duplicates(case: Case) -> tuple[Measured, ...]:
+    state, intent, now = case.state, case.intent, positive(case.state.now_us)
+    window = case.policy.account.duplicate_window.value
+    if window > HISTORY_US:
+        raise Refusal(Reason.OUT_OF_RANGE)
+    renewal = is_renewal(case)
+    others = tuple(
+        entry for entry in state.recent if not renewal or entry.decision_id != intent.decision_id
+    )
+    same_intent, same_order = intent_digest(intent), intent_fingerprint(intent)
+    repeated = sum(
+        1
+        for entry in others
+        if entry.intent_digest == same_intent or entry.decision_id == intent.decision_id
+    )
+    doubled = sum(
+        1
+        for entry in others
+        if entry.fingerprint == same_order and abs(now - whole(entry.time_us)) <= window
+    )
+    return (
+        Measured(observed=repeated, limit=0, breach=Action.REJECT, reason=Reason.DUPLICATE_INTENT),
+        Measured(observed=doubled, limit=0, breach=Action.REJECT, reason=Reason.DUPLICATE_ORDER),
+    )
+
+
+R13: Final = Rule(
+    rule_id=RuleId.R13,
+    version=1,
+    title="Message rate: token bucket with a reserve for cancels",
+    checks=(
+        Check(name="reserve", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
+        Check(name="bucket", unit=Unit.MESSAGES, scope=Scope.ACCOUNT),
+    ),
+    measure=_messages,
+)
+
+R16: Final = Rule(
+    rule_id=RuleId.R16,
+    version=1,
+    title="Duplicates: the same intent ever, the same order within the window",
+    checks=(
+        Check(name="intent", unit=Unit.COUNT, scope=Scope.ACCOUNT),
+        Check(name="order", unit=Unit.COUNT, scope=Scope.ACCOUNT),
+    ),
+    measure=_duplicates,
+)

@@ -1,0 +1,193 @@
+"""What a rule is, what it may look at, and how a measurement becomes a result.
+
+Not here: any single rule. A rule only measures; passing, arming and failing are decided here, once.
+
+Rules kept:
+- Pass iff observed <= limit (or >= for a minimum). There is no other comparison against a limit.
+- A measurement that is not an integer in range is refused, armed or not: it never passes.
+- A disarmed rule still measures, and shows what it measured.
+- An instrument or class that the policy does not know has no disarmed rules.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from risk.canonical import RANGE
+from risk.intent import Intent
+from risk.policy import ALWAYS_ARMED, Arming, ClassPolicy, InstrumentPolicy, Policy
+from risk.state import RiskState
+from risk.verdict import Action, Bound, Outcome, Reason, RuleId, RuleResult, Scope, Unit
+
+
+class Refusal(Exception):  # noqa: N818 - an outcome on its way up, caught in `run`
+    """A rule cannot judge; carries the closed-list reason."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a rule may look at."""
+
+    policy: Policy
+    state: RiskState
+    intent: Intent
+
+    @property
+    def for_instrument(self) -> InstrumentPolicy:
+        """The policy's section of the intent's instrument."""
+        section = self.policy.of_instrument(self.intent.instrument)
+        if section is None:
+            raise Refusal(Reason.UNKNOWN_INSTRUMENT)
+        return section
+
+    @property
+    def for_class(self) -> ClassPolicy:
+        """The policy's section of that instrument's class."""
+        section = self.policy.of_class(self.for_instrument.asset_class)
+        if section is None:
+            raise Refusal(Reason.UNKNOWN_CLASS)
+        return section
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that a rule measures: its name, unit, scope, and which side of the limit passes."""
+
+    name: str
+    unit: Unit
+    scope: Scope
+    bound: Bound = Bound.MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What a check found.
+
+    Attributes:
+        breach: Action if the limit is not kept.
+        reason: Reason then.
+        warn_at: From this value on (exclusive) a pass warns; None for no warning.
+        waived: Set when the check does not apply to this intent, with why.
+    """
+
+    observed: int
+    limit: int
+    breach: Action
+    reason: Reason
+    warn_at: int | None = None
+    waived: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A rule: data, and one pure function that measures all its checks, in order.
+
+    `measure` may raise `Refusal`; anything else it raises also refuses the intent.
+    """
+
+    rule_id: RuleId
+    version: int
+    title: str
+    checks: tuple[Check, ...]
+    measure: Callable[[Case], tuple[Measured, ...]]
+
+
+def whole(value: object) -> int:
+    """An integer in range, or a refusal: None, bool, float and huge numbers never pass."""
+    if value is None:
+        raise Refusal(Reason.INPUT_MISSING)
+    if type(value) is not int:
+        raise Refusal(Reason.NOT_AN_INTEGER)
+    if not -RANGE < value < RANGE:
+        raise Refusal(Reason.OUT_OF_RANGE)
+    return value
+
+
+def positive(value: object) -> int:
+    """An integer in range above zero, or a refusal."""
+    number = whole(value)
+    if number <= 0:
+        raise Refusal(Reason.OUT_OF_RANGE)
+    return number
+
+
+def truth(value: object) -> bool:
+    """A boolean, or a refusal."""
+    if value is None:
+        raise Refusal(Reason.INPUT_MISSING)
+    if type(value) is not bool:
+        raise Refusal(Reason.UNKNOWN_VALUE)
+    return value
+
+
+def ratio_up(part: int, scale: int, base: int) -> int:
+    """`part * scale / base`, rounded up, so that `<= limit` is exact for whole limits."""
+    return -((-part * scale) // positive(base))
+
+
+def run(rule: Rule, case: Case) -> tuple[RuleResult, ...]:
+    """Every check of one rule, whatever happens."""
+    arming = Arming(rule=rule.rule_id, armed=True, reason="")
+    try:
+        if rule.rule_id not in ALWAYS_ARMED:
+            arming = case.for_class.arming_of(rule.rule_id)
+        measured = rule.measure(case)
+        pairs = zip(rule.checks, measured, strict=True)
+        return tuple(_judge(rule, check, found, arming) for check, found in pairs)
+    except Refusal as refusal:
+        reason = refusal.reason
+    except Exception:  # noqa: BLE001 - a rule that fails refuses; it never lets through
+        reason = Reason.RULE_FAILED
+    return tuple(_refused(rule, check, arming, reason) for check in rule.checks)
+
+
+def _judge(rule: Rule, check: Check, found: Measured, arming: Arming) -> RuleResult:
+    observed, limit = whole(found.observed), whole(found.limit)
+    margin = limit - observed if check.bound is Bound.MAX else observed - limit
+    outcome, action, reason, note = Outcome.PASS, Action.ALLOW, Reason.WITHIN_LIMIT, ""
+    if not arming.armed:
+        outcome, reason, note = Outcome.NOT_APPLICABLE, Reason.DISARMED, arming.reason
+    elif found.waived is not None:
+        outcome, reason = Outcome.NOT_APPLICABLE, found.waived
+    elif margin < 0:
+        outcome, action, reason = Outcome.BREACH, found.breach, found.reason
+    elif found.warn_at is not None and observed > whole(found.warn_at):
+        action, reason = Action.WARN, Reason.NEAR_LIMIT
+    return RuleResult(
+        rule_id=rule.rule_id,
+        check=check.name,
+        version=rule.version,
+        scope=check.scope,
+        observed=observed,
+        limit=limit,
+        margin=margin,
+        unit=check.unit,
+        bound=check.bound,
+        outcome=outcome,
+        action=action,
+        reason=reason,
+        note=note,
+    )
+
+
+def _refused(rule: Rule, check: Check, arming: Arming, reason: Reason) -> RuleResult:
+    """What cannot be measured refuses the intent, unless policy disarmed the rule."""
+    armed = arming.armed
+    return RuleResult(
+        rule_id=rule.rule_id,
+        check=check.name,
+        version=rule.version,
+        scope=check.scope,
+        observed=None,
+        limit=None,
+        margin=None,
+        unit=check.unit,
+        bound=check.bound,
+        outcome=Outcome.REFUSED if armed else Outcome.NOT_APPLICABLE,
+        action=Action.REJECT if armed else Action.ALLOW,
+        reason=reason,
+        note="" if armed else arming.reason,
+    )

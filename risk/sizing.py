@@ -1,0 +1,300 @@
+"""Sizing: how large a position a forecast justifies, and the order that leads there.
+
+Not here: whether the order may go (`risk/evaluate.py`).
+
+Rules kept:
+- The overlay is honest about what the model knows: exposure = target volatility / forecast
+  volatility, long or flat, capped; no belief about direction enters.
+- No order inside the no-trade band, and no order larger than the policy's step.
+- An agent's wish is translated as it stands, uncapped: refusing it is the rules' business.
+- Quantities round toward zero, so rounding never adds risk. All arithmetic is on integers.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isqrt
+from typing import Final
+
+from inference.forecast import Forecast
+from risk.book import Book
+from risk.canonical import JSON, Reader, number
+from risk.errors import DocumentError
+from risk.instrument import Instrument
+from risk.intent import Intent, Side, TimeInForce
+from risk.policy import SizingPolicy
+from risk.state import Quote
+
+BP: Final = 10_000
+ONE_1E8: Final = 100_000_000
+
+
+class SizingBasis(StrEnum):
+    """What the target came from."""
+
+    VOLATILITY = "VOLATILITY"
+    EXPOSURE = "EXPOSURE"
+
+
+class SizingReason(StrEnum):
+    """What became of the target."""
+
+    ORDER = "ORDER"
+    ORDER_CAPPED_AT_STEP = "ORDER_CAPPED_AT_STEP"
+    INSIDE_NO_TRADE_BAND = "INSIDE_NO_TRADE_BAND"
+    LESS_THAN_SMALLEST_ORDER = "LESS_THAN_SMALLEST_ORDER"
+    NO_EQUITY = "NO_EQUITY"
+    NO_VOLATILITY = "NO_VOLATILITY"
+    NO_PRICE = "NO_PRICE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizing:
+    """A target and the step toward it, with every number on the way.
+
+    Attributes:
+        vol_year_1e8: Forecast volatility per year, 0 where it was not used.
+        uncapped_bp: Exposure before the cap.
+        target_exposure_bp: Exposure aimed at, of equity.
+        current_exposure_bp: Exposure of position and pending orders at mid.
+        equity_minor: Equity used.
+        current_lots: Position plus pending orders, signed.
+        target_lots: Position aimed at, signed.
+        wanted_lots: Whole way to the target, signed.
+        delta_qty: This order, signed; 0 for no order.
+        limit_ticks: Limit price of the order; 0 for no order.
+        reason: Why this delta.
+    """
+
+    instrument: str
+    basis: SizingBasis
+    vol_year_1e8: int
+    uncapped_bp: int
+    target_exposure_bp: int
+    current_exposure_bp: int
+    equity_minor: int
+    current_lots: int
+    target_lots: int
+    wanted_lots: int
+    delta_qty: int
+    limit_ticks: int
+    reason: SizingReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Target:
+    basis: SizingBasis
+    vol_year_1e8: int
+    uncapped_bp: int
+    target_bp: int
+    band_bp: int
+    step_minor: int | None
+
+
+def size(
+    policy: SizingPolicy,
+    forecast: Forecast,
+    book: Book,
+    instrument: Instrument,
+    quote: Quote,
+    equity_minor: int,
+) -> Sizing:
+    """Size by volatility target: long or flat, capped, with a no-trade band and a largest step."""
+    vol_year = isqrt(max(0, forecast.step_vol_1e8) ** 2 * policy.steps_per_year.value)
+    aimed_1e8 = policy.target_vol.value * ONE_1E8 // BP
+    uncapped = aimed_1e8 * policy.risk_share.value // vol_year if vol_year else 0
+    target = _Target(
+        basis=SizingBasis.VOLATILITY,
+        vol_year_1e8=vol_year,
+        uncapped_bp=uncapped,
+        target_bp=min(uncapped, policy.exposure_max.value),
+        band_bp=policy.no_trade_band.value,
+        step_minor=policy.order_notional_max.value,
+    )
+    if vol_year == 0:
+        return _none(target, book, instrument, equity_minor, SizingReason.NO_VOLATILITY)
+    return _step(policy, target, book, instrument, quote, equity_minor)
+
+
+def size_exposure(
+    policy: SizingPolicy,
+    target_exposure_bp: int,
+    book: Book,
+    instrument: Instrument,
+    quote: Quote,
+    equity_minor: int,
+) -> Sizing:
+    """Translate a wished exposure (signed basis points of equity) as it stands."""
+    target = _Target(
+        basis=SizingBasis.EXPOSURE,
+        vol_year_1e8=0,
+        uncapped_bp=target_exposure_bp,
+        target_bp=target_exposure_bp,
+        band_bp=0,
+        step_minor=None,
+    )
+    return _step(policy, target, book, instrument, quote, equity_minor)
+
+
+def to_intent(
+    sizing: Sizing,
+    *,
+    decision_id: str,
+    account: str,
+    strategy: str,
+    author: str,
+    directional: bool,
+    tif: TimeInForce = TimeInForce.DAY,
+) -> Intent | None:
+    """The intent that a sizing leads to; None where it leads to no order (see its reason)."""
+    if sizing.delta_qty == 0:
+        return None
+    return Intent(
+        decision_id=decision_id,
+        account=account,
+        strategy=strategy,
+        author=author,
+        instrument=sizing.instrument,
+        side=Side.BUY if sizing.delta_qty > 0 else Side.SELL,
+        qty_lots=abs(sizing.delta_qty),
+        limit_ticks=sizing.limit_ticks,
+        tif=tif,
+        target_exposure_bp=sizing.target_exposure_bp,
+        directional=directional,
+    )
+
+
+def sizing_document(sizing: Sizing) -> dict[str, JSON]:
+    """Write a sizing as a document."""
+    return {
+        "instrument": sizing.instrument,
+        "basis": str(sizing.basis),
+        "vol_year_1e8": number(sizing.vol_year_1e8),
+        "uncapped_bp": number(sizing.uncapped_bp),
+        "target_exposure_bp": number(sizing.target_exposure_bp),
+        "current_exposure_bp": number(sizing.current_exposure_bp),
+        "equity_minor": number(sizing.equity_minor),
+        "current_lots": number(sizing.current_lots),
+        "target_lots": number(sizing.target_lots),
+        "wanted_lots": number(sizing.wanted_lots),
+        "delta_qty": number(sizing.delta_qty),
+        "limit_ticks": number(sizing.limit_ticks),
+        "reason": str(sizing.reason),
+    }
+
+
+def sizing_from_document(document: object) -> Sizing:
+    """Read a sizing back.
+
+    Raises:
+        DocumentError: Not a sizing's document.
+    """
+    read = Reader(document)
+    try:
+        sizing = Sizing(
+            instrument=read.text("instrument"),
+            basis=SizingBasis(read.text("basis")),
+            vol_year_1e8=read.number("vol_year_1e8"),
+            uncapped_bp=read.number("uncapped_bp"),
+            target_exposure_bp=read.number("target_exposure_bp"),
+            current_exposure_bp=read.number("current_exposure_bp"),
+            equity_minor=read.number("equity_minor"),
+            current_lots=read.number("current_lots"),
+            target_lots=read.number("target_lots"),
+            wanted_lots=read.number("wanted_lots"),
+            delta_qty=read.number("delta_qty"),
+            limit_ticks=read.number("limit_ticks"),
+            reason=SizingReason(read.text("reason")),
+        )
+    except ValueError:
+        raise DocumentError("a sizing holds an unknown name") from None
+    read.done()
+    return sizing
+
+
+def _step(
+    policy: SizingPolicy,
+    target: _Target,
+    book: Book,
+    instrument: Instrument,
+    quote: Quote,
+    equity_minor: int,
+) -> Sizing:
+    """From target exposure to this order's quantity and limit price."""
+    if quote.bid_ticks <= 0 or quote.ask_ticks <= 0:
+        return _none(target, book, instrument, equity_minor, SizingReason.NO_PRICE)
+    if equity_minor <= 0:
+        return _none(target, book, instrument, equity_minor, SizingReason.NO_EQUITY)
+    # Twice the mid, so that half a tick is not lost.
+    twice_lot = (quote.bid_ticks + quote.ask_ticks) * instrument.unit_minor
+    current = _current(book, instrument.symbol)
+    current_bp = _toward_zero(current * twice_lot * BP, 2 * equity_minor)
+    aimed = _toward_zero(2 * target.target_bp * equity_minor, BP * twice_lot)
+    wanted = aimed - current
+    exits = target.target_bp == 0 and current != 0
+    inside = abs(target.target_bp - current_bp) < target.band_bp and not exits
+    limit = _limit(policy, quote, wanted)
+    delta, reason = wanted, SizingReason.ORDER
+    if target.step_minor is not None:
+        worst = max(limit, quote.ask_ticks, quote.bid_ticks) * instrument.unit_minor
+        largest = target.step_minor // worst
+        if abs(wanted) > largest:
+            delta, reason = largest if wanted > 0 else -largest, SizingReason.ORDER_CAPPED_AT_STEP
+    delta = _toward_zero(delta, instrument.min_qty) * instrument.min_qty
+    if inside:
+        delta, reason = 0, SizingReason.INSIDE_NO_TRADE_BAND
+    elif delta == 0:
+        reason = SizingReason.LESS_THAN_SMALLEST_ORDER
+    return Sizing(
+        instrument=instrument.symbol,
+        basis=target.basis,
+        vol_year_1e8=target.vol_year_1e8,
+        uncapped_bp=target.uncapped_bp,
+        target_exposure_bp=target.target_bp,
+        current_exposure_bp=current_bp,
+        equity_minor=equity_minor,
+        current_lots=current,
+        target_lots=aimed,
+        wanted_lots=wanted,
+        delta_qty=delta,
+        limit_ticks=limit if delta else 0,
+        reason=reason,
+    )
+
+
+def _none(
+    target: _Target, book: Book, instrument: Instrument, equity_minor: int, reason: SizingReason
+) -> Sizing:
+    current = _current(book, instrument.symbol)
+    return Sizing(
+        instrument=instrument.symbol,
+        basis=target.basis,
+        vol_year_1e8=target.vol_year_1e8,
+        uncapped_bp=target.uncapped_bp,
+        target_exposure_bp=target.target_bp,
+        current_exposure_bp=0,
+        equity_minor=equity_minor,
+        current_lots=current,
+        target_lots=current,
+        wanted_lots=0,
+        delta_qty=0,
+        limit_ticks=0,
+        reason=reason,
+    )
+
+
+def _current(book: Book, symbol: str) -> int:
+    """Position as it will be when everything pending executes."""
+    bought = book.pending_lots(symbol, Side.BUY)
+    return book.lots(symbol) + bought - book.pending_lots(symbol, Side.SELL)
+
+
+def _limit(policy: SizingPolicy, quote: Quote, wanted: int) -> int:
+    """A marketable limit: the touch plus an allowance, never below one tick."""
+    allowance = policy.limit_allowance.value
+    if wanted > 0:
+        return quote.ask_ticks + allowance
+    return max(1, quote.bid_ticks - allowance)
+
+
+def _toward_zero(part: int, whole: int) -> int:
+    return part // whole if part >= 0 else -(-part // whole)

@@ -1,0 +1,351 @@
+"""The verdict: what every rule said about one intent, and the join of it all.
+
+Not here: how a verdict comes about (`risk/evaluate.py`) and what it permits (`risk/approved.py`).
+
+Rules kept:
+- Actions form a lattice by severity; a verdict's action is the join of all its results.
+- Every reason comes from one closed list; beside it stand the measured value and the limit.
+- A margin is never negative on a pass and always negative on a breach.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from risk.canonical import JSON, Reader, digest, number
+from risk.errors import DocumentError
+
+
+class Action(IntEnum):
+    """What happens to the intent, mildest first; comparisons and `max` follow severity."""
+
+    ALLOW = 0
+    WARN = 1
+    THROTTLE = 2
+    HOLD = 3
+    REJECT = 4
+    HALT = 5
+    KILL = 6
+
+
+def join(actions: Iterable[Action]) -> Action:
+    """The most severe action; nothing at all joins to REJECT, because no rule has run."""
+    return max(actions, default=Action.REJECT)
+
+
+class RuleId(StrEnum):
+    """The closed list of rules, in the order in which they run and print."""
+
+    R00 = "R00"
+    R01 = "R01"
+    R03 = "R03"
+    R04 = "R04"
+    R05 = "R05"
+    R06 = "R06"
+    R07 = "R07"
+    R08 = "R08"
+    R09 = "R09"
+    R11 = "R11"
+    R12 = "R12"
+    R13 = "R13"
+    R16 = "R16"
+    R24 = "R24"
+    R25 = "R25"
+    R26 = "R26"
+    R31 = "R31"
+
+
+class Outcome(StrEnum):
+    """How one check of one rule ended."""
+
+    PASS = "PASS"  # noqa: S105 - an outcome, not a password
+    BREACH = "BREACH"
+    NOT_APPLICABLE = "NOT_APPLICABLE"
+    REFUSED = "REFUSED"
+
+
+class Bound(StrEnum):
+    """Which side of the limit passes."""
+
+    MAX = "MAX"
+    MIN = "MIN"
+
+
+class Scope(StrEnum):
+    """What a limit counts over."""
+
+    ORDER = "order"
+    INSTRUMENT = "instrument"
+    ACCOUNT = "account"
+    FIRM = "firm"
+
+
+class Unit(StrEnum):
+    """Unit of a measured value and its limit."""
+
+    FLAG = "flag"
+    LOTS = "lots"
+    MINOR = "minor"
+    BASIS_POINTS = "bp"
+    PERCENT = "pct"
+    MICROSECONDS = "us"
+    MESSAGES = "messages"
+    COUNT = "count"
+    TICKS = "ticks"
+    LOG_RETURN_1E8 = "log_return_1e8"
+    PER_SECOND = "per_s"
+
+
+class Reason(StrEnum):
+    """Why a check ended as it did: the closed list."""
+
+    WITHIN_LIMIT = "WITHIN_LIMIT"
+    NEAR_LIMIT = "NEAR_LIMIT"
+    # not applicable
+    DISARMED = "DISARMED"
+    REDUCES_RISK = "REDUCES_RISK"
+    NOT_DIRECTIONAL = "NOT_DIRECTIONAL"
+    # inputs that cannot be judged
+    INPUT_MISSING = "INPUT_MISSING"
+    NOT_AN_INTEGER = "NOT_AN_INTEGER"
+    OUT_OF_RANGE = "OUT_OF_RANGE"
+    UNKNOWN_VALUE = "UNKNOWN_VALUE"
+    UNKNOWN_INSTRUMENT = "UNKNOWN_INSTRUMENT"
+    UNKNOWN_CLASS = "UNKNOWN_CLASS"
+    RULE_NOT_IN_POLICY = "RULE_NOT_IN_POLICY"
+    RULE_FAILED = "RULE_FAILED"
+    ACCOUNT_MISMATCH = "ACCOUNT_MISMATCH"
+    INSTRUMENT_MISMATCH = "INSTRUMENT_MISMATCH"
+    CURRENCY_MISMATCH = "CURRENCY_MISMATCH"
+    INTENT_MALFORMED = "INTENT_MALFORMED"
+    STATE_MALFORMED = "STATE_MALFORMED"
+    NO_EQUITY = "NO_EQUITY"
+    # policy
+    POLICY_EXPIRED = "POLICY_EXPIRED"
+    POLICY_UNSIGNED = "POLICY_UNSIGNED"
+    POLICY_NOT_YET_VALID = "POLICY_NOT_YET_VALID"
+    POLICY_MISMATCH = "POLICY_MISMATCH"
+    # breaches
+    KILLED = "KILLED"
+    KILL_EPOCH_DIFFERS = "KILL_EPOCH_DIFFERS"
+    QUANTITY_ABOVE_MAXIMUM = "QUANTITY_ABOVE_MAXIMUM"
+    QUANTITY_BELOW_MINIMUM = "QUANTITY_BELOW_MINIMUM"
+    QUANTITY_OFF_STEP = "QUANTITY_OFF_STEP"
+    NOTIONAL_ABOVE_MAXIMUM = "NOTIONAL_ABOVE_MAXIMUM"
+    PRICE_OUTSIDE_COLLAR = "PRICE_OUTSIDE_COLLAR"
+    POSITION_ABOVE_MAXIMUM = "POSITION_ABOVE_MAXIMUM"
+    SHORT_ABOVE_MAXIMUM = "SHORT_ABOVE_MAXIMUM"
+    GROSS_ABOVE_MAXIMUM = "GROSS_ABOVE_MAXIMUM"
+    NET_ABOVE_MAXIMUM = "NET_ABOVE_MAXIMUM"
+    LEVERAGE_ABOVE_MAXIMUM = "LEVERAGE_ABOVE_MAXIMUM"
+    DAY_LOSS_ABOVE_MAXIMUM = "DAY_LOSS_ABOVE_MAXIMUM"
+    DRAWDOWN_ABOVE_MAXIMUM = "DRAWDOWN_ABOVE_MAXIMUM"
+    MESSAGE_RESERVE_REACHED = "MESSAGE_RESERVE_REACHED"
+    MESSAGE_RATE_ABOVE_MAXIMUM = "MESSAGE_RATE_ABOVE_MAXIMUM"
+    DUPLICATE_INTENT = "DUPLICATE_INTENT"
+    DUPLICATE_ORDER = "DUPLICATE_ORDER"
+    QUOTE_STALE = "QUOTE_STALE"
+    QUOTE_FROM_THE_FUTURE = "QUOTE_FROM_THE_FUTURE"
+    QUOTE_CROSSED = "QUOTE_CROSSED"
+    MARKET_DATA_GAP = "MARKET_DATA_GAP"
+    MARKET_NOT_OPEN = "MARKET_NOT_OPEN"
+    CLOCK_BACKWARDS = "CLOCK_BACKWARDS"
+    FORECAST_STALE = "FORECAST_STALE"
+    FORECAST_FROM_THE_FUTURE = "FORECAST_FROM_THE_FUTURE"
+    NARRATIVE_STALE = "NARRATIVE_STALE"
+    NARRATIVE_FROM_THE_FUTURE = "NARRATIVE_FROM_THE_FUTURE"
+    DIRECTION_NOT_SUPPORTED = "DIRECTION_NOT_SUPPORTED"
+    TOO_FEW_PATHS = "TOO_FEW_PATHS"
+    INTERVAL_TOO_WIDE = "INTERVAL_TOO_WIDE"
+    NEEDS_A_PERSON = "NEEDS_A_PERSON"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """One check of one rule.
+
+    Attributes:
+        rule_id: The rule.
+        check: Which of the rule's checks ("age", "spread", ...).
+        version: Version of the rule's code.
+        scope: What the limit counts over.
+        observed: Measured value, None when it could not be measured.
+        limit: The policy's limit in the same unit, None when there is none.
+        margin: How far inside (>= 0) or outside (< 0) the limit; None if either is missing.
+        unit: Unit of the three numbers.
+        bound: Whether the limit is a maximum or a minimum.
+        outcome: Pass, breach, not applicable, refused.
+        action: This check's contribution to the join.
+        reason: Closed-list reason.
+        note: The policy's own words where it disarmed the rule, else empty.
+    """
+
+    rule_id: RuleId
+    check: str
+    version: int
+    scope: Scope
+    observed: int | None
+    limit: int | None
+    margin: int | None
+    unit: Unit
+    bound: Bound
+    outcome: Outcome
+    action: Action
+    reason: Reason
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the rules said, bound to exactly what they saw.
+
+    Attributes:
+        action: The join of all results.
+        results: Every check of every rule, in fixed order.
+        policy_digest: Policy evaluated under.
+        intent_digest: Intent judged (64 zeros when it could not be encoded: then it is refused).
+        state_digest: State seen (likewise).
+        verdict_digest: Digest of all of the above.
+    """
+
+    action: Action
+    results: tuple[RuleResult, ...]
+    policy_digest: str
+    intent_digest: str
+    state_digest: str
+    verdict_digest: str
+
+    @property
+    def worst(self) -> tuple[RuleResult, ...]:
+        """The results that decided the action, in rule order; empty on ALLOW."""
+        if self.action is Action.ALLOW:
+            return ()
+        return tuple(result for result in self.results if result.action is self.action)
+
+
+def make_verdict(
+    *,
+    results: tuple[RuleResult, ...],
+    policy_digest: str,
+    intent_digest: str,
+    state_digest: str,
+) -> Verdict:
+    """Join results into a verdict and seal it with its digest."""
+    action = join(result.action for result in results)
+    body = _body(action, results, policy_digest, intent_digest, state_digest)
+    return Verdict(
+        action=action,
+        results=results,
+        policy_digest=policy_digest,
+        intent_digest=intent_digest,
+        state_digest=state_digest,
+        verdict_digest=digest("countersign.verdict/1", body),
+    )
+
+
+def is_intact(verdict: Verdict) -> bool:
+    """Whether action and digest of a verdict follow from its results."""
+    again = make_verdict(
+        results=verdict.results,
+        policy_digest=verdict.policy_digest,
+        intent_digest=verdict.intent_digest,
+        state_digest=verdict.state_digest,
+    )
+    return again == verdict
+
+
+def verdict_document(verdict: Verdict) -> dict[str, JSON]:
+    """Write a verdict as a document."""
+    body = _body(
+        verdict.action,
+        verdict.results,
+        verdict.policy_digest,
+        verdict.intent_digest,
+        verdict.state_digest,
+    )
+    return {**body, "verdict_digest": verdict.verdict_digest}
+
+
+def verdict_from_document(document: object) -> Verdict:
+    """Read a verdict back and check that it is intact.
+
+    Raises:
+        DocumentError: Not a verdict's document, or its digest or action does not follow.
+    """
+    read = Reader(document)
+    verdict = Verdict(
+        action=_action(read.text("action")),
+        results=tuple(_result(item) for item in read.items("results")),
+        policy_digest=read.text("policy_digest"),
+        intent_digest=read.text("intent_digest"),
+        state_digest=read.text("state_digest"),
+        verdict_digest=read.text("verdict_digest"),
+    )
+    read.done()
+    if not is_intact(verdict):
+        raise DocumentError("verdict does not follow from its results")
+    return verdict
+
+
+def _body(
+    action: Action,
+    results: tuple[RuleResult, ...],
+    policy_digest: str,
+    intent_digest: str,
+    state_digest: str,
+) -> dict[str, JSON]:
+    return {
+        "action": action.name,
+        "results": [_result_document(result) for result in results],
+        "policy_digest": policy_digest,
+        "intent_digest": intent_digest,
+        "state_digest": state_digest,
+    }
+
+
+def _result_document(result: RuleResult) -> dict[str, JSON]:
+    return {
+        "rule_id": str(result.rule_id),
+        "check": result.check,
+        "version": number(result.version),
+        "scope": str(result.scope),
+        "observed": None if result.observed is None else number(result.observed),
+        "limit": None if result.limit is None else number(result.limit),
+        "margin": None if result.margin is None else number(result.margin),
+        "unit": str(result.unit),
+        "bound": str(result.bound),
+        "outcome": str(result.outcome),
+        "action": result.action.name,
+        "reason": str(result.reason),
+        "note": result.note,
+    }
+
+
+def _result(document: object) -> RuleResult:
+    read = Reader(document)
+    try:
+        result = RuleResult(
+            rule_id=RuleId(read.text("rule_id")),
+            check=read.text("check"),
+            version=read.number("version"),
+            scope=Scope(read.text("scope")),
+            observed=read.maybe_number("observed"),
+            limit=read.maybe_number("limit"),
+            margin=read.maybe_number("margin"),
+            unit=Unit(read.text("unit")),
+            bound=Bound(read.text("bound")),
+            outcome=Outcome(read.text("outcome")),
+            action=_action(read.text("action")),
+            reason=Reason(read.text("reason")),
+            note=read.text("note"),
+        )
+    except ValueError:
+        raise DocumentError("a result holds an unknown name") from None
+    read.done()
+    return result
+
+
+def _action(name: str) -> Action:
+    if name not in Action.__members__:
+        raise DocumentError("unknown action")
+    return Action[name]
