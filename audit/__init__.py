@@ -11,8 +11,11 @@ Reading order, which is the way a record goes:
     checkpoint   C2SP tlog-checkpoint: a signed size and root
     keys         who signs: the Signer protocol and a key in a file
     tables       the schema's version and how a database gets it
-    store        the psycopg door for writing: one fenced connection
     lanes        the two bounded queues in front of the sequencer
+    batch        requests become records on a known position
+    watchdog     deadlines for database calls
+    store        the psycopg door for writing: one fenced connection
+    recovery     taking over a log: its position, recomputed
     sequencer    the one thread that orders, chains and commits
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     queries      the read side: records, blobs, heads and proofs

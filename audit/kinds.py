@@ -258,7 +258,7 @@ _TABLE: tuple[KindSpec, ...] = (
         " send_before_us reservation",
         optional="state state_blob state_digest sizing reason attempt egress_epoch instrument"
         " reevaluation_of action detail result quote narrative_as_of_us renewal policy_status"
-        " intent_digest",
+        " intent_digest approval",
         idem="verdict:<n>",
         section=True,
     ),

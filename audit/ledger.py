@@ -1,0 +1,352 @@
+"""What the gateway holds: append, blobs, checkpoints, subscriptions.
+
+A call that returns has its effect on disk. A call that raises `LedgerTimeoutError` with
+`written=None` may or may not have: ask `resolve`, or append the same drafts again.
+
+Threads: the sequencer writes, a watchdog ends overdue database calls, a notifier runs the
+subscribers, a clockwork makes checkpoints. All callers may be on any thread.
+"""
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Self, TypeVar
+
+import psycopg
+
+from audit.checkpoint import Checkpoint, make_checkpoint
+from audit.errors import (
+    AuditError,
+    BlobMissingError,
+    DraftError,
+    LedgerError,
+    LedgerStoppedError,
+    LedgerTimeoutError,
+    LedgerWriteError,
+)
+from audit.keys import Signer
+from audit.lanes import Append, Guard, Lane, Lanes, MapHeads, Request, Resolve
+from audit.record import Draft, Prepared, Record, prepare
+from audit.recovery import position_of
+from audit.sequencer import Sequencer, SequencerConfig
+from audit.store import Pool, Store
+from audit.watchdog import Watchdog
+
+__all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
+
+LOG = logging.getLogger(__name__)
+BLOB_BYTES_MAX = 64 * 2**20
+_KNOWN_BLOBS_MAX = 10_000
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerConfig:
+    """How the ledger runs.
+
+    Attributes:
+        dsn: of a user who may `SET ROLE countersign_writer`, on a migrated database.
+        checkpoint_every_s: the cadence; 0 makes none but on demand.
+        decision_lane_max: requests that may wait in the decision lane before it refuses.
+        urgent_lane_max: requests that may wait in the urgent lane before callers wait.
+        lock_wait_s: how long to wait for a dying predecessor's session.
+        blob_timeout_s: of one blob's write.
+        sequencer: patience with the database.
+    """
+
+    dsn: str
+    checkpoint_every_s: float = 1.0
+    decision_lane_max: int = 1024
+    urgent_lane_max: int = 4096
+    lock_wait_s: float = 15.0
+    blob_timeout_s: float = 10.0
+    sequencer: SequencerConfig = field(default_factory=SequencerConfig)
+
+
+class Ledger:
+    """The only writer of one log. Made by `open`."""
+
+    def __init__(
+        self,
+        config: LedgerConfig,
+        signer: Signer,
+        clock: Callable[[], int],
+        on_step: Callable[[str], None],
+        on_stop: Callable[[LedgerError], None],
+    ) -> None:
+        """Start the threads; see `open`."""
+        origin = signer.vkey.name
+        self._config = config
+        self._signer = signer
+        self._on_stop = on_stop
+        self._lanes = Lanes(
+            urgent_max=config.urgent_lane_max, decision_max=config.decision_lane_max
+        )
+        store = Store(config.dsn, origin, config.lock_wait_s)
+        try:
+            position, self._last = position_of(store, signer)
+        except BaseException:
+            store.close()
+            raise
+        self._watchdog = Watchdog()
+        self._pool = Pool(config.dsn, self._watchdog)
+        self._known_blobs: dict[str, None] = {}
+        self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
+        self._news: SimpleQueue[tuple[Record, ...] | None] = SimpleQueue()
+        self._signing = threading.Lock()
+        self._closing = threading.Event()
+        self._sequencer = Sequencer(
+            store=store,
+            reopen=lambda wait_s: Store(config.dsn, origin, wait_s),
+            position=position,
+            lanes=self._lanes,
+            watchdog=self._watchdog,
+            config=config.sequencer,
+            clock=clock,
+            on_step=on_step,
+            on_commit=self._news.put,
+            on_stop=self._stopped,
+        )
+        self._threads = [
+            threading.Thread(target=self._notify, name="ledger-notifier", daemon=True),
+            threading.Thread(target=self._keep_time, name="ledger-checkpoints", daemon=True),
+        ]
+        self._sequencer.start()
+        for thread in self._threads:
+            thread.start()
+
+    @classmethod
+    def open(
+        cls,
+        config: LedgerConfig,
+        signer: Signer,
+        clock: Callable[[], int],
+        *,
+        on_step: Callable[[str], None] = lambda _: None,
+        on_stop: Callable[[LedgerError], None] = lambda _: None,
+    ) -> "Ledger":
+        """Check the database and take over the log.
+
+        Args:
+            config: see `LedgerConfig`.
+            signer: signs checkpoints; its name is the log's origin.
+            clock: microseconds UTC.
+            on_step: called at `ledger.before_commit` and `ledger.after_commit`.
+            on_stop: called once when the ledger will not write again, on its own thread.
+
+        Raises:
+            LedgerUnsafeError: settings, schema, origin, tree or checkpoint are wrong.
+            LedgerFencedError: another sequencer holds the log.
+            LedgerWriteError: the database does not answer.
+        """
+        try:
+            return cls(config, signer, clock, on_step, on_stop)
+        except psycopg.Error as error:
+            raise LedgerWriteError(f"cannot open the ledger: {error}") from error
+
+    @property
+    def size(self) -> int:
+        """The number of committed records."""
+        return self._sequencer.size
+
+    @property
+    def last_checkpoint(self) -> Checkpoint | None:
+        """The newest signed and stored checkpoint."""
+        return self._last
+
+    @property
+    def stopped(self) -> LedgerError | None:
+        """Why nothing can be written any more, None while it can."""
+        return self._sequencer.stopped
+
+    def append(
+        self,
+        *drafts: Draft,
+        lane: Lane = Lane.DECISION,
+        guard: Guard | None = None,
+        timeout_s: float = 5.0,
+    ) -> tuple[Record, ...]:
+        """Write drafts in one commit; durable on return, in the order given.
+
+        A draft whose (stream, idempotency key) is on record with the same kind and payload gives
+        that record back and writes nothing.
+
+        Raises:
+            DraftError: a draft that its kind does not allow.
+            BlobMissingError: a payload names a blob that is not stored.
+            IdempotencyConflictError: a key is taken by other content.
+            GuardMovedError: the section moved after the guard's basis.
+            LaneFullError: the decision lane is full.
+            LedgerTimeoutError: no answer in time; see its `written`.
+            LedgerWriteError: the database refused; nothing is written.
+            LedgerStoppedError: the ledger does not write any more.
+        """
+        if not drafts:
+            raise DraftError("nothing to append")
+        deadline = time.monotonic() + timeout_s
+        prepared = tuple(prepare(draft) for draft in drafts)
+        self._check_blobs(prepared, timeout_s)
+        request = Append(prepared=prepared, guard=guard)
+        return self._ask(request, request.done, lane, deadline)
+
+    def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:
+        """Return the record of an idempotency key, None if it is certain that there is none.
+
+        The question is asked in the sequencer's order, so everything taken before is decided.
+
+        Raises:
+            LedgerTimeoutError: not known yet.
+            LedgerStoppedError: the ledger does not write any more; ask a `LedgerReader`.
+        """
+        request = Resolve(stream=stream, idem_key=idem_key)
+        return self._ask(request, request.done, Lane.URGENT, time.monotonic() + timeout_s)
+
+    def put_blob(self, data: bytes) -> str:
+        """Store bytes under their SHA-256 and return it in hex; durable on return, idempotent.
+
+        Raises:
+            DraftError: too large.
+            LedgerWriteError: the database refused or did not answer; safe to try again.
+        """
+        if len(data) > BLOB_BYTES_MAX:
+            raise DraftError(f"blob of {len(data)} bytes")
+        digest = hashlib.sha256(data).digest()
+        try:
+            with self._pool.connection(self._config.blob_timeout_s) as connection:
+                connection.execute(
+                    "INSERT INTO ledger.blob (digest, data) VALUES (%b, %b)"
+                    " ON CONFLICT (digest) DO NOTHING",
+                    (digest, data),
+                )
+        except psycopg.Error as error:
+            raise LedgerWriteError(f"blob not stored: {error}") from error
+        self._remember(digest.hex())
+        return digest.hex()
+
+    def checkpoint_now(self, timeout_s: float = 5.0) -> Checkpoint | None:
+        """Map the stream heads, sign the tree and store the note; None for an empty log.
+
+        Nothing new is made when nothing was appended since the last one.
+
+        Raises:
+            LedgerError: as `append`.
+        """
+        deadline = time.monotonic() + timeout_s
+        with self._signing:
+            if self._sequencer.size == (self._last.size if self._last else 0):
+                return self._last
+            request = MapHeads()
+            size, root = self._ask(request, request.done, Lane.URGENT, deadline)
+            checkpoint = make_checkpoint(size, root, self._signer)
+            try:
+                with self._pool.connection(max(0.1, deadline - time.monotonic())) as connection:
+                    connection.execute(
+                        "INSERT INTO ledger.checkpoint (size, note) VALUES (%b, %b)",
+                        (checkpoint.size, checkpoint.note),
+                    )
+            except psycopg.Error as error:
+                raise LedgerWriteError(f"checkpoint not stored: {error}") from error
+            self._last = checkpoint
+            return checkpoint
+
+    def subscribe(self, callback: Callable[[tuple[Record, ...]], None]) -> None:
+        """Call back with each batch's records after its commit, in order, on the notifier thread.
+
+        Callers of `append` are released first. An exception is logged and the record stands.
+        """
+        self._callbacks = (*self._callbacks, callback)
+
+    def close(self) -> None:
+        """Write what waits, make a last checkpoint, stop the threads and leave the log."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._threads[1].join()
+        if self.stopped is None:
+            try:
+                self.checkpoint_now()
+            except LedgerError:
+                LOG.exception("last_checkpoint_failed")
+        self._lanes.close()
+        config = self._config.sequencer
+        self._sequencer.join(config.commit_deadline_s + config.in_doubt_s)
+        self._news.put(None)
+        self._threads[0].join()
+        self._pool.close()
+        self._watchdog.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _ask(self, request: Request, done: "Future[_T]", lane: Lane, deadline: float) -> _T:
+        """Queue a request and wait for its answer."""
+        if self.stopped is not None:
+            raise self.stopped
+        self._lanes.put(request, lane, deadline)
+        try:
+            return done.result(max(0.0, deadline - time.monotonic()))
+        except FutureTimeoutError:
+            if done.cancel():
+                raise LedgerTimeoutError("still queued, withdrawn", written=False) from None
+            raise LedgerTimeoutError("sent to the database, no answer", written=None) from None
+
+    def _check_blobs(self, prepared: tuple[Prepared, ...], timeout_s: float) -> None:
+        asked = {blob for item in prepared for blob in item.blobs} - self._known_blobs.keys()
+        if not asked:
+            return
+        try:
+            with self._pool.connection(timeout_s) as connection:
+                rows = connection.execute(
+                    "SELECT encode(digest, 'hex') FROM ledger.blob WHERE digest = ANY(%b)",
+                    ([bytes.fromhex(blob) for blob in asked],),
+                ).fetchall()
+        except psycopg.Error as error:
+            raise LedgerTimeoutError(f"blobs not looked up: {error}", written=False) from error
+        found = {row[0] for row in rows}
+        if missing := sorted(asked - found):
+            raise BlobMissingError(f"blob {missing[0]} is not stored; put it before its record")
+        for blob in found:
+            self._remember(blob)
+
+    def _remember(self, blob: str) -> None:
+        self._known_blobs[blob] = None
+        while len(self._known_blobs) > _KNOWN_BLOBS_MAX:
+            self._known_blobs.pop(next(iter(self._known_blobs)), None)
+
+    def _stopped(self) -> None:
+        self._on_stop(self.stopped or LedgerStoppedError("stopped"))
+
+    def _notify(self) -> None:
+        while (records := self._news.get()) is not None:
+            for callback in self._callbacks:
+                try:
+                    callback(records)
+                except Exception:
+                    LOG.exception("subscriber_failed seq=%d", records[0].seq)
+
+    def _keep_time(self) -> None:
+        every_s = self._config.checkpoint_every_s
+        while every_s and not self._closing.wait(every_s):
+            try:
+                self.checkpoint_now()
+            except LedgerStoppedError:
+                return
+            except AuditError:
+                LOG.exception("checkpoint_failed")

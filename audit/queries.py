@@ -1,0 +1,209 @@
+"""The read side: records, blobs, heads, checkpoints and proofs, as the reader role.
+
+Reads the primary only. Safe for many threads. Leaf hashes are cached (they never change), so a
+second proof reads only what was appended since.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from audit.chain import StreamHead
+from audit.checkpoint import Checkpoint, parse_checkpoint
+from audit.errors import LedgerError, LedgerWriteError
+from audit.kinds import Kind
+from audit.merkle import consistency_path, inclusion_path
+from audit.record import Record
+from audit.store import Pool
+from audit.tables import READER_ROLE, RECORD_SQL, record_from_row
+from audit.watchdog import Watchdog
+
+_PAGE_ROWS = 500
+_TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogHead:
+    """The stored head: origin, size and root of the log."""
+
+    origin: str
+    size: int
+    root: bytes
+    fence: int
+
+
+class LedgerReader:
+    """Answers questions about committed records; holds no lock and writes nothing."""
+
+    def __init__(self, dsn: str, timeout_s: float = _TIMEOUT_S) -> None:
+        """Keep where to read; connections are made when needed.
+
+        Args:
+            dsn: of a user who may `SET ROLE countersign_reader`.
+            timeout_s: of one query; past it the call raises.
+        """
+        self._watchdog = Watchdog()
+        self._pool = Pool(dsn, self._watchdog, READER_ROLE)
+        self._timeout_s = timeout_s
+        self._leaves: list[bytes] = []
+        self._leaves_lock = threading.Lock()
+
+    def records(
+        self,
+        *,
+        stream: str | None = None,
+        kinds: Iterable[Kind] | None = None,
+        account: str | None = None,
+        after_seq: int = -1,
+        before_seq: int | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> Iterator[Record]:
+        """Yield records in order of `seq`, a page at a time.
+
+        Args:
+            stream: only this stream's.
+            kinds: only these kinds'.
+            account: only records whose payload names this account.
+            after_seq: only `seq` greater than this.
+            before_seq: only `seq` less than this.
+            limit: at most so many.
+            newest_first: descending order.
+
+        Raises:
+            LedgerError: the database does not answer.
+        """
+        wanted = None if kinds is None else [kind.value for kind in kinds]
+        left = limit
+        while left is None or left > 0:
+            rows = self._rows(
+                f"SELECT {RECORD_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608
+                " AND (%(before)s::bigint IS NULL OR seq < %(before)s)"
+                " AND (%(stream)s::text IS NULL OR stream = %(stream)s)"
+                " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s))"
+                " AND (%(account)s::text IS NULL OR account = %(account)s)"
+                f" ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT %(limit)s",
+                {
+                    "after": after_seq,
+                    "before": before_seq,
+                    "stream": stream,
+                    "kinds": wanted,
+                    "account": account,
+                    "limit": _PAGE_ROWS if left is None else min(left, _PAGE_ROWS),
+                },
+            )
+            for row in rows:
+                yield record_from_row(row)
+            if len(rows) < _PAGE_ROWS:
+                return
+            left = None if left is None else left - len(rows)
+            last = int(rows[-1][0])
+            after_seq, before_seq = (after_seq, last) if newest_first else (last, before_seq)
+
+    def record(self, seq: int) -> Record | None:
+        """Return the record of a sequence number."""
+        return next(self.records(after_seq=seq - 1, before_seq=seq + 1, limit=1), None)
+
+    def by_key(self, stream: str, idem_key: str) -> Record | None:
+        """Return the record of an idempotency key."""
+        rows = self._rows(
+            f"SELECT {RECORD_SQL} FROM ledger.entry"  # noqa: S608
+            " WHERE stream = %(stream)s AND idem_key = %(key)s",
+            {"stream": stream, "key": idem_key},
+        )
+        return record_from_row(rows[0]) if rows else None
+
+    def blob(self, digest: str) -> bytes | None:
+        """Return a blob by its SHA-256 in hex."""
+        rows = self._rows(
+            "SELECT data FROM ledger.blob WHERE digest = %(digest)s",
+            {"digest": bytes.fromhex(digest)},
+        )
+        return bytes(rows[0][0]) if rows else None
+
+    def head(self) -> LogHead:
+        """Return the stored head.
+
+        Raises:
+            LedgerError: no ledger was ever opened here.
+        """
+        rows = self._rows("SELECT origin, size, root, fence FROM ledger.head", {})
+        if not rows:
+            raise LedgerError("the ledger has no head yet")
+        origin, size, root, fence = rows[0]
+        return LogHead(origin=origin, size=size, root=root, fence=fence)
+
+    def checkpoints(
+        self, *, limit: int | None = None, newest_first: bool = True
+    ) -> tuple[Checkpoint, ...]:
+        """Return stored checkpoints; their signatures are not judged here."""
+        order = "DESC" if newest_first else "ASC"
+        rows = self._rows(
+            f"SELECT note FROM ledger.checkpoint ORDER BY size {order} LIMIT %(limit)s",  # noqa: S608
+            {"limit": limit},
+        )
+        return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
+
+    def streams(self, prefix: str = "") -> dict[str, StreamHead]:
+        """Return the heads of the streams whose name starts with a prefix."""
+        rows = self._rows(
+            "SELECT DISTINCT ON (stream) stream, stream_seq, leaf FROM ledger.entry"
+            " WHERE starts_with(stream, %(prefix)s) ORDER BY stream, stream_seq DESC",
+            {"prefix": prefix},
+        )
+        return {row[0]: StreamHead(stream_seq=int(row[1]), leaf=bytes(row[2])) for row in rows}
+
+    def inclusion_proof(self, seq: int, size: int) -> tuple[bytes, ...]:
+        """Return the inclusion path of a record in the tree of a size.
+
+        Raises:
+            ProofError: the record is not in that tree.
+        """
+        return inclusion_path(self._leaves_until(size), seq)
+
+    def consistency_proof(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Return the path that shows that a tree extends an older one.
+
+        Raises:
+            ProofError: the old tree is not smaller.
+        """
+        return consistency_path(self._leaves_until(size), old_size)
+
+    def size_bytes(self) -> int:
+        """Return the bytes on disk of the ledger's tables, with indexes and blobs."""
+        rows = self._rows(
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c"
+            " JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = 'ledger' AND c.relkind = 'r'",
+            {},
+        )
+        return int(rows[0][0])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+        self._watchdog.close()
+
+    def _leaves_until(self, size: int) -> list[bytes]:
+        with self._leaves_lock:
+            have = len(self._leaves)
+            if have < size:
+                rows = self._rows(
+                    "SELECT leaf FROM ledger.entry WHERE seq >= %(have)s AND seq < %(size)s"
+                    " ORDER BY seq",
+                    {"have": have, "size": size},
+                )
+                self._leaves.extend(bytes(row[0]) for row in rows)
+            if len(self._leaves) < size:
+                raise LedgerError(f"{len(self._leaves)} records exist, asked for {size}")
+            return self._leaves[:size]
+
+    def _rows(self, query: str, values: dict[str, object]) -> list[TupleRow]:
+        try:
+            with self._pool.connection(self._timeout_s) as connection:
+                return connection.execute(query.encode(), values, prepare=False).fetchall()
+        except psycopg.Error as error:
+            raise LedgerWriteError(f"cannot read the ledger: {error}") from error
