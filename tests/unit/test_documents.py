@@ -42,3 +42,10 @@ def test_every_file_named_in_the_architecture_exists() -> None:
     named = set(re.findall(r"`((?:gateway|risk|audit|inference|fix|tests)/[\w/.]+\.py)`", text))
     assert named
     assert {name for name in named if not (ROOT / name).is_file()} == set()
+
+
+def test_image_and_compose_set_only_known_settings() -> None:
+    for name in ("compose.yaml", "Dockerfile"):
+        used = set(re.findall(r"COUNTERSIGN_\w+", (ROOT / name).read_text()))
+        assert used
+        assert used <= set(known_names())
