@@ -1,4 +1,4 @@
-"""Write the parts of the documents that repeat what the code says: settings, record kinds.
+"""Write the documents that repeat what the code says: settings, record kinds, rules, policy.
 
 `make docs` rewrites them; `--check` (run by the tests) only says what is out of date.
 Not here: prose, and figures, which come from runs.
@@ -7,18 +7,25 @@ Not here: prose, and figures, which come from runs.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from audit.kinds import KINDS, KindSpec
 from gateway.settings import PREFIX, Settings
+from risk.rules.catalogue import RULES
+from risk.rules.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RECORDS = ROOT / "docs" / "records.md"
+POLICY_PAGE = ROOT / "docs" / "policy.md"
+POLICY = ROOT / "risk" / "policies" / "playback.json"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
 
@@ -80,6 +87,48 @@ def records_page() -> str:
     return "\n".join([*head, *(kind_row(spec) for spec in specs), ""])
 
 
+def rule_row(rule: Rule) -> str:
+    """Return the table row of one rule: what it measures, in which unit, over what."""
+    checks = "; ".join(f"{check.name} ({check.unit}, {check.scope})" for check in rule.checks)
+    return f"| {rule.rule_id} | {rule.version} | {rule.title} | {checks} |"
+
+
+def stated(node: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - any JSON value
+    """Yield one table row for every number in a policy, with whose it is and why."""
+    if isinstance(node, dict):
+        if "rationale" in node:
+            number = f"{node['value']:,} {node['unit']}"
+            yield f"| `{path}` | {number} | {node['owner']} | {node['rationale']} |"
+            return
+        for key, inner in node.items():
+            yield from stated(inner, f"{path}.{key}" if path else key)
+    elif isinstance(node, list):
+        for inner in node:
+            if isinstance(inner, dict):
+                name = inner.get("symbol") or inner.get("asset_class")
+                yield from stated(inner, f"{path}.{name}")
+
+
+def policy_page() -> str:
+    """Return the page of rules and of the playback policy's numbers."""
+    head = [
+        "# Rules and the playback policy",
+        "",
+        "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do not edit.",
+        "Every rule runs on every intent, in this order; the verdict is the join of them.",
+        "",
+        "| rule | version | title | measures (unit, scope) |",
+        "|---|---|---|---|",
+        *(rule_row(rule) for rule in RULES),
+        "",
+        "## The numbers of the playback policy",
+        "",
+        "| number | value | owner | why |",
+        "|---|---|---|---|",
+    ]
+    return "\n".join([*head, *stated(json.loads(POLICY.read_text()), ""), ""])
+
+
 def with_table(text: str) -> str:
     """Return the README with the settings table between its marks.
 
@@ -96,7 +145,11 @@ def with_table(text: str) -> str:
 
 def wanted() -> dict[Path, str]:
     """Return every generated document with the text it should have."""
-    return {README: with_table(README.read_text()), RECORDS: records_page()}
+    return {
+        README: with_table(README.read_text()),
+        RECORDS: records_page(),
+        POLICY_PAGE: policy_page(),
+    }
 
 
 def main() -> int:
