@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from audit.canonical import JSON
-from audit.kinds import Kind
+from audit.kinds import LEDGER, Kind
 from audit.record import ZERO_HASH, Draft, Record
 
 CONTROL_STREAM = "control"
@@ -62,7 +62,7 @@ def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
                 "part": part,
                 "parts": parts,
             },
-            actor="ledger",
+            actor=LEDGER,
             idem_key=f"heads:{size}:{part}",
         )
 

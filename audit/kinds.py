@@ -77,7 +77,7 @@ class KindSpec:
 
     Attributes:
         idem: how callers form the idempotency key, unique within the stream.
-        actors: roles that may write it, the part of `actor` before the first colon.
+        ledger_only: written by the ledger itself, never by a caller.
     """
 
     kind: Kind
@@ -85,352 +85,298 @@ class KindSpec:
     stream: StreamClass
     fields: frozenset[str]
     optional: frozenset[str]
-    actors: frozenset[str]
     idem: str
     section: bool
     firm_wide: bool
+    ledger_only: bool
 
 
-BASE = "account run_id mode dev"
+LEDGER = "ledger"
+"""The actor of records that the ledger writes itself; nobody else may use the name."""
+
+RUN = " account run_id mode dev "
 """Fields of every record that belongs to one account's run."""
 
-GATEWAY = "gateway"
-LEDGER = "ledger"
-ROLES = frozenset(
-    {"gateway", "engine", "fix", "ledger", "playback", "policy", "person", "agent", "api", "cli"}
-)
+_MAY = " account? run_id? mode? dev? decision_id? detail? market_time_us? "
+"""What every record of a caller may say besides."""
 
 
-def _spec(  # noqa: PLR0913 - one row of the table below
+def _spec(
     kind: Kind,
     stream: StreamClass,
     fields: str,
-    *,
-    optional: str = "",
-    actors: str = "",
     idem: str,
+    *,
     section: bool = False,
     firm_wide: bool = False,
+    ledger_only: bool = False,
 ) -> KindSpec:
-    """Build one row; without `actors` every role but the ledger's own may write it."""
+    """Build one row; a field that ends in a question mark is optional."""
+    names = [*fields.split(), *(() if ledger_only else _MAY.split())]
+    required = frozenset(name for name in names if not name.endswith("?"))
     return KindSpec(
         kind=kind,
         version=1,
         stream=stream,
-        fields=frozenset(fields.split()),
-        optional=frozenset(optional.split()),
-        actors=frozenset(actors.split()) or ROLES - {LEDGER},
+        fields=required,
+        optional=frozenset(name[:-1] for name in names if name.endswith("?")) - required,
         idem=idem,
         section=section or firm_wide,
         firm_wide=firm_wide,
+        ledger_only=ledger_only,
     )
 
 
-_C, _M, _D, _S = (
-    StreamClass.CONTROL,
-    StreamClass.MARKET,
-    StreamClass.DECISION,
-    StreamClass.SESSION,
-)
-_ORDER = "account cl_ord_id"
-_EXTRA = "run_id mode dev detail market_time_us"
+_C, _M = StreamClass.CONTROL, StreamClass.MARKET
+_D, _S = StreamClass.DECISION, StreamClass.SESSION
 
 _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.RUN_STARTED,
         _C,
-        f"{BASE} profile git versions models playback first_as_of_us data_cutoff_us",
-        optional="equity_minor currency instruments settings origin seed",
-        idem="run_started:<run_id>",
+        RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
+        "currency? instruments? settings? origin? seed? policy_digest? accounts? detail?",
+        "run_started:<run_id>",
     ),
     _spec(
         Kind.POLICY_ACTIVATED,
         _C,
-        "policy_digest policy signatures signed_by reason",
-        optional="parent_digest shadow_diff run_id mode dev version policy_blob",
-        idem="policy:<policy_digest>:<n>",
+        "policy_digest policy signatures signed_by reason parent_digest? shadow_diff? version? "
+        "policy_blob? bundle_blob?",
+        "policy:<policy_digest>:<n>",
         firm_wide=True,
     ),
     _spec(
         Kind.MODEL_LOADED,
         _C,
-        "manifest engine self_test",
-        optional="run_id dev elapsed_us manifest_digest",
-        idem="model:<run_id>:<n>",
+        "manifest engine self_test elapsed_us? manifest_digest? plan?",
+        "model:<run_id>:<n>",
     ),
-    _spec(
-        Kind.ENGINE_EVENT,
-        _C,
-        "event detail",
-        optional="run_id state pid",
-        idem="engine:<run_id>:<n>",
-    ),
+    _spec(Kind.ENGINE_EVENT, _C, "event detail state? pid?", "engine:<run_id>:<n>"),
     _spec(
         Kind.INSTRUMENT_LISTED,
         _M,
-        "instrument",
-        optional="symbol name asset_class tick_minor lot multiplier currency min_qty notional"
-        " source description run_id",
-        idem="listed:<digest of the instrument>",
+        "instrument symbol? asset_class? tick_minor? lot? multiplier? currency? min_qty? "
+        "notional? source? description? document? unit_minor?",
+        "listed:<digest of the instrument>",
     ),
     _spec(
         Kind.INTENT_RECEIVED,
         _D,
-        f"{BASE} decision_id client_key request",
-        optional="instrument author strategy origin received_us request_digest attempt demo"
-        " market_time_us session_index",
-        idem="intent:<client_key>",
+        RUN + "decision_id client_key request instrument? author? strategy? origin? received_us? "
+        "request_digest? attempt? demo? session_index?",
+        "intent:<client_key>",
     ),
     _spec(
         Kind.SNAPSHOT_TAKEN,
         _D,
-        f"{BASE} decision_id instrument as_of_us snapshot_blob news_digest bars_digest",
-        optional="strategy author session_index session_date n_bars n_news market_time_us news"
-        " client_key",
-        idem="snapshot",
+        RUN + "decision_id instrument as_of_us snapshot_blob news_digest bars_digest strategy? "
+        "author? session_index? session_date? n_bars? n_news? news? client_key?",
+        "snapshot",
     ),
     _spec(
         Kind.FORECAST_REQUESTED,
         _D,
-        "prompt_ids prompt_digest codec_digest template seed_root seed_size attempt seeds n_tokens"
-        " spec_k drafter deadline_ms",
-        optional="prompt allowed_range seed sigma model_digest horizon bar_us request_id mode"
-        " account run_id",
-        idem="request:<attempt>",
+        "prompt_ids prompt_digest codec_digest template seed_root seed_size attempt seeds "
+        "n_tokens spec_k drafter deadline_ms prompt? allowed_range? seed? sigma? model_digest? "
+        "horizon? bar_us? request_id?",
+        "request:<attempt>",
     ),
     _spec(
         Kind.ROUNDS_CAPTURED,
         _D,
-        "capture_blob rounds drafted accepted positions",
-        optional="recovered bonus truncated elapsed_us capture_bytes attempt drafter first_row"
-        " mean_accepted entropy codec table_digest trajectories",
-        idem="rounds:<attempt>",
+        "capture_blob rounds drafted accepted positions recovered? bonus? truncated? "
+        "elapsed_us? capture_bytes? attempt? drafter? first_row? mean_accepted? entropy? codec? "
+        "table_digest? trajectories?",
+        "rounds:<attempt>",
     ),
     _spec(
         Kind.FORECAST_MADE,
         _D,
-        "forecast",
-        optional="elapsed_us attempt trajectories kept dropped digest capture_digest detail"
-        " trajectories_blob p_row",
-        idem="forecast:<attempt>",
+        "forecast elapsed_us? attempt? trajectories? kept? dropped? digest? capture_digest? "
+        "trajectories_blob? p_row?",
+        "forecast:<attempt>",
     ),
     _spec(
         Kind.FORECAST_FAILED,
         _D,
-        "reason detail",
-        optional="attempt elapsed_us source account run_id",
-        idem="forecast_failed:<attempt>",
+        "reason detail attempt? elapsed_us? source?",
+        "forecast_failed:<attempt>",
     ),
     _spec(
         Kind.PLACEBO_MADE,
         _D,
-        "forecast",
-        optional="elapsed_us attempt capture_blob digest detail reason",
-        idem="placebo:<attempt>",
+        "forecast elapsed_us? attempt? capture_blob? digest? reason?",
+        "placebo:<attempt>",
     ),
     _spec(
         Kind.QUOTE_TAKEN,
         _D,
-        "instrument market_time_us bid_ticks ask_ticks",
-        optional="account run_id session phase seq_gap source last_ticks digest session_index"
-        " session_date quote_seq taken_us",
-        idem="quote:<market_time_us>",
+        "instrument market_time_us bid_ticks ask_ticks session? phase? seq_gap? source? "
+        "last_ticks? digest? session_index? session_date? quote_seq? taken_us?",
+        "quote:<market_time_us>",
     ),
     _spec(
         Kind.INTENT_PROPOSED,
         _D,
-        f"{BASE} intent",
-        optional="sizing reason intent_digest decision_id detail",
-        idem="proposed",
+        RUN + "intent sizing? reason? intent_digest? attempt?",
+        "proposed | renewed:<attempt>",
     ),
     _spec(
         Kind.PLACEBO_JUDGED,
         _D,
-        f"{BASE} intent verdict",
-        optional="sizing reason policy_digest book basis_seq decision_id forecast book_digest"
-        " detail target_exposure_bp fill market_now_us result",
-        idem="placebo_judged",
+        RUN
+        + "intent verdict sizing? reason? policy_digest? book? basis_seq? forecast? book_digest? "
+        "target_exposure_bp? result? fill? market_now_us? quote?",
+        "placebo_judged",
     ),
     _spec(
         Kind.VERDICT_GIVEN,
         _D,
-        f"{BASE} decision_id intent verdict basis_seq policy_digest kill_epoch market_now_us"
-        " send_before_us reservation",
-        optional="state state_blob state_digest sizing reason attempt egress_epoch instrument"
-        " reevaluation_of action detail result quote narrative_as_of_us renewal policy_status"
-        " intent_digest approval",
-        idem="verdict:<n>",
+        RUN + "decision_id intent verdict basis_seq policy_digest kill_epoch market_now_us "
+        "send_before_us reservation state? state_blob? state_digest? sizing? reason? attempt? "
+        "egress_epoch? instrument? reevaluation_of? action? result? intent_digest? "
+        "policy_status? quote? narrative_as_of_us? renewal? approval? book? history?",
+        "verdict:<basis_seq>",
         section=True,
     ),
     _spec(
         Kind.APPROVAL_REQUESTED,
         _D,
-        "account decision_id",
-        optional=f"{_EXTRA} verdict_seq intent intent_digest band expires_us reason author"
-        " policy_digest notional_minor verdict_digest",
-        idem="approval_requested:<verdict seq>",
+        "account decision_id verdict_seq? intent? intent_digest? band? expires_us? reason? "
+        "author? policy_digest? notional_minor? verdict_digest?",
+        "approval_requested:<verdict seq>",
     ),
     _spec(
         Kind.APPROVAL_GIVEN,
         _D,
-        "account decision_id approver",
-        optional=f"{_EXTRA} verdict_seq intent_digest reason band expires_us signature author"
-        " policy_digest send_before_us kill_epoch role verdict_digest",
-        idem="approval:<verdict seq>",
+        "account decision_id approver verdict_seq? intent_digest? reason? band? expires_us? "
+        "signature? author? policy_digest? send_before_us? kill_epoch? role? verdict_digest?",
+        "approval:<verdict seq>",
         section=True,
     ),
     _spec(
         Kind.APPROVAL_REFUSED,
         _D,
-        "account decision_id approver",
-        optional=f"{_EXTRA} verdict_seq intent_digest reason author role",
-        idem="approval:<verdict seq>",
+        "account decision_id approver verdict_seq? intent_digest? reason? author? role?",
+        "approval:<verdict seq>",
         section=True,
     ),
     _spec(
         Kind.RESERVATION_RELEASED,
         _D,
-        "account reason",
-        optional=f"{_EXTRA} decision_id reservation verdict_seq",
-        idem="released",
+        "account reason reservation? verdict_seq?",
+        "released",
         section=True,
     ),
     _spec(
         Kind.ORDER_SENDING,
         _D,
-        f"{_ORDER} approving_seq fields kill_epoch send_before_us",
-        optional=f"{_EXTRA} decision_id intent session policy_digest approving_leaf fields_digest"
-        " market_now_us verdict instrument decided_us",
-        idem="sending:<cl_ord_id>",
+        "account cl_ord_id approving_seq fields kill_epoch send_before_us intent? session? "
+        "policy_digest? approving_leaf? fields_digest? market_now_us? verdict? instrument? "
+        "decided_us?",
+        "sending:<cl_ord_id>",
         section=True,
     ),
     _spec(
         Kind.ORDER_SENT,
         _D,
-        "cl_ord_id msg_seq_num raw_digest raw",
-        optional=f"{_EXTRA} account session sent_us decision_to_wire_us sending_time decision_id",
-        idem="sent:<cl_ord_id>",
+        "cl_ord_id msg_seq_num raw_digest raw session? sent_us? decision_to_wire_us? sending_time?",
+        "sent:<cl_ord_id>",
     ),
     _spec(
         Kind.ORDER_REFUSED,
         _D,
-        f"{_ORDER} reason",
-        optional=f"{_EXTRA} decision_id session",
-        idem="refused:<cl_ord_id>",
+        "account cl_ord_id reason session?",
+        "refused:<cl_ord_id>",
         section=True,
     ),
     _spec(
         Kind.ORDER_UNKNOWN,
         _D,
-        f"{_ORDER} reason",
-        optional=f"{_EXTRA} decision_id session",
-        idem="unknown:<cl_ord_id>",
+        "account cl_ord_id reason session?",
+        "unknown:<cl_ord_id>",
         section=True,
     ),
     _spec(
         Kind.ORDER_WITHDRAWN,
         _D,
-        "account reason",
-        optional=f"{_EXTRA} cl_ord_id decision_id verdict_seq",
-        idem="withdrawn",
+        "account reason cl_ord_id? verdict_seq?",
+        "withdrawn",
         section=True,
     ),
     _spec(
         Kind.ORDER_REPORTED,
         _D,
-        f"{_ORDER} report",
-        optional=f"{_EXTRA} decision_id session inbox_offset raw_digest event fill order_state"
-        " ord_status terminal last_lots market_time_us instrument anomaly trade_date exec_id",
-        idem="report:<session>:<trade date>:<exec_id>",
+        "account cl_ord_id report session? inbox_offset? raw_digest? event? fill? state? "
+        "order_state? ord_status? terminal? last_lots? instrument? anomaly? trade_date? "
+        "exec_id?",
+        "report:<session>:<trade date>:<exec_id>",
         section=True,
     ),
     _spec(
         Kind.CANCEL_SENT,
         _D,
-        "cl_ord_id orig_cl_ord_id",
-        optional=f"{_EXTRA} account reason raw raw_digest msg_seq_num kill_epoch session result"
-        " decision_id",
-        idem="cancel:<cl_ord_id>",
+        "cl_ord_id orig_cl_ord_id reason? raw? raw_digest? msg_seq_num? kill_epoch? session? "
+        "result?",
+        "cancel:<cl_ord_id>",
     ),
-    _spec(
-        Kind.DECISION_SEALED,
-        _D,
-        "outcome",
-        optional=f"{_EXTRA} account decision_id records elapsed_us instrument reason",
-        idem="sealed",
-    ),
+    _spec(Kind.DECISION_SEALED, _D, "outcome records? elapsed_us? instrument? reason?", "sealed"),
     _spec(
         Kind.MARK_TAKEN,
         _M,
-        f"{BASE} instrument market_time_us price_ticks",
-        optional="source session_index session_date kind market_index",
-        idem="mark:<run_id>:<market_time_us>",
+        RUN + "instrument market_time_us price_ticks source? session_index? session_date? kind?",
+        "mark:<run_id>:<market_time_us>",
         section=True,
     ),
     _spec(
         Kind.SESSION_EVENT,
         _S,
-        "event detail",
-        optional="run_id state msg_seq_in msg_seq_out session profile account",
-        idem="event:<run_id>:<n>",
+        "event detail state? msg_seq_in? msg_seq_out? session? profile?",
+        "event:<run_id>:<n>",
     ),
     _spec(
         Kind.FIX_INBOUND,
         _S,
-        "offset raw msg_type digest",
-        optional="run_id session received_us poss_dup",
-        idem="inbound:<offset>",
+        "offset raw msg_type digest session? received_us? poss_dup?",
+        "inbound:<offset>",
     ),
     _spec(
         Kind.FIX_ANOMALY,
         _S,
-        "reason raw",
-        optional="run_id session offset cl_ord_id detail report account digest",
-        idem="anomaly:<offset>",
+        "reason raw session? offset? cl_ord_id? report? digest?",
+        "anomaly:<offset>",
     ),
     _spec(
         Kind.KILL_PRESSED,
         _C,
-        "kill_epoch actor_name reason confirmed",
-        optional="run_id mode dev account open elapsed_us detail source",
-        idem="kill:<kill_epoch>",
+        "kill_epoch actor_name reason confirmed open? elapsed_us? source?",
+        "kill:<kill_epoch>",
         firm_wide=True,
     ),
     _spec(
         Kind.KILL_OUTCOME,
         _C,
-        "kill_epoch confirmed unknown open detail",
-        optional="run_id elapsed_us journal account swept_by",
-        idem="kill_outcome:<kill_epoch>:<n>",
+        "kill_epoch confirmed unknown open detail elapsed_us? journal? swept_by?",
+        "kill_outcome:<kill_epoch>:<n>",
     ),
     _spec(
         Kind.KILL_RELEASED,
         _C,
-        "kill_epoch released_by reason",
-        optional="run_id mode dev detail signatures",
-        idem="release:<kill_epoch>",
+        "kill_epoch released_by reason signatures?",
+        "release:<kill_epoch>",
         firm_wide=True,
     ),
-    _spec(
-        Kind.OPERATOR_NOTE,
-        _C,
-        "text",
-        optional="run_id account decision_id author detail",
-        idem="note:<n>",
-    ),
+    _spec(Kind.OPERATOR_NOTE, _C, "text author?", "note:<n>"),
     _spec(
         Kind.STREAM_HEADS,
         _C,
         "heads part parts",
-        actors=LEDGER,
-        idem="heads:<tree size before it>:<part>",
+        "heads:<tree size before it>:<part>",
+        ledger_only=True,
     ),
     _spec(
-        Kind.RUN_FINISHED,
-        _C,
-        f"{BASE} summary",
-        optional="elapsed_us outcome",
-        idem="run_finished:<run_id>",
+        Kind.RUN_FINISHED, _C, RUN + "summary elapsed_us? outcome? detail?", "run_finished:<run_id>"
     ),
 )
 
@@ -447,35 +393,26 @@ def check_payload(kind: Kind, payload: Mapping[str, JSON]) -> None:
     missing = spec.fields - payload.keys()
     unknown = payload.keys() - spec.fields - spec.optional
     if missing or unknown:
-        raise DraftError(f"{kind}: missing {sorted(missing)}, unknown {sorted(map(str, unknown))}")
+        raise DraftError(f"{kind}: missing {sorted(missing)}, unknown {sorted(unknown)}")
     account = payload.get("account")
-    if "account" in payload and not isinstance(account, str | None):
+    if not isinstance(account, str | None):
         raise DraftError(f"{kind}: account is not text")
     if spec.section and not spec.firm_wide and not account:
         raise DraftError(f"{kind}: moves a section but names no account")
 
 
-def check_stream(kind: Kind, stream: str) -> None:
-    """Refuse a stream that a kind does not live in.
+def check_place(kind: Kind, stream: str, actor: str) -> None:
+    """Refuse a stream that a kind does not live in, or an actor that may not write it.
 
     Raises:
-        DraftError: wrong sort of stream.
+        DraftError: wrong sort of stream, or the ledger's own name used or missing.
     """
-    expected = KINDS[kind].stream
-    if expected is StreamClass.CONTROL:
-        fits = stream == expected
+    spec = KINDS[kind]
+    if spec.stream is StreamClass.CONTROL:
+        fits = stream == spec.stream
     else:
-        fits = stream.startswith(expected) and len(stream) > len(expected)
+        fits = stream.startswith(spec.stream) and len(stream) > len(spec.stream)
     if not fits:
-        raise DraftError(f"{kind} lives in {expected}, not in {stream!r}")
-
-
-def check_actor(kind: Kind, actor: str) -> None:
-    """Refuse an actor whose role may not write a kind.
-
-    Raises:
-        DraftError: unknown or wrong role.
-    """
-    role = actor.partition(":")[0]
-    if role not in KINDS[kind].actors:
+        raise DraftError(f"{kind} lives in {spec.stream}, not in {stream!r}")
+    if spec.ledger_only != (actor == LEDGER):
         raise DraftError(f"{kind} is not written by {actor!r}")

@@ -9,22 +9,22 @@ The leaf is SHA-256(0x00 || header); `prev` is the previous leaf of the stream (
 first record). This form is frozen: later work extends payloads and kinds, never the leaf.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
-from audit.canonical import INT_MAX, JSON, canonical, parse
+from audit.canonical import JSON, canonical, parse
 from audit.errors import CanonicalError, DraftError
-from audit.kinds import KINDS, Kind, check_actor, check_payload, check_stream
+from audit.kinds import KINDS, Kind, check_payload, check_place
 from audit.merkle import HASH_BYTES, leaf_hash
 
 ENTRY_BYTES_MAX = 65_535
 ZERO_HASH = bytes(HASH_BYTES)
-_NAME = re.compile(r"[!-~]{1,200}")
-_KEY = re.compile(r"[ -~]{1,200}")
-_HEX_DIGEST = re.compile(r"[0-9a-f]{64}")
+COMMITMENTS_MAX = 64
+_STREAM = re.compile(r"[!-~]{1,200}")
+_TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Draft:
 
     Attributes:
         stream: printable ASCII without spaces, of the sort that the kind lives in.
-        actor: `role` or `role:name`.
+        actor: who did it; the name `ledger` is the ledger's own.
         idem_key: unique within the stream; the same key with the same payload is the same record.
         commitments: hex digests of personal fields kept elsewhere, part of the leaf.
     """
@@ -87,14 +87,17 @@ def prepare(draft: Draft) -> Prepared:
     Raises:
         DraftError: the kind does not allow it, or it is too large.
     """
-    for name, pattern in ((draft.stream, _NAME), (draft.actor, _NAME), (draft.idem_key, _KEY)):
-        if not pattern.fullmatch(name):
-            raise DraftError(f"{name!r:.80} is not 1 to 200 printable ASCII characters")
-    check_stream(draft.kind, draft.stream)
-    check_actor(draft.kind, draft.actor)
+    if not _STREAM.fullmatch(draft.stream):
+        raise DraftError(f"stream {draft.stream!r:.80} is not 1 to 200 printable ASCII characters")
+    for text in (draft.actor, draft.idem_key, draft.payload.get("account") or "-"):
+        if not isinstance(text, str) or not _TEXT.fullmatch(text):
+            raise DraftError(f"{text!r:.80} is not 1 to 200 characters without controls")
+    check_place(draft.kind, draft.stream, draft.actor)
     check_payload(draft.kind, draft.payload)
-    if not all(_HEX_DIGEST.fullmatch(item) for item in draft.commitments):
-        raise DraftError("a commitment is not a SHA-256 in hex")
+    if len(draft.commitments) > COMMITMENTS_MAX or not all(
+        map(_DIGEST.fullmatch, draft.commitments)
+    ):
+        raise DraftError(f"commitments are not at most {COMMITMENTS_MAX} SHA-256 in hex")
     try:
         payload = canonical(draft.payload)
     except CanonicalError as error:
@@ -102,8 +105,6 @@ def prepare(draft: Draft) -> Prepared:
     if len(payload) > ENTRY_BYTES_MAX:
         raise DraftError(f"{draft.kind}: payload of {len(payload)} bytes; put the rest in a blob")
     account = draft.payload.get("account")
-    if isinstance(account, str) and not _KEY.fullmatch(account):
-        raise DraftError("account is not 1 to 200 printable ASCII characters")
     return Prepared(
         draft=draft,
         payload=payload,
@@ -159,14 +160,14 @@ def make_record(
 
 
 def header_bytes(fields: Mapping[str, JSON]) -> bytes:
-    """Encode a header; its strings are ASCII, so the C encoder's form is RFC 8785's.
+    """Encode a header as its canonical bytes.
 
     Raises:
         DraftError: a number or the size is out of range.
     """
-    numbers = [value for value in fields.values() if isinstance(value, int)]
-    header = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode("ascii")
-    if any(not 0 <= number <= INT_MAX for number in numbers) or len(header) > ENTRY_BYTES_MAX:
+    header = canonical(fields)
+    negative = any(isinstance(value, int) and value < 0 for value in fields.values())
+    if negative or len(header) > ENTRY_BYTES_MAX:
         raise DraftError("a header's number or size is out of range")
     return header
 
@@ -193,7 +194,7 @@ def blob_digests(value: JSON) -> Iterator[str]:
         for key, item in value.items():
             if key.endswith("_blob"):
                 if item is not None:
-                    if not isinstance(item, str) or not _HEX_DIGEST.fullmatch(item):
+                    if not isinstance(item, str) or not _DIGEST.fullmatch(item):
                         raise DraftError(f"{key} is not a SHA-256 in hex")
                     yield item
             else:
