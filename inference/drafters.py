@@ -1,9 +1,10 @@
 """Drafters: who proposes, behind one protocol, chosen when the engine starts.
 
 A proposal is a message: tokens and the distribution each was drawn from. The table makes its
-messages here and costs nothing; the network's come out of the engine's own draft pass and take the
-same form in the capture. Neither sees a narrative word: the table's state is made of numbers only, the
-network's embeddings of narrative ids are zero. Any drafter is exact; only speed depends on it.
+messages here and costs nothing; the network's come out of the engine's own draft pass and take
+the same form in the capture. Neither sees a narrative word: the table's state is made of numbers
+only, the network's embeddings of narrative ids are zero. Any drafter is exact; only speed depends
+on it.
 
 Draws come from the trajectory's seed, never from a generator with state, so a draft does not depend
 on who shares the batch.

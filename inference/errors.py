@@ -11,6 +11,7 @@
        |- EngineDeadlineError   not within the deadline; the request was aborted
        |- EngineDeadError       the process is gone; it is being restarted
        |- EngineRefusedError    this request is not acceptable, or the self-test failed
+       |- FrameError            bytes on the engine's pipe that are no frame
        `- EngineFailedError     too many deaths; a person must look
 
 Refusals of the risk gate are verdicts, never exceptions; these are for callers in the walk,
@@ -107,3 +108,9 @@ class EngineFailedError(EngineError):
     """The engine died too often and stays down."""
 
     code: ClassVar[str] = "engine_failed"
+
+
+class FrameError(EngineError):
+    """Bytes on the engine's pipe that are no frame, or a frame that makes no sense."""
+
+    code: ClassVar[str] = "engine_frame"
