@@ -1,0 +1,271 @@
+"""The EMS simulator: a FIX 4.4 acceptor in a process of its own, ``python -m fix.ems``.
+
+It is the default paper counterparty and the tests' broker, and it outlives the gateway: its capture
+is the evidence against which the gateway's promises are tested. What it does with an order is in
+`fix.ems_market`. Rules:
+
+- Everything received and sent is in the capture, fsynced, before it is acted on or leaves.
+- One worker acts; callbacks only capture and queue. A fault in a callback ends the process: this
+  is a simulator, and a wrong capture is worse than none.
+- After a restart it goes on in the same table where the capture ends. Orders that were live before
+  are gone, and it says so when asked: unknown order.
+"""
+
+import argparse
+import heapq
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import quickfix
+
+from fix.ems_control import (
+    DEFAULT_PORT,
+    Control,
+    Quote,
+    SimulatorConfig,
+    read_capture,
+    read_control,
+    read_quotes,
+    write_control,
+)
+from fix.ems_market import Answer, Market
+from fix.messages import parse, timestamp, wire_text
+from fix.session import DICTIONARY, wire_view
+
+POLL_S = 0.02
+EXIT_FAULT = 70
+
+
+def wall_us() -> int:
+    """Return wall clock microseconds; the simulator's own clock."""
+    return time.time_ns() // 1000  # noqa: TID251  # another company's process has its own clock
+
+
+class Capture:
+    """Everything received and sent, one JSON line each, on disk before it counts."""
+
+    def __init__(self, path: Path) -> None:
+        """Open for appending; cut off a line that a crash left half written."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        whole = path.read_bytes() if path.exists() else b""
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.ftruncate(self._descriptor, whole.rfind(b"\n") + 1)
+        self._lock = threading.Lock()
+
+    def note(self, direction: str, raw: str) -> None:
+        """Append one message; durable on return."""
+        msg_type = dict(parse(raw)).get(35, "")
+        row = {"wall_us": wall_us(), "direction": direction, "msg_type": msg_type, "raw": raw}
+        line = json.dumps(row, separators=(",", ":")).encode("ascii") + b"\n"
+        with self._lock:
+            os.write(self._descriptor, line)
+            os.fdatasync(self._descriptor)
+
+
+class Acceptor(quickfix.Application):
+    """quickfix's callbacks: capture, queue, nothing else."""
+
+    def __init__(self, capture: Capture, arrived: "queue.SimpleQueue[str]") -> None:
+        """Hold the capture and the worker's queue."""
+        super().__init__()
+        self._capture = capture
+        self._arrived = arrived
+
+    def onCreate(self, session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onLogon(self, session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Nothing to do."""
+
+    def onLogout(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Tell the worker, for cancel-on-disconnect."""
+        self._arrived.put("")
+
+    def toAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Capture a session message as it leaves."""
+        self._note("out", message)
+
+    def toApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Capture a report as it leaves, also when it is sent again."""
+        self._note("out", message)
+
+    def fromAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Capture a session message."""
+        self._note("in", message)
+
+    def fromApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Capture an application message and queue it."""
+        self._arrived.put(self._note("in", message))
+
+    def _note(self, direction: str, message: quickfix.Message) -> str:
+        try:
+            raw = wire_view(message.toString())
+            self._capture.note(direction, raw)
+        except BaseException as error:  # noqa: BLE001  # see the module's second rule
+            sys.stderr.write(f"simulator: {direction}: {error!r}\n")
+            sys.stderr.flush()
+            os._exit(EXIT_FAULT)
+        return raw
+
+
+class Simulator:
+    """The acceptor and its worker."""
+
+    def __init__(self, config: SimulatorConfig) -> None:
+        """Open capture, quotes and store; nothing listens yet."""
+        self._config = config
+        config.folder.mkdir(parents=True, exist_ok=True)
+        if not config.control.exists() or config.silent:
+            write_control(config.control, Control(silent=config.silent))
+        self._control = read_control(config.control)
+        self._quotes = read_quotes(config.quotes) if config.quotes else {}
+        self._quotes_stamp = self._stamp()
+        self._market = self._continued_market()
+        self._arrived: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._later: list[tuple[float, str]] = []
+        self._acceptor = self._open_acceptor(Capture(config.capture))
+        self._id = quickfix.SessionID("FIX.4.4", config.sender, config.target)
+        self._dictionary = quickfix.DataDictionary(str(DICTIONARY))
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        """Listen and work until told to stop."""
+        self._acceptor.start()
+        while not self.stopping.is_set():
+            self._send(self._work_once())
+        self._acceptor.stop(True)  # noqa: FBT003  # quickfix's own signature
+
+    def _work_once(self) -> list[Answer]:
+        """Wait a little for a message or a due rest of a partial fill; return what to say."""
+        due_s = self._later[0][0] - time.monotonic() if self._later else POLL_S
+        try:
+            raw = self._arrived.get(timeout=max(0.0, min(POLL_S, due_s)))
+        except queue.Empty:
+            raw = None
+        answers = self._follow_control()
+        if raw:
+            answers += self._market.receive(dict(parse(raw)))
+        elif raw == "" and self._config.cancel_on_disconnect:
+            answers += self._market.cancel_all()
+        while self._later and self._later[0][0] <= time.monotonic():
+            answers += self._market.finish(heapq.heappop(self._later)[1])
+        return answers
+
+    def _follow_control(self) -> list[Answer]:
+        control = read_control(self._config.control)
+        if self._config.quotes and self._stamp() != self._quotes_stamp:
+            self._quotes_stamp = self._stamp()
+            self._quotes = read_quotes(self._config.quotes)
+        moved = control.session != self._control.session
+        self._control = control
+        return self._market.session_changed() if moved else []
+
+    def _stamp(self) -> int:
+        quotes = self._config.quotes
+        return quotes.stat().st_mtime_ns if quotes and quotes.exists() else 0
+
+    def _send(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            if answer.later:
+                due = time.monotonic() + self._config.partial_delay_ms / 1000
+                heapq.heappush(self._later, (due, dict(answer.fields)[11]))
+            elif self._control.silent:
+                self._market.hold(answer.fields)
+            else:
+                fields = (*answer.fields, (60, timestamp(wall_us())))
+                message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
+                quickfix.Session.sendToTarget(message, self._id)
+
+    def _quote(self, symbol: str) -> Quote | None:
+        return self._quotes.get((self._control.session, symbol))
+
+    def _continued_market(self) -> Market:
+        orders, reports, known = 0, 0, set()
+        for captured in read_capture(self._config.capture):
+            if captured.direction == "in" and captured.msg_type == "D":
+                fields = dict(parse(captured.raw))
+                orders += 1
+                known.add(fields[11])
+            reports += captured.direction == "out" and captured.msg_type == "8"
+        return Market(
+            seed=self._config.seed,
+            script=self._config.script,
+            fee_bp=self._config.fee_bp,
+            orders_before=orders,
+            reports_before=reports,
+            known=frozenset(known),
+            quote=self._quote,
+            has_quotes=self._config.quotes is not None,
+        )
+
+    def _open_acceptor(self, capture: Capture) -> quickfix.SocketAcceptor:
+        folder, config = self._config.folder, self._config
+        lines = [
+            "[DEFAULT]",
+            "ConnectionType=acceptor",
+            "NonStopSession=Y",
+            f"FileStorePath={folder / 'store'}",
+            f"FileLogPath={folder / 'log'}",
+            "UseDataDictionary=Y",
+            f"DataDictionary={DICTIONARY}",
+            "TimestampPrecision=6",
+            "SocketNodelay=Y",
+            "SocketReuseAddress=Y",
+            f"SocketAcceptPort={config.port}",
+            f"ResetOnLogon={'Y' if config.reset_on_logon else 'N'}",
+            "[SESSION]",
+            "BeginString=FIX.4.4",
+            f"SenderCompID={config.sender}",
+            f"TargetCompID={config.target}",
+        ]
+        for name in ("store", "log"):
+            (folder / name).mkdir(exist_ok=True)
+        path = folder / "simulator.cfg"
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        self._settings = quickfix.SessionSettings(str(path))
+        self._stores = quickfix.FileStoreFactory(self._settings)
+        self._logs = quickfix.FileLogFactory(self._settings)
+        self._application = Acceptor(capture, self._arrived)
+        return quickfix.SocketAcceptor(self._application, self._stores, self._settings, self._logs)
+
+
+def parse_arguments(words: Sequence[str]) -> SimulatorConfig:
+    """Return the configuration that these command line words ask for."""
+    parser = argparse.ArgumentParser(prog="python -m fix.ems", description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True, help="store, log, capture, control")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT)
+    parser.add_argument("--sender", default="EMSSIM", help="our CompID")
+    parser.add_argument("--target", default="COUNTERSIGN", help="the gateway's CompID")
+    parser.add_argument("--seed", default="countersign", help="of the published table")
+    parser.add_argument("--quotes", type=Path, help="quotes file; without: trade at the limit")
+    parser.add_argument("--fee-bp", type=int, default=1, help="commission, basis points")
+    parser.add_argument("--partial-delay-ms", type=int, default=20)
+    parser.add_argument("--script", default="", help="outcomes before the table, by commas")
+    parser.add_argument("--reset-on-logon", action="store_true")
+    parser.add_argument("--cancel-on-disconnect", action="store_true")
+    parser.add_argument("--silent", action="store_true", help="receive, capture, say nothing")
+    found = vars(parser.parse_args(words))
+    found["script"] = tuple(word for word in found["script"].split(",") if word)
+    return SimulatorConfig(**found)
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the simulator until SIGTERM or SIGINT."""
+    simulator = Simulator(parse_arguments(words))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: simulator.stopping.set())
+    simulator.run()
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # quickfix's threads and destructors get no chance to hang the exit

@@ -1,0 +1,354 @@
+"""What the simulated broker does with a message: pure, seeded, published.
+
+The published table. Orders are numbered from 0 as they arrive, over the whole capture. Each block
+of ten takes its outcomes from this deck, shuffled by the seed and the block's number:
+
+| outcome | of ten | what happens                                                               |
+|---------|--------|----------------------------------------------------------------------------|
+| fill    | 5      | acknowledged, filled                                                       |
+| partial | 3      | acknowledged, half filled (rounded down, at least 1), then the rest        |
+| reject  | 1      | rejected, 103=0, text ``published table``                                  |
+| silence | 1      | executed, but nothing is said until somebody asks (H, AF) or cancels (F)   |
+
+An order trades only if marketable against the simulator's own quote: a buy at its ask, a sell at
+its bid, never beyond the limit. Otherwise DAY and GTC orders rest (acknowledged) until a later
+session's quote meets them or somebody cancels; IOC and FOK orders are cancelled at once.
+Commission (12, 13=3) is per fill. No quote for a known session rejects with 103=2.
+
+Not here: time, sockets, quickfix. Text in, fields out.
+"""
+
+import hashlib
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_EVEN, Decimal
+from enum import StrEnum
+
+from fix.ems_control import Quote
+from fix.messages import Fields
+
+
+class Outcome(StrEnum):
+    """What the table can say about an order."""
+
+    FILL = "fill"
+    PARTIAL = "partial"
+    REJECT = "reject"
+    SILENCE = "silence"
+
+
+DECK = (Outcome.FILL,) * 5 + (Outcome.PARTIAL,) * 3 + (Outcome.REJECT, Outcome.SILENCE)
+_IMMEDIATE = frozenset("34")
+_TERMINAL = frozenset("248")
+_CENT = Decimal("0.01")
+NOW, LATER = False, True
+
+
+def outcome_of(seed: str, index: int) -> Outcome:
+    """Return what the published table says about the order with this number."""
+    block, place = divmod(index, len(DECK))
+    key = hashlib.sha256(f"{seed}/{block}".encode()).digest()
+    deck = list(DECK)
+    random.Random(int.from_bytes(key, "big")).shuffle(deck)  # noqa: S311  # a published table
+    return deck[place]
+
+
+@dataclass(slots=True, kw_only=True)
+class Order:
+    """One order as the broker keeps it; changes as it trades."""
+
+    cl_ord_id: str
+    order_id: str
+    symbol: str
+    side: str
+    qty: int
+    limit: Decimal
+    tif: str
+    account: str
+    outcome: Outcome
+    status: str = "0"
+    cum: int = 0
+    value: Decimal = Decimal(0)
+    held: list[Fields] = field(default_factory=list)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it may still trade."""
+        return self.status not in _TERMINAL
+
+    @property
+    def leaves(self) -> int:
+        """Quantity still working."""
+        return self.qty - self.cum if self.is_live else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Fields to send: at once, or after the partial delay."""
+
+    fields: Fields
+    later: bool = NOW
+
+
+class Market:
+    """The broker's order book; the caller sends what it returns, in order."""
+
+    def __init__(  # noqa: PLR0913  # keyword-only settings
+        self,
+        *,
+        seed: str,
+        script: tuple[str, ...],
+        fee_bp: int,
+        orders_before: int,
+        reports_before: int,
+        known: frozenset[str],
+        quote: Callable[[str], Quote | None],
+        has_quotes: bool,
+    ) -> None:
+        """Begin, possibly in the middle of a capture.
+
+        Args:
+            seed: of the published table.
+            script: outcomes that come before the table, for tests.
+            fee_bp: commission in basis points of a fill's value.
+            orders_before: orders already in the capture.
+            reports_before: reports already in the capture; execution ids go on from there.
+            known: ClOrdIDs already in the capture.
+            quote: own quote of an instrument in the current session.
+            has_quotes: False means that every order trades at its limit.
+        """
+        self._seed, self._script, self._fee_bp = seed, script, fee_bp
+        self._index, self._exec_no = orders_before, reports_before
+        self._first_index = orders_before
+        self._known = set(known)
+        self._quote, self._has_quotes = quote, has_quotes
+        self.orders: dict[str, Order] = {}
+
+    def receive(self, fields: Mapping[int, str]) -> list[Answer]:
+        """Return the answers to one application message."""
+        match fields[35]:
+            case "D":
+                return self._new_order(fields)
+            case "F":
+                return self._cancel(fields)
+            case "q":
+                return self._mass_cancel(fields)
+            case "H":
+                return self._status(fields)
+            case "AF":
+                return self._mass_status(fields)
+            case other:
+                reject = ((35, "j"), (45, fields[34]), (372, other), (380, "3"))
+                return [Answer(fields=(*reject, (58, "not supported here")))]
+
+    def session_changed(self) -> list[Answer]:
+        """Return the fills of resting orders that the new session's quotes meet."""
+        answers: list[Answer] = []
+        for order in self.orders.values():
+            price = self._price(order) if order.is_live else None
+            if price is not None:
+                answers += self._say(order, [self._trade(order, order.leaves, price)])
+        return answers
+
+    def cancel_all(self) -> list[Answer]:
+        """Return the cancels of everything live, as cancel-on-disconnect does."""
+        return [
+            answer
+            for order in self.orders.values()
+            if order.is_live
+            for answer in self._say(order, [self._cancelled(order, ())])
+        ]
+
+    def hold(self, fields: Fields) -> None:
+        """Keep back a report that a silent broker does not send; it goes out when asked for."""
+        said = dict(fields)
+        order = self.orders.get(said.get(41, said.get(11, "")))
+        if order is not None and said[35] == "8" and said[150] != "I":
+            order.held.append(fields)
+
+    def _next_outcome(self) -> Outcome:
+        place, index = self._index - self._first_index, self._index
+        self._index += 1
+        if place < len(self._script):
+            return Outcome(self._script[place])
+        return outcome_of(self._seed, index)
+
+    def _new_order(self, fields: Mapping[int, str]) -> list[Answer]:
+        number = self._index
+        outcome = self._next_outcome()
+        order = Order(
+            cl_ord_id=fields[11],
+            order_id=f"E{number:08d}",
+            symbol=fields[55],
+            side=fields[54],
+            qty=int(Decimal(fields[38])),
+            limit=Decimal(fields.get(44, "0")),
+            tif=fields.get(59, "0"),
+            account=fields.get(1, ""),
+            outcome=outcome,
+        )
+        if order.cl_ord_id in self._known:
+            return [self._rejected(order, "6", "duplicate order")]
+        self._known.add(order.cl_ord_id)
+        self.orders[order.cl_ord_id] = order
+        if outcome is Outcome.REJECT:
+            return [self._rejected(order, "0", "published table")]
+        if self._has_quotes and self._quote(order.symbol) is None:
+            return [self._rejected(order, "2", "no quote in this session")]
+        return self._say(order, self._work(order), silent=outcome is Outcome.SILENCE)
+
+    def _work(self, order: Order) -> list[Answer]:
+        answers = [self._report(order, "0")]
+        price = self._price(order)
+        if price is None:
+            if order.tif in _IMMEDIATE:
+                answers.append(self._cancelled(order, ((58, "not marketable"),)))
+        elif order.outcome is Outcome.PARTIAL and order.qty > 1 and order.tif != "4":
+            answers.append(self._trade(order, order.qty // 2, price))
+            answers.append(Answer(fields=(), later=LATER))
+        else:
+            answers.append(self._trade(order, order.qty, price))
+        return answers
+
+    def finish(self, cl_ord_id: str) -> list[Answer]:
+        """Return the rest of a partial fill, if the order is still live when its delay is over."""
+        order = self.orders[cl_ord_id]
+        price = self._price(order)
+        if not order.is_live or price is None:
+            return []
+        return self._say(order, [self._trade(order, order.leaves, price)])
+
+    def _say(self, order: Order, answers: list[Answer], *, silent: bool = False) -> list[Answer]:
+        """Hold answers back while the order is in silence; `finish` is called by ClOrdID."""
+        if silent or order.held:
+            order.held += [answer.fields for answer in answers if answer.fields]
+            return []
+        return [
+            Answer(fields=((11, order.cl_ord_id),), later=LATER) if answer.later else answer
+            for answer in answers
+        ]
+
+    def _break_silence(self, order: Order) -> list[Answer]:
+        held, order.held = order.held, []
+        return [Answer(fields=fields) for fields in held]
+
+    def _price(self, order: Order) -> Decimal | None:
+        """Return the price at which the order trades now, or None."""
+        if not self._has_quotes:
+            return order.limit
+        quote = self._quote(order.symbol)
+        if quote is None:
+            return None
+        price = quote.ask if order.side == "1" else quote.bid
+        meets = price <= order.limit if order.side == "1" else price >= order.limit
+        return price if meets else None
+
+    def _trade(self, order: Order, qty: int, price: Decimal) -> Answer:
+        order.cum += qty
+        order.value += qty * price
+        order.status = "2" if order.cum == order.qty else "1"
+        fee = (qty * price * self._fee_bp / 10_000).quantize(_CENT, rounding=ROUND_HALF_EVEN)
+        extra = ((32, str(qty)), (31, f"{price:f}"), (12, f"{fee:f}"), (13, "3"))
+        return self._report(order, "F", extra)
+
+    def _cancelled(self, order: Order, extra: Fields) -> Answer:
+        order.status = "4"
+        return self._report(order, "4", extra)
+
+    def _rejected(self, order: Order, reason: str, words: str) -> Answer:
+        order.status = "8"
+        return self._report(order, "8", ((103, reason), (58, words)))
+
+    def _report(self, order: Order, exec_type: str, extra: Fields = ()) -> Answer:
+        self._exec_no += 1
+        exec_id = "0" if exec_type == "I" else f"X{self._exec_no:08d}"
+        average = order.value / order.cum if order.cum else Decimal(0)
+        own = dict(extra)
+        fields: Fields = (
+            (35, "8"),
+            (37, order.order_id),
+            (11, own.pop(11, order.cl_ord_id)),
+            (17, exec_id),
+            (150, exec_type),
+            (39, order.status),
+            (1, order.account),
+            (55, order.symbol),
+            (54, order.side),
+            (38, str(order.qty)),
+            (44, f"{order.limit:f}"),
+            (151, str(order.leaves)),
+            (14, str(order.cum)),
+            (6, f"{average:.6f}"),
+            *own.items(),
+        )
+        return Answer(fields=tuple((tag, value) for tag, value in fields if value))
+
+    def _cancel(self, fields: Mapping[int, str]) -> list[Answer]:
+        order = self.orders.get(fields[41])
+        if order is None or not order.is_live:
+            status, reason = ("8", "1") if order is None else (order.status, "0")
+            late = self._break_silence(order) if order else []
+            reject = (
+                (35, "9"),
+                (37, order.order_id if order else "NONE"),
+                (11, fields[11]),
+                (41, fields[41]),
+                (39, status),
+                (434, "1"),
+                (102, reason),
+            )
+            return [*late, Answer(fields=reject)]
+        late = self._break_silence(order)
+        return [*late, self._cancelled(order, ((11, fields[11]), (41, order.cl_ord_id)))]
+
+    def _mass_cancel(self, fields: Mapping[int, str]) -> list[Answer]:
+        live = [order for order in self.orders.values() if order.is_live]
+        answers = [
+            Answer(
+                fields=(
+                    (35, "r"),
+                    (37, f"M{fields[34]}"),
+                    (11, fields[11]),
+                    (530, fields[530]),
+                    (531, fields[530]),
+                    (533, str(len(live))),
+                )
+            )
+        ]
+        for order in live:
+            answers += self._break_silence(order)
+            answers.append(self._cancelled(order, ()))
+        return answers
+
+    def _status(self, fields: Mapping[int, str]) -> list[Answer]:
+        order = self.orders.get(fields[11])
+        if order is None:
+            return [Answer(fields=_not_known(fields))]
+        return [*self._break_silence(order), self._report(order, "I")]
+
+    def _mass_status(self, fields: Mapping[int, str]) -> list[Answer]:
+        answers: list[Answer] = []
+        chosen = [order for order in self.orders.values() if order.is_live or order.held]
+        for order in chosen:
+            extra = ((584, fields[584]), (911, str(len(chosen))))
+            answers += [*self._break_silence(order), self._report(order, "I", extra)]
+        return answers
+
+
+def _not_known(fields: Mapping[int, str]) -> Fields:
+    return (
+        (35, "8"),
+        (37, "NONE"),
+        (11, fields[11]),
+        (17, "0"),
+        (150, "I"),
+        (39, "8"),
+        (55, fields[55]),
+        (54, fields[54]),
+        (151, "0"),
+        (14, "0"),
+        (6, "0"),
+        (103, "5"),
+        (58, "unknown order"),
+    )

@@ -1,0 +1,158 @@
+"""The last word on every outbound application message: may it leave, now?
+
+Not here: quickfix. `fix.session` asks this gate inside ``toApp``, under the session's own lock and
+before a sequence number is used. Rules (DESIGN section 8):
+
+- New orders and replaces (D, G) leave only if logged on and reconciled, egress open, not killed,
+  handed in under the current kill epoch, before their ``send_before``, once, and not PossDup.
+- Cancels, mass cancels and status requests (F, q, H, AF) pass in every logged-on state, but a
+  cancel is never resent either: after a resend request the peer gets a gap fill.
+- Everything else is refused. The kill word is read last, so nothing comes after it but the send.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fix.kill import KillState
+from fix.messages import (
+    CANCEL,
+    CANCEL_REPLACE,
+    CL_ORD_ID,
+    MASS_CANCEL,
+    MASS_STATUS_REQUEST,
+    MSG_TYPE,
+    NEW_ORDER,
+    STATUS_REQUEST,
+)
+
+POSS_DUP = 43
+_GUARDED = frozenset({NEW_ORDER, CANCEL_REPLACE})
+_PASSING = frozenset({CANCEL, MASS_CANCEL, STATUS_REQUEST, MASS_STATUS_REQUEST})
+_NEVER_RESENT = _GUARDED | {CANCEL}
+
+
+class Refusal(StrEnum):
+    """Why a message did not leave."""
+
+    NOT_LOGGED_ON = "NOT_LOGGED_ON"
+    NOT_RECONCILED = "NOT_RECONCILED"
+    EGRESS_CLOSED = "EGRESS_CLOSED"
+    KILLED = "KILLED"
+    KILL_EPOCH_OLD = "KILL_EPOCH_OLD"
+    SEND_BEFORE_PASSED = "SEND_BEFORE_PASSED"
+    NOT_HANDED = "NOT_HANDED"
+    ALREADY_USED = "ALREADY_USED"
+    POSS_DUP = "POSS_DUP"
+    NOT_ALLOWED = "NOT_ALLOWED"
+    MALFORMED = "MALFORMED"
+    FAULT = "FAULT"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """What an order was handed in with.
+
+    Attributes:
+        kill_epoch: epoch under which the order was approved.
+        send_before_us: wall clock, microseconds; at or after it the order stays here.
+    """
+
+    cl_ord_id: str
+    kill_epoch: int
+    send_before_us: int
+
+
+class Gate:
+    """Holds the tickets of this process's life; empty after a restart, which means refuse."""
+
+    def __init__(self, kill: Callable[[], KillState], wall_us: Callable[[], int]) -> None:
+        """Start with no tickets, egress open, not reconciled."""
+        self._kill = kill
+        self._wall_us = wall_us
+        self._lock = threading.Lock()
+        self._tickets: dict[str, Ticket] = {}
+        self._used: set[str] = set()
+        self._closed: str = ""
+        self._logon_no = 0
+        self._reconciled = False
+
+    @property
+    def closed(self) -> str:
+        """Why egress is closed; empty while it is open."""
+        return self._closed
+
+    def close(self, why: str) -> None:
+        """Close egress for new orders, for the rest of this process's life."""
+        self._closed = self._closed or why
+
+    def begin_logon(self) -> int:
+        """Count a logon; until it is reconciled, no new order leaves."""
+        with self._lock:
+            self._logon_no += 1
+            self._reconciled = False
+            return self._logon_no
+
+    def end_logon(self) -> None:
+        """Note that the session is down."""
+        with self._lock:
+            self._reconciled = False
+
+    def reconciled(self, logon_no: int) -> bool:
+        """Note that every open order of this logon is accounted for; False if it is over."""
+        with self._lock:
+            self._reconciled = logon_no == self._logon_no
+            return self._reconciled
+
+    def hand(self, ticket: Ticket) -> Refusal | None:
+        """Take a ticket in, once ever per ClOrdID; the first reason to refuse, else None."""
+        with self._lock:
+            if ticket.cl_ord_id in self._tickets or ticket.cl_ord_id in self._used:
+                return Refusal.ALREADY_USED
+            self._tickets[ticket.cl_ord_id] = ticket
+            return None
+
+    def spend(self, cl_ord_id: str) -> None:
+        """Make sure that this order never leaves later: its ticket counts as used."""
+        with self._lock:
+            self._tickets.pop(cl_ord_id, None)
+            self._used.add(cl_ord_id)
+
+    def judge(self, fields: Mapping[int, str], *, logged_on: bool) -> Refusal | None:
+        """Return why this message must not leave, or None; a pass uses up its ticket.
+
+        Args:
+            fields: the message's fields by tag, header included.
+            logged_on: both logons were exchanged and no logout has begun.
+        """
+        msg_type = fields.get(MSG_TYPE, "")
+        if fields.get(POSS_DUP) == "Y" and msg_type in _NEVER_RESENT:
+            return Refusal.POSS_DUP
+        if not logged_on:
+            return Refusal.NOT_LOGGED_ON
+        if msg_type in _PASSING:
+            return None
+        if msg_type not in _GUARDED:
+            return Refusal.NOT_ALLOWED
+        if self._closed:
+            return Refusal.EGRESS_CLOSED
+        if not self._reconciled:
+            return Refusal.NOT_RECONCILED
+        return self._judge_order(fields.get(CL_ORD_ID, ""))
+
+    def _judge_order(self, cl_ord_id: str) -> Refusal | None:
+        with self._lock:
+            ticket = self._tickets.pop(cl_ord_id, None)
+            if ticket is None:
+                used = cl_ord_id in self._used
+                return Refusal.ALREADY_USED if used else Refusal.NOT_HANDED
+            self._used.add(cl_ord_id)
+        if self._wall_us() >= ticket.send_before_us:
+            return Refusal.SEND_BEFORE_PASSED
+        word = self._kill()
+        if word.killed:
+            return Refusal.KILLED
+        if word.kill_epoch != ticket.kill_epoch:
+            return Refusal.KILL_EPOCH_OLD
+        return None

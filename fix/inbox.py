@@ -1,0 +1,125 @@
+"""Inbound bytes, durable before anything else happens to them.
+
+The FIX child appends each inbound message and returns to the engine; the gateway reads by offset,
+whenever it can, as often as it likes. Rules:
+
+- ``append`` returns after fdatasync. The engine counts the message as received only then, so after
+  a crash the peer is asked again for whatever is not here: twice is possible, never is not.
+- A frame cut off by a crash is the last one, was never counted, and is dropped at the next open.
+- Damage before the end is an error that names its offset; nothing behind it is read.
+
+Frame: length (4 bytes little-endian), CRC-32 of the body (4), body.
+"""
+
+import os
+import struct
+import threading
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from fix.errors import InboxError
+
+_HEAD = struct.Struct("<II")
+FRAME_BYTES_MAX = 1 << 20
+
+
+class Entry(NamedTuple):
+    """One inbound message: where it stands, where the next one begins, its wire text."""
+
+    offset: int
+    next_offset: int
+    raw: str
+
+
+class Inbox:
+    """The appending side; one per session, held by the child that holds the session's lock."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the inbox and drop a frame that a crash cut off.
+
+        Raises:
+            InboxError: a frame before the last one is damaged.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o600)
+        self._lock = threading.Lock()
+        self._end = _sound_end(path)
+        if os.fstat(self._descriptor).st_size != self._end:
+            os.ftruncate(self._descriptor, self._end)
+        os.fsync(self._descriptor)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        os.fsync(folder)
+        os.close(folder)
+
+    @property
+    def end(self) -> int:
+        """Offset at which the next message will stand."""
+        return self._end
+
+    def append(self, raw: str) -> Entry:
+        """Append one message; durable on return.
+
+        Raises:
+            OSError: the disk refused; the message must not be counted as received.
+        """
+        body = raw.encode("latin-1")
+        frame = _HEAD.pack(len(body), zlib.crc32(body)) + body
+        with self._lock:
+            offset = self._end
+            written = os.pwrite(self._descriptor, frame, offset)
+            if written != len(frame):
+                message = f"wrote {written} of {len(frame)} bytes to the inbox"
+                raise OSError(message)
+            os.fdatasync(self._descriptor)
+            self._end = offset + len(frame)
+            return Entry(offset, self._end, raw)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def read_from(path: Path, offset: int, limit: int = 1000) -> list[Entry]:
+    """Return up to `limit` messages that begin at or after `offset`, a frame's first byte.
+
+    A frame that is still being written is left for the next call. Never waits.
+
+    Raises:
+        InboxError: a whole frame is damaged, or the offset is none of this inbox.
+    """
+    entries: list[Entry] = []
+    if not path.exists():
+        return entries
+    size = path.stat().st_size
+    if offset > size:
+        raise InboxError(path=str(path), offset=offset)
+    with path.open("rb") as file:
+        file.seek(offset)
+        while len(entries) < limit:
+            head = file.read(_HEAD.size)
+            if len(head) < _HEAD.size:
+                break
+            length, checksum = _HEAD.unpack(head)
+            next_offset = offset + _HEAD.size + length
+            if length > FRAME_BYTES_MAX:
+                raise InboxError(path=str(path), offset=offset)
+            body = file.read(length)
+            if len(body) < length:
+                break
+            if zlib.crc32(body) != checksum:
+                if next_offset >= size:
+                    break
+                raise InboxError(path=str(path), offset=offset)
+            entries.append(Entry(offset, next_offset, body.decode("latin-1")))
+            offset = next_offset
+    return entries
+
+
+def _sound_end(path: Path) -> int:
+    """Return the offset behind the last whole frame."""
+    end = 0
+    while entries := read_from(path, end):
+        end = entries[-1].next_offset
+    return end

@@ -1,0 +1,200 @@
+"""The child's own list of live orders: fsynced, chained, good enough to cancel from alone.
+
+When gateway or database is gone, this file is what the child sweeps from; before readiness the
+gateway reads it too. Rules:
+
+- An order is in the journal, fsynced, before it can leave.
+- Each line carries the SHA-256 of the line before it. A last line cut off by a crash is dropped;
+  any other break in the chain is an error.
+- Closing an order need not be durable at once: a closing that is lost costs one cancel too many.
+
+Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``cancel``) and the fields of that op.
+"""
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fix.errors import JournalError
+
+_GENESIS = hashlib.sha256(b"countersign journal of live orders").hexdigest()
+COMPACT_BYTES = 4 << 20
+
+Fields = tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOrder:
+    """An order that may be working at the broker.
+
+    Attributes:
+        fields: the NewOrderSingle as it was to be sent.
+        inbox_offset: end of the inbox when it was handed out; its reports stand behind.
+    """
+
+    cl_ord_id: str
+    fields: Fields
+    inbox_offset: int
+
+
+class Journal:
+    """The writing side; one per session, held by the child that holds the session's lock."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the journal.
+
+        Raises:
+            JournalError: a line before the last does not chain.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = threading.Lock()
+        self._path = path
+        found = _read(path)
+        self._live = _fold(found.lines)
+        self._ids = {line.cl_ord_id for line in found.lines if line.op == "order"}
+        self._offset = max((line.inbox for line in found.lines), default=0)
+        self._count = len(found.lines)
+        self._prev = found.last_hash
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.ftruncate(self._descriptor, found.sound_bytes)
+        os.lseek(self._descriptor, 0, os.SEEK_END)
+        if found.sound_bytes > COMPACT_BYTES:
+            self._compact()
+        os.fsync(self._descriptor)
+
+    @property
+    def length(self) -> int:
+        """Number of lines since the last compaction; grows with every entry."""
+        return self._count
+
+    @property
+    def inbox_offset(self) -> int:
+        """Reports before this offset of the inbox are accounted for."""
+        return self._offset
+
+    def knows(self, cl_ord_id: str) -> bool:
+        """Whether this order was ever handed out here, live or not."""
+        with self._lock:
+            return cl_ord_id in self._ids
+
+    def live(self) -> tuple[LiveOrder, ...]:
+        """Return the orders that may be working, oldest first."""
+        with self._lock:
+            return tuple(self._live.values())
+
+    def opened(self, order: LiveOrder) -> None:
+        """Note an order that is about to leave; durable on return.
+
+        Raises:
+            OSError: the disk refused; the order must not leave.
+        """
+        document = {"fields": [list(pair) for pair in order.fields]}
+        with self._lock:
+            self._append("order", order.cl_ord_id, order.inbox_offset, document)
+            os.fdatasync(self._descriptor)
+            self._live[order.cl_ord_id] = order
+            self._ids.add(order.cl_ord_id)
+
+    def closed(self, cl_ord_id: str, inbox_offset: int, why: str) -> None:
+        """Note that nothing of an order is left, because of the report at this inbox offset."""
+        with self._lock:
+            if self._live.pop(cl_ord_id, None) is not None:
+                self._append("closed", cl_ord_id, inbox_offset, {"why": why})
+
+    def cancelling(self, cl_ord_id: str, cancel_id: str, inbox_offset: int) -> None:
+        """Note a cancel that the sweep is about to send, for the gateway to import later."""
+        with self._lock:
+            self._append("cancel", cl_ord_id, inbox_offset, {"cancel_id": cancel_id})
+
+    def close(self) -> None:
+        """Make everything durable and close the file."""
+        os.fsync(self._descriptor)
+        os.close(self._descriptor)
+
+    def _append(self, op: str, cl_ord_id: str, offset: int, rest: Mapping[str, object]) -> None:
+        line = {"prev": self._prev, "op": op, "id": cl_ord_id, "inbox": offset, **rest}
+        text = json.dumps(line, separators=(",", ":"), sort_keys=True).encode("ascii")
+        written = os.write(self._descriptor, text + b"\n")
+        if written != len(text) + 1:
+            message = "the journal of live orders was written short"
+            raise OSError(message)
+        self._prev = hashlib.sha256(text).hexdigest()
+        self._offset = max(self._offset, offset)
+        self._count += 1
+
+    def _compact(self) -> None:
+        """Start a new file that holds only what is live; the old one is replaced atomically."""
+        old, fresh = self._descriptor, self._path.with_suffix(".fresh")
+        self._descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        os.close(old)
+        self._prev = _GENESIS
+        for order in self._live.values():
+            document = {"fields": [list(pair) for pair in order.fields]}
+            self._append("order", order.cl_ord_id, self._offset, document)
+        os.fsync(self._descriptor)
+        fresh.replace(self._path)
+
+
+def read_live(path: Path) -> tuple[LiveOrder, ...]:
+    """Return the live orders of a journal that another process may be writing.
+
+    Raises:
+        JournalError: a line before the last does not chain.
+    """
+    return tuple(_fold(_read(path).lines).values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    op: str
+    cl_ord_id: str
+    inbox: int
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Contents:
+    lines: tuple[_Line, ...]
+    sound_bytes: int
+    last_hash: str
+
+
+def _read(path: Path) -> _Contents:
+    """Return the chained lines; a last line without its newline is left out."""
+    whole = path.read_bytes() if path.exists() else b""
+    rows = whole.split(b"\n")[:-1]
+    lines: list[_Line] = []
+    expected, size = _GENESIS, 0
+    for number, row in enumerate(rows, start=1):
+        try:
+            document = json.loads(row)
+            line = _Line(
+                op=str(document["op"]),
+                cl_ord_id=str(document["id"]),
+                inbox=int(document["inbox"]),
+                fields=tuple((int(tag), str(value)) for tag, value in document.get("fields", ())),
+            )
+            chained = document["prev"] == expected
+        except (ValueError, KeyError, TypeError) as error:
+            raise JournalError(path=str(path), line=number) from error
+        if not chained:
+            raise JournalError(path=str(path), line=number)
+        lines.append(line)
+        expected, size = hashlib.sha256(row).hexdigest(), size + len(row) + 1
+    return _Contents(lines=tuple(lines), sound_bytes=size, last_hash=expected)
+
+
+def _fold(lines: Iterable[_Line]) -> dict[str, LiveOrder]:
+    live: dict[str, LiveOrder] = {}
+    for line in lines:
+        if line.op == "order":
+            live[line.cl_ord_id] = LiveOrder(
+                cl_ord_id=line.cl_ord_id, fields=line.fields, inbox_offset=line.inbox
+            )
+        elif line.op == "closed":
+            live.pop(line.cl_ord_id, None)
+    return live

@@ -1,0 +1,259 @@
+"""The quickfix initiator: one session, every callback totally guarded, nothing kept afterwards.
+
+Not here: what may leave (`fix.guard`), what a message means, and the pipe. Rules, each measured:
+
+- An exception that leaves a callback ends or deafens the process, so none does: it is reported as
+  a fault, egress for new orders closes, and in ``toApp`` the message does not leave.
+- What came in is in the inbox, durable, before the engine counts it. If the disk refuses, the
+  process ends at once, loudly: the engine would count the message as received otherwise.
+- A Message kept after its callback is a segfault: text is taken inside, parsed later.
+- ``sendToTarget`` says True for orders that never left; what counts is what ``toApp`` let pass.
+- No application lock is taken in a callback that is held around ``sendToTarget``.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import quickfix
+
+from fix.errors import MessageError
+from fix.guard import Gate, Refusal
+from fix.inbox import Entry, Inbox
+from fix.messages import MSG_TYPE, Fields, parse, wire_text
+from fix.profile import Profile, initiator_settings
+
+DICTIONARY = Path(__file__).with_name("dictionary") / "FIX44.xml"
+EXIT_INBOX_LOST = 70
+_SEQ_NUM = 34
+_SESSION_REJECT = "3"
+_LOGOUT = "5"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Where callbacks go; each is quick, thread-safe and never waits for anybody.
+
+    Attributes:
+        received: an application message or reject stands in the inbox.
+        logged_on: both logons were exchanged; the number of this logon, from 1.
+        logged_off: the session ended, with the peer's reason where it gave one.
+        fault: a callback raised; where and what.
+    """
+
+    received: Callable[[Entry], None]
+    logged_on: Callable[[int], None]
+    logged_off: Callable[[str], None]
+    fault: Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A message that ``toApp`` let pass: its sequence number and its text as written."""
+
+    msg_seq_num: int
+    raw: str
+
+
+def wire_view(text: str) -> str:
+    """Return quickfix's text, which it decoded as UTF-8, as one character per wire byte."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+class Callbacks(quickfix.Application):
+    """quickfix's seven callbacks, guarded; the bodies are the methods named ``_on_...``."""
+
+    def __init__(self, gate: Gate, inbox: Inbox, listener: Listener) -> None:
+        """Hold the parts; the session id is set once the initiator knows it."""
+        super().__init__()
+        self.session_id: quickfix.SessionID | None = None
+        self.leaving = threading.local()
+        self._gate = gate
+        self._inbox = inbox
+        self._listener = listener
+        self._logged_on = False
+        self._peer_reason = ""
+
+    @property
+    def is_logged_on(self) -> bool:
+        """Whether the session is up, by our own count and by the engine's."""
+        if not self._logged_on or self.session_id is None:
+            return False
+        session = quickfix.Session.lookupSession(self.session_id)
+        return bool(session is not None and session.isLoggedOn())
+
+    def logout_begins(self) -> None:
+        """Take no new order from here on; the engine itself would still send while logging out."""
+        self._logged_on = False
+
+    def onCreate(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Nothing to do: the one session is known from the profile."""
+
+    def onLogon(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Both logons were exchanged."""
+        self._guarded("onLogon", self._on_logon)
+
+    def onLogout(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """The session ended, by logout or disconnect."""
+        self._guarded("onLogout", self._on_logout)
+
+    def toAdmin(self, _message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Session messages are the engine's own business."""
+
+    def fromAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Keep rejects, which decide the fate of an order, and the reason of a logout."""
+        self._guarded("fromAdmin", lambda: self._on_admin(wire_view(message.toString())))
+
+    def fromApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Make an application message durable before the engine counts it."""
+        self._guarded("fromApp", lambda: self._on_app(wire_view(message.toString())))
+
+    def toApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Let a message leave or raise DoNotSend; nothing else ever leaves this method."""
+        refusal: Refusal | None = Refusal.FAULT
+        try:
+            refusal = self._on_leaving(wire_view(message.toString()))
+        except BaseException as error:  # noqa: BLE001  # see the module's first rule
+            self._fault("toApp", error)
+        if refusal is not None:
+            self.leaving.refusal = refusal
+            raise quickfix.DoNotSend
+
+    def _on_leaving(self, raw: str) -> Refusal | None:
+        self.leaving.sent = None
+        try:
+            fields = dict(parse(raw))
+            msg_seq_num = int(fields[_SEQ_NUM])
+        except (MessageError, KeyError, ValueError):
+            return Refusal.MALFORMED
+        refusal = self._gate.judge(fields, logged_on=self.is_logged_on)
+        if refusal is None:
+            self.leaving.sent = Sent(msg_seq_num=msg_seq_num, raw=raw)
+        return refusal
+
+    def _on_logon(self) -> None:
+        self._peer_reason = ""
+        logon_no = self._gate.begin_logon()
+        self._logged_on = True
+        self._listener.logged_on(logon_no)
+
+    def _on_logout(self) -> None:
+        self._logged_on = False
+        self._gate.end_logon()
+        self._listener.logged_off(self._peer_reason)
+
+    def _on_admin(self, raw: str) -> None:
+        fields = dict(parse(raw))
+        if fields[MSG_TYPE] == _LOGOUT:
+            self._peer_reason = fields.get(58, "")
+        elif fields[MSG_TYPE] == _SESSION_REJECT:
+            self._on_app(raw)
+
+    def _on_app(self, raw: str) -> None:
+        try:
+            entry = self._inbox.append(raw)
+        except BaseException as error:  # noqa: BLE001  # a report must not be counted and lost
+            self._fault("inbox", error)
+            sys.stderr.write(f"fix child: inbox lost, leaving: {error!r}\n")
+            sys.stderr.flush()
+            os._exit(EXIT_INBOX_LOST)
+        self._listener.received(entry)
+
+    def _guarded(self, where: str, body: Callable[[], None]) -> None:
+        try:
+            body()
+        except BaseException as error:  # noqa: BLE001  # see the module's first rule
+            self._fault(where, error)
+
+    def _fault(self, where: str, error: BaseException) -> None:
+        """Close egress, then tell; neither may raise."""
+        self._gate.close(f"fault in {where}")
+        try:
+            self._listener.fault(where, repr(error)[:500])
+        except BaseException as second:  # noqa: BLE001
+            sys.stderr.write(f"fix child: fault in {where}: {error!r}; then {second!r}\n")
+
+
+class InitiatorSession:
+    """One FIX session as initiator; nothing connects before `start`."""
+
+    def __init__(self, profile: Profile, folder: Path, callbacks: Callbacks) -> None:
+        """Open store and log inside `folder` and load the sequence numbers."""
+        store, log = folder / "store", folder / "log"
+        text = initiator_settings(
+            profile, store=str(store), log=str(log), dictionary=str(DICTIONARY)
+        )
+        settings_path = folder / "session.cfg"
+        settings_path.write_text(text, encoding="ascii")
+        self._callbacks = callbacks
+        self._settings = quickfix.SessionSettings(str(settings_path))
+        self._store_factory = quickfix.FileStoreFactory(self._settings)
+        self._log_factory = quickfix.FileLogFactory(self._settings)
+        self._dictionary = quickfix.DataDictionary(str(DICTIONARY))
+        self._initiator = quickfix.SocketInitiator(
+            callbacks, self._store_factory, self._settings, self._log_factory
+        )
+        self._id = quickfix.SessionID("FIX.4.4", profile.sender_comp_id, profile.target_comp_id)
+        callbacks.session_id = self._id
+        self._egress = threading.Lock()
+        self._started = False
+
+    @property
+    def is_logged_on(self) -> bool:
+        """Whether the session is up."""
+        return self._callbacks.is_logged_on
+
+    def numbers(self) -> tuple[int, int]:
+        """Return the next sequence numbers: ours to send, theirs to expect."""
+        session = quickfix.Session.lookupSession(self._id)
+        return int(session.getExpectedSenderNum()), int(session.getExpectedTargetNum())
+
+    def raise_sender(self, number: int) -> None:
+        """Skip our own next number forward to what the ledger has seen; only before `start`."""
+        quickfix.Session.lookupSession(self._id).setNextSenderMsgSeqNum(number)
+
+    def start(self) -> None:
+        """Connect, log on and stay connected, on the engine's own thread."""
+        if not self._started:
+            self._started = True
+            self._initiator.start()
+
+    def stop(self) -> None:
+        """Log out and disconnect; returns when the engine's thread has ended."""
+        self._callbacks.logout_begins()
+        if self._started:
+            self._initiator.stop()
+
+    def send(self, fields: Fields) -> Sent | Refusal:
+        """Send one message now or never; a refusal used no sequence number."""
+        leaving = self._callbacks.leaving
+        with self._egress:
+            if not self.is_logged_on:
+                return Refusal.NOT_LOGGED_ON
+            leaving.sent, leaving.refusal = None, Refusal.NOT_LOGGED_ON
+            message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
+            quickfix.Session.sendToTarget(message, self._id)
+        sent: Sent | None = leaving.sent
+        refusal: Refusal = leaving.refusal
+        return sent if sent is not None else refusal
+
+    def nothing_in_flight(self, timeout_s: float) -> bool:
+        """Wait until no send is between guard and wire: with the gate shut, that is the proof."""
+        free = self._egress.acquire(timeout=timeout_s)
+        if free:
+            self._egress.release()
+        return free
+
+
+def install_signals(on_terminate: Callable[[], None]) -> None:
+    """Take SIGINT and SIGTERM back: importing quickfix sets SIGINT to its C default.
+
+    Ctrl-C belongs to the gateway, whose end this process sees on the pipe; SIGTERM is also what the
+    kernel sends when the parent is gone.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: on_terminate())

@@ -1,0 +1,339 @@
+"""What the FIX child does: commands from the gateway, reports from the broker, sweeps on its own.
+
+One thread runs everything here except ``confirm_kill``, which the pipe's reader calls at once.
+Not here: the pipe, signals, and quickfix.
+"""
+
+import queue
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from fix.errors import FixError
+from fix.guard import Gate, Refusal, Ticket
+from fix.inbox import Entry, Inbox
+from fix.journal import Journal, LiveOrder
+from fix.kill import KillWord
+from fix.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
+from fix.order import OrderEvent, event_of
+from fix.profile import Profile
+from fix.reports import (
+    BusinessReject,
+    CancelReject,
+    ExecutionReport,
+    Inbound,
+    SessionReject,
+    parse_inbound,
+)
+from fix.session import InitiatorSession, Sent
+from fix.session_link import Frame, SessionState, fields_of, number, text
+from fix.sweep import Sweep
+
+KILL_WAIT_S = 0.08
+_IDLE_S = 0.5
+_SWEEPING_S = 0.005
+_CLOSING = frozenset(
+    {
+        OrderEvent.TRADED_ALL,
+        OrderEvent.CANCELED,
+        OrderEvent.REJECTED,
+        OrderEvent.EXPIRED,
+        OrderEvent.NOT_KNOWN_THERE,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the desk works with; `post` queues an event for the gateway and never waits."""
+
+    profile: Profile
+    session: InitiatorSession
+    gate: Gate
+    journal: Journal
+    inbox: Inbox
+    word: KillWord
+    post: Callable[[Frame], None]
+    monotonic_us: Callable[[], int]
+    wall_us: Callable[[], int]
+
+
+Task = Callable[[], None]
+
+
+class Desk:
+    """The child's worker; `run` returns when the child is to exit."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Start with no logon and no sweep."""
+        self._parts = parts
+        self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()  # a signal handler puts, too
+        self._logon_no = 0
+        self._sweep: Sweep | None = None
+        self._sweep_wanted = ""
+        self._swept_epoch = -1
+        self._by_seq_num: dict[int, str] = {}
+        self._leave_after_sweep = False
+        self._running = True
+
+    # -- called from other threads ------------------------------------------------------------
+
+    def command(self, frame: Frame) -> None:
+        """Queue a command."""
+        self._tasks.put(lambda: self._command(frame))
+
+    def received(self, entry: Entry) -> None:
+        """Queue an inbound message that stands in the inbox."""
+        self._tasks.put(lambda: self._received(entry))
+
+    def logged_on(self, logon_no: int) -> None:
+        """Queue a logon."""
+        self._tasks.put(lambda: self._logged_on(logon_no))
+
+    def logged_off(self, reason: str) -> None:
+        """Queue a logout or disconnect."""
+        self._tasks.put(lambda: self._tell(SessionState.CONNECTING, reason))
+
+    def killed(self, kill_epoch: int) -> None:
+        """Queue the sweep that a pressed kill word asks for; once per epoch."""
+        self._tasks.put(lambda: self._killed(kill_epoch))
+
+    def orphaned(self, why: str) -> None:
+        """Close egress now, then sweep and leave: the gateway is gone."""
+        self._parts.gate.close(why)
+        self._tasks.put(lambda: self._orphaned(why))
+
+    def confirm_kill(self, frame: Frame) -> None:
+        """Answer only when no new order can pass any more; called by the reader, never queued."""
+        word = self._parts.word.read()
+        if not word.killed or word.kill_epoch < number(frame, "kill_epoch"):
+            self._parts.gate.close("killed by command, but the kill word does not say so")
+        if self._parts.session.nothing_in_flight(KILL_WAIT_S):
+            self._answer(frame, {"result": "ok"})
+        else:
+            self._answer(frame, {"result": "refused", "reason": "a send has not returned"})
+
+    # -- the worker ---------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Work until told to stop, or until orphaned and swept."""
+        while self._running:
+            try:
+                task = self._tasks.get(timeout=_SWEEPING_S if self._sweep else _IDLE_S)
+            except queue.Empty:
+                task = None
+            try:
+                if task is not None:
+                    task()
+                self._step_sweep()
+            except FixError as error:
+                self._parts.post({"ev": "fault", "where": "desk", "detail": str(error)})
+        self._parts.session.stop()
+
+    def catch_up(self, entries: list[Entry]) -> None:
+        """Account for reports that stand in the inbox but not yet in the journal."""
+        for entry in entries:
+            self._account(entry)
+
+    def _command(self, frame: Frame) -> None:
+        match frame.get("op"):
+            case "hand":
+                self._hand(frame)
+            case "pass":
+                self._pass(frame)
+            case "logon":
+                self._logon(frame)
+            case "reconciled":
+                self._reconciled(frame)
+            case "sweep":
+                self._answer(frame, {"result": "ok"})
+                self._want_sweep("commanded")
+            case "stop":
+                self._answer(frame, {"result": "ok"})
+                self._stop(sweep=frame.get("sweep") is True)
+            case other:
+                self._answer(frame, {"result": "refused", "reason": f"unknown command {other}"})
+
+    def _logon(self, frame: Frame) -> None:
+        """Compare our next number with the ledger's before anything connects."""
+        session, wanted = self._parts.session, number(frame, "min_next_sender")
+        stored, _ = session.numbers()
+        if stored < wanted:
+            if frame.get("adopt") is not True:
+                reason = f"store_behind_ledger: store {stored}, ledger {wanted}"
+                self._answer(frame, {"result": "refused", "reason": reason})
+                return
+            session.raise_sender(wanted)
+        self._answer(frame, {"result": "ok"})
+        self._tell(SessionState.CONNECTING, "")
+        session.start()
+
+    def _hand(self, frame: Frame) -> None:
+        """Send one order, once ever; on disk in the journal before it can leave."""
+        parts, cl_ord_id, fields = self._parts, text(frame, "cl_ord_id"), fields_of(frame)
+        ticket = Ticket(
+            cl_ord_id=cl_ord_id,
+            kill_epoch=number(frame, "kill_epoch"),
+            send_before_us=number(frame, "send_before_us"),
+        )
+        refusal = self._refuse_before_journal(ticket, fields)
+        if refusal is not None:
+            parts.gate.spend(cl_ord_id)
+            self._answer(frame, {"result": "refused", "reason": refusal.value})
+            return
+        order = LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=parts.inbox.end)
+        parts.journal.opened(order)
+        result = parts.session.send(fields)
+        parts.gate.spend(cl_ord_id)
+        if isinstance(result, Sent):
+            self._by_seq_num[result.msg_seq_num] = cl_ord_id
+        else:
+            parts.journal.closed(cl_ord_id, parts.inbox.end, result.value)
+        self._answer(frame, _outcome(result))
+
+    def _refuse_before_journal(self, ticket: Ticket, fields: Fields) -> Refusal | None:
+        sent = dict(fields)
+        if sent.get(MSG_TYPE) != NEW_ORDER or sent.get(CL_ORD_ID) != ticket.cl_ord_id:
+            return Refusal.MALFORMED
+        if self._parts.journal.knows(ticket.cl_ord_id):
+            return Refusal.ALREADY_USED
+        if not self._parts.session.is_logged_on:
+            return Refusal.NOT_LOGGED_ON
+        return self._parts.gate.hand(ticket)
+
+    def _pass(self, frame: Frame) -> None:
+        """Send a cancel or a status request; the gate refuses anything else."""
+        fields = fields_of(frame)
+        if dict(fields).get(MSG_TYPE) == NEW_ORDER:
+            self._answer(frame, {"result": "refused", "reason": Refusal.NOT_ALLOWED.value})
+            return
+        self._answer(frame, _outcome(self._parts.session.send(fields)))
+
+    def _reconciled(self, frame: Frame) -> None:
+        if not self._parts.gate.reconciled(number(frame, "logon_no")):
+            self._answer(frame, {"result": "refused", "reason": "that logon is over"})
+            return
+        self._tell(SessionState.READY, "")
+        self._answer(frame, {"result": "ok"})
+
+    def _logged_on(self, logon_no: int) -> None:
+        self._logon_no = logon_no
+        self._tell(SessionState.RECONCILING, "")
+
+    # -- reports ------------------------------------------------------------------------------
+
+    def _received(self, entry: Entry) -> None:
+        self._account(entry)
+        self._parts.post({"ev": "inbox", "offset": entry.offset, "next_offset": entry.next_offset})
+
+    def _account(self, entry: Entry) -> None:
+        """Close an order of the journal when its report leaves nothing of it."""
+        try:
+            inbound = parse_inbound(entry.raw)
+        except FixError:
+            return  # the gateway quarantines it; an order stays live until somebody says otherwise
+        cl_ord_id, closes = self._fate(inbound)
+        if self._sweep is not None:
+            self._sweep.answered(cl_ord_id)
+        if closes:
+            self._parts.journal.closed(cl_ord_id, entry.next_offset, inbound.envelope.msg_type)
+            if self._sweep is not None:
+                self._sweep.closed(cl_ord_id)
+
+    def _fate(self, inbound: Inbound) -> tuple[str, bool]:
+        """Return which order of ours a message is about, and whether nothing of it is left."""
+        match inbound:
+            case ExecutionReport():
+                about = inbound.orig_cl_ord_id or inbound.cl_ord_id
+                return about, event_of(inbound) in _CLOSING
+            case CancelReject():
+                return inbound.orig_cl_ord_id, inbound.ord_status in {"2", "4", "8", "C"}
+            case BusinessReject():
+                about = inbound.ref_id or self._by_seq_num.get(inbound.ref_seq_num, "")
+                return about, inbound.ref_msg_type == NEW_ORDER
+            case SessionReject():
+                about = self._by_seq_num.get(inbound.ref_seq_num, "")
+                return about, inbound.ref_msg_type == NEW_ORDER
+            case _:
+                return "", False
+
+    # -- sweeps -------------------------------------------------------------------------------
+
+    def _killed(self, kill_epoch: int) -> None:
+        if kill_epoch != self._swept_epoch:
+            self._swept_epoch = kill_epoch
+            self._want_sweep(f"kill {kill_epoch}")
+
+    def _orphaned(self, why: str) -> None:
+        self._leave_after_sweep = True
+        self._want_sweep(why)
+
+    def _stop(self, *, sweep: bool) -> None:
+        self._parts.gate.close("stopping")
+        if sweep and self._parts.journal.live():
+            self._orphaned("stopping")
+        else:
+            self._running = False
+
+    def _want_sweep(self, why: str) -> None:
+        """Sweep now or, if the session is down, as soon as it is up."""
+        self._sweep_wanted = self._sweep_wanted or why
+
+    def _step_sweep(self) -> None:
+        parts, now_us = self._parts, self._parts.monotonic_us()
+        if self._sweep is None and self._sweep_wanted:
+            self._begin_sweep(now_us)
+        if self._sweep is None:
+            return
+        for fields in self._sweep.due(now_us, parts.wall_us()):
+            if isinstance(parts.session.send(fields), Sent):
+                sent = dict(fields)
+                parts.journal.cancelling(sent.get(41, ""), sent[CL_ORD_ID], parts.inbox.end)
+        if self._sweep.is_over(now_us):
+            self._post_sweep("ended")
+            self._sweep = None
+            self._running = not self._leave_after_sweep
+
+    def _begin_sweep(self, now_us: int) -> None:
+        live = self._parts.journal.live()
+        if not live:
+            self._sweep_wanted = ""
+            self._parts.post(
+                {"ev": "sweep", "phase": "ended", "confirmed": [], "unknown": [], "open": []}
+            )
+            self._running = not self._leave_after_sweep
+        elif self._parts.session.is_logged_on:
+            attempt = self._parts.journal.length
+            self._sweep_wanted = ""
+            self._sweep = Sweep(live, self._parts.profile, attempt=attempt, now_us=now_us)
+            self._post_sweep("began")
+
+    def _post_sweep(self, phase: str) -> None:
+        if self._sweep is not None:
+            lists = {name: list(ids) for name, ids in asdict(self._sweep.outcome()).items()}
+            self._parts.post({"ev": "sweep", "phase": phase, **lists})
+
+    # -- the pipe -----------------------------------------------------------------------------
+
+    def _answer(self, frame: Frame, result: Frame) -> None:
+        self._parts.post({"ev": "answer", "n": frame.get("n"), **result})
+
+    def _tell(self, state: SessionState, detail: str) -> None:
+        sender, target = self._parts.session.numbers()
+        self._parts.post(
+            {
+                "ev": "session",
+                "state": state.value,
+                "logon_no": self._logon_no,
+                "next_sender": sender,
+                "next_target": target,
+                "detail": detail,
+            }
+        )
+
+
+def _outcome(result: Sent | Refusal) -> Frame:
+    match result:
+        case Sent():
+            return {"result": "sent", "msg_seq_num": result.msg_seq_num, "raw": result.raw}
+        case Refusal():
+            return {"result": "refused", "reason": result.value}

@@ -1,0 +1,149 @@
+"""The pipe between gateway and FIX child: JSON lines over one socket pair.
+
+Every command has a number ``n`` and gets exactly one answer with the same number. Events come
+unasked. Unknown words are ignored by neither side: they are answered or raised as errors.
+
+Commands (gateway to child):
+
+| op         | fields                                        | answer ``result``        |
+|------------|-----------------------------------------------|--------------------------|
+| configure  | profile (JSON text), folder, kill_word        | none: hello follows      |
+| logon      | min_next_sender, adopt                        | ok, refused              |
+| hand       | cl_ord_id, fields, kill_epoch, send_before_us | sent, refused            |
+| pass       | fields (F, q, H or AF)                        | sent, refused            |
+| reconciled | logon_no                                      | ok, refused              |
+| kill       | kill_epoch                                    | ok: the gate is shut     |
+| sweep      |                                               | ok: sweep events follow  |
+| stop       | sweep (bool)                                  | ok, then the child exits |
+
+``sent`` comes with msg_seq_num and raw, ``refused`` with reason.
+
+Events (child to gateway): ``hello`` {next_sender, next_target, live, damaged}; ``session`` {state,
+logon_no, next_sender, next_target, detail}; ``inbox`` {offset, next_offset}; ``sweep`` {phase,
+confirmed, unknown, open}; ``fault`` {where, detail}; ``answer`` {n, result, ...}.
+
+End of file on this pipe is the strongest command: no new order leaves, live ones are swept.
+"""
+
+import json
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fix.errors import ChildError
+
+Json = str | int | bool | None | list["Json"] | dict[str, "Json"]
+Frame = dict[str, Json]
+LINE_BYTES_MAX = 1 << 20
+
+
+class SessionState(StrEnum):
+    """The session as the gateway sees it; new orders are taken in READY only."""
+
+    DOWN = "DOWN"
+    CONNECTING = "CONNECTING"
+    RECONCILING = "RECONCILING"
+    READY = "READY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandResult:
+    """What the FIX child said about one message handed to it.
+
+    Attributes:
+        outcome: ``sent``, ``refused`` (it did not leave and never will) or ``unknown``.
+        msg_seq_num: FIX MsgSeqNum (34) when sent.
+        raw: the message as it left, when sent.
+        reason: why refused or unknown.
+    """
+
+    outcome: str
+    msg_seq_num: int = 0
+    raw: str = ""
+    reason: str = ""
+
+
+def encode(frame: Frame) -> bytes:
+    """Return one line of the pipe."""
+    return json.dumps(frame, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def frames(link: socket.socket) -> Iterator[Frame]:
+    """Yield frames until the other side is gone.
+
+    Raises:
+        ChildError: a line that is no frame.
+    """
+    buffer = b""
+    while True:
+        try:
+            chunk = link.recv(1 << 16)
+        except OSError:
+            return
+        if not chunk:
+            return
+        buffer += chunk
+        *lines, buffer = buffer.split(b"\n")
+        if len(buffer) > LINE_BYTES_MAX:
+            raise ChildError(problem="a line of the pipe is too long")
+        for line in lines:
+            yield decode(line)
+
+
+def decode(line: bytes) -> Frame:
+    """Return the frame in one line.
+
+    Raises:
+        ChildError: the line is no JSON object.
+    """
+    try:
+        frame = json.loads(line)
+    except ValueError as error:
+        raise ChildError(problem="a line of the pipe is not JSON") from error
+    if not isinstance(frame, dict):
+        raise ChildError(problem="a line of the pipe is not an object")
+    return frame
+
+
+def number(frame: Frame, name: str) -> int:
+    """Return an integer field.
+
+    Raises:
+        ChildError: it is missing or not an integer.
+    """
+    value = frame.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ChildError(problem=f"frame field {name} is not an integer")
+    return value
+
+
+def text(frame: Frame, name: str) -> str:
+    """Return a text field.
+
+    Raises:
+        ChildError: it is missing or not text.
+    """
+    value = frame.get(name)
+    if not isinstance(value, str):
+        raise ChildError(problem=f"frame field {name} is not text")
+    return value
+
+
+def fields_of(frame: Frame) -> tuple[tuple[int, str], ...]:
+    """Return the FIX fields of a hand or pass command.
+
+    Raises:
+        ChildError: they are not a list of [tag, text].
+    """
+    pairs = frame.get("fields")
+    if not isinstance(pairs, list):
+        raise ChildError(problem="frame has no list of fields")
+    found: list[tuple[int, str]] = []
+    for pair in pairs:
+        match pair:
+            case [int() as tag, str() as value]:
+                found.append((tag, value))
+            case _:
+                raise ChildError(problem="a FIX field of the frame is not [tag, text]")
+    return tuple(found)

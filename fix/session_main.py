@@ -1,0 +1,240 @@
+"""The FIX child process: ``python -m fix.session_main FD``, started by the gateway only.
+
+It dies with its parent, but not at once: end of file on the pipe, or the kernel's word that the
+parent is gone, closes egress, and the child leaves when its live orders are swept or the profile's
+patience ends. Two children never share a store: the second waits for the first one's lock.
+"""
+
+import ctypes
+import fcntl
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fix.errors import FixError, JournalError, StoreInUseError
+from fix.guard import Gate
+from fix.inbox import Inbox, read_from
+from fix.journal import Journal
+from fix.kill import KillWord
+from fix.profile import Profile, parse_profile
+from fix.session import Callbacks, InitiatorSession, Listener, install_signals
+from fix.session_desk import Desk, Parts
+from fix.session_link import Frame, decode, encode, frames, text
+
+WATCH_S = 0.01
+LOCK_MARGIN_S = 5
+EXIT_MARGIN_S = 3
+EXIT_CONFIG = 78
+_PR_SET_PDEATHSIG = 1
+_EVENTS_MAX = 100_000
+
+
+def monotonic_us() -> int:
+    """Return monotonic microseconds, for pacing."""
+    return time.monotonic_ns() // 1000
+
+
+def wall_us() -> int:
+    """Return wall clock microseconds, for ``send_before`` and TransactTime."""
+    return time.time_ns() // 1000  # noqa: TID251  # this process cannot see the gateway's clock
+
+
+class Outbox:
+    """Events on their way to the gateway; whoever posts never waits for it."""
+
+    def __init__(self, link: socket.socket) -> None:
+        """Start the writing thread."""
+        self._link = link
+        self._events: queue.Queue[Frame] = queue.Queue(_EVENTS_MAX)
+        threading.Thread(target=self._write, name="outbox", daemon=True).start()
+
+    def post(self, event: Frame) -> None:
+        """Queue an event; dropped when the gateway has not read for a very long time."""
+        try:
+            self._events.put_nowait(event)
+        except queue.Full:
+            sys.stderr.write("fix child: event dropped, the gateway does not read\n")
+
+    def drain(self, timeout_s: float) -> None:
+        """Give queued events a moment to leave before the process does."""
+        until = time.monotonic() + timeout_s
+        while not self._events.empty() and time.monotonic() < until:
+            time.sleep(0.005)
+
+    def _write(self) -> None:
+        while True:
+            event = self._events.get()
+            try:
+                self._link.sendall(encode(event))
+            except OSError:
+                return  # the reader sees the end of file and acts on it
+
+
+def die_with_parent() -> bool:
+    """Ask the kernel for SIGTERM when the parent ends; False when it has ended already."""
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    return os.getppid() == parent
+
+
+def lock_store(folder: Path, patience_s: float) -> int:
+    """Take the session's lock and keep it for this process's life.
+
+    Raises:
+        StoreInUseError: another child still holds it when patience ends.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "session.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() > until:
+                raise StoreInUseError(path=str(path)) from None
+            time.sleep(0.02)
+        else:
+            return descriptor
+
+
+def open_journal(path: Path) -> tuple[Journal, bool]:
+    """Return the journal and whether a damaged one had to be put aside."""
+    try:
+        return Journal(path), False
+    except JournalError as error:
+        sys.stderr.write(f"fix child: {error}\n")
+        aside = path.with_suffix(f".damaged-{path.stat().st_mtime_ns}")
+        path.replace(aside)
+        return Journal(path), True
+
+
+def build_desk(
+    profile: Profile, folder: Path, kill_word: Path, post: Callable[[Frame], None]
+) -> Desk:
+    """Open every part inside `folder` and say hello; nothing connects yet."""
+    for name in ("store", "log"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    word = KillWord(kill_word)
+    inbox = Inbox(folder / "inbox")
+    journal, damaged = open_journal(folder / "journal")
+    gate = Gate(word.read, wall_us)
+    desks: list[Desk] = []
+    listener = Listener(
+        received=lambda entry: desks[0].received(entry),  # noqa: PLW0108  # the desk comes later
+        logged_on=lambda logon_no: desks[0].logged_on(logon_no),  # noqa: PLW0108
+        logged_off=lambda reason: desks[0].logged_off(reason),  # noqa: PLW0108
+        fault=lambda where, detail: post({"ev": "fault", "where": where, "detail": detail}),
+    )
+    session = InitiatorSession(profile, folder, Callbacks(gate, inbox, listener))
+    desk = Desk(
+        Parts(
+            profile=profile,
+            session=session,
+            gate=gate,
+            journal=journal,
+            inbox=inbox,
+            word=word,
+            post=post,
+            monotonic_us=monotonic_us,
+            wall_us=wall_us,
+        )
+    )
+    desks.append(desk)
+    offset = journal.inbox_offset
+    while entries := read_from(folder / "inbox", offset):
+        desk.catch_up(entries)
+        offset = entries[-1].next_offset
+    sender, target = session.numbers()
+    post(
+        {
+            "ev": "hello",
+            "next_sender": sender,
+            "next_target": target,
+            "live": [order.cl_ord_id for order in journal.live()],
+            "damaged": damaged,
+        }
+    )
+    threading.Thread(target=_watch, args=(word, desk), name="kill watch", daemon=True).start()
+    return desk
+
+
+def _watch(word: KillWord, desk: Desk) -> None:
+    """Start a sweep for each press of the kill word; the gate itself reads the word directly."""
+    seen = -1
+    while True:
+        state = word.read()
+        if state.killed and state.kill_epoch != seen:
+            seen = state.kill_epoch
+            desk.killed(state.kill_epoch)
+        time.sleep(WATCH_S)
+
+
+def _read_commands(link: socket.socket, desk: Desk, orphan: Callable[[str], None]) -> None:
+    try:
+        for frame in frames(link):
+            if frame.get("op") == "kill":
+                desk.confirm_kill(frame)
+            else:
+                desk.command(frame)
+    except FixError as error:
+        orphan(str(error))
+    orphan("the gateway is gone")
+
+
+def _first_line(link: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = link.recv(1)
+        if not piece:
+            break
+        line += piece
+    return line
+
+
+def main(arguments: list[str], build: Callable[..., Desk] = build_desk) -> int:
+    """Run the child until it is told to leave or its parent is gone; return the exit code."""
+    link = socket.socket(fileno=int(arguments[0]))
+    if not die_with_parent():
+        return 0
+    outbox = Outbox(link)
+    try:
+        frame = decode(_first_line(link))
+        profile = parse_profile(text(frame, "profile"))
+        folder = Path(text(frame, "folder"))
+        patience_s = profile.pace.sweep_timeout_s + LOCK_MARGIN_S
+        lock = lock_store(folder, patience_s)
+        desk = build(profile, folder, Path(text(frame, "kill_word")), outbox.post)
+    except (FixError, OSError) as error:
+        sys.stderr.write(f"fix child: {error}\n")
+        outbox.post({"ev": "fault", "where": "start", "detail": str(error)})
+        outbox.drain(0.2)
+        return EXIT_CONFIG
+
+    def orphan(why: str) -> None:
+        desk.orphaned(why)
+        timer = threading.Timer(profile.pace.sweep_timeout_s + EXIT_MARGIN_S, lambda: os._exit(0))
+        timer.daemon = True
+        timer.start()
+
+    install_signals(lambda: orphan("told to terminate"))
+    reader = threading.Thread(
+        target=_read_commands, args=(link, desk, orphan), name="commands", daemon=True
+    )
+    reader.start()
+    desk.run()
+    outbox.drain(0.5)
+    os.close(lock)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # quickfix's threads and destructors get no chance to hang the exit

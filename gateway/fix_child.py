@@ -1,0 +1,381 @@
+"""Supervisor of the FIX child: starts it, hands orders to it, kills it when it does not confirm.
+
+Not here: the ledger, and what a report means. Rules:
+
+- ``hand`` is called after SENDING is committed and returns sent, refused (it never leaves) or
+  unknown; nothing is ever handed twice by this class.
+- The child connects only after ``logon``; the caller has compared sequence numbers with the ledger
+  by then. A child that died is started again and logs on with the numbers known here, which are
+  never behind the ledger's; RECONCILING again precedes READY.
+- A kill that the child does not confirm in time ends with the child's death, which is as good.
+- Callbacks run on this class's threads: keep them short, never call `stop` from one.
+"""
+
+import contextlib
+import logging
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fix.errors import ChildError, FixError
+from fix.inbox import Entry, read_from
+from fix.journal import LiveOrder, read_live
+from fix.messages import Fields
+from fix.profile import Profile, profile_document
+from fix.session_link import (
+    Frame,
+    HandResult,
+    SessionState,
+    encode,
+    frames,
+    number,
+    text,
+)
+
+log = logging.getLogger(__name__)
+
+_STABLE_S = 30.0
+_CALLBACKS = frozenset({"toApp", "fromApp", "fromAdmin", "onLogon", "onLogout"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixChildConfig:
+    """What the supervisor needs to know.
+
+    Attributes:
+        folder: session folder: store, log, inbox, journal.
+        kill_word: the mapped kill word; must exist.
+        log_path: the child's stderr.
+        program: command line of the child, before the pipe's descriptor.
+        answer_timeout_s: after this a hand or pass is ``unknown``.
+        backoff_s: first and last pause before a restart.
+    """
+
+    profile: Profile
+    folder: Path
+    kill_word: Path
+    log_path: Path
+    program: tuple[str, ...] = (sys.executable, "-m", "fix.session_main")
+    answer_timeout_s: float = 3.0
+    backoff_s: tuple[float, float] = (0.2, 10.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """What the child said at its start: next sequence numbers and the journal's live orders."""
+
+    next_sender: int
+    next_target: int
+    live: tuple[str, ...]
+    journal_damaged: bool
+
+
+class _Life:
+    """One child process: its pipe, its pending answers, its death."""
+
+    def __init__(self, config: FixChildConfig) -> None:
+        self.pending: dict[int, queue.SimpleQueue[Frame]] = {}
+        self.dead = threading.Event()
+        self.lock = threading.Lock()
+        self.link, theirs = socket.socketpair()
+        config.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with theirs, config.log_path.open("ab") as errors:
+            self.process = subprocess.Popen(
+                [*config.program, str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                start_new_session=True,
+            )
+
+    def say(self, frame: Frame) -> None:
+        with contextlib.suppress(OSError), self.lock:
+            self.link.sendall(encode(frame))
+
+    def slay(self) -> None:
+        """Make sure that it is dead; nothing it held back can leave any more."""
+        self.process.kill()
+        self.process.wait()
+
+    def bury(self) -> None:
+        """After its death: let everybody who waits for an answer know, and close the pipe."""
+        self.slay()
+        self.dead.set()
+        for waiting in list(self.pending.values()):
+            waiting.put({"result": "unknown", "reason": "the FIX child died"})
+        self.link.close()
+
+
+class FixChild:
+    """The FIX child as the gateway sees it; every method may be called from any thread."""
+
+    def __init__(
+        self,
+        config: FixChildConfig,
+        on_event: Callable[[str, Frame], None] = lambda _name, _event: None,
+    ) -> None:
+        """Prepare; nothing runs before `start`.
+
+        Args:
+            config: see its attributes.
+            on_event: called with each event of `fix.session_link`, and ``died`` and ``started``.
+        """
+        self._config = config
+        self._on_event = on_event
+        self._life: _Life | None = None
+        self._number = 0
+        self._number_lock = threading.Lock()
+        self._state = SessionState.DOWN
+        self._changed = threading.Condition()
+        self._logon_no = 0
+        self._hello: Numbers | None = None
+        self._next_sender = 0
+        self._logon_wanted: Frame | None = None
+        self._stopping = threading.Event()
+        self._supervisor: threading.Thread | None = None
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def start(self, timeout_s: float = 30.0) -> Numbers:
+        """Start the child and return what it says of its store; it does not connect yet.
+
+        Raises:
+            ChildError: it did not come up in time.
+        """
+        self._supervisor = threading.Thread(target=self._supervise, name="fix child", daemon=True)
+        self._supervisor.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._hello is not None, timeout_s)
+            if self._hello is None:
+                raise ChildError(
+                    problem=f"no hello in {timeout_s:g} s; see {self._config.log_path}"
+                )
+            return self._hello
+
+    def logon(self, *, min_next_sender: int, adopt: bool = False) -> None:
+        """Let the child connect, now and after every restart.
+
+        Args:
+            min_next_sender: one above the highest MsgSeqNum that the ledger has as sent.
+            adopt: raise a store that is behind to that number instead of refusing.
+
+        Raises:
+            ChildError: the store is behind the ledger, or the child is gone.
+        """
+        self._next_sender = max(self._next_sender, min_next_sender)
+        self._logon_wanted = {"op": "logon", "adopt": adopt}
+        answer = self._ask(self._logon_frame(), self._config.answer_timeout_s)
+        if answer["result"] != "ok":
+            self._logon_wanted = None
+            raise ChildError(problem=f"logon refused: {answer.get('reason', '')}")
+
+    def stop(self, *, sweep: bool = True) -> None:
+        """Log out and end the child; with `sweep`, cancel what is live first. Idempotent."""
+        self._stopping.set()
+        life = self._life
+        if life is not None and not life.dead.is_set():
+            patience_s = self._config.profile.pace.sweep_timeout_s + 8.0 if sweep else 8.0
+            self._ask({"op": "stop", "sweep": sweep}, self._config.answer_timeout_s)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                life.process.wait(patience_s)
+            life.slay()
+        if self._supervisor is not None:
+            self._supervisor.join(10.0)
+
+    # -- orders ---------------------------------------------------------------------------------
+
+    def hand(
+        self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int
+    ) -> HandResult:
+        """Hand one order out, once ever; returns within the answer timeout."""
+        return self._result(
+            {
+                "op": "hand",
+                "cl_ord_id": cl_ord_id,
+                "fields": [list(pair) for pair in fields],
+                "kill_epoch": kill_epoch,
+                "send_before_us": send_before_us,
+            }
+        )
+
+    def cancel(self, fields: Fields) -> HandResult:
+        """Send an OrderCancelRequest (F) or OrderMassCancelRequest (q); also while killed."""
+        return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})
+
+    def status_request(self, fields: Fields) -> HandResult:
+        """Send an OrderStatusRequest (H) or OrderMassStatusRequest (AF)."""
+        return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})
+
+    def set_reconciled(self, logon_no: int) -> bool:
+        """Open egress for this logon; False when it is over already.
+
+        Args:
+            logon_no: `logon_no` as it was when the reconciliation began.
+        """
+        frame: Frame = {"op": "reconciled", "logon_no": logon_no}
+        return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
+
+    def sweep(self) -> None:
+        """Let the child cancel everything in its journal; the outcome comes as an event."""
+        self._ask({"op": "sweep"}, self._config.answer_timeout_s)
+
+    def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:
+        """Return whether the child confirmed that no new order passes; if not, it is dead now.
+
+        The kill word was pressed before; this only waits for what was between guard and wire.
+        """
+        life = self._life
+        if life is None or life.dead.is_set():
+            return False
+        answer = self._ask({"op": "kill", "kill_epoch": kill_epoch}, timeout_s)
+        if answer["result"] == "ok":
+            return True
+        log.error("kill not confirmed, child killed: %s", answer.get("reason", ""))
+        life.slay()
+        return False
+
+    # -- what is known --------------------------------------------------------------------------
+
+    @property
+    def state(self) -> SessionState:
+        """The session's state; new orders are taken in READY only."""
+        return self._state
+
+    @property
+    def logon_no(self) -> int:
+        """Number of the present logon in this child's life."""
+        return self._logon_no
+
+    @property
+    def pid(self) -> int:
+        """Process id of the present child, 0 without one."""
+        return self._life.process.pid if self._life else 0
+
+    def wait_for(self, state: SessionState, timeout_s: float) -> bool:
+        """Wait until the session is in a state."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state is state, timeout_s)
+
+    def inbox_since(self, offset: int, limit: int = 1000) -> list[Entry]:
+        """Return inbound messages from an offset on; see `fix.inbox.read_from`."""
+        return read_from(self._config.folder / "inbox", offset, limit)
+
+    def live_orders(self) -> tuple[LiveOrder, ...]:
+        """Return what the child's journal holds as live."""
+        return read_live(self._config.folder / "journal")
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _result(self, frame: Frame) -> HandResult:
+        answer = self._ask(frame, self._config.answer_timeout_s)
+        result = text(answer, "result")
+        if result != "sent":
+            return HandResult(outcome=result, reason=str(answer.get("reason", "")))
+        msg_seq_num = number(answer, "msg_seq_num")
+        self._next_sender = max(self._next_sender, msg_seq_num + 1)
+        return HandResult(outcome="sent", msg_seq_num=msg_seq_num, raw=text(answer, "raw"))
+
+    def _ask(self, frame: Frame, timeout_s: float) -> Frame:
+        """Return the child's answer; ``refused`` without a child, ``unknown`` when none comes."""
+        life = self._life
+        if life is None or life.dead.is_set():
+            return {"result": "refused", "reason": "the FIX child is down"}
+        with self._number_lock:
+            self._number += 1
+            n = self._number
+        waiting: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        life.pending[n] = waiting
+        try:
+            if life.dead.is_set():
+                return {"result": "refused", "reason": "the FIX child is down"}
+            life.say(frame | {"n": n})
+            return waiting.get(timeout=timeout_s)
+        except queue.Empty:
+            return {"result": "unknown", "reason": f"no answer in {timeout_s:g} s"}
+        finally:
+            life.pending.pop(n, None)
+
+    def _logon_frame(self) -> Frame:
+        return {**(self._logon_wanted or {}), "min_next_sender": self._next_sender}
+
+    def _supervise(self) -> None:
+        """Run one child after the other until told to stop; this thread is their parent."""
+        pause_s, longest_s = self._config.backoff_s
+        while not self._stopping.is_set():
+            started = time.monotonic()
+            try:
+                self._live_one()
+            except (OSError, FixError):
+                log.exception("fix child could not be run")
+            if time.monotonic() - started > _STABLE_S:
+                pause_s = self._config.backoff_s[0]
+            self._move(SessionState.DOWN, 0)
+            if not self._stopping.wait(pause_s):
+                pause_s = min(longest_s, pause_s * 2)
+
+    def _live_one(self) -> None:
+        life = _Life(self._config)
+        self._life = life
+        life.say(
+            {
+                "op": "configure",
+                "profile": profile_document(self._config.profile),
+                "folder": str(self._config.folder),
+                "kill_word": str(self._config.kill_word),
+            }
+        )
+        try:
+            for frame in frames(life.link):
+                self._take(life, frame)
+        finally:
+            life.bury()
+            self._tell("died", {"exit": life.process.returncode})
+
+    def _take(self, life: _Life, frame: Frame) -> None:
+        name = text(frame, "ev")
+        if name == "answer":
+            waiting = life.pending.get(number(frame, "n"))
+            if waiting is not None:
+                waiting.put(frame)
+            return
+        if name == "hello":
+            self._greet(frame)
+        elif name == "session":
+            self._move(SessionState(text(frame, "state")), number(frame, "logon_no"))
+        self._tell(name, frame)
+        if name == "fault":
+            log.error("fix child fault in %s: %s", frame.get("where"), frame.get("detail"))
+            if frame.get("where") in _CALLBACKS:
+                life.slay()  # its egress is closed for good; a fresh one reconciles and goes on
+
+    def _greet(self, frame: Frame) -> None:
+        live = frame.get("live")
+        hello = Numbers(
+            next_sender=number(frame, "next_sender"),
+            next_target=number(frame, "next_target"),
+            live=tuple(str(one) for one in live) if isinstance(live, list) else (),
+            journal_damaged=frame.get("damaged") is True,
+        )
+        with self._changed:
+            self._hello = hello
+            self._changed.notify_all()
+        if self._logon_wanted is not None and self._life is not None:
+            self._life.say(self._logon_frame() | {"n": 0})
+
+    def _move(self, state: SessionState, logon_no: int) -> None:
+        with self._changed:
+            self._state, self._logon_no = state, logon_no
+            self._changed.notify_all()
+
+    def _tell(self, name: str, event: Frame) -> None:
+        try:
+            self._on_event(name, event)
+        except Exception:  # a listener's fault must not end the supervisor
+            log.exception("listener failed on %s", name)
