@@ -323,6 +323,7 @@ class FixChild:
     def _live_one(self) -> None:
         life = _Life(self._config)
         self._life = life
+        self._tell("started", {"pid": life.process.pid})
         life.say(
             {
                 "op": "configure",
