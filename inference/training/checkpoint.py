@@ -1,0 +1,49 @@
+"""Training state on disk: all of it or the one before, never half a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inference.errors import TrainingDataError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Everything a run needs to go on as if nothing had happened."""
+
+    step: int
+    elapsed_s: float
+    plan: dict[str, Any]
+    model: dict[str, Any]
+    average: dict[str, Any]
+    optimizer: dict[str, Any]
+    torch_rng: torch.Tensor
+
+
+def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
+    """Write beside, flush to disk, then rename over the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    fields = {name: getattr(checkpoint, name) for name in Checkpoint.__slots__}
+    with partial.open("wb") as file:
+        torch.save(fields, file)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def load_checkpoint(path: Path, plan: dict[str, Any]) -> Checkpoint:
+    """Read a checkpoint of the same plan.
+
+    Raises:
+        TrainingDataError: The checkpoint belongs to another plan: its steps would not match.
+    """
+    fields = torch.load(path, weights_only=True)
+    if fields["plan"] != plan:
+        raise TrainingDataError(f"expected a checkpoint of {plan}, was {fields['plan']}")
+    return Checkpoint(**fields)

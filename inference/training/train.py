@@ -1,0 +1,246 @@
+"""The training loop of the target: resumable, interruptible, bounded by wall time or steps.
+
+The loss is the cross-entropy against an ordinal label: the true bin and its neighbours share the
+mass, because bins next to each other mean nearly the same return. Ids that are no bins get no
+mass, so the model learns to give them none (serving masks them as well).
+
+Depth grows during the run: the first part trains four layers while the others are identities,
+which buys about twice the steps in the same time on a CPU.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from inference import vocabulary as words
+from inference.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from inference.training.model import ModelShape, SmallLlama, shape_document
+from inference.training.windows import DEFAULT_MIXTURE, Batch, Mixture, Sampler
+
+LABEL_SD_BINS: Final = 1.25
+GROWTH: Final = ((0.0, 1 / 3), (0.40, 2 / 3), (0.65, 1.0))
+"""From this share of the run on, this share of the layers is active."""
+PEAK_RATE: Final = 2e-3
+LAST_RATE_SHARE: Final = 0.04
+WARM_UP_STEPS: Final = 60
+WEIGHT_DECAY: Final = 0.05
+CLIP_NORM: Final = 1.0
+AVERAGE_DECAY: Final = 0.995
+SMOOTH_FEATURES: Final = 48
+SMOOTH_SIZE: Final = 0.03
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainPlan:
+    """What makes two runs the same; ``steps`` wins over ``minutes`` when it is not zero."""
+
+    shape: ModelShape
+    seed: int
+    minutes: float
+    steps: int = 0
+    mixture: Mixture = DEFAULT_MIXTURE
+    checkpoint_every_s: float = 120.0
+
+    def document(self) -> dict[str, Any]:
+        """Give what must be equal for a resume."""
+        mixture = self.mixture
+        return {
+            "shape": shape_document(self.shape),
+            "seed": self.seed,
+            "minutes": self.minutes,
+            "steps": self.steps,
+            "mixture": [mixture.real, mixture.tagged, mixture.synthetic],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainResult:
+    """Where a run ended; ``finished`` is false after an interruption."""
+
+    average: SmallLlama
+    step: int
+    elapsed_s: float
+    finished: bool
+
+
+def train(
+    plan: TrainPlan, sampler: Sampler, checkpoint_path: Path, say: Callable[[str], None]
+) -> TrainResult:
+    """Train until the plan's end, going on from ``checkpoint_path`` where it exists."""
+    run = _Run(plan, sampler, checkpoint_path)
+    if checkpoint_path.exists():
+        run.restore()
+        say(f"resuming at step {run.step}, {run.elapsed_s / 60:.1f} min done")
+    with _Interrupt() as interrupt:
+        last_saved = last_said = time.monotonic()
+        while run.progress() < 1.0 and not interrupt.asked:
+            run.advance()
+            now = time.monotonic()
+            if now - last_said > 10.0:  # noqa: PLR2004
+                say(run.line())
+                last_said = now
+            if now - last_saved > plan.checkpoint_every_s:
+                run.save()
+                last_saved = time.monotonic()
+        run.save()
+    say(run.line())
+    return TrainResult(
+        average=run.average,
+        step=run.step,
+        elapsed_s=run.elapsed_s,
+        finished=run.progress() >= 1.0,
+    )
+
+
+class _Interrupt:
+    """Turns the first Ctrl-C into a request to stop after the step; a second one is a Ctrl-C."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __enter__(self) -> Self:
+        self._old = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._old)
+
+    def _note(self, _number: int, _frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+class _Run:
+    """Mutable state of a training run."""
+
+    def __init__(self, plan: TrainPlan, sampler: Sampler, path: Path) -> None:
+        torch.manual_seed(plan.seed)
+        self.plan, self.sampler, self.path = plan, sampler, path
+        self.model = SmallLlama(plan.shape)
+        _smooth_start(self.model)
+        self.average = SmallLlama(plan.shape)
+        self.average.load_state_dict(self.model.state_dict())
+        self.optimizer = torch.optim.AdamW(
+            _groups(self.model), lr=PEAK_RATE, betas=(0.9, 0.95), weight_decay=WEIGHT_DECAY
+        )
+        self.labels = ordinal_labels()
+        self.step, self.elapsed_s, self.loss = 0, 0.0, math.nan
+
+    def progress(self) -> float:
+        if self.plan.steps:
+            return self.step / self.plan.steps
+        return self.elapsed_s / (60.0 * self.plan.minutes)
+
+    def advance(self) -> None:
+        """Take one step."""
+        started = time.monotonic()
+        progress = self.progress()
+        layers = self.plan.shape.layers
+        share = max(part for start, part in GROWTH if progress >= start)
+        self.model.active_layers = max(1, round(layers * share))
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate(self.step, progress)
+        batch = self.sampler.batch(self.step, self.plan.mixture)
+        loss = batch_loss(self.model, batch, self.labels)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
+        self.optimizer.step()
+        self.step += 1
+        self._follow()
+        value = float(loss.detach())
+        self.loss = value if math.isnan(self.loss) else 0.98 * self.loss + 0.02 * value
+        self.elapsed_s += time.monotonic() - started
+
+    def _follow(self) -> None:
+        decay = min(AVERAGE_DECAY, (1.0 + self.step) / (10.0 + self.step))
+        with torch.no_grad():
+            pairs = zip(self.average.parameters(), self.model.parameters(), strict=True)
+            for mean, now in pairs:
+                mean.lerp_(now, 1.0 - decay)
+
+    def line(self) -> str:
+        size = sum((self.plan.mixture.real, self.plan.mixture.tagged, self.plan.mixture.synthetic))
+        speed = self.step * size * 159 / max(self.elapsed_s, 1e-9)
+        return (
+            f"{self.progress():6.1%}  step {self.step:5d}  {self.elapsed_s / 60:5.1f} min  "
+            f"layers {self.model.active_layers:2d}  loss {self.loss:.4f}  {speed:.0f} tokens/s"
+        )
+
+    def save(self) -> None:
+        save_checkpoint(
+            Checkpoint(
+                step=self.step,
+                elapsed_s=self.elapsed_s,
+                plan=self.plan.document(),
+                model=self.model.state_dict(),
+                average=self.average.state_dict(),
+                optimizer=self.optimizer.state_dict(),
+                torch_rng=torch.get_rng_state(),
+            ),
+            self.path,
+        )
+
+    def restore(self) -> None:
+        saved = load_checkpoint(self.path, self.plan.document())
+        self.model.load_state_dict(saved.model)
+        self.average.load_state_dict(saved.average)
+        self.optimizer.load_state_dict(saved.optimizer)
+        torch.set_rng_state(saved.torch_rng)
+        self.step, self.elapsed_s = saved.step, saved.elapsed_s
+
+
+def rate(step: int, progress: float) -> float:
+    """Give the learning rate: linear warm-up by step, cosine decay by progress."""
+    warm = min(1.0, (step + 1) / WARM_UP_STEPS)
+    wave = 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
+    return PEAK_RATE * warm * (LAST_RATE_SHARE + (1.0 - LAST_RATE_SHARE) * wave)
+
+
+def ordinal_labels() -> Tensor:
+    """Give label rows [256, 256]: a Gaussian over neighbouring bins, each row sums to one."""
+    index = torch.arange(words.N_BINS, dtype=torch.float32)
+    gaps = (index[:, None] - index[None, :]) / LABEL_SD_BINS
+    rows = torch.exp(-0.5 * gaps * gaps) * (gaps.abs() <= 3.0)  # noqa: PLR2004
+    return rows / rows.sum(dim=1, keepdim=True)
+
+
+def batch_loss(model: SmallLlama, batch: Batch, labels: Tensor) -> Tensor:
+    """Give the weighted mean cross-entropy (nats per bin) over all bins of a batch."""
+    tokens = torch.from_numpy(batch.tokens)
+    targets = tokens[:, 1:].reshape(-1)
+    wanted = targets >= words.BIN_START
+    weights = torch.from_numpy(batch.weights[:, 1:]).float().reshape(-1)[wanted]
+    logits = model(tokens[:, :-1]).reshape(-1, words.VOCAB_SIZE)[wanted]
+    rows = labels[targets[wanted] - words.BIN_START]
+    chances = functional.log_softmax(logits, dim=-1)[:, words.BIN_START :]
+    losses = -(rows * chances).sum(dim=-1)
+    return (losses * weights).sum() / weights.sum()
+
+
+def _groups(model: SmallLlama) -> list[dict[str, Any]]:
+    matrices = [p for n, p in model.named_parameters() if p.ndim > 1 and "embed" not in n]
+    others = [p for n, p in model.named_parameters() if p.ndim == 1 or "embed" in n]
+    return [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
+
+
+def _smooth_start(model: SmallLlama) -> None:
+    """Start the bins' embeddings as a curve, so that neighbours are alike from step one."""
+    place = (torch.arange(words.N_BINS) + 0.5) / words.N_BINS
+    count = min(SMOOTH_FEATURES, model.shape.width // 2)
+    waves = torch.cos(math.pi * torch.outer(place, torch.arange(1, count + 1)))
+    with torch.no_grad():
+        bins = model.embed.weight[words.BIN_START :]
+        bins[:, :count] = SMOOTH_SIZE * waves + 0.1 * bins[:, :count]
