@@ -128,8 +128,8 @@ class Playback:
                     "instrument": instrument.symbol,
                     "session": session,
                     "market_time_us": market_time_us(day, OPEN),
-                    "bid": bid,
-                    "ask": ask,
+                    "bid": price_text(bid),
+                    "ask": price_text(ask),
                 }
                 lines.append(json.dumps(line, separators=(",", ":"), sort_keys=True))
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
@@ -214,6 +214,11 @@ def quote(row: DayRow) -> tuple[int, int]:
     """Return bid and ask in ticks: the open less and plus half a spread, one tick at least."""
     half = max(1, _half_even(row.open_ticks * HALF_SPREAD_BP, 10_000))
     return row.open_ticks - half, row.open_ticks + half
+
+
+def price_text(ticks: int) -> str:
+    """Return ticks of one cent as decimal text in dollars."""
+    return f"{Decimal(ticks) / 100:.2f}"
 
 
 def closing_time(day: date) -> time:

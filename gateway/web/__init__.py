@@ -1,5 +1,6 @@
 """The pages a person looks at: server-made HTML and SVG, no script, no foreign host.
 
-Reading order: pages (routes), forms (who may post), views (ledger records to page values),
-decision_view, tokens, positions, plots (values to SVG), templates/, static/.
+Reading order: pages (routes), forms (who may post), desk_actions (what a post does), views (ledger
+records to page values), decision_view, tokens, positions, plots (values to SVG), formats, body,
+templates/, static/.
 """

@@ -115,17 +115,22 @@ def line_plot(
     labels: tuple[str, str],
     suffix: str = "",
     steps: bool = False,
+    zero: bool = True,
 ) -> Markup:
-    """Draw lines over the same equidistant points; zero is always in range and marked.
+    """Draw lines over the same equidistant points.
 
     `labels` stand under the first and the last point, `suffix` is the unit of the axis; `steps`
-    draws levels that hold until the next point instead of slopes.
+    draws levels that hold until the next point instead of slopes; `zero` keeps zero in range and
+    marks it.
     """
     count = max((len(line.values) for line in lines), default=0)
-    limits = _padded([0.0, *(v for line in lines for v in line.values if v is not None)])
+    values = [v for line in lines for v in line.values if v is not None]
+    limits = _padded([0.0, *values] if zero else values)
     x = Scale(low=0, high=max(1, count - 1), start=LEFT, stop=WIDTH - RIGHT)
     y = Scale(low=limits[0], high=limits[1], start=HEIGHT - BOTTOM, stop=TOP)
-    parts = [_grid(y, limits, suffix), _rule("zero", (LEFT, y(0)), (WIDTH - RIGHT, y(0)))]
+    parts = [_grid(y, limits, suffix)]
+    if zero:
+        parts.append(_rule("zero", (LEFT, y(0)), (WIDTH - RIGHT, y(0))))
     for line in lines:
         for run in _runs(line.values):
             spots = [(x(i), y(v)) for i, v in run]

@@ -14,6 +14,7 @@ from gateway.playback import (
     closing_time,
     load_playback,
     market_time_us,
+    price_text,
 )
 from inference.snapshot import snapshot_document, snapshot_from_document
 
@@ -108,8 +109,10 @@ def test_simulator_quotes_are_the_sessions_quotes(
     playback.write_quotes(path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(x["instrument"], x["session"], x["bid"], x["ask"]) for x in lines] == [
-        (p.instrument, p.session, p.bid_ticks, p.ask_ticks) for p in played
+        (p.instrument, p.session, price_text(p.bid_ticks), price_text(p.ask_ticks))
+        for p in played
     ]
+    assert (lines[0]["bid"], lines[0]["ask"]) == ("268.32", "268.42")
 
 
 def test_events_are_many_unique_sorted_sourced_and_on_trading_days(playback: Playback) -> None:

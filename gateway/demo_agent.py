@@ -1,0 +1,163 @@
+"""The demo agent: an outside program that asks over HTTP, by name, for what it must not get.
+
+It shows the gate from the other side and is counted apart from the strategy. Not here: any way
+around the gate; it holds an agent's bearer key and nothing else.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+
+NAME: Final = "demo-agent"
+TIMEOUT_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One bad request: the bytes as sent, and what the gate must do with them.
+
+    Attributes:
+        expected: the HTTP status or verdict that keeps the gate shut.
+    """
+
+    name: str
+    body: bytes
+    expected: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentReport:
+    """What came back.
+
+    Attributes:
+        attempts: requests sent.
+        refused: turned away before any decision (HTTP 4xx).
+        rejected: judged and rejected by a rule.
+        held: judged and held for a person.
+        let_through: neither; every one of these is a fault.
+        outcomes: attempt's name to what came back.
+    """
+
+    attempts: int
+    refused: int
+    rejected: int
+    held: int
+    let_through: int
+    outcomes: dict[str, str]
+
+    def document(self) -> dict[str, object]:
+        """Return the report for the run's summary."""
+        return {
+            "actor": NAME,
+            "attempts": self.attempts,
+            "refused": self.refused,
+            "rejected": self.rejected,
+            "held": self.held,
+            "let_through": self.let_through,
+            "outcomes": dict(self.outcomes),
+        }
+
+
+def bad_attempts(tag: str) -> tuple[Attempt, ...]:
+    """Return the agent's repertoire; `tag` keeps client keys of one run apart from another's."""
+
+    def intent(name: str, fields: str) -> bytes:
+        return f'{{"client_key": "demo-{tag}-{name}", {fields}}}'.encode()
+
+    fair = '"instrument": "SPXN", "directional": false, "reason": "demo"'
+    return (
+        Attempt(
+            name="exposure_300_percent",
+            body=intent("over", f'{fair}, "target_exposure_bp": 30000'),
+            expected="rejected",
+        ),
+        Attempt(
+            name="short_200_percent",
+            body=intent("short", f'{fair}, "target_exposure_bp": -20000'),
+            expected="rejected",
+        ),
+        Attempt(
+            name="exposure_1000_percent",
+            body=intent("most", f'{fair}, "target_exposure_bp": 100000'),
+            expected="rejected",
+        ),
+        Attempt(
+            name="price_far_from_market",
+            body=intent("far", f'{fair}, "target_exposure_bp": 1000, "limit_price": "999.00"'),
+            expected="rejected",
+        ),
+        Attempt(
+            name="unknown_instrument",
+            body=intent("name", '"instrument": "NOPE", "target_exposure_bp": 1000'),
+            expected="refused",
+        ),
+        Attempt(
+            name="huge_quantity",
+            body=intent("huge", f'{fair}, "target_exposure_bp": 1000, "max_qty_lots": {10**18}'),
+            expected="refused",
+        ),
+        Attempt(name="not_json", body=b"{not json", expected="refused"),
+        Attempt(
+            name="not_a_number",
+            body=intent("nan", f'{fair}, "target_exposure_bp": NaN'),
+            expected="refused",
+        ),
+        Attempt(
+            name="negative_price",
+            body=intent("negative", f'{fair}, "target_exposure_bp": 10, "limit_price": "-1.00"'),
+            expected="refused",
+        ),
+        Attempt(
+            name="unknown_field",
+            body=intent("bypass", f'{fair}, "target_exposure_bp": 10, "bypass_rules": true'),
+            expected="refused",
+        ),
+        Attempt(
+            name="text_for_number",
+            body=intent("text", f'{fair}, "target_exposure_bp": "1000"'),
+            expected="refused",
+        ),
+    )
+
+
+def run_demo_agent(
+    base_url: str, key: str, tag: str, *, transport: httpx.BaseTransport | None = None
+) -> AgentReport:
+    """Post every bad attempt, and one fair intent without a key, and report what came back.
+
+    An answer that cannot be read counts as let through: nothing is assumed in the gate's favour.
+    `transport` replaces the network in tests.
+    """
+    outcomes: dict[str, str] = {}
+    headers = {"Content-Type": "application/json", "User-Agent": NAME}
+    with httpx.Client(
+        base_url=base_url, timeout=TIMEOUT_S, transport=transport, trust_env=False
+    ) as client:
+        for attempt in bad_attempts(tag):
+            keyed = {**headers, "Authorization": f"Bearer {key}"}
+            outcomes[attempt.name] = _post(client, attempt.body, keyed)
+        nameless = bad_attempts(f"{tag}-nokey")[0].body
+        outcomes["no_key"] = _post(client, nameless, headers)
+    counts = Counter(outcomes.values())
+    shut = counts["refused"] + counts["rejected"] + counts["held"]
+    return AgentReport(
+        attempts=len(outcomes),
+        refused=counts["refused"],
+        rejected=counts["rejected"],
+        held=counts["held"],
+        let_through=len(outcomes) - shut,
+        outcomes=outcomes,
+    )
+
+
+def _post(client: httpx.Client, body: bytes, headers: dict[str, str]) -> str:
+    try:
+        response = client.post("/v1/intents", content=body, headers=headers)
+        if 400 <= response.status_code < 500:  # noqa: PLR2004 - HTTP's client errors
+            return "refused"
+        result = response.json()["result"] if response.is_success else None
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return "no_answer"
+    return result if isinstance(result, str) else f"status_{response.status_code}"

@@ -1,0 +1,56 @@
+"""A record's payload as the pages read it: a missing or odd field is absent, never a crash.
+
+Only for showing. Code that decides reads payloads strictly, elsewhere.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from audit.canonical import JSON
+
+_EMPTY: Final[dict[str, JSON]] = {}
+
+
+class Body:
+    """A JSON object, read by name and type."""
+
+    def __init__(self, value: JSON) -> None:
+        """Wrap a value; anything but an object reads as an empty one."""
+        self.fields: Mapping[str, JSON] = value if isinstance(value, dict) else _EMPTY
+
+    def __bool__(self) -> bool:
+        return bool(self.fields)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return a text, or `default`."""
+        value = self.fields.get(name)
+        return value if isinstance(value, str) else default
+
+    def whole(self, name: str) -> int | None:
+        """Return an integer, also from decimal text (how large ones are written), or None."""
+        value = self.fields.get(name)
+        if isinstance(value, str) and value.removeprefix("-").isdecimal():
+            return int(value)
+        return value if type(value) is int else None
+
+    def flag(self, name: str) -> bool:
+        """Return whether the field is true."""
+        return self.fields.get(name) is True
+
+    def child(self, name: str) -> "Body":
+        """Return an object, or an empty one."""
+        return Body(self.fields.get(name))
+
+    def children(self, name: str) -> tuple["Body", ...]:
+        """Return the objects of a list."""
+        value = self.fields.get(name)
+        return tuple(Body(item) for item in value) if isinstance(value, list) else ()
+
+    def wholes(self, name: str) -> tuple[int, ...]:
+        """Return the integers of a list."""
+        value = self.fields.get(name)
+        return tuple(v for v in value if type(v) is int) if isinstance(value, list) else ()
+
+    def value(self, name: str) -> JSON:
+        """Return the field as it stands."""
+        return self.fields.get(name)

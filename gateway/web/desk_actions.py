@@ -1,0 +1,47 @@
+"""What the pages may make the desk do, in the words that a person reads afterwards.
+
+Not here: who may (`forms`, `pages`), and what a kill or an approval is (`gateway.desk`).
+"""
+
+from gateway.api.models import ApprovalRequest
+from gateway.desk import Desk
+from gateway.errors import ApprovalRefusedError
+from gateway.keyring import Caller, Keyring
+
+
+class DeskActions:
+    """`pages.Actions` over one desk."""
+
+    def __init__(self, desk: Desk, keyring: Keyring) -> None:
+        """Keep the desk and the keys of its callers."""
+        self._desk = desk
+        self._keyring = keyring
+
+    def authenticate(self, key: str) -> Caller | None:
+        """Return whose bearer key this is."""
+        return self._keyring.authenticate(key)
+
+    def kill_state(self) -> tuple[int, bool]:
+        """Return (kill_epoch, killed) as the shared kill word has it now."""
+        epoch, killed = self._desk.kill_switch.state
+        return epoch, killed
+
+    def kill(self, caller: Caller, reason: str) -> str:
+        """Press the kill; say what is in force and what is on record."""
+        receipt = self._desk.kill_switch.press(actor=caller.name, reason=reason)
+        child = "confirmed" if receipt.child_confirmed else "did not confirm and was killed"
+        record = "is on record" if receipt.recorded else "will be recorded when the ledger answers"
+        return (
+            f"Kill {receipt.kill_epoch} is in force: no new order leaves. The FIX process {child}."
+            f" The press {record}."
+        )
+
+    def answer_hold(
+        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
+    ) -> str:
+        """Approve or refuse a held decision; say what became of it."""
+        if len(intent_digest) != 64 or intent_digest.strip("0123456789abcdef"):  # noqa: PLR2004 - SHA-256 in hex
+            raise ApprovalRefusedError(problem="the form names no intent; reload the page")
+        answer = ApprovalRequest(approve=approve, intent_digest=intent_digest, note=note)
+        result = self._desk.answer_hold(caller, decision_id, answer)["result"]
+        return f"Recorded for {caller.name}: {str(result).replace('_', ' ')}."

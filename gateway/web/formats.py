@@ -1,0 +1,107 @@
+"""Numbers and times as a person reads them; each is also a filter of the templates.
+
+Not here: any arithmetic that matters. Integers come in with their unit in the name.
+"""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+DASH = "–"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def when(time_us: int | None) -> str:
+    """Return microseconds UTC as `2018-01-02 14:30:00 UTC`."""
+    if time_us is None:
+        return DASH
+    return f"{_EPOCH + timedelta(microseconds=time_us):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def exactly(time_us: int | None) -> str:
+    """Return microseconds UTC with all six digits."""
+    if time_us is None:
+        return DASH
+    return f"{_EPOCH + timedelta(microseconds=time_us):%Y-%m-%d %H:%M:%S.%f}"
+
+
+def day(time_us: int | None) -> str:
+    """Return the UTC date of a time."""
+    return DASH if time_us is None else f"{_EPOCH + timedelta(microseconds=time_us):%Y-%m-%d}"
+
+
+def price(ticks: int | None) -> str:
+    """Return a price in ticks of one cent as decimal text."""
+    return DASH if ticks is None else f"{Decimal(ticks) / 100:,.2f}"
+
+
+def money(minor: int | None) -> str:
+    """Return cents as decimal text with a sign only when negative."""
+    return DASH if minor is None else f"{Decimal(minor) / 100:,.2f}".replace("-", "−")
+
+
+def signed_money(minor: int | None) -> str:
+    """Return cents as decimal text, always signed unless zero."""
+    return DASH if minor is None else f"{Decimal(minor) / 100:+,.2f}".replace("-", "−")
+
+
+def bp(value: int | None) -> str:
+    """Return basis points as a percentage."""
+    return DASH if value is None else f"{Decimal(value) / 100:.2f} %".replace("-", "−")
+
+
+def log_return(value_1e8: int | None) -> str:
+    """Return a log return of 1e-8 as a signed percentage."""
+    return (
+        DASH if value_1e8 is None else f"{Decimal(value_1e8) / 1_000_000:+.3f} %".replace("-", "−")
+    )
+
+
+def volatility(value_1e8: int | None) -> str:
+    """Return a standard deviation of log returns in 1e-8 as a percentage."""
+    return DASH if value_1e8 is None else f"{Decimal(value_1e8) / 1_000_000:.3f} %"
+
+
+def whole(value: int | None) -> str:
+    """Return an integer with thousands separated."""
+    return DASH if value is None else f"{value:,}".replace("-", "−")
+
+
+def short(digest: str | None) -> str:
+    """Return the first twelve characters of a digest."""
+    return digest[:12] if digest else DASH
+
+
+def fix_text(raw: str) -> str:
+    """Return a FIX message with its separator (SOH) shown as a bar."""
+    return raw.replace("\x01", "|")
+
+
+def words(name: str) -> str:
+    """Return a name from a closed list as words."""
+    return name.replace("_", " ").lower()
+
+
+def milliseconds(value_us: int | None) -> str:
+    """Return microseconds as milliseconds."""
+    return DASH if value_us is None else f"{value_us / 1000:,.1f} ms"
+
+
+FILTERS = {
+    function.__name__: function
+    for function in (
+        when,
+        exactly,
+        day,
+        price,
+        money,
+        signed_money,
+        bp,
+        log_return,
+        volatility,
+        whole,
+        short,
+        fix_text,
+        words,
+        milliseconds,
+    )
+}

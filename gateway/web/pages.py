@@ -1,0 +1,286 @@
+"""The pages' routes: ledger records in, HTML out; two forms post, guarded by `forms`.
+
+Not here: what a kill or an approval does (`Actions`, the gateway's own), and the JSON API.
+
+Rules kept here:
+- Pages are served to loopback only; every response forbids scripts and foreign hosts (CSP).
+- A form post needs the page's own token and a bearer key typed in; the key's role must allow it.
+- Templates escape everything; the only HTML made elsewhere is `plots`, which escapes its text.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Final, Protocol
+
+from fastapi import APIRouter, Depends, FastAPI, Form, HTTPException, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from audit.errors import AuditError
+from gateway.api.access import MAY
+from gateway.errors import GatewayError
+from gateway.keyring import Caller
+from gateway.web.decision_view import DecisionView
+from gateway.web.formats import FILTERS
+from gateway.web.forms import FormGuard, from_loopback, keep_session
+from gateway.web.views import OUTCOMES, Views
+
+HERE: Final = Path(__file__).parent
+ASSETS: Final = {"site.css": "text/css; charset=utf-8", "mark.svg": "image/svg+xml"}
+KILL: Final = "kill"
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Actions(Protocol):
+    """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
+
+    def authenticate(self, key: str) -> Caller | None:
+        """Return whose bearer key this is."""
+        ...
+
+    def kill_state(self) -> tuple[int, bool]:
+        """Return (kill_epoch, killed) as the shared kill word has it now."""
+        ...
+
+    def kill(self, caller: Caller, reason: str) -> str:
+        """Press the kill; return one line for the person who did."""
+        ...
+
+    def answer_hold(
+        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
+    ) -> str:
+        """Approve or refuse a held decision; return one line for the person who did."""
+        ...
+
+
+def register(app: FastAPI, views: Views, actions: Actions, secret: bytes) -> None:
+    """Add the pages to the application.
+
+    `secret` keys the form tokens; it should be fresh for each process.
+    """
+    pages = Pages(views, actions, FormGuard(secret))
+    router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
+    router.add_api_route("/", pages.decisions, methods=["GET"])
+    router.add_api_route("/decisions/{decision_id}", pages.decision, methods=["GET"])
+    router.add_api_route("/positions", pages.positions, methods=["GET"])
+    router.add_api_route("/ledger", pages.ledger, methods=["GET"])
+    router.add_api_route("/records/{seq}", pages.record, methods=["GET"])
+    router.add_api_route("/kill", pages.kill, methods=["POST"])
+    router.add_api_route("/decisions/{decision_id}/approval", pages.approval, methods=["POST"])
+    router.add_api_route("/static/{name}", asset, methods=["GET"])
+    app.include_router(router)
+
+
+def loopback_only(request: Request) -> None:
+    """Refuse whoever is not on this machine."""
+    if not from_loopback(request):
+        raise HTTPException(403, detail={"code": "loopback_only", "message": "pages are local"})
+
+
+def asset(name: str) -> Response:
+    """Return one of the two files that pages need."""
+    if name not in ASSETS:
+        raise HTTPException(404, detail={"code": "no_such_file", "message": "no such file"})
+    return FileResponse(HERE / "static" / name, media_type=ASSETS[name], headers=HEADERS)
+
+
+class Pages:
+    """The handlers; each reads the ledger anew and keeps nothing."""
+
+    def __init__(self, views: Views, actions: Actions, guard: FormGuard) -> None:
+        """Keep the parts and load the templates."""
+        self._views = views
+        self._actions = actions
+        self._guard = guard
+        self._templates = Environment(
+            loader=FileSystemLoader(HERE / "templates"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters.update(FILTERS)
+
+    def decisions(
+        self,
+        request: Request,
+        run: Annotated[str, Query(max_length=200)] = "",
+        outcome: Annotated[str, Query(max_length=40)] = "",
+        before: Annotated[int | None, Query(ge=0)] = None,
+    ) -> Response:
+        """Show a page of decisions."""
+        view = self._views.decisions(run_id=run, outcome=outcome, before=before)
+        return self._page(
+            request, "decisions.html", here="/", view=view, outcomes=OUTCOMES, before=before
+        )
+
+    def decision(
+        self, request: Request, decision_id: str, paths: Annotated[int, Query(ge=0, le=10_000)] = 0
+    ) -> Response:
+        """Show one decision as the walk."""
+        view = self._views.decision(decision_id, paths)
+        if view is None:
+            return self._say(request, "No such decision", "The ledger has none of that id.", 404)
+        session = self._guard.session(request)
+        return self._page(
+            request,
+            "decision.html",
+            session=session,
+            view=view,
+            steps=steps(view),
+            inclusion=self._views.inclusion(view.chain[-1].record),
+            approval_token=self._guard.token(session, _approval(decision_id)),
+            intent_digest=view.intent_digest,
+        )
+
+    def positions(
+        self,
+        request: Request,
+        run: Annotated[str, Query(max_length=200)] = "",
+        account: Annotated[str, Query(max_length=10)] = "",
+    ) -> Response:
+        """Show a run's positions, exposure and profit."""
+        agent = account == "agent"
+        view = self._views.positions(run, agent=agent)
+        return self._page(request, "positions.html", here="/positions", view=view, agent=agent)
+
+    def ledger(
+        self, request: Request, before: Annotated[int | None, Query(ge=0)] = None
+    ) -> Response:
+        """Show the log's state."""
+        view = self._views.ledger(before)
+        return self._page(request, "ledger.html", here="/ledger", ledger=view, before=before)
+
+    def record(self, request: Request, seq: int) -> Response:
+        """Show one record with the bytes that were hashed."""
+        record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
+        if record is None:
+            return self._say(request, "No such record", "The ledger has none at that place.", 404)
+        return self._page(
+            request,
+            "record.html",
+            record=record,
+            header=record.header.decode(),
+            payload=json.dumps(record.body, indent=2, ensure_ascii=False),
+        )
+
+    def kill(
+        self,
+        request: Request,
+        token: Annotated[str, Form(max_length=100)] = "",
+        key: Annotated[str, Form(max_length=200)] = "",
+        reason: Annotated[str, Form(max_length=500)] = "",
+    ) -> Response:
+        """Press the kill."""
+        caller = self._caller(request, token, key, KILL, KILL)
+        if not isinstance(caller, Caller):
+            return self._say(request, "Not pressed", caller, 403)
+        return self._do(
+            request, "Kill", lambda: self._actions.kill(caller, reason or "pressed on the page")
+        )
+
+    def approval(
+        self,
+        request: Request,
+        decision_id: str,
+        token: Annotated[str, Form(max_length=100)] = "",
+        key: Annotated[str, Form(max_length=200)] = "",
+        answer: Annotated[str, Form(max_length=10)] = "",
+        intent_digest: Annotated[str, Form(max_length=64)] = "",
+        note: Annotated[str, Form(max_length=500)] = "",
+    ) -> Response:
+        """Approve or refuse a held decision."""
+        caller = self._caller(request, token, key, _approval(decision_id), "approve")
+        if not isinstance(caller, Caller):
+            return self._say(request, "Not recorded", caller, 403)
+        if answer not in {"approve", "refuse"}:
+            return self._say(request, "Not recorded", "Answer with approve or refuse.", 400)
+        return self._do(
+            request,
+            "Approval",
+            lambda: self._actions.answer_hold(
+                caller,
+                decision_id,
+                approve=answer == "approve",
+                intent_digest=intent_digest,
+                note=note,
+            ),
+        )
+
+    def _caller(
+        self, request: Request, token: str, key: str, purpose: str, action: str
+    ) -> Caller | str:
+        """Return who posts, or why not."""
+        if refusal := self._guard.refusal(request, token, purpose):
+            return refusal[:1].upper() + refusal[1:] + "."
+        caller = self._actions.authenticate(key)
+        if caller is None:
+            return "This key is not known."
+        if caller.role not in MAY[action]:
+            return f"The role {caller.role} may not {action}."
+        return caller
+
+    def _do(self, request: Request, heading: str, action: Callable[[], str]) -> Response:
+        try:
+            text = action()
+        except (GatewayError, AuditError) as error:
+            return self._say(request, f"{heading}: refused", str(error), 409)
+        return self._say(request, heading, text, 200)
+
+    def _say(self, request: Request, heading: str, text: str, status: int) -> Response:
+        return self._page(
+            request, "message.html", status=status, heading=heading, text=text, back="/"
+        )
+
+    def _page(
+        self,
+        request: Request,
+        template: str,
+        *,
+        status: int = 200,
+        session: str = "",
+        here: str = "",
+        **values: object,
+    ) -> Response:
+        session = session or self._guard.session(request)
+        kill_epoch, killed = self._actions.kill_state()
+        html = self._templates.get_template(template).render(
+            here=here,
+            frame=self._views.frame(),
+            killed=killed,
+            kill_epoch=kill_epoch,
+            kill_token=self._guard.token(session, KILL),
+            **values,
+        )
+        response = HTMLResponse(html, status_code=status, headers=HEADERS)
+        keep_session(response, session)
+        return response
+
+
+def steps(view: DecisionView) -> tuple[tuple[str, str, bool], ...]:
+    """Return the steps of the walk: anchor, name, and whether it happened."""
+    return (
+        ("snapshot", "Snapshot", view.snapshot is not None),
+        ("narrative", "Narrative", view.snapshot is not None and bool(view.snapshot.news)),
+        ("prompt", "Prompt and seed", bool(view.prompt)),
+        ("rounds", "Draft and target", view.tokens is not None),
+        ("forecast", "Forecast", view.target is not None),
+        ("intent", "Intent", bool(view.proposed)),
+        ("rules", "Rules", bool(view.rules)),
+        ("approval", "Approval", bool(view.asked)),
+        ("order", "Order", bool(view.order)),
+        ("chain", "Records", True),
+    )
+
+
+def _approval(decision_id: str) -> str:
+    return f"approval {decision_id}"
