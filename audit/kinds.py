@@ -15,9 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from audit.canonical import JSON
-from audit.errors import DraftError
-
 
 class Kind(StrEnum):
     """Every kind of record there is, in walk order."""
@@ -381,38 +378,3 @@ _TABLE: tuple[KindSpec, ...] = (
 )
 
 KINDS: Mapping[Kind, KindSpec] = {spec.kind: spec for spec in _TABLE}
-
-
-def check_payload(kind: Kind, payload: Mapping[str, JSON]) -> None:
-    """Refuse a payload with a missing or unknown field.
-
-    Raises:
-        DraftError: names the fields.
-    """
-    spec = KINDS[kind]
-    missing = spec.fields - payload.keys()
-    unknown = payload.keys() - spec.fields - spec.optional
-    if missing or unknown:
-        raise DraftError(f"{kind}: missing {sorted(missing)}, unknown {sorted(unknown)}")
-    account = payload.get("account")
-    if not isinstance(account, str | None):
-        raise DraftError(f"{kind}: account is not text")
-    if spec.section and not spec.firm_wide and not account:
-        raise DraftError(f"{kind}: moves a section but names no account")
-
-
-def check_place(kind: Kind, stream: str, actor: str) -> None:
-    """Refuse a stream that a kind does not live in, or an actor that may not write it.
-
-    Raises:
-        DraftError: wrong sort of stream, or the ledger's own name used or missing.
-    """
-    spec = KINDS[kind]
-    if spec.stream is StreamClass.CONTROL:
-        fits = stream == spec.stream
-    else:
-        fits = stream.startswith(spec.stream) and len(stream) > len(spec.stream)
-    if not fits:
-        raise DraftError(f"{kind} lives in {spec.stream}, not in {stream!r}")
-    if spec.ledger_only != (actor == LEDGER):
-        raise DraftError(f"{kind} is not written by {actor!r}")

@@ -147,6 +147,14 @@ class LedgerReader:
         )
         return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
 
+    def checkpoint_after(self, seq: int) -> Checkpoint | None:
+        """Return the smallest stored checkpoint whose tree holds a record."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size > %(seq)s ORDER BY size LIMIT 1",
+            {"seq": seq},
+        )
+        return parse_checkpoint(rows[0][0]) if rows else None
+
     def streams(self, prefix: str = "") -> dict[str, StreamHead]:
         """Return the heads of the streams whose name starts with a prefix."""
         rows = self._rows(
@@ -155,6 +163,11 @@ class LedgerReader:
             {"prefix": prefix},
         )
         return {row[0]: StreamHead(stream_seq=int(row[1]), leaf=bytes(row[2])) for row in rows}
+
+    def kind_counts(self) -> dict[Kind, int]:
+        """Return how many records of each kind there are."""
+        rows = self._rows("SELECT kind, count(*)::bigint FROM ledger.entry GROUP BY kind", {})
+        return {Kind(row[0]): int(row[1]) for row in rows}
 
     def inclusion_proof(self, seq: int, size: int) -> tuple[bytes, ...]:
         """Return the inclusion path of a record in the tree of a size.

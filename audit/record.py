@@ -16,7 +16,7 @@ from hashlib import sha256
 
 from audit.canonical import JSON, canonical, parse
 from audit.errors import CanonicalError, DraftError
-from audit.kinds import KINDS, Kind, check_payload, check_place
+from audit.kinds import KINDS, LEDGER, Kind, StreamClass
 from audit.merkle import HASH_BYTES, leaf_hash
 
 ENTRY_BYTES_MAX = 65_535
@@ -92,8 +92,8 @@ def prepare(draft: Draft) -> Prepared:
     for text in (draft.actor, draft.idem_key, draft.payload.get("account") or "-"):
         if not isinstance(text, str) or not _TEXT.fullmatch(text):
             raise DraftError(f"{text!r:.80} is not 1 to 200 characters without controls")
-    check_place(draft.kind, draft.stream, draft.actor)
-    check_payload(draft.kind, draft.payload)
+    _check_place(draft.kind, draft.stream, draft.actor)
+    _check_payload(draft.kind, draft.payload)
     if len(draft.commitments) > COMMITMENTS_MAX or not all(
         map(_DIGEST.fullmatch, draft.commitments)
     ):
@@ -202,3 +202,38 @@ def blob_digests(value: JSON) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from blob_digests(item)
+
+
+def _check_payload(kind: Kind, payload: Mapping[str, JSON]) -> None:
+    """Refuse a payload with a missing or unknown field.
+
+    Raises:
+        DraftError: names the fields.
+    """
+    spec = KINDS[kind]
+    missing = spec.fields - payload.keys()
+    unknown = payload.keys() - spec.fields - spec.optional
+    if missing or unknown:
+        raise DraftError(f"{kind}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+    account = payload.get("account")
+    if not isinstance(account, str | None):
+        raise DraftError(f"{kind}: account is not text")
+    if spec.section and not spec.firm_wide and not account:
+        raise DraftError(f"{kind}: moves a section but names no account")
+
+
+def _check_place(kind: Kind, stream: str, actor: str) -> None:
+    """Refuse a stream that a kind does not live in, or an actor that may not write it.
+
+    Raises:
+        DraftError: wrong sort of stream, or the ledger's own name used or missing.
+    """
+    spec = KINDS[kind]
+    if spec.stream is StreamClass.CONTROL:
+        fits = stream == spec.stream
+    else:
+        fits = stream.startswith(spec.stream) and len(stream) > len(spec.stream)
+    if not fits:
+        raise DraftError(f"{kind} lives in {spec.stream}, not in {stream!r}")
+    if spec.ledger_only != (actor == LEDGER):
+        raise DraftError(f"{kind} is not written by {actor!r}")

@@ -11,6 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("gateway", "risk", "audit", "inference", "fix")
 ROOMS = (*PACKAGES, "migrations", "scripts", "tests")
 FILE_LINES_MAX = 400
+# A verifier that an outsider takes along must be one file.
+ONE_FILE = {"audit/verify.py": 600}
 FUNCTION_LINES_MAX = 70
 FORBIDDEN_WORDS = ("Manager", "Helper", "Util", "Utils", "Base")
 FORBIDDEN_FOLDERS = ("common", "utils", "util", "helpers", "lib")
@@ -71,7 +73,8 @@ def test_no_file_is_longer_than_a_sitting(room: str) -> None:
     long = {
         name_of(path): lines
         for path in sources(room)
-        if (lines := len(path.read_text().splitlines())) > FILE_LINES_MAX
+        if (lines := len(path.read_text().splitlines()))
+        > ONE_FILE.get(name_of(path), FILE_LINES_MAX)
     }
     assert long == {}
 

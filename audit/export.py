@@ -1,0 +1,106 @@
+"""One decision as a canonical ZIP that an outsider checks with `verify.py` and a key.
+
+In it: the decision's records, the records they refer to (policy, run, model, inbound FIX), the
+stream-head map that shows where the decision ends, inclusion proofs, the checkpoint, the blobs,
+FIX messages as text, and a copy of `verify.py` (to read; a verifier from the bundle proves
+nothing). Two builds of the same decision under the same checkpoint are equal to the byte.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from audit import verify
+from audit.checkpoint import Checkpoint
+from audit.errors import LedgerError
+from audit.kinds import Kind
+from audit.queries import LedgerReader
+from audit.record import Record, blob_digests
+
+_CONTEXT = (Kind.RUN_STARTED, Kind.MODEL_LOADED, Kind.POLICY_ACTIVATED)
+
+
+class NotYetSignedError(LedgerError):
+    """No checkpoint covers the decision's last record yet; make one or wait for the cadence."""
+
+    code = "not_yet_signed"
+
+
+def build_bundle(reader: LedgerReader, decision_id: str) -> bytes:
+    """Return the bundle of a decision under the first checkpoint that covers all of it.
+
+    Raises:
+        LedgerError: there is no such decision.
+        NotYetSignedError: its last record is not under a checkpoint yet.
+    """
+    stream = f"decision/{decision_id}"
+    own = list(reader.records(stream=stream))
+    if not own:
+        raise LedgerError(f"no decision {decision_id}")
+    checkpoint = _covering(reader, own[-1].seq)
+    maps = _maps(reader, stream, checkpoint)
+    context = [*_context(reader, own), *_inbound(reader, own)]
+    records = {record.seq: record for record in (*own, *maps, *context)}
+    chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
+    blobs: dict[str, bytes] = {}
+    for record in chosen:
+        for digest in blob_digests(record.body):
+            data = reader.blob(digest)
+            if data is None:
+                raise LedgerError(f"record {record.seq}: blob {digest} is missing")
+            blobs[digest] = data
+    bundle = verify.Bundle(
+        stream=stream,
+        note=checkpoint.note,
+        records={
+            str(record.seq): (
+                record.header,
+                record.payload,
+                reader.inclusion_proof(record.seq, checkpoint.size),
+            )
+            for record in chosen
+        },
+        blobs=blobs,
+    )
+    return bundle.to_zip(Path(verify.__file__).read_bytes())
+
+
+def _covering(reader: LedgerReader, seq: int) -> Checkpoint:
+    """Return the smallest stored checkpoint whose tree holds a record."""
+    found = reader.checkpoint_after(seq)
+    if found is None:
+        raise NotYetSignedError(f"record {seq} is not under a checkpoint yet")
+    return found
+
+
+def _maps(reader: LedgerReader, stream: str, checkpoint: Checkpoint) -> Iterator[Record]:
+    """Yield the parts of the checkpoint's own map that name the stream."""
+    last = reader.record(checkpoint.size - 1)
+    if last is None or last.kind is not Kind.STREAM_HEADS:
+        raise LedgerError(f"the checkpoint of {checkpoint.size} has no stream-head map")
+    parts = int(str(last.body["parts"]))
+    for record in reader.records(
+        kinds=(Kind.STREAM_HEADS,),
+        after_seq=checkpoint.size - 1 - parts,
+        before_seq=checkpoint.size,
+    ):
+        heads = record.body["heads"]
+        if isinstance(heads, list) and any(row[0] == stream for row in heads):
+            yield record
+
+
+def _context(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield the latest record of each context kind before the decision ended."""
+    for kind in _CONTEXT:
+        yield from reader.records(kinds=(kind,), before_seq=own[-1].seq, limit=1, newest_first=True)
+
+
+def _inbound(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield the raw FIX messages that the decision's reports were read from."""
+    for record in own:
+        if record.kind is Kind.ORDER_REPORTED:
+            body = record.body
+            found = reader.by_key(
+                f"session/{body.get('session')}", f"inbound:{body.get('inbox_offset')}"
+            )
+            if found is not None:
+                yield found

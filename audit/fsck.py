@@ -1,0 +1,120 @@
+"""A database or a dump, streamed through the one-file verifier; and the dump itself.
+
+`verify` keeps no row: memory grows with streams, blobs and checkpoints, not with records.
+The database is read in one snapshot, so a running gateway does not disturb the result.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from audit.errors import LedgerWriteError
+from audit.tables import READER_ROLE, RECORD_COLUMNS, connect
+from audit.verify import LogVerifier, Report
+from audit.verify import verify_dump as verify_lines
+
+_BATCH_ROWS = 500
+_HEAD = ("origin", "size", "root", "frontier")
+_TABLES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    ("checkpoint", "checkpoint", ("size", "note"), "size"),
+    ("blob", "blob", ("digest", "data"), "digest"),
+    ("entry", "entry", (*RECORD_COLUMNS, "account"), "seq"),
+)
+
+
+def verify_database(dsn: str, vkeys: Sequence[str], notes: Sequence[bytes] = ()) -> Report:
+    """Verify every row of a ledger's database.
+
+    Args:
+        dsn: of a user who may `SET ROLE countersign_reader`.
+        vkeys: trusted keys, from outside.
+        notes: checkpoints kept outside the database, which its tree must contain.
+
+    Raises:
+        LedgerWriteError: the database cannot be read.
+    """
+    log = LogVerifier(vkeys)
+    try:
+        for kind, row in _rows(dsn):
+            match kind:
+                case "head":
+                    log.head(row)
+                    for note in notes:
+                        log.checkpoint(None, note)
+                case "checkpoint":
+                    log.checkpoint(row["size"], row["note"])
+                case "blob":
+                    log.blob(row["digest"], row["data"])
+                case _:
+                    log.entry(row)
+    except psycopg.Error as error:
+        raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+    return log.finish()
+
+
+def verify_dump(path: Path, vkeys: Sequence[str], notes: Sequence[bytes] = ()) -> Report:
+    """Verify a dump file."""
+    with path.open("rb") as lines:
+        return verify_lines(lines, vkeys, notes)
+
+
+def dump(dsn: str, path: Path) -> int:
+    """Write a dump that `verify.py` reads; durable and whole, or not there. Return its records.
+
+    Raises:
+        LedgerWriteError: the database cannot be read.
+    """
+    scratch = path.with_name(path.name + ".part")
+    entries = 0
+    try:
+        with scratch.open("wb") as file:
+            for kind, row in _rows(dsn):
+                entries += kind == "entry"
+                file.write(_line({"type": kind, **row}))
+            file.write(_line({"type": "end", "entries": entries}))
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.rename(path)
+    except psycopg.Error as error:
+        raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+    finally:
+        scratch.unlink(missing_ok=True)
+    return entries
+
+
+def _rows(dsn: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every row with its type, in the order that the verifier takes them."""
+    with connect(dsn, role=READER_ROLE, name="countersign-fsck") as connection:
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        with connection.cursor(row_factory=dict_row) as cursor:
+            query = sql.SQL("SELECT {} FROM ledger.head").format(_columns(_HEAD))
+            for row in cursor.execute(query):
+                yield "head", row
+        for kind, table, columns, order in _TABLES:
+            query = sql.SQL("SELECT {} FROM ledger.{} ORDER BY {}").format(
+                _columns(columns), sql.Identifier(table), sql.Identifier(order)
+            )
+            with connection.cursor(name=f"fsck_{table}", row_factory=dict_row) as cursor:
+                cursor.itersize = _BATCH_ROWS
+                for row in cursor.execute(query):
+                    yield kind, row
+
+
+def _columns(names: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, names))
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    """Encode one row; bytes as base64."""
+    plain = {
+        name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        for name, value in row.items()
+    }
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
