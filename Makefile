@@ -51,6 +51,9 @@ bench: setup ## measure speculation against plain decoding, and the walk
 crash: setup ## kill the walk at every step boundary and hold it against the broker's capture
 	@$(BIN)/pytest tests/crash
 
+mutate: setup ## plant known faults one by one; the tests must notice each
+	@$(BIN)/python scripts/mutate.py
+
 train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
 	@$(BIN)/countersign train
 
