@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any
 
 from audit.canonical import JSON, canonical, parse
 from audit.errors import CanonicalError, DraftError
@@ -76,7 +77,7 @@ class Record:
     idem_key: str
 
     @property
-    def body(self) -> dict[str, JSON]:
+    def body(self) -> dict[str, Any]:
         """Return the payload, parsed anew at each call."""
         return parse_payload(self.payload)
 

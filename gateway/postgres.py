@@ -265,8 +265,8 @@ class EmbeddedPostgres:
                 umask=0o077,
                 start_new_session=True,
                 user=None if self._user is None else self._user.pw_uid,
-            group=None if self._user is None else self._user.pw_gid,
-            extra_groups=None if self._user is None else (),
+                group=None if self._user is None else self._user.pw_gid,
+                extra_groups=None if self._user is None else (),
             )
 
     def _check_child(self) -> None:

@@ -1,0 +1,29 @@
+"""The composition: everything that joins ledger, risk, inference and FIX into one gate.
+
+In reading order, down the walk:
+
+- playback, intake, narrative: market sessions and dated events, in through one strict door (1)
+- market: the standing quotes and the one market clock (1)
+- walk: ports and values that the three walk functions are given
+- decision: decide(), snapshot to verdict (2-7)
+- forecasting: a capture to the integer forecast, also for replay (5)
+- strategies: who proposes what (6)
+- placebo_twin: the table model's shadow of every decision (6)
+- section: the per-firm section, compare-and-swap (6)
+- journal, journal_orders: one function per record kind (7)
+- dispatch: dispatch(), approved to sent (8)
+- settlement, settler: settle(), report to book, and the thread that runs it (9)
+- ledger_book: records to book events
+- orders: the outbox as a projection
+- holds: held decisions and their renewal
+- killing: the kill and its outcome
+- recovery: what a start finds and does
+- desk: what API, pages and playback may ask for
+- engine_child, fix_child, postgres, simulator: supervisors of the children
+- clock, errors, failpoints, keyring, policy_desk, settings, state, telemetry: the ground
+- profiles, app, server, runner: what is decided before the start, the start, the long verbs
+- summary, accepted, progress: the run in numbers, and on the screen
+- attach, verifying, replay, exporting, stopping: the other verbs
+- demo_agent: a labelled agent that misbehaves
+- api, web, cli: the three surfaces
+"""

@@ -1,0 +1,10 @@
+"""The HTTP API, in reading order.
+
+- models: request and response bodies, strict
+- access: bearer keys to callers, and which role may do what
+- routes: the application and the table from error code to HTTP status
+- intents: POST /v1/intents
+- decisions: GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
+- kill: POST /v1/kill, POST /v1/kill/release
+- health: liveness and readiness
+"""

@@ -1,0 +1,45 @@
+"""Who is calling and what that role may do. Bearer keys only; no cookie opens the API."""
+
+from collections.abc import Callable
+from typing import Annotated, Final
+
+from fastapi import Depends, HTTPException, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from gateway.keyring import Caller, Keyring, Role
+
+_bearer = HTTPBearer(auto_error=False, description="key from `countersign keygen`")
+
+MAY: Final[dict[str, frozenset[Role]]] = {
+    "submit": frozenset({Role.AGENT, Role.OPERATOR}),
+    "read": frozenset(Role),
+    "approve": frozenset({Role.APPROVER}),
+    "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
+}
+
+
+def allowed(action: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Caller]:
+    """Return a dependency that yields the caller, or refuses with 401 or 403."""
+
+    def dependency(
+        request: Request,
+        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    ) -> Caller:
+        keyring: Keyring = request.app.state.keyring
+        caller = None if credentials is None else keyring.authenticate(credentials.credentials)
+        if caller is None:
+            raise HTTPException(
+                401,
+                detail={
+                    "code": "unauthenticated",
+                    "message": "send Authorization: Bearer KEY (from keygen)",
+                },
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        if caller.role not in MAY[action]:
+            raise HTTPException(
+                403, detail={"code": "forbidden", "message": f"role {caller.role} may not {action}"}
+            )
+        return caller
+
+    return dependency

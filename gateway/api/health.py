@@ -1,0 +1,22 @@
+"""Liveness and readiness, open on loopback: no secret stands in either."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", summary="The process lives")
+def healthz() -> dict[str, str]:
+    """Answer while the process can."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", summary="Every part is up")
+def readyz(request: Request, response: Response) -> dict[str, Any]:
+    """Return each part's state; 503 unless all are ready and the kill is not in force."""
+    parts: dict[str, str] = request.app.state.desk.parts()
+    ready = all(state == "ready" for state in parts.values())
+    response.status_code = 200 if ready else 503
+    return {"ready": ready, "parts": parts}

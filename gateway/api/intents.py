@@ -1,0 +1,20 @@
+"""POST /v1/intents: an agent's wish, judged against the gateway's own forecast."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+
+from gateway.api.access import allowed
+from gateway.api.models import IntentRequest, IntentResponse
+from gateway.keyring import Caller
+
+router = APIRouter(prefix="/v1", tags=["intents"])
+
+
+@router.post("/intents", summary="Submit an intent and get its verdict")
+def submit(
+    body: IntentRequest, request: Request, caller: Annotated[Caller, Depends(allowed("submit"))]
+) -> IntentResponse:
+    """Forecast the instrument, judge the wanted exposure, and send the order if every rule passes."""
+    response: IntentResponse = request.app.state.desk.submit(caller, body)
+    return response

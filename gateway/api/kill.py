@@ -1,0 +1,39 @@
+"""The kill switch over HTTP: press needs one person, release needs two keys."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from gateway.api.access import allowed
+from gateway.api.models import KillRequest, ReleaseRequest
+from gateway.keyring import Caller
+
+router = APIRouter(prefix="/v1/kill", tags=["kill"])
+
+
+@router.get("", summary="Is the kill in force?")
+def state(request: Request, _: Annotated[Caller, Depends(allowed("read"))]) -> dict[str, Any]:
+    """Return the epoch and whether new orders are stopped."""
+    epoch, killed = request.app.state.desk.kill_switch.state
+    return {"kill_epoch": epoch, "killed": killed}
+
+
+@router.post("", summary="Stop all new orders now")
+def press(
+    body: KillRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
+) -> dict[str, Any]:
+    """Return after the gate is closed, durable, and confirmed by the FIX child (or the child is dead)."""
+    receipt = request.app.state.desk.kill_switch.press(actor=caller.name, reason=body.reason)
+    return asdict(receipt)
+
+
+@router.post("/release", summary="Release a kill: two signatures")
+def release(
+    body: ReleaseRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
+) -> dict[str, Any]:
+    """Release one kill epoch; both signing roles must have signed its statement."""
+    done: dict[str, Any] = request.app.state.desk.release(
+        caller.name, body.kill_epoch, dict(body.signatures), body.reason
+    )
+    return done

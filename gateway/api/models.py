@@ -1,0 +1,130 @@
+"""Bodies of the API: strict, closed, with units. What does not fit is refused before anything runs."""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MAX_EXPOSURE_BP = 100_000
+PRICE_PATTERN = r"^\d{1,9}(\.\d{1,4})?$"
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class IntentRequest(_Body):
+    """What an agent wants: a target exposure in one instrument. The gateway forecasts and judges it itself."""
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "client_key": "rebalance-0001",
+                    "instrument": "SPXN",
+                    "target_exposure_bp": 2000,
+                    "directional": False,
+                    "max_qty_lots": 500,
+                    "limit_price": None,
+                    "reason": "raise equity exposure to 20 % of equity",
+                }
+            ]
+        },
+    )
+
+    client_key: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9._-]{1,64}$",
+            description="idempotency key: the same key again returns the same decision",
+        ),
+    ]
+    instrument: Annotated[str, Field(pattern=r"^[A-Z0-9.]{1,12}$", description="instrument symbol")]
+    target_exposure_bp: Annotated[
+        int,
+        Field(
+            ge=-MAX_EXPOSURE_BP,
+            le=MAX_EXPOSURE_BP,
+            description="wanted exposure, basis points of equity, signed",
+        ),
+    ]
+    directional: Annotated[
+        bool,
+        Field(
+            description="true: the intent claims a direction, so the model-confidence rule applies"
+        ),
+    ] = False
+    max_qty_lots: Annotated[
+        int | None, Field(ge=1, le=1_000_000_000, description="the agent's own cap, lots")
+    ] = None
+    limit_price: Annotated[
+        str | None,
+        Field(
+            pattern=PRICE_PATTERN,
+            description="limit price, decimal text; none: touch plus the policy's allowance",
+        ),
+    ] = None
+    reason: Annotated[
+        str,
+        Field(
+            max_length=500, description="why, in the agent's words; recorded, never read by a rule"
+        ),
+    ] = ""
+
+    def limit_minor(self) -> Decimal | None:
+        """Return the limit price as a Decimal in currency units, or None."""
+        return None if self.limit_price is None else Decimal(self.limit_price)
+
+
+class RuleLine(_Body):
+    """One rule's result: pass when observed <= limit; margin = limit - observed."""
+
+    rule: str
+    action: str
+    reason: str
+    observed: str | None
+    limit: str | None
+    margin: str | None
+    unit: str
+
+
+class IntentResponse(_Body):
+    """The verdict on an intent."""
+
+    decision_id: str
+    result: Literal["approved", "held", "rejected", "no_trade", "no_forecast"]
+    verdict: str | None
+    rules: tuple[RuleLine, ...]
+    cl_ord_id: str | None
+    record_seq: int | None
+    record_leaf: str | None
+    receipt: str
+
+
+class ApprovalRequest(_Body):
+    """A person's answer to a held decision."""
+
+    approve: bool
+    intent_digest: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{64}$", description="digest of the intent that was read")
+    ]
+    note: Annotated[str, Field(max_length=500)] = ""
+
+
+class KillRequest(_Body):
+    """Why everything must stop."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class ReleaseRequest(_Body):
+    """Two signatures over the release statement of one kill epoch, hex by role."""
+
+    kill_epoch: Annotated[int, Field(ge=1)]
+    signatures: dict[
+        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+    ]
+    reason: Annotated[str, Field(max_length=500)] = ""

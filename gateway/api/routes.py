@@ -1,0 +1,49 @@
+"""The application: every route, the error table, and what the pages add."""
+
+from typing import Final
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+
+from audit.errors import AuditError
+from gateway.api import decisions, health, intents, kill
+from gateway.desk import Desk
+from gateway.errors import GatewayError
+from gateway.keyring import Keyring
+
+# error code -> HTTP status; codes not listed are 500
+STATUS: Final = {
+    "not_ready": 503,
+    "request": 400,
+    "unknown_decision": 404,
+    "approval_refused": 409,
+    "release_refused": 403,
+    "lane_full": 503,
+    "ledger_timeout": 503,
+    "ledger_stopped": 503,
+    "idempotency_conflict": 409,
+}
+
+
+def build_api(desk: Desk, keyring: Keyring) -> FastAPI:
+    """Return the API over one desk."""
+    app = FastAPI(
+        title="Countersign",
+        summary="A governed execution gateway with an audit ledger.",
+        version="0.1.0",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.desk = desk
+    app.state.keyring = keyring
+    for module in (intents, decisions, kill, health):
+        app.include_router(module.router)
+    app.add_exception_handler(GatewayError, _refuse)
+    app.add_exception_handler(AuditError, _refuse)
+    return app
+
+
+async def _refuse(_: Request, error: Exception) -> JSONResponse:
+    """Map one of our errors to its status; the body says what happened and nothing else."""
+    code = getattr(error, "code", "internal")
+    return JSONResponse({"code": code, "message": str(error)}, status_code=STATUS.get(code, 500))

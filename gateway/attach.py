@@ -1,0 +1,63 @@
+"""How a verb reaches an existing ledger: the given database, or the embedded one, started when it is down."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.queries import LedgerReader
+from audit.tables import migrate
+from gateway.errors import SettingsError
+from gateway.postgres import EmbeddedPostgres
+from gateway.settings import Settings
+from gateway.state import StateFolder
+from inference.registry import load_pair, load_table
+from inference.rounds import QTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A ledger that can be read."""
+
+    dsn: str
+    reader: LedgerReader
+    state: StateFolder
+    settings: Settings
+
+    @property
+    def table(self) -> QTable:
+        """The distilled table of the configured model pair."""
+        return load_table(load_pair(self.settings.engine.model))
+
+
+@contextmanager
+def attached(settings: Settings) -> Iterator[Place]:
+    """Yield the ledger of a state folder; a database that this call started is stopped again.
+
+    Raises:
+        SettingsError: there is no state here yet.
+    """
+    state = StateFolder.of(settings)
+    server: EmbeddedPostgres | None = None
+    dsn = settings.ledger.dsn
+    if dsn is None:
+        if not state.root.is_dir():
+            raise SettingsError(
+                name="COUNTERSIGN_STATE",
+                problem=f"no state in {state.root}; start with `countersign run`",
+            )
+        server = EmbeddedPostgres(state.root)
+        dsn = server.start()
+    migrate(dsn)
+    reader = LedgerReader(dsn)
+    try:
+        yield Place(dsn=dsn, reader=reader, state=state, settings=settings)
+    finally:
+        reader.close()
+        if server is not None:
+            server.stop()
+
+
+def key_folder(settings: Settings) -> Path:
+    """Return the key folder of the settings."""
+    return StateFolder.of(settings).keys

@@ -1,0 +1,9 @@
+"""The command line, one module per verb group, in reading order.
+
+- main: the application, and how errors become one clear line and an exit code
+- running: run, serve
+- checking: verify, dump, replay, export
+- stopping: kill, release
+- keys: keygen, settings
+- training: train
+"""

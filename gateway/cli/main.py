@@ -1,0 +1,34 @@
+"""The `countersign` command: verbs from the group modules, errors as one line on stderr.
+
+Exit codes: 0 done, 1 tampered or differs, 2 usage, incomplete or refused, 3 not checkable.
+"""
+
+import sys
+
+import typer
+
+from audit.errors import AuditError
+from fix.errors import FixError
+from gateway.cli import checking, keys, running, stopping, training
+from gateway.errors import GatewayError
+from inference.errors import InferenceError
+from risk.errors import RiskError
+
+app = typer.Typer(
+    name="countersign",
+    help="A governed execution gateway with an audit ledger. Start with `countersign run`.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+for group in (running, checking, stopping, keys, training):
+    group.register(app)
+
+
+def main() -> None:
+    """Run one verb; an error of ours is one line that says what to do."""
+    try:
+        app()
+    except (AuditError, FixError, GatewayError, InferenceError, RiskError) as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        sys.exit(2)

@@ -1,0 +1,43 @@
+"""kill and release."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway import settings as settings_module
+from gateway.stopping import press_kill, release_kill
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this group."""
+    app.command(help="Stop all new orders now; works with the gateway or the database down.")(kill)
+    app.command(help="Release a kill; needs the risk key and the compliance key.")(release)
+
+
+def kill(
+    reason: Annotated[str, typer.Option(help="why; recorded")] = "countersign kill",
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+) -> None:
+    """Press the kill."""
+    raise typer.Exit(press_kill(settings_module.load(state=state), reason))
+
+
+def release(
+    reason: Annotated[str, typer.Option(help="why; recorded")],
+    risk_key: Annotated[
+        Path | None, typer.Option(help="file of the risk role's key (default: the key folder's)")
+    ] = None,
+    compliance_key: Annotated[
+        Path | None, typer.Option(help="file of the compliance role's key")
+    ] = None,
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+) -> None:
+    """Release the kill."""
+    raise typer.Exit(
+        release_kill(
+            settings_module.load(state=state),
+            reason,
+            {"risk": risk_key, "compliance": compliance_key},
+        )
+    )

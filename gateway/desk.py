@@ -1,0 +1,360 @@
+"""The desk: what the API, the pages and the playback may ask for, each a few calls to the walk.
+
+Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting and stopping (`app`).
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from audit.kinds import Kind
+from audit.ledger import Lane
+from audit.queries import LedgerReader
+from audit.record import Draft
+from fix.kill import KillWord
+from gateway import journal, journal_orders
+from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse, RuleLine
+from gateway.decision import Decision, Result, decide
+from gateway.dispatch import DispatchTools, dispatch
+from gateway.errors import (
+    ApprovalRefusedError,
+    ReleaseRefusedError,
+    RequestError,
+    UnknownDecisionError,
+)
+from gateway.holds import agree, end_hold, expires_us, release
+from gateway.keyring import Caller, Keyring, check_release
+from gateway.killing import KillSwitch
+from gateway.market import Market
+from gateway.orders import Orders, Standing
+from gateway.section import Section
+from gateway.strategies import AGENT_WISH, Wish, wish
+from gateway.walk import Case, Tags, Tools
+from risk.approved import ApprovedOrder, approval_from_document, approve
+from risk.errors import ApprovalError
+from risk.instrument import Instrument
+from risk.intent import intent_from_document
+from risk.verdict import verdict_from_document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskParts:
+    """What the desk is made of.
+
+    Attributes:
+        tags: of the run's own account; agents trade in the account `<account>.agent`.
+        parts: states of the processes, for readiness: part -> "ready" or what is wrong.
+    """
+
+    tags: Tags
+    tools: Tools
+    section: Section
+    orders: Orders
+    reader: LedgerReader
+    market: Market
+    instruments: dict[str, Instrument]
+    dispatching: DispatchTools
+    kill_switch: KillSwitch
+    word: KillWord
+    keyring: Keyring
+    origin: str
+    parts: Callable[[], dict[str, str]]
+    count: Callable[[str, str], None]
+
+
+@dataclass(slots=True)
+class Desk:
+    """One firm's desk; safe from any thread."""
+
+    own: DeskParts
+    _cases: dict[str, Case] = field(default_factory=dict)
+    _answers: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def kill_switch(self) -> KillSwitch:
+        """The kill switch."""
+        return self.own.kill_switch
+
+    def parts(self) -> dict[str, str]:
+        """Return each part's state, and the kill's."""
+        epoch, killed = self.own.word.read()
+        return {**self.own.parts(), "kill": f"in force, epoch {epoch}" if killed else "ready"}
+
+    def make(self, case: Case) -> Decision:
+        """Decide one case and send the order if it was approved."""
+        decision = decide(case, self.own.tools, self.own.section)
+        self.own.count("countersign.decisions", decision.result)
+        self._follow(case, decision)
+        return decision
+
+    def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
+        """Judge an agent's intent; the same client key again returns the same decision.
+
+        Raises:
+            RequestError: the instrument is not quoted here, or the key was used for another request.
+        """
+        if request.instrument not in self.own.instruments:
+            raise RequestError(
+                problem=f"unknown instrument {request.instrument}; known: {', '.join(self.own.instruments)}"
+            )
+        decision_id = _decision_id(self.own.tags.run_id, caller.name, request.client_key)
+        with self._answers:
+            if self.own.orders.get(decision_id) is None:
+                case = self._agent_case(caller, request, decision_id)
+                self.own.orders.catch_up(
+                    self.own.tools.ledger.append(_received(case, caller, request))
+                )
+            else:
+                self._same_request(decision_id, request)
+                return self._response(decision_id)
+        self.make(case)
+        return self._response(decision_id)
+
+    def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
+        """Return every record of a decision; that it was read is itself recorded.
+
+        Raises:
+            UnknownDecisionError: there is none of that id.
+        """
+        records = list(self.own.reader.records(stream=f"decision/{decision_id}"))
+        if not records:
+            raise UnknownDecisionError(problem=f"no decision {decision_id}")
+        self.own.tools.ledger.append(_was_read(decision_id, reader, records[-1].seq))
+        return {
+            "decision_id": decision_id,
+            "records": [
+                {
+                    "seq": r.seq,
+                    "stream_seq": r.stream_seq,
+                    "kind": r.kind.value,
+                    "recorded_at_us": r.recorded_at_us,
+                    "leaf": r.leaf.hex(),
+                    "payload": r.body,
+                }
+                for r in records
+            ],
+        }
+
+    def answer_hold(
+        self, caller: Caller, decision_id: str, answer: ApprovalRequest
+    ) -> dict[str, Any]:
+        """Approve or refuse a held decision.
+
+        Raises:
+            UnknownDecisionError: no such decision.
+            ApprovalRefusedError: nothing to answer, or this person may not.
+        """
+        with self._answers:
+            standing = self.own.orders.get(decision_id)
+            case = self._cases.get(decision_id)
+            now_us = self.own.dispatching.wall_us()
+            approval = agree(
+                standing, case, caller.name, answer.intent_digest, self.own.section, now_us
+            )
+            if standing is None or case is None or standing.verdict is None:
+                raise ApprovalRefusedError(problem="nothing waits for approval here")
+            del self._cases[decision_id]
+            if not answer.approve:
+                records = self.own.tools.ledger.append(
+                    journal_orders.approval_refused(
+                        standing,
+                        caller.name,
+                        answer.note,
+                        verdict_seq=standing.verdict.seq,
+                        market_time_us=self.own.market.now_us(),
+                    ),
+                    journal.decision_sealed(case.stream, "hold_refused", account=standing.account),
+                    lane=Lane.URGENT,
+                )
+                self.own.orders.catch_up(records)
+                return {"decision_id": decision_id, "result": "refused"}
+            decision = release(
+                standing, case, approval, self.own.tools, self.own.section, self.own.orders
+            )
+        self._send(decision)
+        return {"decision_id": decision_id, "result": decision.result.value}
+
+    def expire_holds(self) -> int:
+        """End the holds that nobody answered in time; returns how many."""
+        with self._answers:
+            now_us = self.own.dispatching.wall_us()
+            late = [s for s in self.own.orders.held() if now_us >= expires_us(s, self.own.section)]
+            for standing in late:
+                self._cases.pop(standing.decision_id, None)
+                end_hold(
+                    standing,
+                    self.own.tools,
+                    self.own.orders,
+                    reason="hold_expired",
+                    outcome="hold_expired",
+                    market_time_us=self.own.market.now_us(),
+                )
+        return len(late)
+
+    def release(
+        self, actor: str, kill_epoch: int, signatures: dict[str, str], reason: str
+    ) -> dict[str, Any]:
+        """Release a kill: record first, then open the gate.
+
+        Raises:
+            ReleaseRefusedError: a signature is missing or wrong, or another epoch is in force.
+        """
+        epoch, killed = self.own.word.read()
+        keys = self.own.keyring.public_keys()
+        if not killed or epoch != kill_epoch:
+            raise ReleaseRefusedError(
+                problem=f"kill epoch {kill_epoch} is not in force (now {epoch})"
+            )
+        if not check_release(kill_epoch, self.own.origin, signatures, keys):
+            raise ReleaseRefusedError(
+                problem="both roles, risk and compliance, must sign the release"
+            )
+        draft = journal.kill_released(kill_epoch, actor, reason, signatures)
+        self.own.tools.ledger.append(draft, lane=Lane.URGENT)
+        self.own.word.release(kill_epoch)
+        return {"kill_epoch": kill_epoch, "killed": False}
+
+    def approved_order(self, standing: Standing) -> ApprovedOrder:
+        """Return the sendable order of an approved standing.
+
+        Raises:
+            ApprovalError: the policy or the kill epoch changed since the verdict.
+        """
+        if standing.approving is None:
+            raise ApprovalError("nothing approves this order")
+        body: dict[str, Any] = standing.approving.body
+        epoch, killed = self.own.word.read()
+        status = self.own.section.status()
+        if killed or epoch != body["kill_epoch"]:
+            raise ApprovalError("the kill epoch changed since the verdict")
+        if status.policy_digest != body["policy_digest"] or status.standing != "ACTIVE":
+            raise ApprovalError("the policy changed since the verdict")
+        agreed = body["approval"]
+        return approve(
+            intent_from_document(body["intent"]),
+            verdict_from_document(body["verdict"]),
+            standing.approving.leaf,
+            body["send_before_us"],
+            body["kill_epoch"],
+            None if agreed is None else approval_from_document(agreed),
+        )
+
+    def _follow(self, case: Case, decision: Decision) -> None:
+        """Keep a held case for its renewal, send an approved one."""
+        if decision.judged is not None:
+            self.own.orders.catch_up((decision.judged.record,))
+        if decision.result is Result.HELD:
+            self._cases[case.decision_id] = case
+        self._send(decision)
+
+    def _send(self, decision: Decision) -> None:
+        standing = self.own.orders.get(decision.decision_id)
+        if decision.result is Result.APPROVED and standing is not None:
+            result = dispatch(standing, self.own.dispatching)
+            self.own.count("countersign.orders", "withdrawn" if result is None else result.outcome)
+
+    def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
+        instrument = self.own.instruments[request.instrument]
+        session = self.own.market.session(request.instrument)
+        limit = request.limit_minor()
+        tags = Tags(
+            account=f"{self.own.tags.account}.agent",
+            run_id=self.own.tags.run_id,
+            mode=self.own.tags.mode,
+            dev=self.own.tags.dev,
+        )
+        wanted = Wish(
+            target_exposure_bp=request.target_exposure_bp,
+            max_qty_lots=request.max_qty_lots,
+            limit_ticks=None if limit is None else int(limit * 100) // instrument.tick_minor,
+        )
+        return Case(
+            decision_id=decision_id,
+            tags=tags,
+            instrument=instrument,
+            snapshot=session.snapshot,
+            strategy=AGENT_WISH,
+            author=caller.name,
+            tick=lambda: self.own.market.tick(request.instrument),
+            propose=wish(self.own.section.policy.sizing, instrument, wanted),
+            directional=request.directional,
+        )
+
+    def _same_request(self, decision_id: str, request: IntentRequest) -> None:
+        """Refuse a client key that was used for something else."""
+        first = next(
+            iter(
+                self.own.reader.records(
+                    stream=f"decision/{decision_id}", kinds=(Kind.INTENT_RECEIVED,)
+                )
+            )
+        )
+        if first.body["request"] != request.model_dump(mode="json"):
+            raise RequestError(
+                problem=f"client_key {request.client_key!r} was used for another request"
+            )
+
+    def _response(self, decision_id: str) -> IntentResponse:
+        """Return the verdict as it stands on record."""
+        records = list(self.own.reader.records(stream=f"decision/{decision_id}"))
+        verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+        failed = any(r.kind is Kind.FORECAST_FAILED for r in records)
+        sending = [r for r in records if r.kind is Kind.ORDER_SENDING]
+        if not verdicts:
+            return IntentResponse(
+                decision_id=decision_id,
+                result="no_forecast" if failed else "no_trade",
+                verdict=None,
+                rules=(),
+                cl_ord_id=None,
+                record_seq=records[-1].seq,
+                record_leaf=records[-1].leaf.hex(),
+                receipt=f"countersign export --decision {decision_id}",
+            )
+        body: dict[str, Any] = verdicts[-1].body
+        return IntentResponse(
+            decision_id=decision_id,
+            result=body["result"],
+            verdict=body["verdict"]["action"],
+            rules=tuple(_rule_line(rule) for rule in body["verdict"]["results"]),
+            cl_ord_id=sending[0].body["cl_ord_id"] if sending else None,
+            record_seq=verdicts[-1].seq,
+            record_leaf=verdicts[-1].leaf.hex(),
+            receipt=f"countersign export --decision {decision_id}",
+        )
+
+
+def _decision_id(run_id: str, caller: str, client_key: str) -> str:
+    digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:16]
+    return f"{run_id}-{caller}-{digest}"
+
+
+def _received(case: Case, caller: Caller, request: IntentRequest) -> Draft:
+    return journal.intent_received(
+        case, caller.name, client_key=request.client_key, request=request.model_dump(mode="json")
+    )
+
+
+def _was_read(decision_id: str, reader: Caller, seq: int) -> Draft:
+    return journal.note(
+        f"{reader.name} ({reader.role}) read decision {decision_id}",
+        idem_key=f"read:{decision_id}:{reader.name}:{seq}",
+        decision_id=decision_id,
+    )
+
+
+def _rule_line(rule: dict[str, Any]) -> RuleLine:
+    def text(name: str) -> str | None:
+        return None if rule[name] is None else str(rule[name])
+
+    return RuleLine(
+        rule=f"{rule['rule_id']}.{rule['check']}",
+        action=rule["action"],
+        reason=rule["reason"],
+        observed=text("observed"),
+        limit=text("limit"),
+        margin=text("margin"),
+        unit=rule["unit"],
+    )

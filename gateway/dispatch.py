@@ -1,0 +1,121 @@
+"""dispatch(): one approved order to the FIX child, announced before it is handed out.
+
+The ledger is the outbox: what is approved and unsent is a query over records, so a restart runs this
+same function over the same query. An approval is spent once: SENDING committed and nothing after it
+means UNKNOWN, never a second send.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from audit.ledger import Lane
+from fix.identity import cl_ord_id
+from fix.messages import new_order
+from fix.profile import Profile
+from fix.session_link import HandResult
+from gateway import journal_orders
+from gateway.failpoints import reach
+from gateway.journal import decision_sealed
+from gateway.orders import Orders, Stage, Standing
+from gateway.walk import BrokerPort, LedgerPort
+from risk.approved import ApprovedOrder
+from risk.errors import ApprovalError
+from risk.instrument import Instrument
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatchTools:
+    """What dispatching needs.
+
+    Attributes:
+        approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
+        wall_us: the wall clock; `send_before` is wall time.
+        market_now_us: the market clock, for the book.
+    """
+
+    ledger: LedgerPort
+    orders: Orders
+    broker: BrokerPort
+    profile: Profile
+    instrument: Callable[[str], Instrument]
+    approve: Callable[[Standing], ApprovedOrder]
+    wall_us: Callable[[], int]
+    market_now_us: Callable[[], int]
+
+
+def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
+    """Send one approved order; None when it was withdrawn instead.
+
+    Raises:
+        audit.errors.AuditError: the announcement could not be committed; nothing was handed out.
+    """
+    if standing.stage is not Stage.APPROVED or standing.approving is None:
+        return None
+    reach("dispatch.chosen")  # a crash here leaves an approval that the next start finds unsent
+    try:
+        order = tools.approve(standing)
+    except ApprovalError as refusal:
+        _withdraw(standing, tools, str(refusal))
+        return None
+    if tools.wall_us() >= order.send_before_us:
+        _withdraw(standing, tools, "send_before_passed")
+        return None
+    name = cl_ord_id(standing.approving.leaf)
+    instrument = tools.instrument(order.instrument)
+    fields = new_order(
+        order,
+        profile=tools.profile,
+        tick_minor=instrument.tick_minor,
+        lot=instrument.lot,
+        transact_time_us=tools.wall_us(),
+    )
+    sending = journal_orders.order_sending(
+        standing,
+        name,
+        fields,
+        kill_epoch=order.kill_epoch,
+        send_before_us=order.send_before_us,
+        market_now_us=tools.market_now_us(),
+        decided_us=standing.approving.recorded_at_us,
+    )
+    tools.orders.catch_up(tools.ledger.append(sending, lane=Lane.URGENT))
+    reach(
+        "dispatch.sending_committed"
+    )  # a crash here leaves SENDING: UNKNOWN, asked for, never re-sent
+    result = tools.broker.hand(name, fields, order.kill_epoch, order.send_before_us)
+    reach("dispatch.handed")  # a crash here leaves SENDING with the order at the broker: reconciled
+    _record(standing.decision_id, result, tools)
+    reach("dispatch.sent_recorded")
+    return result
+
+
+def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:
+    """Record what became of the handed order; a refused one ends its decision."""
+    standing = tools.orders.get(decision_id)
+    if standing is None or standing.approving is None:
+        raise AssertionError("the order was announced a moment ago")
+    drafts = [
+        journal_orders.handed(
+            standing,
+            result,
+            raw_digest=sha256(result.raw.encode("latin-1")).hexdigest(),
+            decision_to_wire_us=tools.wall_us() - standing.approving.recorded_at_us,
+            market_time_us=tools.market_now_us(),
+        )
+    ]
+    if result.outcome == "refused":
+        drafts.append(
+            decision_sealed(f"decision/{decision_id}", "refused", account=standing.account)
+        )
+    tools.orders.catch_up(tools.ledger.append(*drafts, lane=Lane.URGENT))
+
+
+def _withdraw(standing: Standing, tools: DispatchTools, reason: str) -> None:
+    """End an approval that will not be sent."""
+    records = tools.ledger.append(
+        journal_orders.order_withdrawn(standing, reason, market_time_us=tools.market_now_us()),
+        decision_sealed(f"decision/{standing.decision_id}", "withdrawn", account=standing.account),
+        lane=Lane.URGENT,
+    )
+    tools.orders.catch_up(records)

@@ -1,0 +1,135 @@
+"""Errors of the gateway.
+
+GatewayError
+├── SettingsError        a setting is missing, unknown or out of range
+├── StateInUseError      another gateway holds this state folder
+├── IntakeError          bytes from outside are not what this gateway takes in
+├── PostgresError        the embedded PostgreSQL cannot be started
+├── NotReadyError        a part that the request needs is not up
+├── RequestError         the caller's request cannot be carried out as asked
+│   ├── UnknownDecisionError
+│   ├── ApprovalRefusedError
+│   └── ReleaseRefusedError
+└── ReplayDiffersError   a recorded step does not recompute
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from typing_extensions import override
+
+
+class GatewayError(Exception):
+    """Root of this package's errors; `code` is stable and maps to an HTTP status in `gateway.api.routes`."""
+
+    code: ClassVar[str] = "gateway"
+
+
+@dataclass(slots=True, kw_only=True)
+class SettingsError(GatewayError):
+    """A setting is wrong; says which and what to do."""
+
+    code: ClassVar[str] = "settings"
+    name: str
+    problem: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return f"setting {self.name}: {self.problem}"
+
+
+@dataclass(slots=True, kw_only=True)
+class StateInUseError(GatewayError):
+    """Another process works on this state folder."""
+
+    code: ClassVar[str] = "state_in_use"
+    state: str
+    pid: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return (
+            f"state folder {self.state} is in use by process {self.pid}: stop it, or choose another"
+            " with COUNTERSIGN_STATE"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class IntakeError(GatewayError):
+    """Outside data was refused whole; says where and why."""
+
+    code: ClassVar[str] = "intake"
+    where: str
+    problem: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return f"{self.where}: {self.problem}"
+
+
+@dataclass(slots=True, kw_only=True)
+class NotReadyError(GatewayError):
+    """A needed part is down; the caller may try again."""
+
+    code: ClassVar[str] = "not_ready"
+    part: str
+    state: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return f"{self.part} is {self.state}; nothing was sent"
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestError(GatewayError):
+    """The request cannot be carried out as asked."""
+
+    code: ClassVar[str] = "request"
+    problem: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the caller's line."""
+        return self.problem
+
+
+class UnknownDecisionError(RequestError):
+    """No decision of that id is in the ledger."""
+
+    code: ClassVar[str] = "unknown_decision"
+
+
+class ApprovalRefusedError(RequestError):
+    """The approval was refused: wrong person, expired, nothing to approve, or outside the band."""
+
+    code: ClassVar[str] = "approval_refused"
+
+
+class ReleaseRefusedError(RequestError):
+    """The kill was not released: two valid signatures from distinct roles are needed."""
+
+    code: ClassVar[str] = "release_refused"
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplayDiffersError(GatewayError):
+    """A step recomputed from the ledger differs from its record."""
+
+    code: ClassVar[str] = "replay_differs"
+    step: str
+    detail: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the first differing step."""
+        return f"first differing step: {self.step}: {self.detail}"
+
+
+class PostgresError(GatewayError):
+    """The embedded PostgreSQL cannot be set up or started."""
+
+    code: ClassVar[str] = "postgres"

@@ -1,0 +1,60 @@
+"""Named places where a test may stop the process dead, to prove what a crash there leaves behind.
+
+Armed only by `COUNTERSIGN_FAILPOINT=name:kill@n` in the development profile (`serve` refuses it).
+`reach(name)` costs one dictionary look-up when nothing is armed. Every name used in the code stands
+in `NAMES`, in walk order; the crash tests walk that list.
+"""
+
+import os
+import signal
+from typing import Final
+
+from gateway.errors import SettingsError
+
+NAMES: Final = (
+    "decide.snapshot_taken",
+    "decide.forecast_requested",
+    "decide.sampled",
+    "decide.forecast_made",
+    "decide.quote_taken",
+    "decide.intent_proposed",
+    "decide.evaluated",
+    "decide.verdict_given",
+    "dispatch.chosen",
+    "dispatch.sending_committed",
+    "dispatch.handed",
+    "dispatch.sent_recorded",
+    "settle.received",
+    "settle.recorded",
+    "settle.sealed",
+)
+
+_armed: dict[str, int] = {}
+
+
+def arm(spec: str | None) -> None:
+    """Arm one failpoint from `name:kill@n` (the n-th time it is reached kills this process).
+
+    Raises:
+        SettingsError: the name is not in `NAMES` or the form is wrong.
+    """
+    _armed.clear()
+    if not spec:
+        return
+    name, _, rest = spec.partition(":")
+    action, _, count = rest.partition("@")
+    if name not in NAMES or action != "kill" or not count.isdigit() or int(count) < 1:
+        raise SettingsError(
+            name="COUNTERSIGN_FAILPOINT", problem=f"{spec!r} is not name:kill@n with a known name"
+        )
+    _armed[name] = int(count)
+
+
+def reach(name: str) -> None:
+    """Kill this process with SIGKILL when `name` is armed and its count runs out."""
+    left = _armed.get(name)
+    if left is None:
+        return
+    if left <= 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    _armed[name] = left - 1

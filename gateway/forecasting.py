@@ -1,0 +1,68 @@
+"""From a capture to the integer forecast: one pure path, used by `decide` and again by replay.
+
+Not here: sampling. What the engine returned (or what the ledger kept of it) goes in; a replay gives the
+same bytes, because every number below follows from the capture, the prompt and the decision's seed.
+"""
+
+from inference.codec import ReturnCodec
+from inference.forecast import Forecast, ForecastLabel, ForecastSource, StepLaw, make_forecast
+from inference.prompt import Prompt
+from inference.rounds import Capture, QTable, row_values
+from inference.snapshot import Frequency, Snapshot
+from inference.trajectory import Trajectory, make_trajectories
+
+BAR_US = {Frequency.DAILY: 86_400_000_000, Frequency.HOURLY: 3_600_000_000}
+
+
+def dither_key(seed: bytes, trajectory: int) -> bytes:
+    """Return the codec's dither key of one trajectory, derived from the decision's seed."""
+    return seed + trajectory.to_bytes(4, "big")
+
+
+def trajectories_of(
+    capture: Capture, *, codec: ReturnCodec, prompt: Prompt, seed: bytes, table: QTable | None
+) -> tuple[Trajectory, ...]:
+    """Return the sampled paths as log returns."""
+    return make_trajectories(
+        capture,
+        lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
+        table,
+    )
+
+
+def first_row(capture: Capture) -> tuple[float, ...]:
+    """Return the target's probabilities of the first step, which every trajectory shares."""
+    first = next(r for r in capture.rounds if r.step == 0)
+    return row_values(first.p_rows[0])
+
+
+def target_forecast(
+    capture: Capture,
+    *,
+    codec: ReturnCodec,
+    prompt: Prompt,
+    snapshot: Snapshot,
+    seed: bytes,
+    table: QTable | None,
+    model_digest: str,
+    capture_digest: str,
+) -> Forecast:
+    """Summarise a capture as the target's forecast.
+
+    Raises:
+        ForecastError: NaN, infinity or overflow: there is no forecast.
+    """
+    p_up, mean, sd = codec.step_distribution(prompt, first_row(capture))
+    return make_forecast(
+        trajectories_of(capture, codec=codec, prompt=prompt, seed=seed, table=table),
+        StepLaw(p_up=p_up, mean=mean, sd=sd),
+        ForecastLabel(
+            instrument=snapshot.instrument,
+            as_of_us=snapshot.as_of_us,
+            bar_us=BAR_US[snapshot.frequency],
+            source=ForecastSource.TARGET,
+            codec_digest=codec.digest,
+            model_digest=model_digest,
+            capture_digest=capture_digest,
+        ),
+    )

@@ -1,0 +1,116 @@
+"""Held decisions: who answers, what a yes binds, and the renewal that follows it.
+
+A yes does not send what was seen a minute ago: the forecast is sampled again (attempt n+1), the intent is
+priced again, and the rules judge it again, inside the band that the person agreed to. Nothing approves by
+itself; a hold that nobody answers in time ends and frees what it reserved.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from audit.ledger import Lane
+from gateway import journal_orders
+from gateway.decision import Decision, Result, renew
+from gateway.errors import ApprovalRefusedError, UnknownDecisionError
+from gateway.journal import decision_sealed
+from gateway.orders import Orders, Stage, Standing
+from gateway.section import Section
+from gateway.walk import Case, Tools
+from risk.approved import Approval, grant
+from risk.errors import ApprovalError
+from risk.intent import intent_from_document
+from risk.verdict import verdict_from_document
+
+
+def agree(
+    standing: Standing | None,
+    case: Case | None,
+    approver: str,
+    digest: str,
+    section: Section,
+    now_us: int,
+) -> Approval:
+    """Return a person's agreement to a held decision, or refuse it.
+
+    Raises:
+        UnknownDecisionError: there is no such decision.
+        ApprovalRefusedError: nothing waits, another digest was read, it is too late, or author = approver.
+    """
+    if standing is None:
+        raise UnknownDecisionError(problem="no such decision")
+    if standing.stage is not Stage.HELD or standing.verdict is None or case is None:
+        raise ApprovalRefusedError(problem=f"nothing waits for approval here: {standing.stage}")
+    body: dict[str, Any] = standing.verdict.body
+    if digest != body["intent_digest"]:
+        raise ApprovalRefusedError(
+            problem="the digest is not that of the held intent: read it again"
+        )
+    if now_us >= expires_us(standing, section):
+        raise ApprovalRefusedError(problem="the hold has expired; the decision is closed")
+    try:
+        return grant(
+            section.policy,
+            intent_from_document(body["intent"]),
+            verdict_from_document(body["verdict"]),
+            approver,
+            now_us,
+        )
+    except ApprovalError as refusal:
+        raise ApprovalRefusedError(problem=str(refusal)) from None
+
+
+def release(
+    standing: Standing,
+    case: Case,
+    approval: Approval,
+    tools: Tools,
+    section: Section,
+    orders: Orders,
+) -> Decision:
+    """Record the agreement, renew the forecast, judge again; on a pass the order is approved."""
+    if standing.verdict is None:
+        raise AssertionError("agree() has seen the verdict")
+    orders.catch_up(
+        tools.ledger.append(
+            journal_orders.approval_given(standing, approval, verdict_seq=standing.verdict.seq)
+        )
+    )
+    decision = renew(replace(case, attempt=case.attempt + 1), tools, section, approval)
+    if decision.judged is not None:
+        orders.catch_up((decision.judged.record,))
+    if decision.result is not Result.APPROVED:
+        end_hold(
+            standing,
+            tools,
+            orders,
+            reason="renewal_refused",
+            outcome="rejected",
+            market_time_us=case.tick().instant.now_us(),
+        )
+    return decision
+
+
+def end_hold(
+    standing: Standing,
+    tools: Tools,
+    orders: Orders,
+    *,
+    reason: str,
+    outcome: str,
+    market_time_us: int,
+) -> None:
+    """Free a hold's reservation and seal its decision."""
+    orders.catch_up(
+        tools.ledger.append(
+            journal_orders.reservation_released(standing, reason, market_time_us=market_time_us),
+            decision_sealed(f"decision/{standing.decision_id}", outcome, account=standing.account),
+            lane=Lane.URGENT,
+        )
+    )
+
+
+def expires_us(standing: Standing, section: Section) -> int:
+    """Return the wall time at which a hold ends, microseconds UTC."""
+    if standing.verdict is None:
+        return 0
+    return standing.verdict.recorded_at_us + section.policy.approval.ttl.value

@@ -1,0 +1,165 @@
+"""Key files of one installation: who may sign checkpoints, policies and releases, and who may call.
+
+Layout of the folder (0700, files 0600):
+    ledger.key             Ed25519 seed that signs checkpoints; ledger.key.pub beside it is public
+    risk.key, compliance.key   Ed25519 seeds of the two signing roles (policy, release of a kill)
+    bearer.json            name -> {role, sha256 of the token}; the token itself is in NAME.token
+
+Not here: what a signature covers. Development keys made by `run` all lie in one folder: two keys of
+one person are not two people, which every page and export of a development run says.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from gateway.errors import SettingsError
+
+SIGNING_ROLES: Final = ("risk", "compliance")
+_NAME: Final = re.compile(r"^[a-z][a-z0-9-]{1,31}$")
+
+
+class Role(StrEnum):
+    """What a bearer key may do."""
+
+    AGENT = "agent"
+    OPERATOR = "operator"
+    APPROVER = "approver"
+    AUDITOR = "auditor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """An authenticated caller of the API."""
+
+    name: str
+    role: Role
+
+
+class Keyring:
+    """The key folder of one installation."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the folder; it must exist."""
+        if not folder.is_dir():
+            raise SettingsError(
+                name="COUNTERSIGN_KEYS",
+                problem=f"no folder {folder}; make one with `countersign keygen`",
+            )
+        self.folder = folder
+
+    @classmethod
+    def create(cls, folder: Path) -> "Keyring":
+        """Make the folder and every key that is missing; existing keys stay as they are."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ring = cls(folder)
+        for role in SIGNING_ROLES:
+            path = folder / f"{role}.key"
+            if not path.exists():
+                _write_private(path, Ed25519PrivateKey.generate().private_bytes_raw().hex())
+        for name, role in (
+            ("operator", Role.OPERATOR),
+            ("approver", Role.APPROVER),
+            ("demo-agent", Role.AGENT),
+            ("agent", Role.AGENT),
+        ):
+            if name not in ring._bearers():
+                ring.issue(name, role)
+        return ring
+
+    def issue(self, name: str, role: Role) -> str:
+        """Make a new bearer token for `name`, store its hash, and return the token once.
+
+        Raises:
+            SettingsError: the name is not a plain lower-case word.
+        """
+        if not _NAME.match(name):
+            raise SettingsError(
+                name="--name", problem="use 2 to 32 of a-z, 0-9, - and start with a letter"
+            )
+        token = f"cs_{secrets.token_urlsafe(32)}"
+        bearers = self._bearers()
+        bearers[name] = {"role": role.value, "sha256": hashlib.sha256(token.encode()).hexdigest()}
+        _write_private(self.folder / f"{name}.token", token)
+        _write_private(self.folder / "bearer.json", json.dumps(bearers, indent=1, sort_keys=True))
+        return token
+
+    def authenticate(self, token: str) -> Caller | None:
+        """Return who holds this token, or None; compares in constant time."""
+        digest = hashlib.sha256(token.encode()).hexdigest()
+        found: Caller | None = None
+        for name, entry in self._bearers().items():
+            if hmac.compare_digest(digest, entry["sha256"]):
+                found = Caller(name=name, role=Role(entry["role"]))
+        return found
+
+    def token(self, name: str) -> str:
+        """Return the stored development token of `name`."""
+        return (self.folder / f"{name}.token").read_text().strip()
+
+    def signing_key(self, role: str) -> Ed25519PrivateKey:
+        """Return the private key of a signing role.
+
+        Raises:
+            SettingsError: there is no such key file.
+        """
+        path = self.folder / f"{role}.key"
+        if role not in SIGNING_ROLES or not path.exists():
+            raise SettingsError(
+                name="COUNTERSIGN_KEYS", problem=f"no key of role {role!r} in {self.folder}"
+            )
+        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
+
+    def public_keys(self) -> dict[str, bytes]:
+        """Return role -> raw 32-byte Ed25519 public key."""
+        return {
+            role: self.signing_key(role).public_key().public_bytes_raw() for role in SIGNING_ROLES
+        }
+
+    def _bearers(self) -> dict[str, dict[str, str]]:
+        path = self.folder / "bearer.json"
+        if not path.exists():
+            return {}
+        loaded: dict[str, dict[str, str]] = json.loads(path.read_text())
+        return loaded
+
+
+def release_statement(kill_epoch: int, origin: str) -> bytes:
+    """Return the bytes that two roles sign to release a kill: bound to one epoch of one log."""
+    return f"countersign kill release\n{origin}\n{kill_epoch}\n".encode()
+
+
+def check_release(
+    kill_epoch: int, origin: str, signatures: dict[str, str], keys: dict[str, bytes]
+) -> bool:
+    """Tell whether every signing role signed this release (hex signatures by role)."""
+    statement = release_statement(kill_epoch, origin)
+    for role in SIGNING_ROLES:
+        try:
+            Ed25519PublicKey.from_public_bytes(keys[role]).verify(
+                bytes.fromhex(signatures[role]), statement
+            )
+        except (KeyError, ValueError, InvalidSignature):
+            return False
+    return True
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write atomically with mode 0600: temporary file, fsync, rename."""
+    temporary = path.with_suffix(path.suffix + ".tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

@@ -1,0 +1,129 @@
+"""The kill: close the gate, make it durable, prove the child saw it, then acknowledge; and its release.
+
+Order (a crash after any step leaves the gate closed):
+1. the kill word, shared by mapping with the FIX child and `countersign kill`, closes egress;
+2. the FIX child confirms within 100 ms or is killed;
+3. the ledger records it (tried with a short deadline: a hung database must not delay the kill; what
+   could not be written is written at the next start);
+4. the child sweeps live orders; the outcome (confirmed, unknown, open) is recorded.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from audit.errors import AuditError
+from audit.kinds import Kind
+from audit.ledger import Lane
+from audit.record import Draft
+from fix.kill import KillWord
+from gateway import clock
+from gateway.orders import Orders
+from gateway.walk import LedgerPort
+
+_log = logging.getLogger(__name__)
+CONFIRM_WITHIN_S = 0.1
+RECORD_WITHIN_S = 0.5
+
+
+class KillableChild(Protocol):
+    """The part of the FIX child's supervisor that a kill needs."""
+
+    def kill(self, kill_epoch: int, timeout_s: float = CONFIRM_WITHIN_S) -> bool:
+        """Make the child confirm the epoch; kill it with SIGKILL otherwise. True when confirmed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KillReceipt:
+    """What the presser is told.
+
+    Attributes:
+        kill_epoch: the epoch that is now closed.
+        child_confirmed: the FIX child confirmed; False means it was killed instead.
+        recorded: the ledger holds the press already.
+    """
+
+    kill_epoch: int
+    child_confirmed: bool
+    recorded: bool
+
+
+class KillSwitch:
+    """The kill of one gateway."""
+
+    def __init__(
+        self, *, word: KillWord, child: KillableChild, ledger: LedgerPort, orders: Orders
+    ) -> None:
+        """Keep the parts; presses are serialised."""
+        self._word = word
+        self._child = child
+        self._ledger = ledger
+        self._orders = orders
+        self._lock = threading.Lock()
+        self.on_press: Callable[[], None] = lambda: None
+
+    @property
+    def state(self) -> tuple[int, bool]:
+        """(kill_epoch, killed) as the word has it now."""
+        return self._word.read()
+
+    def press(self, *, actor: str, reason: str) -> KillReceipt:
+        """Stop all new orders now; returns after the gate is closed, durable and confirmed."""
+        with self._lock:
+            epoch = self._word.press()
+            confirmed = self._child.kill(epoch)
+            recorded = self._record(epoch, actor=actor, reason=reason, confirmed=confirmed)
+        self.on_press()
+        return KillReceipt(kill_epoch=epoch, child_confirmed=confirmed, recorded=recorded)
+
+    def import_press(self, *, last_recorded_epoch: int) -> None:
+        """Record a press that happened while the ledger could not be written."""
+        epoch, killed = self._word.read()
+        if killed and epoch > last_recorded_epoch:
+            self._record(
+                epoch, actor="kill word", reason="pressed while the ledger was away", confirmed=True
+            )
+
+    def record_outcome(self, *, confirmed: int, unknown: int, still_open: int) -> None:
+        """Record how a sweep ended: orders confirmed gone, of unknown fate, and still open."""
+        epoch, killed = self._word.read()
+        if not killed:
+            return
+        live = self._orders.live()
+        draft = Draft(
+            stream="control",
+            kind=Kind.KILL_OUTCOME,
+            payload={
+                "kill_epoch": epoch,
+                "confirmed": confirmed,
+                "unknown": unknown,
+                "open": still_open,
+                "detail": "; ".join(s.cl_ord_id for s in live),
+            },
+            actor="fix",
+            idem_key=f"kill_outcome:{epoch}:{clock.wall_us()}",
+        )
+        self._ledger.append(draft, lane=Lane.URGENT)
+
+    def _record(self, epoch: int, *, actor: str, reason: str, confirmed: bool) -> bool:
+        draft = Draft(
+            stream="control",
+            kind=Kind.KILL_PRESSED,
+            payload={
+                "kill_epoch": epoch,
+                "actor_name": actor,
+                "reason": reason[:500],
+                "confirmed": confirmed,
+            },
+            actor=actor,
+            idem_key=f"kill:{epoch}",
+        )
+        try:
+            self._ledger.append(draft, lane=Lane.URGENT, timeout_s=RECORD_WITHIN_S)
+        except AuditError as error:
+            _log.error("kill %s is in force but not yet on record: %s", epoch, error)
+            return False
+        return True

@@ -1,0 +1,121 @@
+"""Committed records to book events: the one place that says which record changes a book, and how.
+
+Pure. Folding these events over a ledger gives the book that a verdict was judged against; the section,
+the pages and replay all fold through here.
+"""
+
+from typing import Any
+
+from audit.kinds import Kind
+from audit.record import Record
+from risk.book import (
+    BookEvent,
+    DayStarted,
+    Filled,
+    Marked,
+    MessageSent,
+    OrderClosed,
+    Released,
+    Reserved,
+)
+from risk.intent import Side
+
+# kinds that `book_events` gives a meaning to, for queries
+BOOK_KINDS = (
+    Kind.MARK_TAKEN,
+    Kind.VERDICT_GIVEN,
+    Kind.APPROVAL_REFUSED,
+    Kind.RESERVATION_RELEASED,
+    Kind.ORDER_SENDING,
+    Kind.ORDER_REFUSED,
+    Kind.ORDER_WITHDRAWN,
+    Kind.ORDER_REPORTED,
+)
+PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED)
+
+
+def book_events(record: Record) -> tuple[BookEvent, ...]:
+    """Return what one record does to its account's book; most records do nothing."""
+    body: dict[str, Any] = record.body
+    match record.kind:
+        case Kind.MARK_TAKEN:
+            return _marked(body)
+        case Kind.VERDICT_GIVEN:
+            return _reserved(body)
+        case (
+            Kind.APPROVAL_REFUSED
+            | Kind.RESERVATION_RELEASED
+            | Kind.ORDER_REFUSED
+            | Kind.ORDER_WITHDRAWN
+        ):
+            return (Released(decision_id=_decision_id(record), time_us=body["market_time_us"]),)
+        case Kind.ORDER_SENDING:
+            return (MessageSent(decision_id=_decision_id(record), time_us=body["market_now_us"]),)
+        case Kind.ORDER_REPORTED:
+            return _reported(_decision_id(record), body)
+        case _:
+            return ()
+
+
+def placebo_events(record: Record) -> tuple[BookEvent, ...]:
+    """Return what one record does to the placebo twin's book: its assumed fills, and the same marks."""
+    body: dict[str, Any] = record.body
+    if record.kind is Kind.MARK_TAKEN:
+        return _marked(body)
+    if record.kind is Kind.PLACEBO_JUDGED and body.get("fill") is not None:
+        return (_filled(None, body["fill"], body["market_now_us"]),)
+    return ()
+
+
+def _decision_id(record: Record) -> str:
+    return record.stream.removeprefix("decision/")
+
+
+def _marked(body: dict[str, Any]) -> tuple[BookEvent, ...]:
+    mark = Marked(
+        instrument=body["instrument"],
+        price_ticks=body["price_ticks"],
+        time_us=body["market_time_us"],
+    )
+    if body["kind"] == "open":
+        return (DayStarted(day=body["session_date"], time_us=body["market_time_us"]), mark)
+    return (mark,)
+
+
+def _reserved(body: dict[str, Any]) -> tuple[BookEvent, ...]:
+    reservation = body["reservation"]
+    if reservation is None:
+        return ()
+    return (
+        Reserved(
+            decision_id=body["decision_id"],
+            instrument=reservation["instrument"],
+            side=Side(reservation["side"]),
+            qty_lots=reservation["qty_lots"],
+            limit_ticks=reservation["limit_ticks"],
+            unit_minor=reservation["unit_minor"],
+            time_us=body["market_now_us"],
+        ),
+    )
+
+
+def _reported(decision_id: str, body: dict[str, Any]) -> tuple[BookEvent, ...]:
+    events: list[BookEvent] = []
+    if body["fill"] is not None:
+        events.append(_filled(decision_id, body["fill"], body["market_time_us"]))
+    if body["terminal"]:
+        events.append(OrderClosed(decision_id=decision_id, time_us=body["market_time_us"]))
+    return tuple(events)
+
+
+def _filled(decision_id: str | None, fill: dict[str, Any], time_us: int) -> Filled:
+    return Filled(
+        decision_id=decision_id,
+        instrument=fill["instrument"],
+        side=Side(fill["side"]),
+        qty_lots=fill["qty_lots"],
+        price_ticks=fill["price_ticks"],
+        unit_minor=fill["unit_minor"],
+        fee_minor=fill["fee_minor"],
+        time_us=time_us,
+    )

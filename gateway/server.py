@@ -1,0 +1,73 @@
+"""The HTTP server in a thread: API and pages on one address."""
+
+import secrets
+import socket
+import threading
+
+import uvicorn
+from fastapi import FastAPI
+
+from gateway.api.routes import build_api
+from gateway.clock import pause
+from gateway.desk import Desk
+from gateway.errors import SettingsError
+from gateway.keyring import Keyring
+from gateway.settings import ApiSettings
+from gateway.web.desk_actions import DeskActions
+from gateway.web.pages import register
+from gateway.web.views import Views
+
+START_WITHIN_S = 10.0
+
+
+def build_site(desk: Desk, keyring: Keyring, views: Views) -> FastAPI:
+    """Return API and pages as one application."""
+    app = build_api(desk, keyring)
+    register(app, views, DeskActions(desk, keyring), secrets.token_bytes(32))
+    return app
+
+
+class Server:
+    """One listening server."""
+
+    def __init__(self, settings: ApiSettings) -> None:
+        """Bind the address now, so that a taken port is one clear line.
+
+        Raises:
+            SettingsError: the address is taken or not ours.
+        """
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._socket.bind((settings.host, settings.port))
+        except OSError as error:
+            raise SettingsError(
+                name="COUNTERSIGN_API__PORT",
+                problem=f"cannot listen on {settings.host}:{settings.port} ({error.strerror});"
+                " choose another port, or 0 for a free one",
+            ) from None
+        self.address = f"http://{settings.host}:{self._socket.getsockname()[1]}"
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, app: FastAPI) -> None:
+        """Serve the application until `stop`."""
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        self._server = uvicorn.Server(config)
+        self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined, method-assign, unused-ignore]  # the gateway owns signals
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True
+        )
+        self._thread.start()
+        for _ in range(int(START_WITHIN_S / 0.02)):
+            if self._server.started:
+                return
+            pause(0.02)
+
+    def stop(self) -> None:
+        """Stop serving."""
+        if self._server is not None:
+            self._server.should_exit = True
+        if self._thread is not None:
+            self._thread.join(5.0)
+        self._socket.close()

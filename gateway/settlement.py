@@ -1,0 +1,204 @@
+"""settle(): one inbound message to the ledger and, through it, to the book.
+
+Not here: parsing (fix.reports), the state table (fix.order), the fold (ledger_book). The raw message
+and what it means share one append, keyed by its inbox offset: settling the same offset again changes
+nothing, so a crash anywhere here is recovered by reading the inbox from the last recorded offset.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from audit.canonical import JSON
+from audit.ledger import Lane
+from audit.record import Draft
+from fix.errors import FixError, ReportError
+from fix.order import Anomaly, OrderState, advance, event_of
+from fix.reports import CancelReject, ExecutionReport, Inbound, parse_inbound, scaled
+from gateway import journal_orders
+from gateway.failpoints import reach
+from gateway.journal import decision_sealed
+from gateway.orders import Orders, Standing
+from gateway.walk import LedgerPort
+from risk.instrument import Instrument
+
+# the last word of an order, by the state it ended in
+OUTCOMES = {
+    OrderState.FILLED: "filled",
+    OrderState.CANCELED: "cancelled",
+    OrderState.REJECTED: "rejected_by_broker",
+    OrderState.EXPIRED: "expired",
+    OrderState.NOT_RECEIVED: "not_received",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """One inbound message in the inbox.
+
+    Attributes:
+        offset: its place in the inbox file, bytes; the idempotency key.
+        raw: the message, one character per byte (ISO 8859-1).
+    """
+
+    offset: int
+    raw: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettleTools:
+    """What settling needs."""
+
+    ledger: LedgerPort
+    orders: Orders
+    session: str
+    minor_digits: int
+    instrument: Callable[[str], Instrument]
+    market_now_us: Callable[[], int]
+
+
+def settle(received: Received, tools: SettleTools) -> None:
+    """Put one inbound message on record and apply what it reports.
+
+    Raises:
+        audit.errors.AuditError: the ledger could not take it; the inbox still has it.
+    """
+    reach("settle.received")  # a crash here leaves the message in the inbox, unrecorded
+    drafts, ended = _read(received, tools)
+    tools.orders.catch_up(tools.ledger.append(*drafts, lane=Lane.URGENT))
+    reach("settle.recorded")  # a crash here leaves a closed order whose decision is not sealed
+    if ended is not None:
+        standing, outcome = ended
+        seal = decision_sealed(
+            f"decision/{standing.decision_id}", outcome, account=standing.account
+        )
+        tools.orders.catch_up(tools.ledger.append(seal, lane=Lane.URGENT))
+        reach("settle.sealed")
+
+
+def _read(
+    received: Received, tools: SettleTools
+) -> tuple[tuple[Draft, ...], tuple[Standing, str] | None]:
+    """Return the drafts for a message, and the decision it ends with its outcome."""
+    digest = sha256(received.raw.encode("latin-1", "replace")).hexdigest()
+    try:
+        message = parse_inbound(received.raw)
+    except FixError as error:
+        inbound = _inbound(received, tools, "?", digest)
+        return (inbound, _anomaly(received, tools, "unreadable", str(error))), None
+    inbound = _inbound(received, tools, message.envelope.msg_type, digest)
+    if not isinstance(message, ExecutionReport):
+        return (inbound, *_other(message, received, tools)), None
+    standing = tools.orders.by_cl_ord_id(message.orig_cl_ord_id or message.cl_ord_id)
+    if standing is None:
+        standing = tools.orders.by_cl_ord_id(message.cl_ord_id)
+    if standing is None:
+        return (inbound, _anomaly(received, tools, "unknown_order", message.cl_ord_id)), None
+    return _reported(message, standing, received, tools, inbound)
+
+
+def _reported(
+    report: ExecutionReport,
+    standing: Standing,
+    received: Received,
+    tools: SettleTools,
+    inbound: Draft,
+) -> tuple[tuple[Draft, ...], tuple[Standing, str] | None]:
+    """Apply an execution report to its order."""
+    document = journal_orders.report_document(report)
+    trade_date = (report.transact_time or report.envelope.sending_time)[:8]
+    key = (tools.session, trade_date, report.exec_id)
+    if not report.is_status:
+        before = tools.orders.reports.get(key)
+        if before == document:
+            return (inbound,), None  # the same report again: on record as received, booked once
+        if before is not None:
+            return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
+    try:
+        fill = _fill(report, standing, tools)
+    except FixError as error:
+        return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
+    state, anomaly = _next_state(report, standing, fill)
+    terminal = state.is_terminal and anomaly != "missing_trades"
+    idem_key = (
+        f"status:{received.offset}"
+        if report.is_status
+        else f"report:{tools.session}:{trade_date}:{report.exec_id}"
+    )
+    reported = journal_orders.order_reported(
+        standing,
+        report,
+        idem_key=idem_key,
+        session=tools.session,
+        trade_date=trade_date,
+        order_state=state.value,
+        terminal=terminal,
+        fill=fill,
+        anomaly=anomaly,
+        offset=received.offset,
+        market_time_us=tools.market_now_us(),
+    )
+    ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
+    return (inbound, reported), ended
+
+
+def _next_state(
+    report: ExecutionReport, standing: Standing, fill: dict[str, JSON] | None
+) -> tuple[OrderState, str | None]:
+    """Return the order's state after a report, and what is odd about it."""
+    now = OrderState(standing.order_state)
+    event = event_of(report)
+    if event is None:
+        return now, "unknown_status"
+    after = advance(now, event)
+    if isinstance(after, Anomaly):
+        return now, after.reason.value.lower()
+    booked = standing.filled_lots + (0 if fill is None else int(str(fill["qty_lots"])))
+    if after.is_terminal and scaled(report.cum_qty, 0) > booked:
+        return after, "missing_trades"
+    return after, None
+
+
+def _fill(
+    report: ExecutionReport, standing: Standing, tools: SettleTools
+) -> dict[str, JSON] | None:
+    """Return the fill of a trade in our units, or None; refuses what is not whole ticks and lots."""
+    if not report.is_trade or standing.verdict is None:
+        return None
+    intent = standing.verdict.body["intent"]
+    instrument = tools.instrument(intent["instrument"])
+    quantity, price = scaled(report.last_qty, 0), scaled(report.last_price, tools.minor_digits)
+    if quantity <= 0 or quantity % instrument.lot or price <= 0 or price % instrument.tick_minor:
+        raise ReportError(
+            msg_type="8",
+            problem=f"{report.last_qty}@{report.last_price} is not whole lots and ticks",
+        )
+    return {
+        "instrument": instrument.symbol,
+        "side": intent["side"],
+        "qty_lots": quantity // instrument.lot,
+        "price_ticks": price // instrument.tick_minor,
+        "fee_minor": scaled(report.commission or "0", tools.minor_digits),
+        "unit_minor": instrument.unit_minor,
+    }
+
+
+def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Draft, ...]:
+    """Say what a message that is no execution report means for the record."""
+    if isinstance(message, CancelReject):
+        return (_anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
+    if message.envelope.msg_type in {"3", "j"}:
+        return (_anomaly(received, tools, "rejected_by_peer", getattr(message, "text", "")),)
+    return ()
+
+
+def _inbound(received: Received, tools: SettleTools, msg_type: str, digest: str) -> Draft:
+    return journal_orders.fix_inbound(
+        tools.session, offset=received.offset, raw=received.raw, msg_type=msg_type, digest=digest
+    )
+
+
+def _anomaly(received: Received, tools: SettleTools, reason: str, detail: str) -> Draft:
+    return journal_orders.fix_anomaly(
+        tools.session, offset=received.offset, raw=received.raw, reason=reason, detail=detail
+    )

@@ -1,0 +1,69 @@
+"""The state folder: where each part keeps what it keeps, and the lock that one gateway holds."""
+
+import fcntl
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from gateway.errors import StateInUseError
+from gateway.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateFolder:
+    """Paths below one state folder."""
+
+    root: Path
+    keys: Path
+
+    @classmethod
+    def of(cls, settings: Settings) -> "StateFolder":
+        """Return the folder that the settings name, made absolute."""
+        root = settings.state.resolve()
+        return cls(root=root, keys=(settings.keys or root / "keys").resolve())
+
+    def create(self) -> None:
+        """Make the folder and its parts; the database's user must be able to pass through it."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o711)
+        for name in ("fix", "ems", "runs", "logs", "engine"):
+            (self.root / name).mkdir(exist_ok=True, mode=0o700)
+
+    @property
+    def kill_word(self) -> Path:
+        """The mapped kill word."""
+        return self.root / "kill.word"
+
+    @property
+    def logs(self) -> Path:
+        """Operator logs of the children."""
+        return self.root / "logs"
+
+    @property
+    def ledger_key(self) -> Path:
+        """The checkpoint signer's key; its public line lies beside it with the suffix .pub."""
+        return self.keys / "ledger.key"
+
+    @property
+    def ledger_vkey(self) -> Path:
+        """The public key line that a verifier is given."""
+        return self.keys / "ledger.key.pub"
+
+    def lock(self) -> IO[str]:
+        """Take the folder for this process; released when the handle closes or the process ends.
+
+        Raises:
+            StateInUseError: another process has it.
+        """
+        handle = (self.root / "lock").open("a+")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            handle.seek(0)
+            holder = handle.read().strip() or "unknown"
+            handle.close()
+            raise StateInUseError(state=str(self.root), pid=holder) from None
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
+        return handle

@@ -1,0 +1,148 @@
+"""kill and release from the command line, with or without a running gateway."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from audit.keys import FileSigner
+from audit.kinds import Kind
+from audit.ledger import Lane, Ledger, LedgerConfig
+from audit.record import Draft
+from fix.kill import KillWord
+from gateway import clock
+from gateway.attach import attached
+from gateway.errors import ReleaseRefusedError, SettingsError, StateInUseError
+from gateway.journal import kill_released
+from gateway.keyring import SIGNING_ROLES, Keyring, check_release, release_statement
+from gateway.settings import Settings
+from gateway.state import StateFolder
+
+CONFIRM_WITHIN_S = 2.0
+
+
+def press_kill(settings: Settings, reason: str) -> int:
+    """Close the gate in the shared word first; then tell a running gateway, which records it."""
+    state = StateFolder.of(settings)
+    if not state.kill_word.exists():
+        raise SettingsError(name="COUNTERSIGN_STATE", problem=f"no kill word in {state.root}")
+    word = KillWord(state.kill_word)
+    epoch = word.press()
+    sys.stdout.write(
+        f"kill {epoch} is in force: no new order passes in any process that maps {state.kill_word}\n"
+    )
+    told = _tell_gateway(state, reason)
+    sys.stdout.write(
+        f"gateway: {told}\n"
+        if told
+        else "no running gateway answered; the next start records the press\n"
+    )
+    sys.stdout.write("release needs both keys: countersign release --reason '...'\n")
+    return 0
+
+
+def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | None]) -> int:
+    """Release the kill with both roles' signatures; recorded before the gate opens.
+
+    Raises:
+        ReleaseRefusedError: nothing is pressed, or a signature does not hold.
+    """
+    state = StateFolder.of(settings)
+    word = KillWord(state.kill_word)
+    epoch, killed = word.read()
+    if not killed:
+        raise ReleaseRefusedError(problem="no kill is in force")
+    keyring = Keyring(state.keys)
+    origin = settings.ledger.origin
+    signatures = {
+        role: _key(keyring, role, key_files.get(role)).sign(release_statement(epoch, origin)).hex()
+        for role in SIGNING_ROLES
+    }
+    if not check_release(epoch, origin, signatures, keyring.public_keys()):
+        raise ReleaseRefusedError(problem="both roles, risk and compliance, must sign the release")
+    try:
+        with state.lock():
+            _record_release(settings, epoch, reason, signatures)
+            word.release(epoch)
+    except StateInUseError:
+        _ask_gateway(state, epoch, reason, signatures)
+    sys.stdout.write(f"kill {epoch} is released\n")
+    return 0
+
+
+def write_address(state: StateFolder, address: str) -> None:
+    """Say where this state's gateway listens, for the verbs of other processes."""
+    (state.root / "address").write_text(address + "\n")
+
+
+def _record_release(
+    settings: Settings, epoch: int, reason: str, signatures: dict[str, str]
+) -> None:
+    """Put press (if the ledger missed it) and release on record."""
+    with attached(settings) as place:
+        signer = FileSigner.load(place.state.ledger_key, settings.ledger.origin)
+        with Ledger.open(LedgerConfig(dsn=place.dsn), signer, clock.wall_us) as ledger:
+            pressed = place.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
+            if all(r.body["kill_epoch"] != epoch for r in pressed):
+                ledger.append(_pressed(epoch), lane=Lane.URGENT)
+            ledger.append(kill_released(epoch, "cli", reason, signatures), lane=Lane.URGENT)
+
+
+def _pressed(epoch: int) -> Draft:
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_PRESSED,
+        payload={
+            "kill_epoch": epoch,
+            "actor_name": "kill word",
+            "reason": "pressed while the ledger was away",
+            "confirmed": True,
+        },
+        actor="cli",
+        idem_key=f"kill:{epoch}",
+    )
+
+
+def _tell_gateway(state: StateFolder, reason: str) -> str:
+    """Ask a running gateway to confirm and record the press; empty when none answers."""
+    try:
+        answer = _post(state, "/v1/kill", {"reason": reason})
+    except (OSError, httpx.HTTPError, SettingsError):
+        return ""
+    return f"confirmed by the FIX child: {answer.get('child_confirmed')}, on record: {answer.get('recorded')}"
+
+
+def _ask_gateway(state: StateFolder, epoch: int, reason: str, signatures: dict[str, str]) -> None:
+    """Let the running gateway record and release."""
+    try:
+        _post(
+            state,
+            "/v1/kill/release",
+            {"kill_epoch": epoch, "signatures": signatures, "reason": reason},
+        )
+    except (OSError, httpx.HTTPError) as error:
+        raise ReleaseRefusedError(problem=f"the running gateway did not release: {error}") from None
+
+
+def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    address = (state.root / "address").read_text().strip()
+    token = Keyring(state.keys).token("operator")
+    answer = httpx.post(
+        address + path,
+        content=json.dumps(body),
+        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+        timeout=CONFIRM_WITHIN_S,
+        trust_env=False,
+    )
+    answer.raise_for_status()
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def _key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:
+    if path is None:
+        return keyring.signing_key(role)
+    return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))

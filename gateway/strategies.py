@@ -1,0 +1,63 @@
+"""Who proposes what: the playback's volatility-target overlay, and an agent's wish as it stands.
+
+Pure. A proposal is a sizing; the intent follows from it, and the rules judge the intent.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from inference.forecast import Forecast
+from risk.book import Book
+from risk.instrument import Instrument
+from risk.policy import SizingPolicy
+from risk.sizing import Sizing, size, size_exposure
+from risk.state import Quote
+
+OVERLAY: Final = "vol-target-overlay"
+AGENT_WISH: Final = "agent-exposure"
+
+Propose = Callable[[Forecast, Book, Quote], Sizing]
+
+
+def overlay(policy: SizingPolicy, instrument: Instrument) -> Propose:
+    """Return the overlay: exposure = target volatility / forecast volatility, long or flat."""
+
+    def propose(forecast: Forecast, book: Book, quote: Quote) -> Sizing:
+        return size(policy, forecast, book, instrument, quote, book.equity_minor)
+
+    return propose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What an agent asked for.
+
+    Attributes:
+        max_qty_lots: the agent's own cap on this order, or None.
+        limit_ticks: the agent's own limit price, or None for the touch plus the policy's allowance.
+    """
+
+    target_exposure_bp: int
+    max_qty_lots: int | None
+    limit_ticks: int | None
+
+
+def wish(policy: SizingPolicy, instrument: Instrument, wanted: Wish) -> Propose:
+    """Return an agent's wish, translated but not tamed: refusing it is the rules' business."""
+
+    def propose(_: Forecast, book: Book, quote: Quote) -> Sizing:
+        sizing = size_exposure(
+            policy, wanted.target_exposure_bp, book, instrument, quote, book.equity_minor
+        )
+        if sizing.delta_qty == 0:
+            return sizing
+        quantity = abs(sizing.delta_qty)
+        if wanted.max_qty_lots is not None:
+            quantity = min(quantity, wanted.max_qty_lots)
+        signed = quantity if sizing.delta_qty > 0 else -quantity
+        return replace(
+            sizing, delta_qty=signed, limit_ticks=wanted.limit_ticks or sizing.limit_ticks
+        )
+
+    return propose

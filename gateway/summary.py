@@ -1,0 +1,185 @@
+"""The run in numbers, computed from the ledger's records alone: anyone with the ledger gets the same.
+
+Not here: printing (`progress`) and the verification whose result is put in.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from statistics import pstdev
+from typing import Any
+
+from audit.kinds import Kind
+from audit.queries import LedgerReader
+from audit.record import Record
+from gateway.accepted import TableFigure
+from gateway.ledger_book import book_events, placebo_events
+from risk.book import Book, BookEvent, apply
+
+TRADING_DAYS = 252
+
+
+@dataclass(slots=True)
+class _Curve:
+    """One account's equity at each close, folded from its records."""
+
+    book: Book
+    closes_minor: list[int] = field(default_factory=list)
+    orders: int = 0
+    last_close_us: int = 0
+
+    def take(self, record: Record, events: Iterable[BookEvent]) -> None:
+        for event in events:
+            self.book = apply(self.book, event)
+        if record.kind is not Kind.MARK_TAKEN or record.body["kind"] != "close":
+            return
+        at = int(str(record.body["market_time_us"]))
+        if at == self.last_close_us:
+            self.closes_minor[-1] = self.book.equity_minor
+        else:
+            self.closes_minor.append(self.book.equity_minor)
+            self.last_close_us = at
+
+    def tracking_error(self, target_bp: int) -> float | None:
+        """Relative distance of realised from target volatility, None with fewer than three closes."""
+        equity = [self.book.deposit_minor, *self.closes_minor]
+        returns = [b / a - 1.0 for a, b in itertools.pairwise(equity) if a > 0]
+        if len(returns) < 3:  # noqa: PLR2004 - a deviation of two numbers says nothing
+            return None
+        realised = pstdev(returns) * sqrt(TRADING_DAYS)
+        return abs(realised / (target_bp / 10_000) - 1.0)
+
+
+def summarise(
+    reader: LedgerReader,
+    *,
+    run_id: str,
+    account: str,
+    equity_minor: int,
+    target_vol_bp: int,
+    figure: TableFigure,
+) -> dict[str, Any]:
+    """Return the summary of one run; `verified` and wall figures are added by the runner."""
+    streams = [
+        name for name in reader.streams("decision/") if name.startswith(f"decision/{run_id}-")
+    ]
+    own, agents = _split(reader, streams, account)
+    curve = _Curve(book=Book.empty(account, equity_minor))
+    placebo = _Curve(book=Book.empty(f"{account}.placebo", equity_minor))
+    for record in reader.records(account=account):
+        curve.take(record, book_events(record))
+        placebo.take(record, placebo_events(record))
+    kinds = Counter(r.kind for r in own)
+    reports = [r.body for r in own if r.kind is Kind.ORDER_REPORTED]
+    verdicts = [r for r in own if r.kind is Kind.VERDICT_GIVEN]
+    wire = [r.body["decision_to_wire_us"] / 1_000 for r in own if r.kind is Kind.ORDER_SENT]
+    rounds = [r.body for r in own if r.kind is Kind.ROUNDS_CAPTURED]
+    forecast_ms = [body["elapsed_us"] / 1_000 for body in rounds]
+    drafted = figure.measured(_captured(own), reader)
+    return {
+        "run_id": run_id,
+        "forecasts": kinds[Kind.FORECAST_MADE],
+        "no_forecasts": kinds[Kind.FORECAST_FAILED],
+        "verdicts": _by(body_of(verdicts, "result")),
+        "rules": _rules(verdicts),
+        "orders": kinds[Kind.ORDER_SENDING],
+        "fills": sum(1 for body in reports if body["fill"] is not None),
+        "rejects": _by(b["report"]["text"] for b in reports if b["order_state"] == "REJECTED"),
+        "outcomes": _by(body_of((r for r in own if r.kind is Kind.DECISION_SEALED), "outcome")),
+        "demo_agent": _agents(agents),
+        "mean_accepted": drafted.mean_accepted,
+        "table_accepted": drafted.table_accepted,
+        "forecast_ms_p50": quantile(forecast_ms, 0.5),
+        "forecast_ms_p99": quantile(forecast_ms, 0.99),
+        "decision_to_wire_ms_p50": quantile(wire, 0.5),
+        "decision_to_wire_ms_p99": quantile(wire, 0.99),
+        "vol_tracking_error": _rounded(curve.tracking_error(target_vol_bp)),
+        "placebo_vol_tracking_error": _rounded(placebo.tracking_error(target_vol_bp)),
+        "pnl_minor": curve.book.equity_minor - equity_minor,
+        "placebo_pnl_minor": placebo.book.equity_minor - equity_minor,
+        "placebo_orders": sum(
+            1 for r in own if r.kind is Kind.PLACEBO_JUDGED and r.body["fill"] is not None
+        ),
+        "decisions_after_halt": _after_halt(verdicts, kinds[Kind.SNAPSHOT_TAKEN]),
+    }
+
+
+def body_of(records: Iterable[Record], name: str) -> Iterable[str]:
+    """Yield one text field of each record."""
+    return (str(r.body[name]) for r in records)
+
+
+def quantile(values: Sequence[float], level: float) -> float | None:
+    """Return the nearest-rank quantile, three decimals, None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    rank = min(len(ordered) - 1, max(0, int(level * len(ordered) + 0.5) - 1))
+    return round(ordered[rank], 3)
+
+
+def _split(
+    reader: LedgerReader, streams: list[str], account: str
+) -> tuple[list[Record], list[Record]]:
+    """Return the records of the strategy's decisions and of the agents' decisions."""
+    own: list[Record] = []
+    agents: list[Record] = []
+    for stream in streams:
+        records = list(reader.records(stream=stream))
+        first = records[0].body if records else {}
+        (own if first.get("account") == account else agents).extend(records)
+    return own, agents
+
+
+def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return each capture's blob digest with the prompt it answers."""
+    found: list[tuple[str, tuple[int, ...]]] = []
+    prompt: tuple[int, ...] = ()
+    for record in records:
+        body: dict[str, Any] = record.body
+        if record.kind is Kind.FORECAST_REQUESTED:
+            prompt = tuple(body["prompt_ids"])
+        elif record.kind is Kind.ROUNDS_CAPTURED:
+            found.append((body["capture_blob"], prompt))
+    return found
+
+
+def _agents(records: list[Record]) -> dict[str, Any]:
+    verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+    return {
+        "intents": sum(1 for r in records if r.kind is Kind.INTENT_RECEIVED),
+        "verdicts": _by(body_of(verdicts, "result")),
+        "rules": _rules(verdicts),
+        "orders": sum(1 for r in records if r.kind is Kind.ORDER_SENDING),
+    }
+
+
+def _rules(verdicts: Iterable[Record]) -> dict[str, int]:
+    """Count, per rule and action, how often a rule said more than ALLOW."""
+    counted: Counter[str] = Counter()
+    for record in verdicts:
+        body: dict[str, Any] = record.body
+        seen = {
+            f"{r['rule_id']} {r['action']} {r['reason']}"
+            for r in body["verdict"]["results"]
+            if r["action"] != "ALLOW"
+        }
+        counted.update(seen)
+    return dict(sorted(counted.items()))
+
+
+def _after_halt(verdicts: Sequence[Record], decisions: int) -> int:
+    """Count the strategy's verdicts after the first one that halted it."""
+    actions = [r.body["verdict"]["action"] for r in verdicts]
+    first = next((i for i, a in enumerate(actions) if a in {"HALT", "KILL"}), None)
+    return 0 if first is None else min(decisions, len(actions) - first - 1)
+
+
+def _by(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

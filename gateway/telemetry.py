@@ -1,0 +1,57 @@
+"""OpenTelemetry set-up; the only file that imports it. Spans are named after the steps of the walk.
+
+Traces are for operators and may be lost; the ledger is the record. With no exporter configured
+(`COUNTERSIGN` starts none by itself: no outbound connection) spans cost little and give every record
+its trace id.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
+
+# Every span name of the gateway, in walk order, with what it covers.
+SPANS: Final = {
+    "decide": "snapshot to verdict",
+    "sample": "one forecast by the engine",
+    "judge": "one pass through the firm's section",
+    "dispatch": "approval to sent",
+    "settle": "one inbound message to the book",
+    "kill": "a pressed kill until it is acknowledged",
+}
+# Every metric of the gateway: name, unit, description.
+METRICS: Final = {
+    "countersign.decisions": ("1", "decisions judged, by outcome"),
+    "countersign.orders": ("1", "orders handed to the FIX child, by result"),
+}
+
+
+class Telemetry:
+    """The tracer and the counters of one process."""
+
+    def __init__(self) -> None:
+        """Create providers of our own; the global ones stay untouched."""
+        self._tracer = TracerProvider().get_tracer("countersign")
+        meter = MeterProvider().get_meter("countersign")
+        self._counters: dict[str, metrics.Counter] = {
+            name: meter.create_counter(name, unit=unit, description=text)
+            for name, (unit, text) in METRICS.items()
+        }
+
+    @contextmanager
+    def span(self, name: str) -> Iterator[str]:
+        """Run a step under a span of the table; yields the trace id as 32 hex digits.
+
+        Raises:
+            KeyError: the name is not in `SPANS`.
+        """
+        _ = SPANS[name]
+        with self._tracer.start_as_current_span(name) as span:
+            yield trace.format_trace_id(span.get_span_context().trace_id)
+
+    def count(self, name: str, **attributes: str) -> None:
+        """Add one to a counter of the table."""
+        self._counters[name].add(1, attributes)

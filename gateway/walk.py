@@ -1,0 +1,133 @@
+"""What the three walk functions are given: ports to the ledger, engine, broker and clock, and one case.
+
+Only Protocols and values stand here, so `decide`, `dispatch` and `settle` never see a driver.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from audit.canonical import JSON
+from audit.ledger import Guard, Lane
+from audit.record import Draft, Record
+from fix.session_link import HandResult
+from gateway.clock import MarketInstant
+from inference.codec import ReturnCodec
+from inference.engine import Engine
+from inference.forecast import Forecast
+from inference.placebo import TableModel
+from inference.rounds import QTable
+from inference.snapshot import Snapshot
+from risk.book import Book
+from risk.instrument import Instrument
+from risk.sizing import Sizing
+from risk.state import Quote
+
+
+class LedgerPort(Protocol):
+    """The append side of the ledger; everything returned is durable."""
+
+    def append(
+        self,
+        *drafts: Draft,
+        lane: Lane = Lane.DECISION,
+        guard: Guard | None = None,
+        timeout_s: float = 5.0,
+    ) -> tuple[Record, ...]:
+        """Commit all drafts in one transaction; see `audit.ledger.Ledger.append` for the errors."""
+        ...
+
+    def put_blob(self, data: bytes) -> str:
+        """Store content-addressed bytes; returns the SHA-256 in hex."""
+        ...
+
+
+class BrokerPort(Protocol):
+    """The FIX child as dispatch sees it."""
+
+    def hand(
+        self,
+        cl_ord_id: str,
+        fields: tuple[tuple[int, str], ...],
+        kill_epoch: int,
+        send_before_us: int,
+    ) -> HandResult:
+        """Hand one order out, once ever; returns within the child's own deadline."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tags:
+    """What every record of a decision carries: whose account, which run, which mode."""
+
+    account: str
+    run_id: str
+    mode: str
+    dev: bool
+
+    def document(self) -> dict[str, str | bool]:
+        """Return the fields as they stand in a payload."""
+        return {"account": self.account, "run_id": self.run_id, "mode": self.mode, "dev": self.dev}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingPlan:
+    """How a forecast is sampled: `paths` seeded requests of `horizon` bars, `spec_k` drafts a round."""
+
+    paths: int
+    horizon: int
+    spec_k: int
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """A quote as the market feed delivered it."""
+
+    quote: Quote
+    instant: MarketInstant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One decision to be made.
+
+    Attributes:
+        strategy: the strategy whose intent it is; policy arms rules by it.
+        author: who wants it (a strategy or an agent's name).
+        request: an outside agent's request as recorded, or None for the playback strategy.
+        tick: takes the quote, after the forecast stands.
+        propose: turns forecast, book and quote into a sizing (which may say: no trade).
+        attempt: 0 for the first forecast; part of the seed.
+        labels: further fields of the snapshot's record (session index and date).
+    """
+
+    decision_id: str
+    tags: Tags
+    instrument: Instrument
+    snapshot: Snapshot
+    strategy: str
+    author: str
+    tick: Callable[[], Tick]
+    propose: Callable[[Forecast, Book, Quote], Sizing]
+    directional: bool = False
+    attempt: int = 0
+    labels: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def stream(self) -> str:
+        """The ledger stream of this decision."""
+        return f"decision/{self.decision_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """The ports and pure parts that `decide` uses."""
+
+    ledger: LedgerPort
+    engine: Engine
+    codec: ReturnCodec
+    table: QTable
+    placebo: TableModel
+    plan: SamplingPlan
+    seed_root: Callable[[], tuple[bytes, int]]
