@@ -1,4 +1,5 @@
-"""Write the documents that repeat what the code says: settings, record kinds, rules, policy.
+"""Write the documents that repeat what the code says: settings, record kinds, rules, policy
+and the simulator's table.
 
 `make docs` rewrites them; `--check` (run by the tests) only says what is out of date.
 Not here: prose, and figures, which come from runs.
@@ -17,6 +18,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from audit.kinds import KINDS, KindSpec
+from fix.ems_market import DECK, outcome_of
 from gateway.settings import PREFIX, Settings
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
@@ -25,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RECORDS = ROOT / "docs" / "records.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
+SIMULATOR = ROOT / "docs" / "simulator.md"
+OUTCOMES_SHOWN = 100
 POLICY = ROOT / "risk" / "policies" / "playback.json"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
@@ -127,6 +131,28 @@ def policy_page() -> str:
         "|---|---|---|---|",
     ]
     return "\n".join([*head, *stated(json.loads(POLICY.read_text()), ""), ""])
+
+
+def simulator_page() -> str:
+    """Return the simulator's published outcomes under the default seed."""
+    seed = str(Settings().simulator.seed)
+    blocks = range(0, OUTCOMES_SHOWN, len(DECK))
+    rows = [
+        f"| {first} | " + " | ".join(outcome_of(seed, first + n) for n in range(len(DECK))) + " |"
+        for first in blocks
+    ]
+    head = [
+        "# The simulator's table",
+        "",
+        "Written by `make docs` from `fix/ems_market.py`, whose docstring says what each outcome is;",
+        f"do not edit. What happens to the first {OUTCOMES_SHOWN} orders of a capture under the",
+        f"default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 in order of arrival;",
+        "the gateway cannot see it.",
+        "",
+        "| from | " + " | ".join(f"+{n}" for n in range(len(DECK))) + " |",
+        "|---" * (len(DECK) + 1) + "|",
+    ]
+    return "\n".join([*head, *rows, ""])
 
 
 def with_table(text: str) -> str:

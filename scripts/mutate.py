@@ -27,6 +27,7 @@ TABLE = ROOT / "scripts" / "mutations.toml"
 COPIED = ("gateway", "risk", "audit", "inference", "fix", "migrations", "scripts", "tests")
 FILES = ("pyproject.toml", "Makefile", "README.md", "ARCHITECTURE.md", "CHANGELOG.md")
 TIMEOUT_S = 300.0
+TAIL_LINES = 12
 PYTEST_FAILED = 1  # pytest's exit code for "tests ran, some failed"; 2 to 5 mean that it could not
 
 
@@ -66,19 +67,19 @@ def copy_tree(target: Path) -> None:
         shutil.copy(ROOT / name, target / name)
 
 
-def run_tests(folder: Path, tests: tuple[str, ...]) -> int:
-    """Run some tests in a copy, which comes first on the path; return pytest's exit code."""
+def run_tests(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Run some tests in a copy, which comes first on the path, up to the first failure."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
+    return subprocess.run(
         command,
         cwd=folder,
         env=environment,
         capture_output=True,
+        text=True,
         timeout=TIMEOUT_S,
         check=False,
     )
-    return done.returncode
 
 
 def try_mutation(folder: Path, mutation: Mutation) -> Outcome:
@@ -89,7 +90,7 @@ def try_mutation(folder: Path, mutation: Mutation) -> Outcome:
         return Outcome.STALE
     path.write_text(text.replace(mutation.old, mutation.new))
     try:
-        code = run_tests(folder, mutation.tests)
+        code = run_tests(folder, mutation.tests).returncode
     finally:
         path.write_text(text)
     if code == PYTEST_FAILED:
@@ -114,7 +115,9 @@ def main() -> int:
         folder = Path(name)
         copy_tree(folder)
         tests = tuple(sorted({test for mutation in chosen for test in mutation.tests}))
-        if run_tests(folder, tests) != 0:
+        sound = run_tests(folder, tests)
+        if sound.returncode != 0:
+            print("\n".join(sound.stdout.splitlines()[-TAIL_LINES:]))
             print("the tests are red without any fault; nothing can be said")
             return 1
         for mutation in chosen:
