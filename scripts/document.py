@@ -1,5 +1,4 @@
-"""Write the documents that repeat what the code says: settings, record kinds, rules, policy
-and the simulator's table.
+"""Write the documents that repeat the code: settings, record kinds, rules, policy, simulator.
 
 `make docs` rewrites them; `--check` (run by the tests) only says what is out of date.
 Not here: prose, and figures, which come from runs.
@@ -19,7 +18,7 @@ from pydantic.fields import FieldInfo
 
 from audit.kinds import KINDS, KindSpec
 from fix.ems_market import DECK, outcome_of
-from gateway.settings import PREFIX, Settings
+from gateway.settings import PREFIX, Settings, SimulatorSettings
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 
@@ -135,7 +134,7 @@ def policy_page() -> str:
 
 def simulator_page() -> str:
     """Return the simulator's published outcomes under the default seed."""
-    seed = str(Settings().simulator.seed)
+    seed = str(SimulatorSettings().seed)
     blocks = range(0, OUTCOMES_SHOWN, len(DECK))
     rows = [
         f"| {first} | " + " | ".join(outcome_of(seed, first + n) for n in range(len(DECK))) + " |"
@@ -144,10 +143,10 @@ def simulator_page() -> str:
     head = [
         "# The simulator's table",
         "",
-        "Written by `make docs` from `fix/ems_market.py`, whose docstring says what each outcome is;",
-        f"do not edit. What happens to the first {OUTCOMES_SHOWN} orders of a capture under the",
-        f"default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 in order of arrival;",
-        "the gateway cannot see it.",
+        "Written by `make docs` from `fix/ems_market.py`, whose docstring says what each outcome",
+        f"is; do not edit. What happens to the first {OUTCOMES_SHOWN} orders of a capture under the",
+        f"default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive; the",
+        "gateway cannot see it.",
         "",
         "| from | " + " | ".join(f"+{n}" for n in range(len(DECK))) + " |",
         "|---" * (len(DECK) + 1) + "|",
@@ -175,6 +174,7 @@ def wanted() -> dict[Path, str]:
         README: with_table(README.read_text()),
         RECORDS: records_page(),
         POLICY_PAGE: policy_page(),
+        SIMULATOR: simulator_page(),
     }
 
 
