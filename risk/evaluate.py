@@ -44,8 +44,8 @@ def evaluate(
         intent: What is proposed.
         rules: The catalogue; only tests pass another.
     """
-    case = Case(policy=policy, state=state, intent=intent)
     policy_sealed = _sealed(lambda: policy_digest(policy))
+    case = Case(policy=policy, policy_digest=policy_sealed, state=state, intent=intent)
     intent_sealed = _sealed(lambda: intent_digest(intent))
     state_sealed = _sealed(lambda: state_digest(state))
     readable = (

@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from risk.canonical import JSON, JSON_SAFE, canonical_bytes, digest
-from risk.errors import PolicyError
+from risk.errors import DocumentError, PolicyError
 from risk.verdict import RuleId
 
 ALWAYS_ARMED: Final = frozenset({RuleId.R00, RuleId.R01})
@@ -309,7 +309,7 @@ def parse_policy(data: bytes) -> Policy:
         raise PolicyError(f"{place}: {first['msg']}") from None
     except RecursionError:
         raise PolicyError("policy is nested too deeply") from None
-    except (ValueError, PolicyError) as error:
+    except (ValueError, DocumentError, PolicyError) as error:
         raise PolicyError(f"not a policy: {error}") from None
 
 

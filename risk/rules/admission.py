@@ -5,7 +5,6 @@ Not here: limits. Neither rule can be disarmed or waived.
 
 from typing import Final
 
-from risk.policy import policy_digest
 from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, truth, whole
 from risk.signing import Standing
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
@@ -31,9 +30,7 @@ def _policy(case: Case) -> Measured:
         raise Refusal(Reason.POLICY_UNSIGNED)
     if status.standing is not Standing.ACTIVE:
         return _flag(_STANDINGS[status.standing])
-    return _flag(
-        None if status.policy_digest == policy_digest(case.policy) else Reason.POLICY_MISMATCH
-    )
+    return _flag(None if status.policy_digest == case.policy_digest else Reason.POLICY_MISMATCH)
 
 
 def _subject(case: Case) -> Measured:

@@ -13,7 +13,7 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(d), 15(2).
 from typing import Final
 
 from risk.intent import intent_digest, intent_fingerprint
-from risk.rules.exposure import own, is_renewal
+from risk.rules.exposure import is_renewal, own
 from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, whole
 from risk.state import HISTORY_US
 from risk.verdict import Action, Reason, RuleId, Scope, Unit

@@ -29,9 +29,10 @@ class Refusal(Exception):  # noqa: N818 - an outcome on its way up, caught in `r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What a rule may look at."""
+    """What a rule may look at; the digest is the policy's own, computed once."""
 
     policy: Policy
+    policy_digest: str
     state: RiskState
     intent: Intent
 

@@ -1,0 +1,129 @@
+"""The risk tests notice when a comparison is moved, a rule loses a term, or a check is dropped."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SUITES = ("boundaries", "fail_closed", "approved", "policy", "sizing")
+Mutant = tuple[str, str, str, str]
+
+# suite that must notice, file, what stands there, what a careless change would make of it
+MUTANTS = (
+    ("boundaries", "rules/rule.py", "elif margin < 0:", "elif margin <= 0:"),
+    ("boundaries", "rules/rule.py", "elif margin < 0:", "elif margin < -1:"),
+    (
+        "boundaries",
+        "rules/rule.py",
+        "observed > whole(found.warn_at)",
+        "observed >= whole(found.warn_at)",
+    ),
+    ("fail_closed", "rules/rule.py", "reason = Reason.RULE_FAILED", "return ()"),
+    (
+        "fail_closed",
+        "rules/rule.py",
+        "if type(value) is not int:",
+        "if not isinstance(value, int):",
+    ),
+    (
+        "boundaries",
+        "rules/rule.py",
+        "-((-part * scale) // positive(base))",
+        "part * scale // positive(base)",
+    ),
+    ("fail_closed", "rules/exposure.py", "qty + pending <= abs(position)", "qty <= abs(position)"),
+    (
+        "fail_closed",
+        "rules/exposure.py",
+        "qty + pending <= abs(position)",
+        "qty + pending < abs(position)",
+    ),
+    (
+        "boundaries",
+        "rules/exposure.py",
+        "limit_ticks), *touch(case))",
+        "limit_ticks), touch(case)[0])",
+    ),
+    ("boundaries", "rules/limits.py", "abs(2 * whole(", "(2 * whole("),
+    ("boundaries", "rules/limits.py", "-found.low_lots,", "found.low_lots,"),
+    ("boundaries", "rules/losses.py", "book.past_days[-cooling:]", "book.past_days[:0]"),
+    ("boundaries", "rules/losses.py", "day.low_minor), BP", "day.start_minor), BP"),
+    ("boundaries", "rules/rates.py", "+ unsent + 1", "+ 1"),
+    ("boundaries", "rules/rates.py", "<= window", "< window"),
+    ("boundaries", "rules/freshness.py", "limit=1,", "limit=0,"),
+    ("boundaries", "rules/model.py", "else BP - p_up", "else p_up"),
+    ("boundaries", "verdict.py", "return max(actions, default", "return min(actions, default"),
+    (
+        "approved",
+        "approved.py",
+        "if verdict.action > Action.WARN:",
+        "if verdict.action > Action.HOLD:",
+    ),
+    ("approved", "approved.py", "send_before_us <= approval.expires_us", "True"),
+    ("policy", "signing.py", "now_us >= policy.expires_us", "now_us > policy.expires_us"),
+    ("policy", "signing.py", "one.signer == bundle.policy.author", "False"),
+    ("sizing", "sizing.py", "< target.band_bp and", "<= target.band_bp and"),
+    ("boundaries", "book.py", "min(book.day.low_minor, equity)", "equity"),
+)
+
+PYTEST_INI = "[pytest]\naddopts = --import-mode=importlib\npythonpath = .\n"
+
+# One process imports the heavy libraries once and forks for every mutant.
+DRIVER = """
+import json, os, sys
+import hypothesis, numpy, pydantic, pytest
+import cryptography.hazmat.primitives.asymmetric.ed25519
+
+os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+sys.dont_write_bytecode = True
+results = []
+for folder in json.load(sys.stdin):
+    child = os.fork()
+    if child == 0:
+        os.chdir(folder)
+        sys.path.insert(0, folder)
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests"]))
+    results.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(json.dumps(results))
+"""
+
+
+def lay_out(folder: Path, mutant: Mutant | None) -> str:
+    """A copy of risk and its tests, with one place changed."""
+    shutil.copytree(ROOT / "risk", folder / "risk", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "inference").symlink_to(ROOT / "inference")
+    (folder / "tests/doubles").mkdir(parents=True)
+    shutil.copy(ROOT / "tests/doubles/risk_cases.py", folder / "tests/doubles")
+    for suite in SUITES if mutant is None else mutant[:1]:
+        shutil.copy(ROOT / f"tests/unit/test_risk_{suite}.py", folder / "tests")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\naddopts = --import-mode=importlib\npythonpath = .\n"
+    )
+    if mutant is not None:
+        _, name, old, new = mutant
+        source = (folder / "risk" / name).read_text()
+        assert source.count(old) == 1, f"{name}: {old!r} must stand there once"
+        (folder / "risk" / name).write_text(source.replace(old, new))
+    return str(folder)
+
+
+def test_every_careless_change_is_noticed(tmp_path: Path) -> None:
+    wanted = (None, *MUTANTS)
+    folders = [lay_out(tmp_path / str(n), mutant) for n, mutant in enumerate(wanted)]
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER],
+        cwd=tmp_path,
+        input=json.dumps(folders),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    unchanged, *codes = json.loads(done.stdout)
+    assert unchanged == 0, "the copied tests must pass on the unchanged copy"
+    survived = [mutant for mutant, code in zip(MUTANTS, codes, strict=True) if code != 1]
+    assert survived == []
