@@ -19,8 +19,6 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self, TypeVar
 
-import psycopg
-
 from audit.checkpoint import Checkpoint, make_checkpoint
 from audit.errors import (
     AuditError,
@@ -37,6 +35,7 @@ from audit.record import Draft, Prepared, Record, prepare
 from audit.recovery import position_of
 from audit.sequencer import Sequencer, SequencerConfig
 from audit.store import Pool, Store
+from audit.tables import DatabaseError
 from audit.watchdog import Watchdog
 
 __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
@@ -148,7 +147,7 @@ class Ledger:
         """
         try:
             return cls(config, signer, clock, on_step, on_stop)
-        except psycopg.Error as error:
+        except DatabaseError as error:
             raise LedgerWriteError(f"cannot open the ledger: {error}") from error
 
     @property
@@ -225,7 +224,7 @@ class Ledger:
                     " ON CONFLICT (digest) DO NOTHING",
                     (digest, data),
                 )
-        except psycopg.Error as error:
+        except DatabaseError as error:
             raise LedgerWriteError(f"blob not stored: {error}") from error
         self._remember(digest.hex())
         return digest.hex()
@@ -251,7 +250,7 @@ class Ledger:
                         "INSERT INTO ledger.checkpoint (size, note) VALUES (%b, %b)",
                         (checkpoint.size, checkpoint.note),
                     )
-            except psycopg.Error as error:
+            except DatabaseError as error:
                 raise LedgerWriteError(f"checkpoint not stored: {error}") from error
             self._last = checkpoint
             return checkpoint
@@ -317,7 +316,7 @@ class Ledger:
                     "SELECT encode(digest, 'hex') FROM ledger.blob WHERE digest = ANY(%b)",
                     ([bytes.fromhex(blob) for blob in asked],),
                 ).fetchall()
-        except psycopg.Error as error:
+        except DatabaseError as error:
             raise LedgerTimeoutError(f"blobs not looked up: {error}", written=False) from error
         found = {row[0] for row in rows}
         if missing := sorted(asked - found):

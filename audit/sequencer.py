@@ -16,8 +16,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import psycopg
-
 from audit.batch import Batch, Builder, Position
 from audit.errors import (
     AuditError,
@@ -30,6 +28,7 @@ from audit.errors import (
 from audit.lanes import Append, Lanes, Request, Resolve
 from audit.record import Record
 from audit.store import Head, Store
+from audit.tables import DatabaseError
 from audit.watchdog import Watchdog
 
 LOG = logging.getLogger(__name__)
@@ -125,13 +124,13 @@ class Sequencer:
 
     def _turn(self, requests: Sequence[Request]) -> None:
         """Carry out some requests in one commit."""
-        problem: psycopg.Error | None = None
+        problem: DatabaseError | None = None
         for _ in range(_ATTEMPTS):
             builder = None
             try:
                 builder = self._build(requests)
                 self._write(builder)
-            except psycopg.Error as error:
+            except DatabaseError as error:
                 LOG.warning("commit_in_doubt error=%r", error)
                 problem = error
                 if not self._committed(builder) or builder is None:
@@ -161,7 +160,7 @@ class Sequencer:
 
         Raises:
             LedgerFencedError: the stored head is not ours.
-            psycopg.Error: in doubt.
+            DatabaseError: in doubt.
         """
         if not builder.batch.rows:
             return
@@ -207,7 +206,7 @@ class Sequencer:
             try:
                 self._store = self._reopen(max(0.0, deadline - time.monotonic()))
                 break
-            except (psycopg.Error, LedgerFencedError) as error:
+            except (DatabaseError, LedgerFencedError) as error:
                 if time.monotonic() > deadline:
                     raise LedgerTimeoutError(f"commit in doubt: {error}", written=None) from error
                 time.sleep(_RETRY_S)

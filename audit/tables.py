@@ -24,6 +24,8 @@ WRITER_ROLE = "countersign_writer"
 READER_ROLE = "countersign_reader"
 CONNECT_TIMEOUT_S = 3
 TupleConnection = psycopg.Connection[TupleRow]
+DatabaseError = psycopg.Error
+"""What the driver raises; whoever catches it needs no door of its own."""
 _MIGRATION_LOCK = 4_369_020
 _POLL_S = 0.05
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"

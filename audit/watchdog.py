@@ -12,9 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-import psycopg
-
-from audit.tables import TupleConnection
+from audit.tables import DatabaseError, TupleConnection
 
 _TICK_S = 0.05
 
@@ -65,7 +63,7 @@ class Watchdog:
 
 def _shut_down(connection: TupleConnection) -> None:
     """End both directions of the socket without touching the driver's own state."""
-    with contextlib.suppress(OSError, psycopg.Error):
+    with contextlib.suppress(OSError, DatabaseError):
         handle = os.dup(connection.fileno())
         with socket.socket(fileno=handle) as wire:
             wire.shutdown(socket.SHUT_RDWR)

@@ -27,7 +27,7 @@ README = ROOT / "README.md"
 RECORDS = ROOT / "docs" / "records.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
 SIMULATOR = ROOT / "docs" / "simulator.md"
-OUTCOMES_SHOWN = 100
+SHOWN = 100
 POLICY = ROOT / "risk" / "policies" / "playback.json"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
@@ -135,7 +135,7 @@ def policy_page() -> str:
 def simulator_page() -> str:
     """Return the simulator's published outcomes under the default seed."""
     seed = str(SimulatorSettings().seed)
-    blocks = range(0, OUTCOMES_SHOWN, len(DECK))
+    blocks = range(0, SHOWN, len(DECK))
     rows = [
         f"| {first} | " + " | ".join(outcome_of(seed, first + n) for n in range(len(DECK))) + " |"
         for first in blocks
@@ -144,7 +144,7 @@ def simulator_page() -> str:
         "# The simulator's table",
         "",
         "Written by `make docs` from `fix/ems_market.py`, whose docstring says what each outcome",
-        f"is; do not edit. What happens to the first {OUTCOMES_SHOWN} orders of a capture under the",
+        f"is; do not edit. What happens to the first {SHOWN} orders of a capture under the",
         f"default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive; the",
         "gateway cannot see it.",
         "",
