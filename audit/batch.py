@@ -84,8 +84,8 @@ class Builder:
         match request:
             case Append():
                 try:
-                    self._check_guard(request.guard)
-                    self._check_keys(request.prepared)
+                    new = self._check_keys(request.prepared)
+                    self._check_guard(request.guard if new else None)
                 except (GuardMovedError, IdempotencyConflictError) as error:
                     self.batch.refused.append((request, error))
                 else:
@@ -133,7 +133,8 @@ class Builder:
         if moved > guard.basis_seq:
             raise GuardMovedError(guard.section, guard.basis_seq, moved)
 
-    def _check_keys(self, prepared: Sequence[Prepared]) -> None:
+    def _check_keys(self, prepared: Sequence[Prepared]) -> bool:
+        """Refuse keys that other content holds; say whether anything is not on record yet."""
         asked: dict[tuple[str, str], Prepared] = {}
         for item in prepared:
             key = (item.draft.stream, item.draft.idem_key)
@@ -142,6 +143,7 @@ class Builder:
                 raise IdempotencyConflictError(*key, held.seq)
             if asked.setdefault(key, item) is not item:
                 raise IdempotencyConflictError(*key, -1)
+        return any(key not in self._existing for key in asked)
 
     def _place(self, item: Prepared) -> Record:
         key = (item.draft.stream, item.draft.idem_key)

@@ -37,6 +37,13 @@ HEADER_FIELDS = (
     *("recorded_at_us", "seq", "stream", "stream_seq", "version"),
 )
 COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
+DUMP_FIELDS = {
+    "head": {"origin", "size", "root", "frontier"},
+    "checkpoint": {"size", "note"},
+    "blob": {"digest", "data"},
+    "entry": {*COLUMNS, "account", "prev", "payload_digest", "leaf", "header", "payload"},
+    "end": {"entries"},
+}
 
 
 class Bad(Exception):  # noqa: N818 - reads as what it says: this input is bad
@@ -322,10 +329,17 @@ class LogVerifier:
             self._expected = [[name, *head] for name, head in sorted(self._changed.items())]
             self._changed, self._map_rows = {}, []
         self._map_rows += body["heads"]
-        if body["part"] + 1 == body["parts"]:
-            self._mapped = seq + 1
-            if self._map_rows != self._expected:
-                raise Bad("the stream-head map is not that of the streams")
+        if body["part"] + 1 != body["parts"]:
+            return
+        self._mapped = seq + 1
+        if self._map_rows == self._expected:
+            return
+        stated = {row[0]: row[1:] for row in self._map_rows}
+        for name, *head in self._expected:
+            if name in stated and stated[name][0] == head[0] and stated[name] != head:
+                text = f"is not the one that the stream-head map of record {seq} names"
+                self.report.find(TAMPERED, text, self._heads[name][2])
+        raise Bad("the stream-head map is not that of the streams")
 
     def finish(self, expected: int | None = None) -> Report:
         """Judge the end: head, signed size, keys.
@@ -339,7 +353,9 @@ class LogVerifier:
         signed = max(self._roots, default=0)
         if signed > size:
             report.find(INCOMPLETE, f"a checkpoint of {signed} is signed, {size} found", size)
-        if self._head and self._whole:
+        if not self._head:
+            report.find(INCOMPLETE, "there is no head")
+        elif self._whole:
             stated = (self._head["size"], bytes(self._head["root"]), bytes(self._head["frontier"]))
             if stated != (size, self._tree.root(), b"".join(self._tree.nodes)):
                 report.find(TAMPERED, f"the stored head is not that of {size} records")
@@ -360,28 +376,33 @@ def verify_dump(lines: Iterable[bytes], vkeys: Sequence[str], notes: Sequence[by
     expected = None
     try:
         for line in lines:
-            row = json.loads(line)
-            match row.pop("type"):
-                case "head":
-                    log.head({**row, **_bytes(row, "root", "frontier")})
-                    for note in notes:
-                        log.checkpoint(None, note)
-                case "checkpoint":
-                    log.checkpoint(row["size"], _bytes(row, "note")["note"])
-                case "blob":
-                    log.blob(**_bytes(row, "digest", "data"))
-                case "entry":
-                    names = ("prev", "payload_digest", "leaf", "header", "payload")
-                    log.entry({**row, **_bytes(row, *names)})
-                case "end":
-                    expected = row["entries"]
-                case other:
-                    log.report.find(TAMPERED, f"the dump has a line of type {other}")
+            expected = _take(log, json.loads(line), notes)
     except (ValueError, KeyError, TypeError, AttributeError, Bad) as error:
         log.report.find(TAMPERED, f"the dump is malformed: {error!r}")
     if expected is None:
         log.report.find(INCOMPLETE, "the dump has no end")
     return log.finish(expected)
+
+
+def _take(log: LogVerifier, row: dict[str, Any], notes: Sequence[bytes]) -> int | None:
+    """Give one line of a dump to the verifier; return the announced number if it is the last."""
+    kind = row.pop("type")
+    if set(row) != DUMP_FIELDS[kind]:
+        raise Bad(f"a line of type {kind} has other fields")
+    if kind == "head":
+        log.head({**row, **_bytes(row, "root", "frontier")})
+        for note in notes:
+            log.checkpoint(None, note)
+    elif kind == "checkpoint":
+        log.checkpoint(row["size"], _bytes(row, "note")["note"])
+    elif kind == "blob":
+        log.blob(**_bytes(row, "digest", "data"))
+    elif kind == "entry":
+        names = ("prev", "payload_digest", "leaf", "header", "payload")
+        log.entry({**row, **_bytes(row, *names)})
+    else:
+        return int(row["entries"])
+    return None
 
 
 def _bytes(row: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -1,0 +1,202 @@
+"""A small log for tests: drafts, and a whole log in memory built by the real batch builder."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from audit.batch import Builder, Position
+from audit.canonical import JSON
+from audit.checkpoint import Checkpoint, make_checkpoint
+from audit.keys import FileSigner
+from audit.kinds import Kind
+from audit.lanes import Append, Guard, MapHeads
+from audit.merkle import Frontier
+from audit.record import Draft, Record, prepare
+from audit.verify import LogVerifier, Report
+
+ORIGIN = "tests.example/log"
+SIGNER = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+OTHER_SIGNER = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(32)))
+RUN: dict[str, JSON] = {"account": "acc", "run_id": "r1", "mode": "paper", "dev": True}
+TIME_US = 1_545_868_800_000_000
+
+
+def note(text: str, key: str | None = None) -> Draft:
+    """Draft a line in the control stream."""
+    return Draft(
+        stream="control",
+        kind=Kind.OPERATOR_NOTE,
+        payload={"text": text},
+        actor="person:ada",
+        idem_key=key or f"note:{text}",
+    )
+
+
+def refused(decision: str, account: str = "acc") -> Draft:
+    """Draft a record that moves an account's section."""
+    return Draft(
+        stream=f"decision/{decision}",
+        kind=Kind.RESERVATION_RELEASED,
+        payload={"account": account, "reason": "test"},
+        actor="gateway",
+        idem_key="released",
+    )
+
+
+def snapshot(decision: str, blob: str) -> Draft:
+    """Draft the first record of a decision, which names a blob."""
+    return Draft(
+        stream=f"decision/{decision}",
+        kind=Kind.SNAPSHOT_TAKEN,
+        payload={
+            **RUN,
+            "decision_id": decision,
+            "instrument": "SPXN",
+            "as_of_us": TIME_US,
+            "snapshot_blob": blob,
+            "news_digest": "0" * 64,
+            "bars_digest": "1" * 64,
+        },
+        actor="gateway",
+        idem_key="snapshot",
+    )
+
+
+def sent(decision: str) -> Draft:
+    """Draft a sent order with its raw FIX message."""
+    return Draft(
+        stream=f"decision/{decision}",
+        kind=Kind.ORDER_SENT,
+        payload={
+            "cl_ord_id": "ABC",
+            "msg_seq_num": 2,
+            "raw_digest": "2" * 64,
+            "raw": "8=FIX.4.4\x0135=D\x0111=ABC\x0110=000\x01",
+        },
+        actor="gateway",
+        idem_key="sent:ABC",
+    )
+
+
+def sealed(decision: str) -> Draft:
+    """Draft the last record of a decision."""
+    return Draft(
+        stream=f"decision/{decision}",
+        kind=Kind.DECISION_SEALED,
+        payload={"outcome": "filled"},
+        actor="gateway",
+        idem_key="sealed",
+    )
+
+
+def empty_position() -> Position:
+    """Return where a new log stands."""
+    return Position(
+        log=ORIGIN,
+        frontier=Frontier(),
+        heads={},
+        changed={},
+        sections={},
+        firm_seq=-1,
+        recorded_at_us=0,
+    )
+
+
+def append(*drafts: Draft, guard: Guard | None = None) -> Append:
+    """Make a request as `Ledger.append` does."""
+    return Append(prepared=tuple(prepare(draft) for draft in drafts), guard=guard)
+
+
+@dataclass(slots=True)
+class MemoryLog:
+    """A log without a database: the real builder, the real checkpoints, rows as dictionaries."""
+
+    position: Position = field(default_factory=empty_position)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    blobs: dict[bytes, bytes] = field(default_factory=dict)
+    now_us: int = TIME_US
+
+    def append(self, *drafts: Draft) -> None:
+        """Commit some drafts."""
+        self._commit(append(*drafts))
+
+    def checkpoint(self) -> None:
+        """Map the heads and sign."""
+        self._commit(MapHeads())
+        frontier = self.position.frontier
+        self.checkpoints.append(make_checkpoint(frontier.size, frontier.root(), SIGNER))
+
+    def _commit(self, request: Append | MapHeads) -> None:
+        self.now_us += 1
+        builder = Builder(self.position, {}, self.now_us)
+        builder.add(request)
+        for row in builder.finish().rows:
+            self.rows.append({**columns(row.record), "account": row.account})
+        self.position = builder.advance()
+
+    def head(self) -> dict[str, Any]:
+        """Return the head as it would be stored."""
+        frontier = self.position.frontier
+        return {
+            "origin": ORIGIN,
+            "size": frontier.size,
+            "root": frontier.root(),
+            "frontier": frontier.to_bytes(),
+        }
+
+    def verify(self, *keys: str) -> Report:
+        """Run the outsider's verifier over it."""
+        log = LogVerifier(keys)
+        log.head(self.head())
+        for checkpoint in self.checkpoints:
+            log.checkpoint(checkpoint.size, checkpoint.note)
+        for digest, data in self.blobs.items():
+            log.blob(digest, data)
+        for row in self.rows:
+            log.entry(row)
+        return log.finish()
+
+
+def columns(record: Record) -> dict[str, Any]:
+    """Return a record's columns."""
+    return {
+        name: str(value) if name == "kind" else value
+        for name in Record.__dataclass_fields__
+        for value in (getattr(record, name),)
+    }
+
+
+def small_log() -> MemoryLog:
+    """Return a log of two decisions, notes and two checkpoints, with an unsigned tail."""
+    log = MemoryLog()
+    blob = b"snapshot"
+    log.blobs[sha256(blob).digest()] = blob
+    log.append(note("one"), snapshot("d1", sha256(blob).hexdigest()))
+    log.append(sent("d1"))
+    log.append(note("two"), sealed("d1"))
+    log.checkpoint()
+    log.append(snapshot("d2", sha256(blob).hexdigest()), refused("d2"))
+    log.append(sealed("d2"))
+    log.checkpoint()
+    log.append(note("three"))
+    return log
+
+
+def flipped(value: object) -> Iterator[object]:
+    """Yield values that differ from a column's in one byte, letter or unit."""
+    match value:
+        case bytes():
+            for place in {0, len(value) // 2, len(value) - 1} if value else set():
+                yield value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :]
+        case int():
+            yield value + 1
+            yield value ^ 2
+        case str():
+            for place in {0, len(value) - 1} if value else set():
+                yield value[:place] + chr(ord(value[place]) ^ 1) + value[place + 1 :]
+        case _:
+            yield "x"
