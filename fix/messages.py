@@ -2,7 +2,7 @@
 
 Not here: the session layer (8, 9, 34, 49, 52, 56, 10 belong to the engine) and quickfix. Rules:
 
-- An order is built from an approved order and nothing else; there is no other way in.
+- An order is built from an `ApprovedOrder`, which only `risk.approved.approve` makes.
 - Numbers are decimal text made from integers. No float ever reaches a field.
 - ``parse`` raises only `MessageError`, whatever the bytes.
 - Wire text is held as ISO 8859-1: one character per byte, so text and bytes map one to one, and
@@ -12,11 +12,11 @@ Not here: the session layer (8, 9, 34, 49, 52, 56, 10 belong to the engine) and 
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from fix.errors import MessageError
 from fix.identity import cl_ord_id
 from fix.profile import OrderTags, Profile
+from risk.approved import ApprovedOrder
 
 SOH = "\x01"
 Fields = tuple[tuple[int, str], ...]
@@ -43,33 +43,6 @@ _TRAILER_LENGTH = 7
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Approved(Protocol):
-    """What an order needs from `risk.approved.ApprovedOrder`; only risk can make one.
-
-    Attributes:
-        approving_leaf: leaf hash of the record that approved the order, 32 bytes.
-        side: ``BUY`` or ``SELL``.
-        qty_lots: positive quantity in lots.
-        limit_ticks: positive limit price in ticks.
-        tif: ``DAY``, ``GTC``, ``IOC`` or ``FOK``.
-    """
-
-    @property
-    def approving_leaf(self) -> bytes: ...  # noqa: D102  # see Attributes
-    @property
-    def account(self) -> str: ...  # noqa: D102
-    @property
-    def instrument(self) -> str: ...  # noqa: D102
-    @property
-    def side(self) -> str: ...  # noqa: D102
-    @property
-    def qty_lots(self) -> int: ...  # noqa: D102
-    @property
-    def limit_ticks(self) -> int: ...  # noqa: D102
-    @property
-    def tif(self) -> str: ...  # noqa: D102
-
-
 def decimal_text(units: int, digits: int) -> str:
     """Return `units` of 10**-digits as plain decimal text: 26958 with 2 digits is ``269.58``."""
     sign, size = ("-", -units) if units < 0 else ("", units)
@@ -87,7 +60,7 @@ def timestamp(time_us: int) -> str:
 
 
 def new_order(
-    order: Approved, *, profile: Profile, tick_minor: int, lot: int, transact_time_us: int
+    order: ApprovedOrder, *, profile: Profile, tick_minor: int, lot: int, transact_time_us: int
 ) -> Fields:
     """Return the fields of a limit NewOrderSingle for an approved order.
 

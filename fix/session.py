@@ -29,6 +29,7 @@ from fix.profile import Profile, initiator_settings
 
 DICTIONARY = Path(__file__).with_name("dictionary") / "FIX44.xml"
 EXIT_INBOX_LOST = 70
+INBOX_LOST = "inbox"
 _SEQ_NUM = 34
 _SESSION_REJECT = "3"
 _LOGOUT = "5"
@@ -157,7 +158,7 @@ class Callbacks(quickfix.Application):
         try:
             entry = self._inbox.append(raw)
         except BaseException as error:  # noqa: BLE001  # a report must not be counted and lost
-            self._fault("inbox", error)
+            self._fault(INBOX_LOST, error)
             sys.stderr.write(f"fix child: inbox lost, leaving: {error!r}\n")
             sys.stderr.flush()
             os._exit(EXIT_INBOX_LOST)

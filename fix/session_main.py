@@ -23,7 +23,7 @@ from fix.inbox import Inbox, read_from
 from fix.journal import Journal
 from fix.kill import KillWord
 from fix.profile import Profile, parse_profile
-from fix.session import Callbacks, InitiatorSession, Listener, install_signals
+from fix.session import INBOX_LOST, Callbacks, InitiatorSession, Listener, install_signals
 from fix.session_desk import Desk, Parts
 from fix.session_link import Frame, decode, encode, frames, text
 
@@ -64,7 +64,7 @@ class Outbox:
     def drain(self, timeout_s: float) -> None:
         """Give queued events a moment to leave before the process does."""
         until = time.monotonic() + timeout_s
-        while not self._events.empty() and time.monotonic() < until:
+        while self._events.unfinished_tasks and time.monotonic() < until:
             time.sleep(0.005)
 
     def _write(self) -> None:
@@ -74,6 +74,7 @@ class Outbox:
                 self._link.sendall(encode(event))
             except OSError:
                 return  # the reader sees the end of file and acts on it
+            self._events.task_done()
 
 
 def die_with_parent() -> bool:
@@ -115,9 +116,7 @@ def open_journal(path: Path) -> tuple[Journal, bool]:
         return Journal(path), True
 
 
-def build_desk(
-    profile: Profile, folder: Path, kill_word: Path, post: Callable[[Frame], None]
-) -> Desk:
+def build_desk(profile: Profile, folder: Path, kill_word: Path, outbox: Outbox) -> Desk:
     """Open every part inside `folder` and say hello; nothing connects yet."""
     for name in ("store", "log"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -130,7 +129,7 @@ def build_desk(
         received=lambda entry: desks[0].received(entry),  # noqa: PLW0108  # the desk comes later
         logged_on=lambda logon_no: desks[0].logged_on(logon_no),  # noqa: PLW0108
         logged_off=lambda reason: desks[0].logged_off(reason),  # noqa: PLW0108
-        fault=lambda where, detail: post({"ev": "fault", "where": where, "detail": detail}),
+        fault=lambda where, detail: _tell_fault(outbox, where, detail),
     )
     session = InitiatorSession(profile, folder, Callbacks(gate, inbox, listener))
     desk = Desk(
@@ -141,7 +140,7 @@ def build_desk(
             journal=journal,
             inbox=inbox,
             word=word,
-            post=post,
+            post=outbox.post,
             monotonic_us=monotonic_us,
             wall_us=wall_us,
         )
@@ -152,7 +151,7 @@ def build_desk(
         desk.catch_up(entries)
         offset = entries[-1].next_offset
     sender, target = session.numbers()
-    post(
+    outbox.post(
         {
             "ev": "hello",
             "next_sender": sender,
@@ -163,6 +162,12 @@ def build_desk(
     )
     threading.Thread(target=_watch, args=(word, desk), name="kill watch", daemon=True).start()
     return desk
+
+
+def _tell_fault(outbox: Outbox, where: str, detail: str) -> None:
+    outbox.post({"ev": "fault", "where": where, "detail": detail})
+    if where == INBOX_LOST:
+        outbox.drain(0.2)  # the process ends as soon as this returns
 
 
 def _watch(word: KillWord, desk: Desk) -> None:
@@ -198,7 +203,7 @@ def _first_line(link: socket.socket) -> bytes:
     return line
 
 
-def main(arguments: list[str], build: Callable[..., Desk] = build_desk) -> int:
+def main(arguments: list[str]) -> int:
     """Run the child until it is told to leave or its parent is gone; return the exit code."""
     link = socket.socket(fileno=int(arguments[0]))
     if not die_with_parent():
@@ -210,7 +215,7 @@ def main(arguments: list[str], build: Callable[..., Desk] = build_desk) -> int:
         folder = Path(text(frame, "folder"))
         patience_s = profile.pace.sweep_timeout_s + LOCK_MARGIN_S
         lock = lock_store(folder, patience_s)
-        desk = build(profile, folder, Path(text(frame, "kill_word")), outbox.post)
+        desk = build_desk(profile, folder, Path(text(frame, "kill_word")), outbox)
     except (FixError, OSError) as error:
         sys.stderr.write(f"fix child: {error}\n")
         outbox.post({"ev": "fault", "where": "start", "detail": str(error)})

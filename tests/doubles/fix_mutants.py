@@ -1,0 +1,103 @@
+"""FIX children that are wrong on purpose: ``python -m tests.doubles.fix_mutants MUTATION FD``.
+
+A test that stays green with one of these has no teeth. No product code knows about them.
+"""
+
+import os
+import signal
+import sys
+from typing import Any
+
+import fix.guard
+import fix.inbox
+import fix.session
+import fix.session_main
+from fix.guard import Refusal
+from fix.profile import initiator_settings
+
+
+def resends_kept() -> None:
+    """The engine keeps sent messages and would send them again; the guard is in place."""
+
+    def keeping(*arguments: Any, **named: Any) -> str:  # noqa: ANN401
+        text = initiator_settings(*arguments, **named)
+        return text.replace("PersistMessages=N", "PersistMessages=Y")
+
+    replace(fix.session, "initiator_settings", keeping)
+
+
+def resends_kept_and_no_guard() -> None:
+    """As above, and the guard says yes to everything."""
+    resends_kept()
+    replace(fix.guard.Gate, "judge", lambda *_a, **_k: None)
+
+
+def kill_word_ignored() -> None:
+    """The guard never looks at the kill word."""
+    real = fix.guard.Gate.judge
+
+    def judge(*arguments: Any, **named: Any) -> Refusal | None:  # noqa: ANN401
+        found = real(*arguments, **named)
+        return None if found in {Refusal.KILLED, Refusal.KILL_EPOCH_OLD} else found
+
+    replace(fix.guard.Gate, "judge", judge)
+
+
+def dies_before_wire() -> None:
+    """SIGKILL after the journal has the order, before a byte leaves."""
+    real = fix.guard.Gate.judge
+
+    def judge(gate: Any, fields: Any, *, logged_on: bool) -> Refusal | None:  # noqa: ANN401
+        if fields[35] == "D":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(gate, fields, logged_on=logged_on)
+
+    replace(fix.guard.Gate, "judge", judge)
+
+
+def dies_after_wire() -> None:
+    """SIGKILL after the bytes left, before the gateway hears of it."""
+    real = fix.session.InitiatorSession.send
+
+    def send(session: Any, fields: Any) -> Any:  # noqa: ANN401
+        result = real(session, fields)
+        if dict(fields)[35] == "D":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    replace(fix.session.InitiatorSession, "send", send)
+
+
+def raises_in_to_app() -> None:
+    """A mistake where a message is about to leave."""
+    replace(fix.guard.Gate, "judge", _raising)
+
+
+def raises_in_from_app() -> None:
+    """A mistake where a message has come in."""
+    replace(fix.session.Callbacks, "_on_app", _raising)
+
+
+def raises_in_on_logon() -> None:
+    """A mistake at logon."""
+    replace(fix.session.Callbacks, "_on_logon", _raising)
+
+
+def disk_refuses() -> None:
+    """The inbox cannot be written."""
+    replace(fix.inbox.Inbox, "append", _raising)
+
+
+def _raising(*_arguments: object) -> Any:  # noqa: ANN401
+    raise ValueError("a mistake in a callback")
+
+
+def replace(owner: object, name: str, value: object) -> None:
+    """Put a mistake in place."""
+    setattr(owner, name, value)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    code = fix.session_main.main(sys.argv[2:])
+    os._exit(code)

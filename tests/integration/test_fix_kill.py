@@ -1,0 +1,158 @@
+"""Kill: after the acknowledgement nothing new leaves, in any process, also after a restart."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fix.ems_control import Control, write_control
+from fix.session_link import HandResult
+from tests.doubles.fix_world import (
+    ROOT,
+    broker_at,
+    desk_at,
+    hang,
+    order_fields,
+    quick,
+    quotes_above,
+    until,
+)
+
+pytestmark = pytest.mark.broker
+
+PRESS = """
+import sys
+from pathlib import Path
+from fix.kill import KillWord
+print(KillWord(Path(sys.argv[1])).press())
+"""
+
+
+def test_a_word_pressed_by_another_process_stops_orders_and_cancels_live_ones(
+    tmp_path: Path,
+) -> None:
+    with (
+        broker_at(tmp_path, quotes=quotes_above(tmp_path), script=("fill",) * 9) as broker,
+        desk_at(tmp_path, broker.profile) as desk,
+    ):
+        desk.open()
+        live = [order_fields(f"live {number}") for number in range(3)]
+        for fields in live:
+            assert desk.hand(fields).outcome == "sent"
+        ids = {dict(fields)[11] for fields in live}
+        assert until(lambda: all(desk.statuses(one) == ["0"] for one in ids))
+        pressed = subprocess.run(
+            [sys.executable, "-c", PRESS, str(tmp_path / "kill.word")],
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        assert pressed.stdout == "1\n"
+        for epoch in (0, 1):
+            late = order_fields(f"late {epoch}")
+            assert desk.hand(late, kill_epoch=epoch).reason == "KILLED"
+        assert desk.child.kill(1)
+        assert until(desk.sweeps)
+        (outcome,) = desk.sweeps()
+        assert set(map(str, outcome["confirmed"] or [])) == ids  # type: ignore[arg-type]
+        assert (outcome["unknown"], outcome["open"]) == ([], [])
+        assert all(desk.statuses(one)[-1] == "4" for one in ids)
+        assert set(broker.order_ids()) == ids
+        assert len(broker.captured("q")) == 1
+
+
+def test_a_kill_survives_a_restart_and_a_release_spares_no_old_approval(tmp_path: Path) -> None:
+    with broker_at(tmp_path) as broker:
+        with desk_at(tmp_path, broker.profile) as desk:
+            desk.open()
+            epoch = desk.word.press()
+            assert desk.child.kill(epoch)
+        with desk_at(tmp_path, broker.profile) as again:
+            again.open()
+            assert again.word.read() == (1, True)
+            assert again.hand(order_fields("a"), kill_epoch=1).reason == "KILLED"
+            again.word.release(1)
+            assert again.hand(order_fields("b"), kill_epoch=0).reason == "KILL_EPOCH_OLD"
+            assert again.hand(order_fields("c"), kill_epoch=1).outcome == "sent"
+            assert until(lambda: broker.order_ids() == [dict(order_fields("c"))[11]])
+
+
+def test_with_a_silent_broker_cancels_leave_and_the_outcome_says_unknown(tmp_path: Path) -> None:
+    with (
+        broker_at(tmp_path, quotes=quotes_above(tmp_path), script=("fill",) * 2) as broker,
+        desk_at(tmp_path, quick(broker.profile, sweep_timeout_s=2)) as desk,
+    ):
+        desk.open()
+        live = order_fields("live")
+        desk.hand(live)
+        assert until(lambda: desk.statuses(dict(live)[11]) == ["0"])
+        write_control(broker.config.control, Control(silent=True))
+        assert desk.child.kill(desk.word.press())
+        assert until(desk.sweeps, 5.0)
+        (outcome,) = desk.sweeps()
+        assert outcome["unknown"] == [dict(live)[11]]
+        assert outcome["confirmed"] == []
+        assert len(broker.captured("q")) == 1
+        cancels = [fields[11] for fields in broker.fields("F")]
+        assert len(cancels) >= 2, "asked again each second"
+        assert len(set(cancels)) == len(cancels), "each cancel has its own id"
+        assert desk.hand(order_fields("late"), kill_epoch=1).reason == "KILLED"
+        assert broker.order_ids() == [dict(live)[11]]
+
+
+def test_a_child_that_hangs_is_killed_within_the_limit_and_its_successor_sweeps(
+    tmp_path: Path,
+) -> None:
+    with (
+        broker_at(tmp_path, quotes=quotes_above(tmp_path), script=("fill",) * 2) as broker,
+        desk_at(tmp_path, broker.profile) as desk,
+    ):
+        desk.open()
+        live = order_fields("live")
+        desk.hand(live)
+        assert until(lambda: desk.statuses(dict(live)[11]) == ["0"])
+        hung = desk.child.pid
+        hang(hung)
+        epoch = desk.word.press()
+        started = time.monotonic()
+        assert desk.child.kill(epoch) is False
+        assert time.monotonic() - started < 1.0
+        assert until(lambda: desk.child.pid not in {0, hung})
+        assert until(desk.sweeps, 20.0), "the successor logs on by itself and sweeps"
+        assert until(lambda: desk.statuses(dict(live)[11])[-1] == "4")
+        assert broker.order_ids() == [dict(live)[11]]
+
+
+def test_with_the_child_dead_the_word_alone_keeps_orders_back(tmp_path: Path) -> None:
+    with broker_at(tmp_path) as broker, desk_at(tmp_path, broker.profile) as desk:
+        desk.open()
+        os.kill(desk.child.pid, signal.SIGKILL)
+        epoch = desk.word.press()
+        desk.child.kill(epoch)
+        assert until(lambda: len(desk.said("hello")) == 2, 20.0)
+        desk.ready()
+        assert desk.hand(order_fields(), kill_epoch=epoch).outcome == "refused"
+        assert broker.order_ids() == []
+
+
+def test_a_removed_kill_word_reads_as_killed(tmp_path: Path) -> None:
+    with broker_at(tmp_path) as broker, desk_at(tmp_path, broker.profile) as desk:
+        desk.open()
+        (tmp_path / "kill.word").unlink()
+        assert desk.hand(order_fields()) == HandResult(outcome="refused", reason="KILLED")
+
+
+def test_a_child_that_ignores_the_word_is_caught_by_the_brokers_capture(tmp_path: Path) -> None:
+    with (
+        broker_at(tmp_path) as broker,
+        desk_at(tmp_path, broker.profile, "kill_word_ignored") as desk,
+    ):
+        desk.open()
+        epoch = desk.word.press()
+        desk.hand(order_fields(), kill_epoch=epoch)
+        assert until(lambda: broker.order_ids() != [], 3.0), "the tests above have no teeth"
