@@ -1,13 +1,14 @@
 """News items to narrative words: which items, in which order, and how old.
 
 At most three items speak: the youngest, the stronger first among equals, then by id, so the
-choice never depends on the order in which items arrived. Text never becomes a token here: only
-the closed words of ``vocabulary.py`` do.
+choice never depends on the order in which items arrived. Age counts the bars that closed after
+publication; an item at the very close is not in that bar, so its age is 0. Text never becomes a
+token here: only the closed words of ``vocabulary.py`` do.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from typing import Final
 
 from inference import vocabulary as words
@@ -24,7 +25,7 @@ def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
     """Give nine words: three slots of type, lean and age, the first slot speaking first."""
     closes = [bar.close_time_us for bar in snapshot.bars]
     aged = [
-        (len(closes) - bisect_left(closes, item.published_us), item)
+        (len(closes) - bisect_right(closes, item.published_us), item)
         for item in snapshot.news
         if item.event_type is not EventType.NONE
     ]

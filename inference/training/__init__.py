@@ -1,5 +1,6 @@
-"""Making the weights: data to a target, a target to its drafters, both to figures.
+"""Making the weights: data to a target, a target to its drafters, all to figures.
 
 Reading order: sources, series, synthetic, windows, model, checkpoint, train, sampling, distil,
-evaluate, export, card, __main__.
+export, score, evaluate, news_effect, card, phases. Start with
+``python -m inference.training --help``.
 """

@@ -1,40 +1,117 @@
-"""``python -m inference.training``: see ``--help``."""
+"""``python -m inference.training``: the command that makes the model pair."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
+from inference.errors import TrainingDataError
+from inference.training.evaluate import Effort
 from inference.training.model import TARGET
+from inference.training.phases import Work, publish, run_distil, run_evaluate, run_train
 from inference.training.series import code_all
 from inference.training.sources import raw_series
-from inference.training.train import TrainPlan, train
-from inference.training.windows import Sampler
+from inference.training.train import TrainPlan
+
+_ABOUT = """\
+Make the model pair that Countersign serves: a target that forecasts scaled returns, and two
+drafters distilled from it (a one-layer network and a table).
+
+Three phases, each resumable from files in --out:
+  train      the target, on series up to 2015 (2016-2017 validate; nothing later is read)
+  distil     the drafters, from continuations that the target draws
+  evaluate   skill against EWMA, what news does, card and manifest
+Ctrl-C saves a checkpoint; the same command with --resume goes on as if nothing had happened.
+"""
+_EXAMPLES = """\
+examples:
+  the shipped pair, about an hour on two cores:
+    python -m inference.training --minutes 50 --out state/training --pair inference/models/pair_v1
+  go on after an interruption:
+    python -m inference.training --minutes 50 --out state/training --resume
+  a look at the whole way in three minutes (poor weights):
+    python -m inference.training --minutes 1 --distil-minutes 1 --quick --out /tmp/try
+  only new figures for a pair that is there:
+    python -m inference.training --phase evaluate --out state/training
+
+data: --data-dir, else the variable DATA_DIR, else ../shared/data where it exists, else only the
+series that the arch package carries. One thread less busy? Start it with `nice -n 10`.
+"""
 
 
-def main() -> int:
-    """Run the phases."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data-dir", type=Path)
-    parser.add_argument("--minutes", type=float, default=45.0)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--seed", type=int, default=20261121)
-    parser.add_argument("--resume", action="store_true")
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    coded, _ = code_all(raw_series(args.data_dir))
-    plan = TrainPlan(shape=TARGET, seed=args.seed, minutes=args.minutes)
-    result = train(
-        plan,
-        Sampler(coded, args.seed),
-        args.out / "checkpoint.pt",
-        lambda line: print(line, flush=True),
+def parser() -> argparse.ArgumentParser:
+    """Give the command's arguments."""
+    make = argparse.ArgumentParser(
+        prog="python -m inference.training",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    return 0 if result.finished else 130
+    add = make.add_argument
+    add("--out", type=Path, required=True, help="working folder: checkpoint and unpublished pair")
+    add("--data-dir", type=Path, help="folder with daily/ and hourly/ *.csv.gz")
+    add("--minutes", type=float, default=45.0, help="training time of the target (default 45)")
+    add("--steps", type=int, default=0, help="train this many steps instead: repeatable exactly")
+    add("--distil-minutes", type=float, default=8.0, help="time for the drafters (default 8)")
+    add("--quick", action="store_true", help="evaluate few origins")
+    add("--pair", type=Path, help="publish the finished pair to this folder")
+    add("--resume", action="store_true", help="go on from the checkpoint in --out")
+    add("--phase", choices=("all", "train", "distil", "evaluate"), default="all")
+    add("--threads", type=int, default=2, help="CPU threads (default 2)")
+    add("--seed", type=int, default=20261121, help="seed of weights and batches")
+    return make
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the phases asked for; 0 done, 1 refused, 130 interrupted (resumable)."""
+    args = parser().parse_args(argv)
+    torch.set_num_threads(args.threads)
+    try:
+        return _run(args)
+    except TrainingDataError as error:
+        print(f"training: {error.detail}", file=sys.stderr)
+        return 1
+
+
+def _run(args: argparse.Namespace) -> int:
+    data_dir = args.data_dir or _default_data_dir()
+    _say(f"reading {data_dir or 'the series of the arch package'}")
+    coded, rows = code_all(raw_series(data_dir))
+    _say(f"{len(coded)} series, {sum(row.train_returns for row in rows):,} returns to train on")
+    work = Work(
+        out=args.out, coded=coded, rows=rows, seed=args.seed, threads=args.threads, say=_say
+    )
+    if args.phase in {"all", "train"}:
+        plan = TrainPlan(shape=TARGET, seed=args.seed, minutes=args.minutes, steps=args.steps)
+        if not run_train(work, plan, resume=args.resume).finished:
+            _say("interrupted; the same command with --resume goes on")
+            return 130
+    if args.phase in {"all", "distil"}:
+        run_distil(work, args.distil_minutes)
+    if args.phase in {"all", "evaluate"}:
+        quick = Effort(exact_long=8, exact_short=2, sampled=2)
+        run_evaluate(work, quick if args.quick else Effort())
+    if args.pair is not None:
+        publish(work.pair, args.pair)
+        _say(f"published to {args.pair}")
+    return 0
+
+
+def _default_data_dir() -> Path | None:
+    named = os.environ.get("DATA_DIR")
+    if named:
+        return Path(named)
+    shared = Path(__file__).resolve().parents[3] / "shared" / "data"
+    return shared if shared.is_dir() else None
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,111 @@
+"""The model card, written from the manifest: no figure in it was typed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def model_card(manifest: dict[str, Any]) -> str:
+    """Give ``MODEL_CARD.md`` of a pair from its manifest."""
+    run, data = manifest["training"], manifest["data"]
+    sources = data["sources"]
+    codec = manifest["codec"]
+    counted = [sum(s[key] for s in sources) for key in ("train_returns", "validation_returns")]
+    state = "finished" if run["finished"] else "STOPPED EARLY"
+    parts = [
+        "# Model card: Countersign pair v1",
+        "Written by `python -m inference.training`; every figure comes from `manifest.json`.",
+        f"""## What it is
+
+A forecast model for returns scaled by causal volatility ({codec["version"]}, digest
+`{codec["digest"][:16]}`), and two drafters for speculative decoding.""",
+        _models(manifest),
+        f"Files: {manifest['bytes'] / 1e6:.1f} MB. Storage: {manifest['storage']}.",
+        f"""## Data
+
+Training until {data["train_until"]}, validation {data["validation"]}, split by calendar time across
+all series; nothing later was read. {len(sources)} series, {counted[0]:,} returns to train on,
+{counted[1]:,} to validate on. The manifest lists every source with licence, rows and SHA-256; no
+row is shipped.
+
+Half of each batch is real, a quarter is real with planted news, a quarter is synthetic (GARCH with
+t shocks, regimes, jumps, mean reversion) for classes without real series.""",
+        f"""## Training
+
+{run["steps"]:,} steps, {run["tokens"] / 1e6:.1f} M tokens, {run["minutes"]:.0f} minutes on
+{run["threads"]} CPU threads at low priority, seed {run["seed"]}, {state}. AdamW, cosine decay, mean
+of the weights, ordinal labels, depth grown from a third to all layers.""",
+        """## Skill on 2016-2017
+
+CRPS as a ratio to a Gaussian with EWMA(0.94) volatility (below 1 is better), geometric mean over
+series, 90 % interval by bootstrap over months; coverage of the central 90 %. One bar is exact, five
+and ten are sampled (64 paths, long series only).""",
+        _skill(manifest["skill"]),
+        "## News",
+        _news(manifest["news_effect"]),
+        "## Speculation",
+        "On held-out continuations drawn from the target, temperature 1, computed offline:",
+        _acceptance(manifest["acceptance"]),
+        "## Limits",
+        _LIMITS,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_LIMITS = """\
+- Not advice and no edge in direction: what it knows is mostly volatility and shape of returns.
+- News effects were planted by this project in training; they show that a tag is heard, not that
+  markets behave so. ECHO tags (descriptions of a past move) are trained to do nothing.
+- The universe has survivorship bias; most equities are large US companies.
+- Bars' highs and lows are not used. Moves beyond 16 sigma cannot be drawn.
+- Classes crypto, rates, volatility and other saw (almost) synthetic data only.
+- High acceptance of a drafter says that rows are alike, not that a forecast is good."""
+
+
+def _models(manifest: dict[str, Any]) -> str:
+    rows = ["| part | layers | width | parameters |", "|---|---|---|---|"]
+    rows += [
+        f"| {name} | {shape['layers']} | {shape['width']} | {shape['parameters']:,} |"
+        for name, shape in manifest["shapes"].items()
+    ]
+    rows.append(f"| table | - | - | {manifest['table_rows']} rows of 256 |")
+    return "\n".join(rows)
+
+
+def _skill(skill: dict[str, Any]) -> str:
+    rows = [
+        "| bars | horizon | CRPS / EWMA | 90 % interval | coverage | series | origins |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for frequency, horizons in skill.items():
+        for horizon, figures in horizons.items():
+            low, high = figures["interval_90"]
+            rows.append(
+                f"| {frequency} | {horizon.removeprefix('h')} | {figures['crps_over_ewma']:.4f} | "
+                f"{low:.4f} to {high:.4f} | {figures['coverage_90']:.3f} | {figures['series']} | "
+                f"{figures['origins']} |"
+            )
+    return "\n".join(rows)
+
+
+def _news(effect: dict[str, Any]) -> str:
+    shifts = ", ".join(
+        f"{k.replace('_', ' ')} {v:+.3f}" for k, v in effect["mean_shift_sigma"].items()
+    )
+    ratios = ", ".join(f"{k} {v:.2f}" for k, v in effect["volatility_ratio_strong"].items())
+    return (
+        f"Same {effect['contexts']} real contexts with and without one fresh tag, closed form, one "
+        f"bar. Mean shift in sigma: {shifts} (positive strong minus negative strong: "
+        f"{effect['dose_response']:+.3f}). Volatility ratio of a strong neutral tag: {ratios}. "
+        f"Largest mean shift by ECHO: {effect['echo_shift_sigma_max']:.3f} sigma."
+    )
+
+
+def _acceptance(figures: dict[str, Any]) -> str:
+    rows = ["| drafter | per token | mean accepted of 4 |", "|---|---|---|"]
+    rows += [
+        f"| {name} | {figure['per_token']:.4f} | {figure['mean_accepted']:.3f} |"
+        for name, figure in figures.items()
+        if isinstance(figure, dict)
+    ]
+    return "\n".join(rows)

@@ -1,0 +1,149 @@
+"""Scores agree with slow integrals; figures are taken where they should be."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from inference.codec import ReturnCodec, dither
+from inference.training.card import model_card
+from inference.training.evaluate import Effort, evaluate, origins
+from inference.training.model import ModelShape, SmallLlama
+from inference.training.score import (
+    EDGES,
+    decode_many,
+    ewma_variances,
+    fair_crps,
+    gaussian_crps,
+    row_cdf,
+    row_crps,
+)
+from inference.training.series import Floats, code_all
+from tests.doubles.market_cases import snapshot_of, walk_closes
+from tests.doubles.training_cases import raw_walk
+
+
+class CodecDither:
+    """A generator that gives the codec's own place inside a bin, step by step."""
+
+    def __init__(self) -> None:
+        self.step = -1
+
+    def random(self, shape: tuple[int, int]) -> Floats:
+        self.step += 1
+        return np.full(shape, dither(bytes(32), self.step))
+
+
+def test_the_score_of_a_row_is_the_integral_of_its_squared_distance() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.ones(256), 3)
+    values = np.asarray([-2.3, 0.01, 4.4])
+    grid = np.linspace(-16.0, 16.0, 400_001)
+    for row, value, score in zip(rows, values, row_crps(rows, values), strict=True):
+        law = np.interp(grid, EDGES, np.concatenate(([0.0], np.cumsum(row))))
+        slow = np.trapezoid((law - (grid >= value)) ** 2, grid)
+        assert score == pytest.approx(float(slow), abs=1e-4)
+
+
+def test_a_value_beyond_the_bins_costs_its_distance() -> None:
+    rows = np.full((1, 256), 1.0 / 256)
+    near, far = row_crps(rows, np.asarray([16.0])), row_crps(rows, np.asarray([20.0]))
+    assert far - near == pytest.approx(4.0)
+
+
+def test_the_gaussian_score_is_the_limit_of_the_sampled_one() -> None:
+    rng = np.random.default_rng(1)
+    truth = np.asarray([0.3, -1.2])
+    paths = rng.normal(0.0, 0.7, (2, 40_000))
+    closed = gaussian_crps(truth, np.asarray([0.7, 0.7]))
+    assert fair_crps(paths, truth) == pytest.approx(closed, rel=0.02)
+
+
+def test_the_fair_score_is_unbiased_for_few_paths() -> None:
+    rng = np.random.default_rng(2)
+    few = fair_crps(rng.normal(size=(20_000, 4)), rng.normal(size=20_000)).mean()
+    many = fair_crps(rng.normal(size=(20_000, 64)), rng.normal(size=20_000)).mean()
+    assert few == pytest.approx(many, rel=0.03)
+
+
+def test_the_cdf_of_an_outcome_is_uniform_when_the_row_is_right() -> None:
+    rng = np.random.default_rng(3)
+    row = rng.dirichlet(np.ones(256))
+    bins = rng.choice(256, size=4000, p=row)
+    values = EDGES[bins] + rng.random(4000) * np.diff(EDGES)[bins]
+    ranks = row_cdf(np.tile(row, (4000, 1)), values)
+    assert np.quantile(ranks, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.03)
+
+
+def test_many_paths_decode_as_the_codec_decodes_one() -> None:
+    codec = ReturnCodec()
+    prompt = codec.encode(snapshot_of(walk_closes(200)))
+    path = [256, 370, 200, 300, 255]
+    low = codec.decode_path(prompt, path, bytes(32))
+    scales = np.asarray(
+        [[float.fromhex(v) for v in (prompt.var_fast, prompt.var_slow, prompt.var_long)]]
+    )
+
+    bins = np.asarray([[path]]) - codec.bin_start
+    many = decode_many(bins, scales, CodecDither())  # type: ignore[arg-type]
+    assert many[0, 0] == pytest.approx(low, rel=1e-12)
+
+
+def test_the_rival_knows_nothing_of_the_day_it_judges() -> None:
+    (series,), _ = code_all([raw_walk("walk", 500, seed=1)])
+    changed = dataclasses.replace(series, returns=series.returns.copy())
+    changed.returns[100] = 0.5
+    before, after = ewma_variances(series), ewma_variances(changed)
+    assert (before[:101] == after[:101]).all()
+    assert after[101] > before[101]
+
+
+def test_origins_lie_in_the_validation_years_and_leave_room() -> None:
+    (series,), _ = code_all([raw_walk("walk", 2200, seed=1)])
+    places = origins(series, 50, 10)
+    assert len(places) == 50
+    assert places.min() >= series.first_validation
+    assert places.max() + 10 <= len(series.bins)
+
+
+def test_evaluation_gives_every_figure_of_the_card() -> None:
+    coded, _ = code_all([raw_walk("walk", 2600, seed=1)])
+    coded = [dataclasses.replace(s, first_validation=max(s.first_validation, 2001)) for s in coded]
+    tiny = SmallLlama(ModelShape(layers=1, width=32, heads=1, kv_heads=1, ffn=32, tied=True))
+    skill = evaluate(tiny, coded, Effort(exact_long=4, exact_short=2, sampled=2), lambda _: None)
+    assert set(skill["daily"]) == {"h1", "h5", "h10"}
+    assert skill["daily"]["h1"]["crps_over_ewma"] > 1.0  # nothing was learned
+    shape = {"layers": 1, "width": 32, "parameters": 5}
+    card = model_card(
+        {
+            "codec": {"version": "v", "digest": "d" * 64},
+            "bytes": 10,
+            "storage": "s",
+            "shapes": {"target": shape, "draft": shape},
+            "table_rows": 449,
+            "training": {
+                "steps": 1,
+                "tokens": 1,
+                "minutes": 1.0,
+                "threads": 1,
+                "seed": 1,
+                "finished": True,
+            },
+            "data": {
+                "train_until": "2015-12-31",
+                "validation": "2016",
+                "sources": [{"train_returns": 3, "validation_returns": 4}],
+            },
+            "skill": skill,
+            "news_effect": {
+                "contexts": 1,
+                "mean_shift_sigma": {"positive_strong": 0.1},
+                "dose_response": 0.2,
+                "volatility_ratio_strong": {"macro": 1.2},
+                "echo_shift_sigma_max": 0.0,
+            },
+            "acceptance": {"table": {"per_token": 0.9, "mean_accepted": 3.5}, "continuations": 3},
+        }
+    )
+    assert f"{skill['daily']['h5']['crps_over_ewma']:.4f}" in card
+    assert "| table | 0.9000 | 3.500 |" in card
