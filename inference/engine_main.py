@@ -10,10 +10,12 @@ leaves vLLM's sampler as shipped; the self-test must then refuse). `serve` does 
 
 import argparse
 import ctypes
+import gc
 import os
 import signal
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from queue import Empty, SimpleQueue
@@ -37,6 +39,7 @@ FAULT = "COUNTERSIGN_ENGINE_FAULT"
 _PR_SET_PDEATHSIG = 1
 _LOCAL = ("127.", "::1", "localhost")
 EXIT_REFUSED = 3
+EXIT_CRASHED = 1
 
 
 class Stepping(Protocol):
@@ -182,14 +185,22 @@ def stay_on_this_machine() -> None:
 
 def _load(config: EngineConfig) -> Stepping:
     started = perf_counter()
+    gc.disable()  # loading makes millions of objects that stay: collecting meanwhile is lost time
     from inference.vllm_engine import VllmEngine  # noqa: PLC0415 - seconds; and only here
 
-    return VllmEngine(config, import_ms=round((perf_counter() - started) * 1000))
+    engine = VllmEngine(config, import_ms=round((perf_counter() - started) * 1000))
+    gc.freeze()
+    gc.enable()
+    return engine
 
 
 if __name__ == "__main__":
     # The process ends at once: interpreter shutdown with vLLM's threads alive can hang.
-    status = main()
+    status = EXIT_CRASHED
+    try:
+        status = main()
+    except BaseException:  # noqa: BLE001 - the log is all that is left of it; the parent restarts us
+        traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

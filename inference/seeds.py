@@ -63,6 +63,11 @@ def trajectory_seeds(seed: bytes, n: int) -> tuple[int, ...]:
     )
 
 
+def dither_key(seed: bytes, trajectory: int) -> bytes:
+    """Return the codec's dither key of one trajectory of a decision."""
+    return seed + trajectory.to_bytes(4, "big")
+
+
 def accept_draw(seed: int, position: int, index: int) -> float:
     """Return the uniform draw that accepts or rejects draft `index` of the round at `position`.
 

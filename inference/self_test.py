@@ -2,9 +2,9 @@
 
 Three questions, on a fixed prompt with fixed seeds, so the answer does not depend on luck:
     1. Does the broadcast of sampling parameters give back what it was given? (sampling_fix.py)
-    2. Do tokens at speculated positions follow the target's own rows? Each token's place in the
-       cumulative row is uniform when they do: chi-square over 16 equal cells. And are drafts
-       accepted as often as sum(min(p, q)) says?
+    2. Do tokens at speculated positions follow the target's own rows? Each token's place in its
+       row, from likely to unlikely bins, is uniform when they do: chi-square over 16 equal cells.
+       And are drafts accepted as often as sum(min(p, q)) says?
     3. Is greedy decoding with drafts equal to greedy decoding without?
 
 A low acceptance alone is no fault: a bad drafter is slow, not wrong.
@@ -13,7 +13,7 @@ A low acceptance alone is no fault: a bad drafter is slow, not wrong.
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import erfc, exp, pi, sqrt
+from math import erfc, exp, isfinite, pi, sqrt
 from time import perf_counter
 
 import numpy as np
@@ -33,6 +33,7 @@ _SEQUENCES = 160
 _TOKENS = 9
 _GREEDY_TOKENS = 12
 _TIE = 1e-3
+_NOT_FINITE = -1.0
 _DAY_US = 86_400_000_000
 _SEED = hashlib.sha256(b"countersign/self-test/1").digest()
 
@@ -53,11 +54,13 @@ class Sightings:
         self.row_error = max(self.row_error, gap) if gap >= 0.0 else float("inf")
         if sighting.position == 0:
             return
-        sums = np.cumsum(sighting.target, dtype=np.float64)
-        below = float(sums[sighting.bin - 1]) if sighting.bin > 0 else 0.0
-        mass = float(sighting.target[sighting.bin])
+        # From likely to unlikely bins: a wrong temperature then moves every token the same way.
+        mass = sighting.target.astype(np.float64)
+        own = mass[sighting.bin]
+        ranks = np.arange(len(mass))
+        before = (mass > own) | ((mass == own) & (ranks < sighting.bin))
         spread = token_draw(sighting.seed, Purpose.SELF_TEST, sighting.position)
-        place = (below + spread * mass) / float(sums[-1])
+        place = float((mass[before].sum() + spread * own) / mass.sum())
         # A place that is no number must count against the engine, not crash the count.
         cell = int(place * CELLS) if 0.0 <= place < 1.0 else 0
         self.cells[cell] += 1
@@ -124,9 +127,9 @@ def run_self_test(
         passed=not faults,
         detail="; ".join(faults) or "ok",
         positions=sightings.positions,
-        chi_square=sightings.chi_square,
-        p_value=p_value,
-        row_error=row_error,
+        chi_square=_finite(sightings.chi_square),
+        p_value=_finite(p_value),
+        row_error=_finite(row_error),
         mean_accepted=totals(samples.capture).mean_accepted,
         elapsed_ms=round((perf_counter() - started) * 1000),
     )
@@ -178,6 +181,11 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
         total += term
         term *= statistic / (2 * i + 1)
     return total
+
+
+def _finite(value: float) -> float:
+    """Return a value that JSON can carry: a refusal must not fail to be said."""
+    return value if isfinite(value) else _NOT_FINITE
 
 
 def _greedy_equal(sample: Callable[[SampleRequest, Witness | None], Samples], spec_k: int) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from inference.errors import SnapshotError
 
@@ -40,6 +40,10 @@ class Frequency(StrEnum):
 
     DAILY = "daily"
     HOURLY = "hourly"
+
+
+BAR_US: Final = {Frequency.DAILY: 86_400_000_000, Frequency.HOURLY: 3_600_000_000}
+"""Length of a bar in microseconds."""
 
 
 class EventType(StrEnum):

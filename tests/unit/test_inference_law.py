@@ -1,0 +1,123 @@
+"""Whatever the drafter, sampled tokens follow the target; the self-test's statistics have teeth."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from inference.engine import SampleRequest
+from inference.flight import Sighting
+from inference.rounds import Capture, paths
+from inference.self_test import (
+    MAX_ACCEPT_Z,
+    MIN_P_VALUE,
+    Sightings,
+    chi_square_tail,
+    golden_prompt,
+    golden_snapshot,
+)
+from tests.doubles.reference_sampler import (
+    ReferenceSampler,
+    draft_model,
+    hopeless_row,
+    make_table,
+    request_of,
+    target_model,
+)
+
+BINS = 16
+SAMPLERS = {
+    "network": ReferenceSampler(target=target_model(BINS), draft=draft_model(BINS)),
+    "table": ReferenceSampler(
+        target=target_model(BINS), table=make_table([draft_model(BINS)(t) for t in range(3)])
+    ),
+    "hopeless": ReferenceSampler(target=target_model(BINS), table=make_table([hopeless_row(BINS)])),
+    "plain": ReferenceSampler(target=target_model(BINS)),
+}
+
+
+def _capture(sampler: ReferenceSampler) -> tuple[SampleRequest, Capture]:
+    request = request_of(900, 8, n_bins=BINS)
+    return request, sampler.capture(request)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLERS))
+def test_tokens_follow_the_target_given_what_came_before(name: str) -> None:
+    request, capture = _capture(SAMPLERS[name])
+    counts = np.zeros((BINS, BINS))
+    for path in paths(capture):
+        for before, after in pairwise(path):
+            counts[before - 128, after - 128] += 1
+    rows = np.array([target_model(BINS)(128 + b) for b in range(BINS)])
+    expected = counts.sum(axis=1, keepdims=True) * rows
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    degrees = BINS * (BINS - 1)
+    z = (statistic - degrees) / math.sqrt(2 * degrees)
+    assert abs(z) < 4.0
+    assert counts.sum() == 900 * (request.n_tokens - 1)
+
+
+def _sightings(*, temperature: float) -> Sightings:
+    """Feed the witness tokens drawn from rows at a temperature, against rows at temperature 1."""
+    seen = Sightings()
+    for sample in range(1500):
+        row = np.array(target_model(BINS)(128 + sample % BINS), dtype=np.float32)
+        drawn = row.astype(np.float64) ** (1.0 / temperature)
+        drawn /= drawn.sum()
+        u = (sample * 0.6180339887498949) % 1.0
+        bin_ = int(np.searchsorted(np.cumsum(drawn), u))
+        seen.see(
+            Sighting(
+                seed=sample,
+                position=1,
+                bin=min(bin_, BINS - 1),
+                target=row,
+                used=row,
+                draft=None,
+                accepted=False,
+            )
+        )
+    return seen
+
+
+def test_right_tokens_pass_the_self_tests_statistics() -> None:
+    seen = _sightings(temperature=1.0)
+    assert chi_square_tail(seen.chi_square, 15) > 0.001
+
+
+@pytest.mark.parametrize("temperature", [0.02, 0.3, 4.0])
+def test_a_wrong_temperature_fails_the_self_tests_statistics(temperature: float) -> None:
+    seen = _sightings(temperature=temperature)
+    assert chi_square_tail(seen.chi_square, 15) < MIN_P_VALUE
+
+
+def test_accepting_too_often_fails_the_self_tests_statistics() -> None:
+    seen = Sightings()
+    p = np.array(target_model(BINS)(128), dtype=np.float32)
+    q = np.array(draft_model(BINS)(128), dtype=np.float32)
+    for seed in range(400):
+        seen.see(Sighting(seed=seed, position=1, bin=0, target=p, used=p, draft=q, accepted=True))
+    assert seen.accept_z > MAX_ACCEPT_Z
+
+
+def test_rows_that_are_not_numbers_fail_the_self_test() -> None:
+    seen = Sightings()
+    row = np.full(BINS, np.nan, dtype=np.float32)
+    seen.see(Sighting(seed=1, position=1, bin=0, target=row, used=row, draft=None, accepted=False))
+    assert seen.row_error == math.inf
+    assert chi_square_tail(math.nan, 15) == 0.0
+
+
+def test_chi_square_tail_agrees_with_tables() -> None:
+    # NIST/SEMATECH handbook, upper critical values: 15 degrees of freedom.
+    assert chi_square_tail(24.996, 15) == pytest.approx(0.05, abs=1e-4)
+    assert chi_square_tail(37.697, 15) == pytest.approx(0.001, abs=1e-5)
+    assert chi_square_tail(0.0, 15) == pytest.approx(1.0)
+
+
+def test_the_golden_prompt_is_fixed() -> None:
+    assert golden_snapshot() == golden_snapshot()
+    prompt = golden_prompt()
+    assert len(prompt) == 143
+    assert len(set(prompt[3:131])) > 40
