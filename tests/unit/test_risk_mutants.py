@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 SUITES = ("boundaries", "fail_closed", "approved", "policy", "sizing")
 Mutant = tuple[str, str, str, str]
@@ -76,9 +78,18 @@ import json, os, sys
 import hypothesis, numpy, pydantic, pytest
 import cryptography.hazmat.primitives.asymmetric.ed25519
 
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 sys.dont_write_bytecode = True
-results = []
+codes, running = {}, set()
+
+
+def reap():
+    child, status = os.wait()
+    running.discard(child)
+    codes[child] = os.waitstatus_to_exitcode(status)
+
+
+order = []
 for folder in json.load(sys.stdin):
     child = os.fork()
     if child == 0:
@@ -87,9 +98,14 @@ for folder in json.load(sys.stdin):
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "tests"]))
-    results.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-print(json.dumps(results))
+        os._exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--assert=plain", "tests"]))
+    order.append(child)
+    running.add(child)
+    while len(running) >= os.cpu_count():
+        reap()
+while running:
+    reap()
+print(json.dumps([codes[child] for child in order]))
 """
 
 
@@ -112,6 +128,7 @@ def lay_out(folder: Path, mutant: Mutant | None) -> str:
     return str(folder)
 
 
+@pytest.mark.timeout(400)
 def test_every_careless_change_is_noticed(tmp_path: Path) -> None:
     wanted = (None, *MUTANTS)
     folders = [lay_out(tmp_path / str(n), mutant) for n, mutant in enumerate(wanted)]
