@@ -71,13 +71,13 @@ class EngineServer:
     """Answers frames with an engine until the stream ends."""
 
     def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
+        self.channel = channel
         self._stream = channel.makefile("rb")
         self._inbox: SimpleQueue[Frame | None] = SimpleQueue()
 
     def say(self, op: str, body: bytes = b"", **fields: object) -> None:
         """Send one frame."""
-        self._channel.sendall(write_frame(Frame(op=op, fields=fields, body=body)))
+        self.channel.sendall(write_frame(Frame(op=op, fields=fields, body=body)))
 
     def introduce(self, description: EngineDescription) -> bool:
         """Say what serves; return whether it may."""
