@@ -1,8 +1,8 @@
 """How many of four drafts the target accepts: as drafted, and as the free table would have done.
 
-The table's figure is computed from the recorded target rows: at each position the chance that a draft of
-the table is accepted is sum(min(p, q)), and a run of four is the product along the path. So both figures
-come from the same trajectories, whoever drafted.
+The table's figure is computed from the recorded target rows: at each position the chance that a
+draft of the table is accepted is sum(min(p, q)), and a run of four is the product along the path.
+So both figures come from the same trajectories, whoever drafted.
 """
 
 from collections.abc import Sequence

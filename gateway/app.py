@@ -1,8 +1,8 @@
 """The composition root: every part of the gateway made, started and stopped in one stated order.
 
-Start: state lock, kill word, keys, engine (slowest, in the background), database, ledger, simulator, FIX
-child, inbox, abandoned decisions, logon and reconciliation, unsent approvals, HTTP. Stop: the reverse.
-Not here: what any part does.
+Start: state lock, kill word, keys, engine (slowest, in the background), database, ledger,
+    simulator, FIX child, inbox, abandoned decisions, logon and reconciliation, unsent approvals,
+    HTTP. Stop: the reverse. Not here: what any part does.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from gateway.errors import NotReadyError
 from gateway.fix_child import FixChild, FixChildConfig
 from gateway.killing import KillSwitch
 from gateway.market import Market
-from gateway.orders import Orders
+from gateway.orders import Orders, Standing
 from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan
 from gateway.recovery import close_abandoned, highest_sent, mark_unknown, reconcile
@@ -49,6 +49,7 @@ from inference.engine import EngineConfig, EngineState
 from inference.placebo import TableModel
 from inference.registry import load_pair, load_table
 from inference.rounds import DrafterKind
+from risk.approved import ApprovedOrder
 
 _log = logging.getLogger(__name__)
 
@@ -205,7 +206,10 @@ class _Starter:
         return ledger, reader
 
     def _restore_kill(self, word: KillWord, reader: LedgerReader) -> None:
-        """Bring the word at least to what the ledger says; a lost file must not open a closed gate."""
+        """Bring the word at least to what the ledger says.
+
+        A lost file must not open a closed gate.
+        """
         epoch, killed = 0, False
         for record in reader.records(
             stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)
@@ -215,7 +219,10 @@ class _Starter:
         word.restore(epoch, killed=killed)
 
     def _counterparty(self) -> tuple[Simulator | None, Any]:
-        """Start or adopt the simulator when the plan has one; return it with the session's profile."""
+        """Start or adopt the simulator when the plan has one.
+
+        Return it with the session's profile.
+        """
         if self._plan.simulator is None:
             return None, self._plan.profile(0)
         simulator = Simulator(self._plan.simulator, self._plan.state.logs / "simulator.log")
@@ -264,18 +271,17 @@ class _Starter:
             ),
             seed_root=lambda: _seed_root(ledger),
         )
-        desk_box: list[Desk] = []
         dispatching = DispatchTools(
             ledger=ledger,
             orders=self._orders,
             broker=fix,
             profile=profile,
             instrument=lambda symbol: plan.instruments[symbol],
-            approve=desk_box[0].approved_order,
+            approve=self._approve,
             wall_us=clock.wall_us,
             market_now_us=self._market_us,
         )
-        desk = Desk(
+        return Desk(
             DeskParts(
                 tags=plan.tags,
                 tools=tools,
@@ -293,8 +299,6 @@ class _Starter:
                 count=lambda name, value: self._telemetry.count(name, result=value),
             )
         )
-        desk_box.append(desk)
-        return desk
 
     def _begin_run(self, ledger: Ledger) -> None:
         """Put the run on record: who, which policy, which instruments, which mode."""
@@ -303,7 +307,10 @@ class _Starter:
         ledger.checkpoint_now()
 
     def _connect(self, fix: FixChild, ledger: Ledger, reader: LedgerReader) -> None:
-        """Settle what waits in the inbox, end what a crash left, log on, reconcile, send what is due."""
+        """Settle what waits in the inbox, end what a crash left, log on, reconcile.
+
+        Send what is due.
+        """
         now_us = self._market_us()
         fix.start()
         self._stack.callback(fix.stop)
@@ -367,6 +374,9 @@ class _Starter:
                     idem_key=f"engine:{self._plan.tags.run_id}:{clock.monotonic_us()}",
                 )
             )
+
+    def _approve(self, standing: Standing) -> ApprovedOrder:
+        return self._desk_made.approved_order(standing)
 
     def _market_us(self) -> int:
         return self._market.now_us()

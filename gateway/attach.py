@@ -1,4 +1,7 @@
-"""How a verb reaches an existing ledger: the given database, or the embedded one, started when it is down."""
+"""How a verb reaches an existing ledger.
+
+The given database, or the embedded one, started when it is down.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

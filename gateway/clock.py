@@ -1,4 +1,6 @@
-"""The one clock of the gateway: wall time for evidence, monotonic time for deadlines, market time for rules.
+"""The one clock of the gateway.
+
+Wall time for evidence, monotonic time for deadlines, market time for rules.
 
 Not here: any decision. Every other module takes time as an argument or as a `Clock`.
 """
@@ -8,7 +10,10 @@ from dataclasses import dataclass
 
 
 def wall_us() -> int:
-    """Return UTC wall time in microseconds since the epoch; evidence, never a rule's input in playback."""
+    """Return UTC wall time in microseconds since the epoch.
+
+    Evidence, never a rule's input in playback.
+    """
     return time.time_ns() // 1_000
 
 
@@ -35,5 +40,5 @@ class MarketInstant:
     seen_us: int
 
     def now_us(self) -> int:
-        """Return market time now: the tick's time plus the elapsed time measured since it arrived."""
+        """Return market time now: the tick's time plus what has elapsed since it arrived."""
         return self.tick_us + (monotonic_us() - self.seen_us)

@@ -1,6 +1,7 @@
 """The desk: what the API, the pages and the playback may ask for, each a few calls to the walk.
 
-Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting and stopping (`app`).
+Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting and stopping
+(`app`).
 """
 
 import hashlib
@@ -93,11 +94,13 @@ class Desk:
         """Judge an agent's intent; the same client key again returns the same decision.
 
         Raises:
-            RequestError: the instrument is not quoted here, or the key was used for another request.
+            RequestError: the instrument is not quoted here, or the key was used for another
+                request.
         """
         if request.instrument not in self.own.instruments:
             raise RequestError(
-                problem=f"unknown instrument {request.instrument}; known: {', '.join(self.own.instruments)}"
+                problem=f"unknown instrument {request.instrument};"
+                f" known: {', '.join(self.own.instruments)}"
             )
         decision_id = _decision_id(self.own.tags.run_id, caller.name, request.client_key)
         with self._answers:

@@ -1,8 +1,8 @@
 """dispatch(): one approved order to the FIX child, announced before it is handed out.
 
-The ledger is the outbox: what is approved and unsent is a query over records, so a restart runs this
-same function over the same query. An approval is spent once: SENDING committed and nothing after it
-means UNKNOWN, never a second send.
+The ledger is the outbox: what is approved and unsent is a query over records, so a restart runs
+this same function over the same query. An approval is spent once: SENDING committed and nothing
+after it means UNKNOWN, never a second send.
 """
 
 from collections.abc import Callable

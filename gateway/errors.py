@@ -20,7 +20,10 @@ from typing_extensions import override
 
 
 class GatewayError(Exception):
-    """Root of this package's errors; `code` is stable and maps to an HTTP status in `gateway.api.routes`."""
+    """Root of this package's errors.
+
+    `code` is stable and maps to an HTTP status in `gateway.api.routes`.
+    """
 
     code: ClassVar[str] = "gateway"
 

@@ -1,22 +1,17 @@
 """From a capture to the integer forecast: one pure path, used by `decide` and again by replay.
 
-Not here: sampling. What the engine returned (or what the ledger kept of it) goes in; a replay gives the
-same bytes, because every number below follows from the capture, the prompt and the decision's seed.
+Not here: sampling. What the engine returned (or what the ledger kept of it) goes in; a replay gives
+the same bytes, because every number below follows from the capture, the prompt and the decision's
+seed.
 """
 
 from inference.codec import ReturnCodec
 from inference.forecast import Forecast, ForecastLabel, ForecastSource, StepLaw, make_forecast
 from inference.prompt import Prompt
 from inference.rounds import Capture, QTable, row_values
-from inference.snapshot import Frequency, Snapshot
+from inference.seeds import dither_key
+from inference.snapshot import BAR_US, Snapshot
 from inference.trajectory import Trajectory, make_trajectories
-
-BAR_US = {Frequency.DAILY: 86_400_000_000, Frequency.HOURLY: 3_600_000_000}
-
-
-def dither_key(seed: bytes, trajectory: int) -> bytes:
-    """Return the codec's dither key of one trajectory, derived from the decision's seed."""
-    return seed + trajectory.to_bytes(4, "big")
 
 
 def trajectories_of(
@@ -36,7 +31,7 @@ def first_row(capture: Capture) -> tuple[float, ...]:
     return row_values(first.p_rows[0])
 
 
-def target_forecast(
+def target_forecast(  # noqa: PLR0913 - everything that a forecast follows from
     capture: Capture,
     *,
     codec: ReturnCodec,

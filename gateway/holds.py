@@ -1,8 +1,8 @@
 """Held decisions: who answers, what a yes binds, and the renewal that follows it.
 
-A yes does not send what was seen a minute ago: the forecast is sampled again (attempt n+1), the intent is
-priced again, and the rules judge it again, inside the band that the person agreed to. Nothing approves by
-itself; a hold that nobody answers in time ends and frees what it reserved.
+A yes does not send what was seen a minute ago: the forecast is sampled again (attempt n+1), the
+intent is priced again, and the rules judge it again, inside the band that the person agreed to.
+Nothing approves by itself; a hold that nobody answers in time ends and frees what it reserved.
 """
 
 from dataclasses import replace
@@ -34,7 +34,8 @@ def agree(
 
     Raises:
         UnknownDecisionError: there is no such decision.
-        ApprovalRefusedError: nothing waits, another digest was read, it is too late, or author = approver.
+        ApprovalRefusedError: nothing waits, another digest was read, it is too late, or author =
+            approver.
     """
     if standing is None:
         raise UnknownDecisionError(problem="no such decision")

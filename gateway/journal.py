@@ -1,7 +1,10 @@
-"""What stands in each record of a decision: one function per kind, typed value to draft, in walk order.
+"""What stands in each record of a decision.
 
-Not here: when a record is appended (`decision`, `dispatch`, `settlement`) and what a book makes of it
-(`ledger_book`). A payload holds no float: probabilities and draws stay in the capture blob as bits.
+One function per kind, typed value to draft, in walk order.
+
+Not here: when a record is appended (`decision`, `dispatch`, `settlement`) and what a book makes of
+it (`ledger_book`). A payload holds no float: probabilities and draws stay in the capture blob as
+bits.
 """
 
 from hashlib import sha256

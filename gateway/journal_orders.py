@@ -1,4 +1,7 @@
-"""What stands in each record from verdict to the order's end: one function per kind, in walk order."""
+"""What stands in each record from verdict to the order's end.
+
+One function per kind, in walk order.
+"""
 
 from audit.canonical import JSON
 from audit.kinds import Kind

@@ -1,4 +1,6 @@
-"""The kill: close the gate, make it durable, prove the child saw it, then acknowledge; and its release.
+"""The kill: close the gate, make it durable, prove the child saw it, then acknowledge.
+
+And its release.
 
 Order (a crash after any step leaves the gate closed):
 1. the kill word, shared by mapping with the FIX child and `countersign kill`, closes egress;

@@ -1,7 +1,7 @@
 """Committed records to book events: the one place that says which record changes a book, and how.
 
-Pure. Folding these events over a ledger gives the book that a verdict was judged against; the section,
-the pages and replay all fold through here.
+Pure. Folding these events over a ledger gives the book that a verdict was judged against; the
+section, the pages and replay all fold through here.
 """
 
 from typing import Any
@@ -58,7 +58,10 @@ def book_events(record: Record) -> tuple[BookEvent, ...]:
 
 
 def placebo_events(record: Record) -> tuple[BookEvent, ...]:
-    """Return what one record does to the placebo twin's book: its assumed fills, and the same marks."""
+    """Return what one record does to the placebo twin's book.
+
+    Its assumed fills, and the same marks.
+    """
     body: dict[str, Any] = record.body
     if record.kind is Kind.MARK_TAKEN:
         return _marked(body)

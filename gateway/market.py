@@ -1,8 +1,8 @@
 """The playback's market: one clock, one standing quote per instrument, repeated every second.
 
-A feed that has nothing new still repeats its quote; so does this one. Market time is the session's tick
-time plus the measured time since the session opened, the same for every instrument.
-Not here: the sessions themselves (`playback`) and live feeds (a later door).
+A feed that has nothing new still repeats its quote; so does this one. Market time is the session's
+tick time plus the measured time since the session opened, the same for every instrument. Not here:
+the sessions themselves (`playback`) and live feeds (a later door).
 """
 
 import threading
@@ -27,7 +27,10 @@ class Market:
         self._sessions: dict[str, PlaybackSession] = {}
 
     def open_session(self, session: PlaybackSession) -> None:
-        """Set an instrument's standing quote; the first one of a day moves the clock to its open."""
+        """Set an instrument's standing quote.
+
+        The first one of a day moves the clock to its open.
+        """
         with self._lock:
             if session.market_time_us > self._instant.now_us() or not self._sessions:
                 self._instant = MarketInstant(

@@ -1,7 +1,10 @@
-"""The outbox as a projection: where each decision and its order stand, folded from committed records.
+"""The outbox as a projection.
 
-Not here: any effect. `dispatch` asks `unsent()`, recovery asks `in_doubt()`, the kill report asks `live()`;
-after a restart the same fold over the same records gives the same answers, so recovery is the normal path.
+Where each decision and its order stand, folded from committed records.
+
+Not here: any effect. `dispatch` asks `unsent()`, recovery asks `in_doubt()`, the kill report asks
+`live()`; after a restart the same fold over the same records gives the same answers, so recovery is
+the normal path.
 """
 
 import threading
@@ -68,7 +71,10 @@ class Orders:
         self._seq = -1
 
     def fold(self, records: Iterable[Record]) -> None:
-        """Apply committed records; only the ledger's notifier and the start call this, in sequence order."""
+        """Apply committed records; only the ledger's notifier and the start call this.
+
+        In sequence order.
+        """
         with self._folded:
             for record in records:
                 if record.seq > self._seq:
@@ -136,7 +142,7 @@ class Orders:
             self.reports[(body["session"], body["trade_date"], body["exec_id"])] = body["report"]
 
 
-def _advance(standing: Standing, record: Record) -> Standing:
+def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 - one per kind
     """Return the standing after one more record of its decision."""
     body = record.body
     match record.kind:

@@ -1,7 +1,8 @@
 """The placebo twin: the table model's forecast through the same sizing and policy, never sent.
 
-Its fills are assumed at the touch with the paper broker's fee, on a book of its own, so that beside every
-result of the target stands what the free table would have done: the difference is what the AI adds.
+Its fills are assumed at the touch with the paper broker's fee, on a book of its own, so that beside
+every result of the target stands what the free table would have done: the difference is what the AI
+adds.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Where the policy in force comes from.
 
-Development: the shipped playback policy, signed on first use with the two development keys (which one
-person holds: the run says so). `serve` takes a signed bundle that it did not make.
+Development: the shipped playback policy, signed on first use with the two development keys (which
+    one person holds: the run says so). `serve` takes a signed bundle that it did not make.
 """
 
 import json

@@ -1,7 +1,8 @@
 """What is decided before anything starts: profile, keys, policy, run id, instruments, counterparty.
 
-`run` is the development profile: it makes what is missing, plays in paper mode with the simulator, and
-says `dev` on every record. `serve` makes nothing and has no default for keys, database or broker.
+`run` is the development profile: it makes what is missing, plays in paper mode with the simulator,
+and says `dev` on every record. `serve` makes nothing and has no default for keys, database or
+broker.
 """
 
 import json
@@ -242,7 +243,10 @@ def new_run_id() -> str:
 
 
 def data_cutoff_us(model: Path) -> int:
-    """Return the end of the model's training and validation data, from its manifest, microseconds UTC."""
+    """Return the end of the model's training and validation data, from its manifest.
+
+    Microseconds UTC.
+    """
     manifest = json.loads((model / "manifest.json").read_bytes())
     day = datetime.fromisoformat(manifest["data_cutoff"]).replace(tzinfo=UTC)
     return int(day.timestamp()) * 1_000_000

@@ -1,8 +1,11 @@
-"""Replay: recompute one decision from the ledger alone, step by step, and name the first that differs.
+"""Replay: recompute one decision from the ledger alone, step by step.
 
-Recomputed: the sampling seeds, every accept and reject, the integer forecast, the placebo's forecast, the
-intent, the book at the basis, and the verdict byte for byte. Nothing is sampled again: what the weights
-said stands in the capture, and a later command may re-verify it by teacher forcing.
+And name the first that differs.
+
+Recomputed: the sampling seeds, every accept and reject, the integer forecast, the placebo's
+    forecast, the intent, the book at the basis, and the verdict byte for byte. Nothing is sampled
+    again: what the weights said stands in the capture, and a later command may re-verify it by
+    teacher forcing.
 """
 
 import json
@@ -203,7 +206,8 @@ def _verdict(
     again = verdict_document(evaluate(policy, state, intent))
     _same("verdict_given", "verdict", again, body["verdict"])
     lines.append(
-        f"verdict_given      {again['action']}, {len(body['verdict']['results'])} checks, basis {basis}"
+        f"verdict_given      {again['action']}, {len(body['verdict']['results'])} checks,"
+        f" basis {basis}"
     )
 
 

@@ -38,7 +38,10 @@ SETTLE_WITHIN_S = 3.0
 
 
 def run_development(settings: Settings) -> int:
-    """Play, summarise, verify, then serve until Ctrl-C unless told to exit; returns the exit code."""
+    """Play, summarise, verify, then serve until Ctrl-C unless told to exit.
+
+    Returns the exit code.
+    """
     logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s %(message)s")
     playback = load_playback()
     plan = development_plan(settings, playback)
@@ -111,7 +114,8 @@ def _await_engine(app: App, progress: Progress) -> None:
         )
     )
     progress.say(
-        f"engine     ready: {described.model_id}, drafter {described.drafter}, self-test {test.detail}"
+        f"engine     ready: {described.model_id}, drafter {described.drafter},"
+        f" self-test {test.detail}"
     )
 
 
@@ -155,7 +159,10 @@ def _demo(app: App) -> AgentReport:
 
 
 def _open(app: App, session: PlaybackSession) -> None:
-    """Open a session: the quote stands, the broker's own copy moves along, the day begins on record."""
+    """Open a session: the quote stands, the broker's own copy moves along.
+
+    The day begins on record.
+    """
     app.market.open_session(session)
     if app.simulator is not None:
         app.simulator.set_session(session.session)
@@ -269,7 +276,7 @@ def _warn_if_killed(app: App, progress: Progress) -> None:
     epoch, killed = app.desk.kill_switch.state
     if killed:
         progress.say(
-            f"KILLED     kill {epoch} is in force: decisions are made and recorded, no order leaves."
+            f"KILLED     kill {epoch} is in force: decisions are recorded, no order leaves."
             " Release it with: countersign release --reason '...'"
         )
 

@@ -1,8 +1,9 @@
 """The per-firm section: fold committed records to a basis, evaluate, append by compare-and-swap.
 
-Every intent passes here, one at a time: playback, agents, renewals. The verdict and its reservation are
-one record, refused by the ledger when anything that a verdict rests on was committed after the basis;
-then the section folds on and judges again. There is no await and no lock-free path around it.
+Every intent passes here, one at a time: playback, agents, renewals. The verdict and its reservation
+are one record, refused by the ledger when anything that a verdict rests on was committed after the
+basis; then the section folds on and judges again. There is no await and no lock-free path around
+it.
 """
 
 import threading
@@ -147,9 +148,8 @@ class Section:
     ) -> Judged:
         """Evaluate one intent and commit verdict and reservation.
 
-        Args:
-            approval: a person's agreement when a held intent is judged again: the hold is then
-                lifted, inside the agreed band only.
+        With `approval`, a person's agreement, a held intent is judged again: the hold is then lifted,
+        inside the agreed band only.
 
         Raises:
             audit.errors.AuditError: the ledger could not take the verdict; nothing is approved.

@@ -1,8 +1,9 @@
 """settle(): one inbound message to the ledger and, through it, to the book.
 
-Not here: parsing (fix.reports), the state table (fix.order), the fold (ledger_book). The raw message
-and what it means share one append, keyed by its inbox offset: settling the same offset again changes
-nothing, so a crash anywhere here is recovered by reading the inbox from the last recorded offset.
+Not here: parsing (fix.reports), the state table (fix.order), the fold (ledger_book). The raw
+message and what it means share one append, keyed by its inbox offset: settling the same offset
+again changes nothing, so a crash anywhere here is recovered by reading the inbox from the last
+recorded offset.
 """
 
 from collections.abc import Callable
@@ -162,7 +163,10 @@ def _next_state(
 def _fill(
     report: ExecutionReport, standing: Standing, tools: SettleTools
 ) -> dict[str, JSON] | None:
-    """Return the fill of a trade in our units, or None; refuses what is not whole ticks and lots."""
+    """Return the fill of a trade in our units, or None.
+
+    Refuses what is not whole ticks and lots.
+    """
     if not report.is_trade or standing.verdict is None:
         return None
     intent = standing.verdict.body["intent"]

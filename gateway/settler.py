@@ -1,4 +1,6 @@
-"""The thread that settles: reads the inbox from the last recorded offset, in order, and never gives up.
+"""The thread that settles: reads the inbox from the last recorded offset, in order.
+
+And never gives up.
 
 A ledger that does not answer delays a report, it never loses one: the inbox has it on disk, and the
 offset only moves after the record is durable.

@@ -1,7 +1,7 @@
 """The paper counterparty as a process: started here, adopted when it outlived an earlier gateway.
 
-It is a broker of its own: it keeps its own quotes, capture and process group, and a killed gateway does not
-take it along. Not here: what it does with an order (`fix.ems`).
+It is a broker of its own: it keeps its own quotes, capture and process group, and a killed gateway
+does not take it along. Not here: what it does with an order (`fix.ems`).
 """
 
 import os

@@ -31,9 +31,7 @@ def press_kill(settings: Settings, reason: str) -> int:
         raise SettingsError(name="COUNTERSIGN_STATE", problem=f"no kill word in {state.root}")
     word = KillWord(state.kill_word)
     epoch = word.press()
-    sys.stdout.write(
-        f"kill {epoch} is in force: no new order passes in any process that maps {state.kill_word}\n"
-    )
+    sys.stdout.write(f"kill {epoch} is in force: no new order passes in any process\n")
     told = _tell_gateway(state, reason)
     sys.stdout.write(
         f"gateway: {told}\n"
@@ -112,7 +110,8 @@ def _tell_gateway(state: StateFolder, reason: str) -> str:
         answer = _post(state, "/v1/kill", {"reason": reason})
     except (OSError, httpx.HTTPError, SettingsError):
         return ""
-    return f"confirmed by the FIX child: {answer.get('child_confirmed')}, on record: {answer.get('recorded')}"
+    confirmed, recorded = answer.get("child_confirmed"), answer.get("recorded")
+    return f"confirmed by the FIX child: {confirmed}, on record: {recorded}"
 
 
 def _ask_gateway(state: StateFolder, epoch: int, reason: str, signatures: dict[str, str]) -> None:

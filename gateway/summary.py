@@ -1,4 +1,6 @@
-"""The run in numbers, computed from the ledger's records alone: anyone with the ledger gets the same.
+"""The run in numbers, computed from the ledger's records alone.
+
+Anyone with the ledger gets the same.
 
 Not here: printing (`progress`) and the verification whose result is put in.
 """
@@ -43,7 +45,10 @@ class _Curve:
             self.last_close_us = at
 
     def tracking_error(self, target_bp: int) -> float | None:
-        """Relative distance of realised from target volatility, None with fewer than three closes."""
+        """Relative distance of realised from target volatility.
+
+        None with fewer than three closes.
+        """
         equity = [self.book.deposit_minor, *self.closes_minor]
         returns = [b / a - 1.0 for a, b in itertools.pairwise(equity) if a > 0]
         if len(returns) < 3:  # noqa: PLR2004 - a deviation of two numbers says nothing

@@ -1,8 +1,8 @@
 """OpenTelemetry set-up; the only file that imports it. Spans are named after the steps of the walk.
 
 Traces are for operators and may be lost; the ledger is the record. With no exporter configured
-(`COUNTERSIGN` starts none by itself: no outbound connection) spans cost little and give every record
-its trace id.
+(`COUNTERSIGN` starts none by itself: no outbound connection) spans cost little and give every
+record its trace id.
 """
 
 from collections.abc import Iterator

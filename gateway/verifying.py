@@ -22,7 +22,8 @@ def dump_ledger(place: Place, path: Path) -> None:
     """Write the whole ledger to a file."""
     records = dump(place.dsn, path)
     sys.stdout.write(
-        f"{records} records written to {path}; check with: countersign verify --dump {path} --key KEY\n"
+        f"{records} records written to {path}\n"
+        f"check with: countersign verify --dump {path} --key KEY\n"
     )
 
 
@@ -40,7 +41,7 @@ def _print(report: Report, place: Place | None) -> int:
         sys.stdout.write(f"{line}\n")
     if report.exit_code == 3 and place is not None:  # noqa: PLR2004 - not checkable: no key
         sys.stdout.write(
-            "no trusted key was given. A verifier gets the log's key from outside; this installation's"
-            f" own is {place.state.ledger_vkey}\n"
+            "no trusted key was given. A verifier gets the log's key from outside;"
+            f" this installation's own is {place.state.ledger_vkey}\n"
         )
     return int(report.exit_code)

@@ -1,4 +1,6 @@
-"""What the three walk functions are given: ports to the ledger, engine, broker and clock, and one case.
+"""What the three walk functions are given.
+
+Ports to the ledger, engine, broker and clock, and one case.
 
 Only Protocols and values stand here, so `decide`, `dispatch` and `settle` never see a driver.
 """
@@ -72,7 +74,10 @@ class Tags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingPlan:
-    """How a forecast is sampled: `paths` seeded requests of `horizon` bars, `spec_k` drafts a round."""
+    """How a forecast is sampled: `paths` seeded requests of `horizon` bars.
+
+    `spec_k` drafts a round.
+    """
 
     paths: int
     horizon: int

@@ -15,6 +15,9 @@ router = APIRouter(prefix="/v1", tags=["intents"])
 def submit(
     body: IntentRequest, request: Request, caller: Annotated[Caller, Depends(allowed("submit"))]
 ) -> IntentResponse:
-    """Forecast the instrument, judge the wanted exposure, and send the order if every rule passes."""
+    """Forecast the instrument, judge the wanted exposure.
+
+    And send the order if every rule passes.
+    """
     response: IntentResponse = request.app.state.desk.submit(caller, body)
     return response

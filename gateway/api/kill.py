@@ -23,7 +23,10 @@ def state(request: Request, _: Annotated[Caller, Depends(allowed("read"))]) -> d
 def press(
     body: KillRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
 ) -> dict[str, Any]:
-    """Return after the gate is closed, durable, and confirmed by the FIX child (or the child is dead)."""
+    """Return after the gate is closed, durable.
+
+    And confirmed by the FIX child (or the child is dead).
+    """
     receipt = request.app.state.desk.kill_switch.press(actor=caller.name, reason=body.reason)
     return asdict(receipt)
 

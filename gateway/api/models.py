@@ -1,4 +1,7 @@
-"""Bodies of the API: strict, closed, with units. What does not fit is refused before anything runs."""
+"""Bodies of the API: strict, closed, with units.
+
+What does not fit is refused before anything runs.
+"""
 
 from decimal import Decimal
 from typing import Annotated, Literal
@@ -14,7 +17,10 @@ class _Body(BaseModel):
 
 
 class IntentRequest(_Body):
-    """What an agent wants: a target exposure in one instrument. The gateway forecasts and judges it itself."""
+    """What an agent wants: a target exposure in one instrument.
+
+    The gateway forecasts and judges it itself.
+    """
 
     model_config = ConfigDict(
         strict=True,

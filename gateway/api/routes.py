@@ -3,6 +3,7 @@
 from typing import Final
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
@@ -38,9 +39,23 @@ def build_api(desk: Desk, keyring: Keyring) -> FastAPI:
     app.state.keyring = keyring
     for module in (intents, decisions, kill, health):
         app.include_router(module.router)
+    app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(GatewayError, _refuse)
     app.add_exception_handler(AuditError, _refuse)
     return app
+
+
+async def _malformed(_: Request, error: Exception) -> JSONResponse:
+    """Say what is wrong with a body without repeating it: NaN or a megabyte must not come back."""
+    faults = error.errors() if isinstance(error, RequestValidationError) else ()
+    named = [
+        {"field": ".".join(str(part) for part in fault["loc"]), "message": str(fault["msg"])[:200]}
+        for fault in faults[:20]
+    ]
+    return JSONResponse(
+        {"code": "malformed", "message": "the body is not as the API says", "faults": named},
+        status_code=422,
+    )
 
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:

@@ -12,11 +12,9 @@ from gateway.runner import run_development, serve_production
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command(
-        help="Development profile: make what is missing, play real 2018 sessions in paper mode, serve the page."
+        help="Development profile: make what is missing, play 2018 in paper mode, serve the page."
     )(run)
-    app.command(
-        help="Serve with given keys, database and broker; creates nothing and has no defaults for them."
-    )(serve)
+    app.command(help="Serve with given keys, database and broker; creates nothing.")(serve)
 
 
 def run(
