@@ -1,0 +1,126 @@
+"""The simulator's published table and matching, without a session."""
+
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+
+from fix.ems_control import Quote
+from fix.ems_market import DECK, Answer, Market, Outcome, outcome_of
+
+QUOTE = Quote(1, Decimal("269.50"), Decimal("269.60"))
+
+
+def market(*script: str, quote: Quote | None = QUOTE, has_quotes: bool = True) -> Market:
+    return Market(
+        seed="s",
+        script=script,
+        fee_bp=1,
+        orders_before=0,
+        reports_before=0,
+        known=frozenset({"OLD"}),
+        quote=lambda _symbol: quote,
+        has_quotes=has_quotes,
+    )
+
+
+def order(name: str = "A", **changes: str) -> dict[int, str]:
+    fields = {35: "D", 34: "2", 11: name, 55: "SPXN", 54: "1", 38: "7", 44: "270", 59: "0"}
+    return fields | {int(tag[1:]): value for tag, value in changes.items()}
+
+
+def seen(answers: list[Answer]) -> list[tuple[str, str]]:
+    return [(dict(one.fields)[150], dict(one.fields)[39]) for one in answers if not one.later]
+
+
+def test_every_block_of_ten_holds_the_published_deck() -> None:
+    for block in range(20):
+        outcomes = [outcome_of("seed", block * 10 + place) for place in range(10)]
+        assert Counter(outcomes) == Counter(DECK)
+    assert [outcome_of("a", n) for n in range(50)] != [outcome_of("b", n) for n in range(50)]
+
+
+def test_the_table_of_the_default_seed_is_published_and_fixed() -> None:
+    words = " ".join(outcome_of("countersign", number) for number in range(20))
+    assert words == (
+        "fill partial reject partial fill fill fill silence fill partial "
+        "reject partial fill fill partial partial fill fill silence fill"
+    )
+
+
+def test_a_buy_trades_at_the_ask_with_commission_and_a_sell_at_the_bid() -> None:
+    broker = market("fill", "fill")
+    bought = dict(broker.receive(order("A"))[-1].fields)
+    sold = dict(broker.receive(order("B", t54="2", t44="269"))[-1].fields)
+    assert (bought[31], bought[32], bought[12], bought[13]) == ("269.60", "7", "0.19", "3")
+    assert sold[31] == "269.50"
+
+
+@pytest.mark.parametrize(("side", "limit"), [("1", "269.59"), ("2", "269.51")])
+def test_no_order_trades_beyond_its_limit(side: str, limit: str) -> None:
+    assert seen(market("fill").receive(order(t54=side, t44=limit))) == [("0", "0")]
+
+
+def test_the_rest_of_a_partial_fill_comes_later_unless_cancelled() -> None:
+    broker = market("partial", "partial")
+    first = broker.receive(order("A"))
+    assert seen(first) == [("0", "0"), ("F", "1")]
+    assert dict(first[1].fields)[32] == "3"
+    assert dict(first[-1].fields) == {11: "A"}
+    assert [dict(one.fields)[14] for one in broker.finish("A")] == ["7"]
+    broker.receive(order("B"))
+    broker.receive({35: "F", 34: "9", 11: "C", 41: "B"})
+    assert broker.finish("B") == []
+
+
+def test_silence_is_broken_by_a_question_or_a_cancel() -> None:
+    for question in ({35: "H", 11: "A", 55: "SPXN", 54: "1"}, {35: "F", 11: "C", 41: "A"}):
+        broker = market("silence")
+        assert broker.receive(order("A")) == []
+        answers = broker.receive({34: "3"} | question)
+        assert [dict(one.fields)[39] for one in answers] == ["0", "2", "2"]
+
+
+def test_a_name_seen_before_is_rejected_also_from_an_earlier_life() -> None:
+    broker = market("fill", "fill", "fill")
+    broker.receive(order("A"))
+    for name in ("A", "OLD"):
+        fields = dict(broker.receive(order(name))[0].fields)
+        assert (fields[39], fields[103]) == ("8", "6")
+    assert broker.orders["A"].status == "2"
+
+
+def test_unknown_orders_are_said_to_be_unknown() -> None:
+    broker = market()
+    status = broker.receive({35: "H", 34: "2", 11: "X", 55: "SPXN", 54: "1"})
+    assert (dict(status[0].fields)[150], dict(status[0].fields)[103]) == ("I", "5")
+    refused = broker.receive({35: "F", 34: "3", 11: "C", 41: "X"})
+    assert (dict(refused[0].fields)[35], dict(refused[0].fields)[102]) == ("9", "1")
+    other = broker.receive({35: "G", 34: "4"})
+    assert dict(other[0].fields)[35] == "j"
+
+
+def test_a_mass_cancel_ends_everything_live() -> None:
+    broker = market("fill", "fill", quote=Quote(1, Decimal(300), Decimal(301)))
+    broker.receive(order("A"))
+    broker.receive(order("B"))
+    answers = broker.receive({35: "q", 34: "4", 11: "M", 530: "7"})
+    assert dict(answers[0].fields)[533] == "2"
+    assert {dict(one.fields)[11] for one in answers[1:]} == {"A", "B"}
+    assert not any(one.is_live for one in broker.orders.values())
+    assert broker.session_changed() == []
+
+
+def test_without_a_quote_for_the_session_an_order_is_rejected() -> None:
+    assert seen(market("fill", quote=None).receive(order())) == [("8", "8")]
+
+
+def test_without_a_quotes_file_everything_trades_at_its_limit() -> None:
+    answers = market("fill", quote=None, has_quotes=False).receive(order())
+    assert dict(answers[-1].fields)[31] == "270"
+
+
+def test_outcomes_are_words_of_the_table() -> None:
+    with pytest.raises(ValueError, match="dance"):
+        market("dance").receive(order())
+    assert Outcome("fill") is Outcome.FILL

@@ -1,0 +1,130 @@
+"""Inbox and journal: what was acknowledged is there after any crash, damage is named."""
+
+from pathlib import Path
+
+import pytest
+
+from fix import journal as journal_module
+from fix.errors import InboxError, JournalError
+from fix.inbox import Inbox, read_from
+from fix.journal import Journal, LiveOrder, read_live
+
+MESSAGES = ["8=FIX.4.4\x01a", "\xff\xfe", "", "x" * 70_000]
+
+
+def order(name: str, offset: int = 0) -> LiveOrder:
+    fields = ((35, "D"), (11, name), (453, "1"), (448, "A"), (448, "B"))
+    return LiveOrder(cl_ord_id=name, fields=fields, inbox_offset=offset)
+
+
+def test_the_inbox_gives_back_every_message_from_any_offset(tmp_path: Path) -> None:
+    path = tmp_path / "inbox"
+    inbox = Inbox(path)
+    entries = [inbox.append(raw) for raw in MESSAGES]
+    assert [entry.raw for entry in read_from(path, 0)] == MESSAGES
+    for number, entry in enumerate(entries):
+        assert read_from(path, entry.offset) == entries[number:]
+    assert read_from(path, inbox.end) == []
+    assert read_from(path, 0, limit=2) == entries[:2]
+    assert read_from(tmp_path / "none", 0) == []
+
+
+def test_an_inbox_cut_off_anywhere_keeps_what_was_whole_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "inbox"
+    inbox = Inbox(path)
+    first, second = inbox.append("first"), inbox.append("second")
+    whole = path.read_bytes()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        kept = [entry for entry in (first, second) if entry.next_offset <= length]
+        assert read_from(path, 0) == kept
+        again = Inbox(path)
+        again.append("third")
+        assert [entry.raw for entry in read_from(path, 0)] == [*(e.raw for e in kept), "third"]
+
+
+def test_damage_before_the_end_of_the_inbox_names_its_offset(tmp_path: Path) -> None:
+    path = tmp_path / "inbox"
+    inbox = Inbox(path)
+    inbox.append("first")
+    second = inbox.append("second")
+    inbox.append("third")
+    damaged = bytearray(path.read_bytes())
+    damaged[second.next_offset - 1] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(InboxError) as caught:
+        read_from(path, 0)
+    assert caught.value.offset == second.offset
+    with pytest.raises(InboxError):
+        Inbox(path)
+    with pytest.raises(InboxError):
+        read_from(path, 10_000)
+
+
+def test_the_journal_remembers_live_orders_with_all_their_fields(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    for name in ("A", "B", "C"):
+        journal.opened(order(name))
+    journal.closed("B", 77, "2")
+    journal.cancelling("A", "X", 78)
+    journal.close()
+    again = Journal(path)
+    assert again.live() == (order("A"), order("C")) == read_live(path)
+    assert again.knows("B")
+    assert not again.knows("D")
+    assert (again.inbox_offset, again.length) == (78, 5)
+
+
+def test_a_journal_cut_off_in_its_last_line_goes_on_chaining(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    journal.opened(order("A"))
+    sound = path.stat().st_size
+    journal.opened(order("B"))
+    whole = path.read_bytes()
+    for length in range(sound, len(whole)):
+        path.write_bytes(whole[:length])
+        again = Journal(path)
+        assert again.live() == (order("A"),)
+        again.opened(order("C"))
+        assert read_live(path) == (order("A"), order("C"))
+
+
+def test_a_changed_removed_or_swapped_line_breaks_the_chain(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    for name in "ABCD":
+        journal.opened(order(name))
+    lines = path.read_bytes().splitlines(keepends=True)
+    for broken in (
+        [lines[0].replace(b'"A"', b'"Z"', 1), *lines[1:]],
+        [lines[0], *lines[2:]],
+        [lines[1], lines[0], *lines[2:]],
+        [b"{}\n", *lines],
+        [b"[]\n", *lines],
+        [b"\xff\n", *lines],
+    ):
+        path.write_bytes(b"".join(broken))
+        with pytest.raises(JournalError):
+            Journal(path)
+
+
+def test_a_long_journal_is_compacted_to_what_is_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    for number in range(50):
+        journal.opened(order(str(number)))
+        if number != 7:
+            journal.closed(str(number), number, "2")
+    journal.close()
+    before = path.stat().st_size
+    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 1000)
+    again = Journal(path)
+    assert again.live() == (order("7"),)
+    assert path.stat().st_size < before // 10
+    again.opened(order("new"))
+    again.close()
+    assert [one.cl_ord_id for one in read_live(path)] == ["7", "new"]

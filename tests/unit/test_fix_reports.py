@@ -1,0 +1,203 @@
+"""Inbound messages become values, or are refused; nothing in between."""
+
+import pytest
+
+from fix.errors import FixError, ReportError
+from fix.messages import wire_text
+from fix.order import Anomaly, AnomalyReason, OrderEvent, OrderState, advance, event_of
+from fix.reports import (
+    BusinessReject,
+    CancelReject,
+    ExecutionReport,
+    MassCancelReport,
+    OtherMessage,
+    SessionReject,
+    parse_inbound,
+    scaled,
+)
+
+REPORT = {
+    35: "8",
+    34: "7",
+    52: "20180626-08:00:00",
+    37: "E1",
+    11: "ORDER",
+    17: "X1",
+    150: "F",
+    39: "1",
+    55: "SPXN",
+    54: "1",
+    38: "10",
+    32: "4",
+    31: "269.58",
+    151: "6",
+    14: "4",
+    6: "269.58",
+    12: "0.11",
+    13: "3",
+}
+
+
+def raw(**changes: str | None) -> str:
+    fields = dict(REPORT)
+    for name, value in changes.items():
+        tag = int(name.removeprefix("t"))
+        if value is None:
+            del fields[tag]
+        else:
+            fields[tag] = value
+    return wire_text(tuple(fields.items()))
+
+
+def report(**changes: str | None) -> ExecutionReport:
+    found = parse_inbound(raw(**changes))
+    assert isinstance(found, ExecutionReport)
+    return found
+
+
+def test_an_execution_report_keeps_every_number_as_text() -> None:
+    found = report()
+    assert (found.cl_ord_id, found.exec_id, found.last_qty) == ("ORDER", "X1", "4")
+    assert (found.last_price, found.leaves_qty, found.commission) == ("269.58", "6", "0.11")
+    assert found.is_trade
+    assert not found.is_status
+    assert found.envelope.msg_seq_num == 7
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"t37": None},
+        {"t17": None},
+        {"t150": None},
+        {"t39": None},
+        {"t151": None},
+        {"t14": None},
+        {"t32": None},
+        {"t31": None},
+        {"t34": "x"},
+        {"t31": "1e5"},
+        {"t32": "NaN"},
+        {"t14": "--1"},
+        {"t12": "1", "t13": "1"},
+    ],
+)
+def test_a_report_that_lacks_or_garbles_a_field_is_refused(changes: dict[str, str | None]) -> None:
+    with pytest.raises(ReportError):
+        parse_inbound(raw(**changes))
+
+
+def test_a_status_report_is_never_a_trade() -> None:
+    status = report(t150="I", t17="0")
+    assert status.is_status
+    assert not status.is_trade
+
+
+def test_the_other_messages_keep_what_they_refer_to() -> None:
+    head = ((34, "9"), (52, "t"))
+    reject = parse_inbound(
+        wire_text(((35, "9"), *head, (37, "E"), (11, "C"), (41, "O"), (39, "2"), (434, "1")))
+    )
+    assert isinstance(reject, CancelReject)
+    assert (reject.cl_ord_id, reject.orig_cl_ord_id, reject.ord_status) == ("C", "O", "2")
+    mass = parse_inbound(
+        wire_text(((35, "r"), *head, (37, "E"), (11, "M"), (530, "7"), (531, "7"), (533, "3")))
+    )
+    assert isinstance(mass, MassCancelReport)
+    assert mass.affected == 3
+    business = parse_inbound(wire_text(((35, "j"), *head, (45, "5"), (372, "D"), (380, "3"))))
+    assert isinstance(business, BusinessReject)
+    assert (business.ref_seq_num, business.ref_msg_type) == (5, "D")
+    session = parse_inbound(wire_text(((35, "3"), *head, (45, "6"), (372, "D"), (373, "5"))))
+    assert isinstance(session, SessionReject)
+    assert session.ref_seq_num == 6
+    assert isinstance(parse_inbound(wire_text(((35, "h"), *head))), OtherMessage)
+
+
+@pytest.mark.parametrize(
+    ("text", "digits", "units"),
+    [("269.58", 2, 26958), ("269.580", 2, 26958), ("-0.05", 2, -5), ("7", 2, 700), ("7", 0, 7)],
+)
+def test_decimal_text_becomes_units_exactly(text: str, digits: int, units: int) -> None:
+    assert scaled(text, digits) == units
+
+
+@pytest.mark.parametrize("text", ["269.585", "", "1e2", ".5", "5.", "1,0", "\u0661", "NaN"])
+def test_decimal_text_that_does_not_fit_is_refused(text: str) -> None:
+    with pytest.raises(ReportError):
+        scaled(text, 2)
+
+
+def test_the_way_of_an_order_that_is_filled_in_parts() -> None:
+    state: OrderState | Anomaly = OrderState.INTENT
+    for event, expected in [
+        (OrderEvent.SENDING_COMMITTED, OrderState.SENDING),
+        (OrderEvent.LEFT, OrderState.SENT),
+        (OrderEvent.ACKNOWLEDGED, OrderState.NEW),
+        (OrderEvent.TRADED_PART, OrderState.PARTIAL),
+        (OrderEvent.ACKNOWLEDGED, OrderState.PARTIAL),
+        (OrderEvent.TRADED_PART, OrderState.PARTIAL),
+        (OrderEvent.TRADED_ALL, OrderState.FILLED),
+        (OrderEvent.ACKNOWLEDGED, OrderState.FILLED),
+    ]:
+        assert isinstance(state, OrderState)
+        state = advance(state, event)
+        assert state is expected
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        OrderState.CANCELED,
+        OrderState.REJECTED,
+        OrderState.EXPIRED,
+        OrderState.NOT_RECEIVED,
+        OrderState.WITHDRAWN,
+        OrderState.REFUSED,
+    ],
+)
+def test_a_late_trade_on_a_closed_order_is_booked_and_alarmed(state: OrderState) -> None:
+    found = advance(state, OrderEvent.TRADED_PART)
+    assert isinstance(found, Anomaly)
+    assert (found.book, found.reason) == (True, AnomalyReason.LATE_TRADE)
+
+
+def test_only_an_order_in_doubt_can_turn_out_not_received() -> None:
+    for state in OrderState:
+        found = advance(state, OrderEvent.NOT_KNOWN_THERE)
+        in_doubt = state in {OrderState.SENT, OrderState.UNKNOWN}
+        assert (found is OrderState.NOT_RECEIVED) is in_doubt
+
+
+def test_nothing_but_a_trade_or_a_bust_moves_a_terminal_order() -> None:
+    for state in (one for one in OrderState if one.is_terminal):
+        for event in OrderEvent:
+            found = advance(state, event)
+            if found is not state and event is not OrderEvent.BUSTED:
+                assert isinstance(found, Anomaly)
+
+
+@pytest.mark.parametrize(
+    ("changes", "event"),
+    [
+        ({"t39": "0", "t150": "0"}, OrderEvent.ACKNOWLEDGED),
+        ({}, OrderEvent.TRADED_PART),
+        ({"t39": "2", "t151": "0", "t14": "10"}, OrderEvent.TRADED_ALL),
+        ({"t151": "0", "t14": "10"}, OrderEvent.TRADED_ALL),
+        ({"t151": "0.0", "t14": "10.0", "t38": "10"}, OrderEvent.TRADED_ALL),
+        ({"t39": "4", "t150": "4"}, OrderEvent.CANCELED),
+        ({"t39": "8", "t150": "8"}, OrderEvent.REJECTED),
+        ({"t39": "8", "t150": "I", "t103": "5"}, OrderEvent.NOT_KNOWN_THERE),
+        ({"t39": "8", "t150": "I", "t103": "0"}, OrderEvent.REJECTED),
+        ({"t39": "C", "t150": "C"}, OrderEvent.EXPIRED),
+        ({"t39": "2", "t150": "H"}, OrderEvent.BUSTED),
+        ({"t39": "Z", "t150": "Z"}, None),
+    ],
+)
+def test_a_report_tells_one_event(changes: dict[str, str | None], event: OrderEvent | None) -> None:
+    assert event_of(report(**changes)) is event
+
+
+def test_every_refusal_is_an_error_of_this_package() -> None:
+    with pytest.raises(FixError):
+        parse_inbound(b"\x00\xff")

@@ -1,0 +1,132 @@
+"""Sweeps: mass cancel first, largest first, paced, and an honest outcome."""
+
+from fix.journal import LiveOrder
+from fix.messages import Fields
+from fix.profile import Profile
+from fix.reconcile import Fate, OpenOrder, Reconciliation, strangers
+from fix.reports import parse_inbound
+from fix.sweep import GRACE_US, RETRY_US, Sweep, largest_first
+from tests.doubles.fix_world import PROFILE, replace_pace
+from tests.unit.test_fix_reports import raw
+
+SIZES = {"small": "1", "large": "9", "middle": "5"}
+
+
+def live(name: str, qty: str = "1", price: str = "10") -> LiveOrder:
+    fields = ((35, "D"), (11, name), (55, "SPXN"), (54, "1"), (38, qty), (44, price))
+    return LiveOrder(cl_ord_id=name, fields=fields, inbox_offset=0)
+
+
+ORDERS = tuple(live(name, qty) for name, qty in SIZES.items())
+
+
+def kinds(messages: tuple[Fields, ...]) -> list[tuple[str, str]]:
+    return [(dict(one)[35], dict(one).get(41, "")) for one in messages]
+
+
+def without_mass_cancel() -> Profile:
+    capabilities = PROFILE.capabilities.model_copy(update={"mass_cancel": False})
+    return PROFILE.model_copy(update={"capabilities": capabilities})
+
+
+def test_value_decides_the_order_and_an_unreadable_value_comes_first() -> None:
+    odd = live("odd", qty="x")
+    names = [order.cl_ord_id for order in largest_first((*ORDERS, odd))]
+    assert names == ["odd", "large", "middle", "small"]
+
+
+def test_a_mass_cancel_goes_first_and_single_ones_follow_for_what_it_left() -> None:
+    sweep = Sweep(ORDERS, PROFILE, attempt=1, now_us=0)
+    assert kinds(sweep.due(0, 0)) == [("q", "")]
+    assert sweep.due(GRACE_US - 1, 0) == ()
+    sweep.closed("middle")
+    assert kinds(sweep.due(GRACE_US, 0)) == [("F", "large"), ("F", "small")]
+    assert sweep.due(GRACE_US + 1, 0) == ()
+
+
+def test_without_a_mass_cancel_single_ones_go_at_once() -> None:
+    sweep = Sweep(ORDERS, without_mass_cancel(), attempt=1, now_us=0)
+    assert [name for _, name in kinds(sweep.due(0, 0))] == ["large", "middle", "small"]
+
+
+def test_the_pace_of_the_profile_is_kept() -> None:
+    slow = replace_pace(without_mass_cancel(), cancel_burst=1, cancels_per_s=2)
+    sweep = Sweep(ORDERS, slow, attempt=1, now_us=0)
+    assert len(sweep.due(0, 0)) == 1
+    assert sweep.due(400_000, 0) == ()
+    assert len(sweep.due(500_000, 0)) == 1
+    assert len(sweep.due(1_000_000, 0)) >= 1
+
+
+def test_an_order_without_an_answer_is_asked_for_and_cancelled_again_under_a_new_id() -> None:
+    sweep = Sweep(ORDERS[:1], without_mass_cancel(), attempt=1, now_us=0)
+    (first,) = sweep.due(0, 0)
+    again = sweep.due(RETRY_US, 0)
+    assert [dict(one)[35] for one in again] == ["H", "F"]
+    assert dict(first)[11] != dict(again[1])[11]
+
+
+def test_the_outcome_tells_confirmed_open_and_unknown_apart() -> None:
+    sweep = Sweep(ORDERS, PROFILE, attempt=1, now_us=0)
+    sweep.closed("large")
+    sweep.answered("small")
+    sweep.closed("stranger")
+    outcome = sweep.outcome()
+    assert (outcome.confirmed, outcome.open) == (("large",), ("small",))
+    assert outcome.unknown == ("middle",)
+    assert not outcome.is_done
+    assert not sweep.is_over(0)
+    assert sweep.is_over(PROFILE.pace.sweep_timeout_s * 1_000_000)
+    for name in SIZES:
+        sweep.closed(name)
+    assert sweep.is_over(0)
+    assert sweep.outcome().is_done
+
+
+def begin(*names: str) -> Reconciliation:
+    orders = [OpenOrder(cl_ord_id=name, fields=live(name).fields) for name in names]
+    return Reconciliation.begin(orders, logon_no=1, now_us=0, patience_us=100)
+
+
+def test_reconciliation_settles_each_order_by_what_the_broker_says() -> None:
+    asked = begin("KNOWN", "LOST", "QUIET")
+    assert [dict(one)[11] for one in asked.questions()] == ["KNOWN", "LOST", "QUIET"]
+    asked = asked.heard(parse_inbound(raw(t11="KNOWN")))
+    asked = asked.heard(parse_inbound(raw(t11="LOST", t150="I", t39="8", t103="5")))
+    asked = asked.heard(parse_inbound(raw(t11="STRANGER")))
+    assert [dict(one)[11] for one in asked.questions()] == ["QUIET"]
+    assert not asked.is_over(99)
+    assert asked.is_over(100)
+    assert asked.closed() == {
+        "KNOWN": Fate.KNOWN,
+        "LOST": Fate.NOT_RECEIVED,
+        "QUIET": Fate.QUARANTINED,
+    }
+
+
+def test_a_report_outweighs_a_broker_that_says_it_knows_nothing() -> None:
+    lost = parse_inbound(raw(t11="A", t150="I", t39="8", t103="5"))
+    known = parse_inbound(raw(t11="A"))
+    for story in ((lost, known), (known, lost)):
+        asked = begin("A")
+        for inbound in story:
+            asked = asked.heard(inbound)
+        assert asked.closed() == {"A": Fate.KNOWN}
+
+
+def test_questions_are_asked_once_more_at_half_time() -> None:
+    asked = begin("A", "B").heard(parse_inbound(raw(t11="A")))
+    asked, questions = asked.ask_again_at(49)
+    assert questions == ()
+    asked, questions = asked.ask_again_at(50)
+    assert [dict(one)[11] for one in questions] == ["B"]
+    assert asked.ask_again_at(60)[1] == ()
+
+
+def test_nothing_to_ask_is_over_at_once() -> None:
+    assert begin().is_over(0)
+    assert begin().closed() == {}
+
+
+def test_a_journal_order_that_the_ledger_lacks_is_a_stranger() -> None:
+    assert strangers(ORDERS, ["small", "large"]) == (ORDERS[2],)
