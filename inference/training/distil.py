@@ -21,18 +21,20 @@ from torch.nn import functional
 
 from inference import vocabulary as words
 from inference.codec import N_MOVES, RATIO_COARSE, ReturnCodec
-from inference.training.model import DRAFT, SmallLlama
-from inference.training.sampling import continue_paths
+from inference.training.model import DRAFT, SmallLlama, smooth_start
+from inference.training.sampling import fan_out
 from inference.training.windows import Mixture, Sampler
 
 STEPS: Final = 16
 """Bins drawn per context."""
-POOL_MIXTURE: Final = Mixture(real=40, tagged=16, synthetic=8)
+POOL_MIXTURE: Final = Mixture(real=48, tagged=8, synthetic=8)
+PATHS: Final = 3
+"""Continuations per context: reading the context is the dear part."""
 POOL_SEED: Final = 0x5EED
-TABLE_SHRINK: Final = 24.0
-"""Rows of evidence at which a state counts as much as its parent."""
+TABLE_SHRINK: Final = 100.0
+"""Rows of evidence at which a state counts as much as its parent (rows of a path are alike)."""
 HELD_OUT: Final = 0.1
-BATCH: Final = 48
+BATCH: Final = 24
 RATE: Final = 3e-3
 LOOK_AHEAD: Final = 4
 
@@ -75,8 +77,9 @@ def draw_pool(target: SmallLlama, sampler: Sampler, seconds: float, batches: int
         batch = sampler.batch((1 << 32) + index, POOL_MIXTURE)
         full = batch.as_of == batch.as_of.max()
         prompts = torch.from_numpy(batch.tokens[full, : int(batch.as_of.max()) + 1])
-        drawn, rows = continue_paths(target, prompts, STEPS, generator)
-        tokens = torch.cat((prompts, drawn), dim=1)
+        drawn, rows = fan_out(target, prompts, PATHS, STEPS, generator)
+        tokens = torch.cat((prompts.repeat_interleave(PATHS, 0), drawn.reshape(-1, STEPS)), dim=1)
+        rows = rows.reshape(-1, STEPS, words.N_BINS)
         parts.append((tokens, rows, _states(codec, tokens, prompts.shape[1])))
         if time.monotonic() > ends:
             break
@@ -107,6 +110,7 @@ def train_draft(
     """Distil the draft network for a while (at least one step)."""
     torch.manual_seed(POOL_SEED)
     draft = SmallLlama(DRAFT)
+    smooth_start(draft)
     _blind(draft)
     optimizer = torch.optim.AdamW(draft.parameters(), lr=RATE, weight_decay=0.0)
     generator = torch.Generator().manual_seed(POOL_SEED + 1)

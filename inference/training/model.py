@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,8 @@ from typing_extensions import override
 from inference import vocabulary as words
 
 INIT_SD = 0.02
+SMOOTH_FEATURES = 48
+SMOOTH_SIZE = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,11 @@ class Layer(nn.Module):
 
     @override
     def forward(
-        self, x: Tensor, turn: tuple[Tensor, Tensor], past: tuple[Tensor, Tensor] | None
+        self,
+        x: Tensor,
+        turn: tuple[Tensor, Tensor],
+        past: tuple[Tensor, Tensor] | None,
+        mask: Tensor | None,
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         batch, length, _ = x.shape
         shape = self.shape
@@ -102,8 +109,8 @@ class Layer(nn.Module):
             query,
             key.repeat_interleave(repeat, 1),
             value.repeat_interleave(repeat, 1),
-            attn_mask=None if past is None or length == 1 else _seen(length, key.shape[2]),
-            is_causal=past is None,
+            attn_mask=mask,
+            is_causal=mask is None,
         )
         x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, inner))
         gate, up = self.gate_up(self.norm_mid(x)).chunk(2, dim=-1)
@@ -132,29 +139,53 @@ class SmallLlama(nn.Module):
         """Give logits [batch, positions, vocabulary] for tokens [batch, positions]."""
         return self.extend(tokens, None)[0]
 
-    def extend(self, tokens: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
-        """Give logits of the new tokens, and the cache with them."""
+    def extend(
+        self,
+        tokens: Tensor,
+        cache: Cache | None,
+        places: Tensor | None = None,
+        mask: Tensor | None = None,
+    ) -> tuple[Tensor, Cache]:
+        """Give logits of the new tokens, and the cache with them.
+
+        Args:
+            tokens: New ids [batch, new].
+            cache: What was read before, None at the start.
+            places: Positions [new] of the new tokens; the next ones when None.
+            mask: Which of all read positions each new token may look at [new, read]; all before
+                it and itself when None.
+        """
         past = 0 if cache is None else cache[0][0].shape[2]
-        turn = self._turn(past, tokens.shape[1])
+        length = tokens.shape[1]
+        turn = self._turn(torch.arange(past, past + length) if places is None else places)
+        if mask is None and past:
+            mask = torch.ones(length, past + length, dtype=torch.bool).tril(past)
         x = self.embed(tokens)
         grown: Cache = []
         for index in range(self.active_layers):
-            x, pair = self.layers[index](x, turn, None if cache is None else cache[index])
+            x, pair = self.layers[index](x, turn, None if cache is None else cache[index], mask)
             grown.append(pair)
         weight = self.embed.weight if self.head is None else self.head.weight
         return functional.linear(self.norm(x), weight), grown
 
-    def _turn(self, start: int, length: int) -> tuple[Tensor, Tensor]:
+    def _turn(self, places: Tensor) -> tuple[Tensor, Tensor]:
         half = torch.arange(0, self.shape.head_dim, 2, dtype=torch.float32)
         speed = 1.0 / (self.shape.rope_theta ** (half / self.shape.head_dim))
-        angle = torch.outer(torch.arange(start, start + length, dtype=torch.float32), speed)
+        angle = torch.outer(places.float(), speed)
         angle = torch.cat((angle, angle), dim=-1)
         return angle.cos(), angle.sin()
 
 
-def _seen(length: int, total: int) -> Tensor:
-    """Give which of all positions each of the last ``length`` ones may look at."""
-    return torch.ones(length, total, dtype=torch.bool).tril(total - length)
+def smooth_start(model: SmallLlama) -> None:
+    """Start the bins' vectors as a curve, so that neighbours are alike from step one."""
+    place = (torch.arange(words.N_BINS) + 0.5) / words.N_BINS
+    count = min(SMOOTH_FEATURES, model.shape.width // 2)
+    waves = torch.cos(math.pi * torch.outer(place, torch.arange(1, count + 1)))
+    ends = [model.embed.weight] if model.head is None else [model.embed.weight, model.head.weight]
+    with torch.no_grad():
+        for weight in ends:
+            bins = weight[words.BIN_START :]
+            bins[:, :count] = SMOOTH_SIZE * waves + 0.1 * bins[:, :count]
 
 
 def _rotate(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:

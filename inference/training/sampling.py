@@ -18,59 +18,31 @@ def bin_rows(logits: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def continue_paths(
-    model: SmallLlama, prompts: Tensor, steps: int, generator: torch.Generator
-) -> tuple[Tensor, Tensor]:
-    """Sample one continuation per prompt.
-
-    Args:
-        model: The model to draw from.
-        prompts: Token ids [n, length], all of one length.
-        steps: Bins to draw.
-        generator: Source of the draws.
-
-    Returns:
-        Tokens [n, steps] and the rows [n, steps, 256] they were drawn from.
-    """
-    logits, cache = model.extend(prompts, None)
-    return _go_on(model, logits[:, -1], cache, steps, generator)
-
-
-@torch.no_grad()
 def fan_out(
     model: SmallLlama, prompts: Tensor, paths: int, steps: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Sample several continuations per prompt, reading each prompt once.
+    """Sample several continuations per prompt, reading and keeping each prompt once.
+
+    The paths of a prompt lie side by side in one sequence; a mask lets each see the prompt and
+    itself only, and all tokens of a step share a position.
 
     Returns:
-        Tokens [n, paths, steps] and the first row of each prompt [n, 256].
+        Tokens [n, paths, steps] and rows [n, paths, steps, 256].
     """
-    count = prompts.shape[0]
+    length = prompts.shape[1]
     logits, cache = model.extend(prompts, None)
-    first = bin_rows(logits[:, -1])
-    wide = [
-        (keys.repeat_interleave(paths, 0), values.repeat_interleave(paths, 0))
-        for keys, values in cache
-    ]
-    last = logits[:, -1].repeat_interleave(paths, 0)
-    tokens, _ = _go_on(model, last, wide, steps, generator)
-    return tokens.view(count, paths, steps), first
-
-
-def _go_on(
-    model: SmallLlama,
-    last: Tensor,
-    cache: list[tuple[Tensor, Tensor]],
-    steps: int,
-    generator: torch.Generator,
-) -> tuple[Tensor, Tensor]:
+    last = logits[:, -1:].expand(-1, paths, -1)
+    mask = torch.ones(paths, length, dtype=torch.bool)
+    own = torch.eye(paths, dtype=torch.bool)
     tokens, rows = [], []
     for step in range(steps):
         row = bin_rows(last)
-        drawn = torch.multinomial(row, 1, generator=generator) + words.BIN_START
+        flat = torch.multinomial(row.reshape(-1, words.N_BINS), 1, generator=generator)
+        drawn = flat.view(-1, paths) + words.BIN_START
         rows.append(row)
         tokens.append(drawn)
         if step + 1 < steps:
-            logits, cache = model.extend(drawn, cache)
-            last = logits[:, -1]
-    return torch.cat(tokens, dim=1), torch.stack(rows, dim=1)
+            mask = torch.cat((mask, own), dim=1)
+            places = torch.full((paths,), length + step)
+            last, cache = model.extend(drawn, cache, places, mask)
+    return torch.stack(tokens, dim=2), torch.stack(rows, dim=2)

@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from inference import vocabulary as words
 from inference.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from inference.training.model import ModelShape, SmallLlama, shape_document
+from inference.training.model import ModelShape, SmallLlama, shape_document, smooth_start
 from inference.training.windows import DEFAULT_MIXTURE, Batch, Mixture, Sampler
 
 LABEL_SD_BINS: Final = 1.25
@@ -37,8 +37,6 @@ WARM_UP_STEPS: Final = 60
 WEIGHT_DECAY: Final = 0.05
 CLIP_NORM: Final = 1.0
 AVERAGE_DECAY: Final = 0.995
-SMOOTH_FEATURES: Final = 48
-SMOOTH_SIZE: Final = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +127,7 @@ class _Run:
         torch.manual_seed(plan.seed)
         self.plan, self.sampler, self.path = plan, sampler, path
         self.model = SmallLlama(plan.shape)
-        _smooth_start(self.model)
+        smooth_start(self.model)
         self.average = SmallLlama(plan.shape)
         self.average.load_state_dict(self.model.state_dict())
         self.optimizer = torch.optim.AdamW(
@@ -234,13 +232,3 @@ def _groups(model: SmallLlama) -> list[dict[str, Any]]:
     matrices = [p for n, p in model.named_parameters() if p.ndim > 1 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.ndim == 1 or "embed" in n]
     return [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
-
-
-def _smooth_start(model: SmallLlama) -> None:
-    """Start the bins' embeddings as a curve, so that neighbours are alike from step one."""
-    place = (torch.arange(words.N_BINS) + 0.5) / words.N_BINS
-    count = min(SMOOTH_FEATURES, model.shape.width // 2)
-    waves = torch.cos(math.pi * torch.outer(place, torch.arange(1, count + 1)))
-    with torch.no_grad():
-        bins = model.embed.weight[words.BIN_START :]
-        bins[:, :count] = SMOOTH_SIZE * waves + 0.1 * bins[:, :count]

@@ -24,7 +24,7 @@ from inference.training.distil import (
 from inference.training.export import read_manifest, write_pair
 from inference.training.model import ModelShape, SmallLlama, load_model, save_model
 from inference.training.phases import publish
-from inference.training.sampling import fan_out
+from inference.training.sampling import bin_rows, fan_out
 from inference.training.series import CodedSeries, code_all
 from inference.training.train import TrainPlan, ordinal_labels, train
 from inference.training.windows import SEQUENCE, Batch, Mixture, Sampler
@@ -231,11 +231,23 @@ def test_equal_rows_accept_everything_and_disjoint_rows_nothing() -> None:
 def test_sampling_follows_the_rows() -> None:
     model = scrambled(TINY)
     prompts = torch.tensor([[1, 5, 12, 200, 210, 300]])
-    tokens, first = fan_out(model, prompts, 20_000, 1, torch.Generator().manual_seed(2))
+    tokens, rows = fan_out(model, prompts, 20_000, 1, torch.Generator().manual_seed(2))
     counts = torch.bincount(tokens.flatten() - words.BIN_START, minlength=256)
-    expected = first[0] * 20_000
+    expected = rows[0, 0, 0] * 20_000
     statistic = float((((counts - expected) ** 2) / expected).sum())
     assert statistic < 340.0  # chi-square, 255 degrees, p = 0.0003
+
+
+def test_paths_side_by_side_do_not_see_each_other() -> None:
+    model = scrambled(TINY)
+    prompts = torch.tensor([[1, 5, 12, 200, 210, 300], [1, 4, 13, 220, 180, 250]])
+    tokens, rows = fan_out(model, prompts, 3, 4, torch.Generator().manual_seed(2))
+    for index in range(2):
+        for path in range(3):
+            alone = torch.cat((prompts[index], tokens[index, path, :-1]))[None]
+            with torch.no_grad():
+                own = bin_rows(model(alone)[0, -4:])
+            torch.testing.assert_close(rows[index, path], own, rtol=1e-4, atol=1e-6)
 
 
 def test_ordinal_labels_are_laws_with_their_mode_at_the_bin() -> None:
