@@ -4,15 +4,16 @@
 2. `intent`: what somebody wants to do.
 3. `verdict`: the answer, with every check behind it.
 4. `canonical`: bytes and digests of all of these.
-5. `book`: positions, reservations, losses, folded from events.
-6. `book_document`: the book as a document.
-7. `policy`: the numbers that officers sign.
-8. `signing`: their signatures.
-9. `state`: what the rules may look at.
-10. `state_document`: the state read back.
-11. `sizing`: from forecast to intent.
-12. `rules`: the rules.
-13. `evaluate`: all rules over one intent.
-14. `approved`: the only thing that may be sent.
-15. `errors`: what a parser, a fold or an approval raises.
+5. `holding`: one instrument at average cost.
+6. `book`: positions, reservations, losses, folded from events.
+7. `book_document`: the book as a document.
+8. `policy`: the numbers that officers sign.
+9. `signing`: their signatures.
+10. `state`: what the rules may look at.
+11. `state_document`: the state read back.
+12. `sizing`: from forecast to intent.
+13. `rules`: the rules.
+14. `evaluate`: all rules over one intent.
+15. `approved`: the only thing that may be sent.
+16. `errors`: what a parser, a fold or an approval raises.
 """

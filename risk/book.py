@@ -1,6 +1,7 @@
 """The book of one account, folded from committed events: holdings, losses, reservations.
 
-Not here: limits (`risk/policy.py`) and the records that events come from (the gateway).
+Not here: average cost (`risk/holding.py`), limits (`risk/policy.py`), and the records that events
+come from (the gateway).
 
 Rules kept:
 - `apply` is pure; the book is a value, and the same events in the same order give the same book.
@@ -14,8 +15,8 @@ Rules kept:
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, assert_never
 
-from risk.canonical import RANGE
 from risk.errors import BookError
+from risk.holding import Position, positive, trade, within
 from risk.intent import Side
 
 MESSAGE_MEMORY_US: Final = 120_000_000
@@ -23,31 +24,6 @@ MESSAGE_MEMORY_US: Final = 120_000_000
 
 DAY_MEMORY: Final = 5
 """How many finished days' losses are remembered."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
-    """Holding of one instrument; kept when flat, for its mark.
-
-    Attributes:
-        lots: Signed quantity.
-        cost_minor: Signed cost of the lots held (proceeds are negative), fees apart.
-        unit_minor: Value of one tick of one lot.
-        mark_ticks: Last mark, or the first fill's price before any mark.
-        mark_time_us: Market time of that mark.
-    """
-
-    instrument: str
-    lots: int
-    cost_minor: int
-    unit_minor: int
-    mark_ticks: int
-    mark_time_us: int
-
-    @property
-    def value_minor(self) -> int:
-        """Signed market value at the last mark."""
-        return self.lots * self.mark_ticks * self.unit_minor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +88,7 @@ class Book:
     @classmethod
     def empty(cls, account: str, equity_minor: int) -> "Book":
         """A flat book with its deposit, before the first day."""
-        deposit = _within(equity_minor, "deposit")
+        deposit = within(equity_minor, "deposit")
         return cls(
             account=account,
             deposit_minor=deposit,
@@ -240,7 +216,7 @@ def apply(book: Book, event: BookEvent) -> Book:
     Raises:
         BookError: A quantity, price or unit that cannot be booked.
     """
-    book = replace(book, as_of_us=max(book.as_of_us, _within(event.time_us, "time")))
+    book = replace(book, as_of_us=max(book.as_of_us, within(event.time_us, "time")))
     match event:
         case Reserved():
             return _reserve(book, event)
@@ -261,18 +237,6 @@ def apply(book: Book, event: BookEvent) -> Book:
             assert_never(event)
 
 
-def _within(value: int, what: str) -> int:
-    if type(value) is not int or not -RANGE < value < RANGE:
-        raise BookError(f"{what} is not an integer in range")
-    return value
-
-
-def _positive(value: int, what: str) -> int:
-    if _within(value, what) <= 0:
-        raise BookError(f"{what} must be positive")
-    return value
-
-
 def _without(book: Book, decision_id: str) -> Book:
     left = tuple(r for r in book.reservations if r.decision_id != decision_id)
     return replace(book, reservations=left)
@@ -283,9 +247,9 @@ def _reserve(book: Book, event: Reserved) -> Book:
         decision_id=event.decision_id,
         instrument=event.instrument,
         side=Side(event.side),
-        open_lots=_positive(event.qty_lots, "quantity"),
-        limit_ticks=_positive(event.limit_ticks, "limit"),
-        unit_minor=_positive(event.unit_minor, "unit"),
+        open_lots=positive(event.qty_lots, "quantity"),
+        limit_ticks=positive(event.limit_ticks, "limit"),
+        unit_minor=positive(event.unit_minor, "unit"),
         sent=False,
         reserved_at_us=event.time_us,
     )
@@ -310,7 +274,7 @@ def _send(book: Book, event: MessageSent) -> Book:
 
 def _execute(book: Book, event: Filled) -> Book:
     """Take a fill off its reservation; count what no reservation covered."""
-    qty = _positive(event.qty_lots, "quantity")
+    qty = positive(event.qty_lots, "quantity")
     held = None if event.decision_id is None else book.reservation(event.decision_id)
     fits = held is not None and held.instrument == event.instrument and held.side is event.side
     if held is None or not fits:
@@ -324,9 +288,8 @@ def _execute(book: Book, event: Filled) -> Book:
 
 
 def _fill(book: Book, event: Filled) -> Book:
-    """Average cost: closing lots give up their share of cost, what remains keeps the rest."""
-    price, unit = _positive(event.price_ticks, "price"), _positive(event.unit_minor, "unit")
-    fee = _within(event.fee_minor, "fee")
+    price, unit = positive(event.price_ticks, "price"), positive(event.unit_minor, "unit")
+    fee = within(event.fee_minor, "fee")
     before = book.position(event.instrument) or Position(
         instrument=event.instrument,
         lots=0,
@@ -338,38 +301,19 @@ def _fill(book: Book, event: Filled) -> Book:
     if before.unit_minor != unit:
         raise BookError("the instrument's unit changed under an open position")
     signed = event.qty_lots * Side(event.side).sign
-    closing = min(event.qty_lots, abs(before.lots)) if before.lots * signed < 0 else 0
-    released = _share(before.cost_minor, closing, abs(before.lots))
-    closed_lots = closing * (1 if signed > 0 else -1)
-    realised = -closed_lots * price * unit - released
-    opened = signed - closed_lots
-    position = replace(
-        before,
-        lots=before.lots + signed,
-        cost_minor=before.cost_minor - released + opened * price * unit,
-    )
-    _within(position.value_minor, "position value")
+    position, realised = trade(before, signed, price)
     others = tuple(p for p in book.positions if p.instrument != event.instrument)
     return replace(
         book,
-        cash_minor=_within(book.cash_minor - signed * price * unit - fee, "cash"),
+        cash_minor=within(book.cash_minor - signed * price * unit - fee, "cash"),
         realised_minor=book.realised_minor + realised,
         fees_minor=book.fees_minor + fee,
         positions=tuple(sorted((*others, position), key=lambda p: p.instrument)),
     )
 
 
-def _share(total: int, part: int, whole: int) -> int:
-    """`total * part / whole`, rounded to nearest, ties to even; all of it when part is whole."""
-    if part == 0:
-        return 0
-    quotient, remainder = divmod(total * part, whole)
-    twice = 2 * remainder
-    return quotient + (1 if twice > whole or (twice == whole and quotient % 2) else 0)
-
-
 def _mark(book: Book, event: Marked) -> Book:
-    price = _positive(event.price_ticks, "price")
+    price = positive(event.price_ticks, "price")
     return replace(
         book,
         positions=tuple(
@@ -383,7 +327,7 @@ def _mark(book: Book, event: Marked) -> Book:
 
 def _measure(book: Book) -> Book:
     """Carry the new equity into peak and the day's low."""
-    equity = _within(book.equity_minor, "equity")
+    equity = within(book.equity_minor, "equity")
     return replace(
         book,
         peak_minor=max(book.peak_minor, equity),

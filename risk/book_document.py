@@ -3,8 +3,9 @@
 Not here: how a book changes (`risk/book.py`).
 """
 
-from risk.book import Book, DayResult, Position, Reservation
+from risk.book import Book, DayResult, Reservation
 from risk.canonical import JSON, Reader, number
+from risk.holding import Position
 from risk.intent import side_from_text
 
 

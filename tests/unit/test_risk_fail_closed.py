@@ -34,37 +34,36 @@ HUGE = 2**63
 Bend = Callable[[RiskState], RiskState]
 
 
-def intent_cases() -> dict[str, tuple[dict[str, Any], Reason]]:
-    return {
-        "quantity missing": ({"qty_lots": None}, Reason.INPUT_MISSING),
-        "quantity negative": ({"qty_lots": -5}, Reason.QUANTITY_BELOW_MINIMUM),
-        "quantity zero": ({"qty_lots": 0}, Reason.QUANTITY_BELOW_MINIMUM),
-        "quantity huge": ({"qty_lots": HUGE}, Reason.OUT_OF_RANGE),
-        "quantity times price overflows": ({"qty_lots": HUGE - 1}, Reason.OUT_OF_RANGE),
-        "quantity true": ({"qty_lots": True}, Reason.NOT_AN_INTEGER),
-        "quantity float": ({"qty_lots": 5.0}, Reason.NOT_AN_INTEGER),
-        "quantity not a number": ({"qty_lots": float("nan")}, Reason.NOT_AN_INTEGER),
-        "quantity text": ({"qty_lots": "5"}, Reason.NOT_AN_INTEGER),
-        "price missing": ({"limit_ticks": None}, Reason.INPUT_MISSING),
-        "price zero": ({"limit_ticks": 0}, Reason.PRICE_OUTSIDE_COLLAR),
-        "price negative": ({"limit_ticks": -26_958}, Reason.PRICE_OUTSIDE_COLLAR),
-        "price huge": ({"limit_ticks": HUGE}, Reason.OUT_OF_RANGE),
-        "price true": ({"limit_ticks": True}, Reason.NOT_AN_INTEGER),
-        "side missing": ({"side": None}, Reason.UNKNOWN_VALUE),
-        "side unknown": ({"side": "HOLD"}, Reason.UNKNOWN_VALUE),
-        "side as text": ({"side": "BUY"}, Reason.UNKNOWN_VALUE),
-        "account missing": ({"account": None}, Reason.ACCOUNT_MISMATCH),
-        "account unknown": ({"account": "run-2"}, Reason.ACCOUNT_MISMATCH),
-        "instrument missing": ({"instrument": None}, Reason.UNKNOWN_INSTRUMENT),
-        "instrument unknown": ({"instrument": "GME"}, Reason.UNKNOWN_INSTRUMENT),
-        "instrument of another state": ({"instrument": "NDXN"}, Reason.INSTRUMENT_MISMATCH),
-        "decision id empty": ({"decision_id": ""}, Reason.INTENT_MALFORMED),
-        "author empty": ({"author": ""}, Reason.INTENT_MALFORMED),
-        "directional missing": ({"directional": None}, Reason.INPUT_MISSING),
-        "directional a number": ({"directional": 0}, Reason.UNKNOWN_VALUE),
-        "exposure float": ({"target_exposure_bp": 0.3}, Reason.INTENT_MALFORMED),
-        "text with a lone surrogate": ({"strategy": "\ud800"}, Reason.INTENT_MALFORMED),
-    }
+INTENT_CASES: dict[str, tuple[dict[str, Any], Reason]] = {
+    "quantity missing": ({"qty_lots": None}, Reason.INPUT_MISSING),
+    "quantity negative": ({"qty_lots": -5}, Reason.QUANTITY_BELOW_MINIMUM),
+    "quantity zero": ({"qty_lots": 0}, Reason.QUANTITY_BELOW_MINIMUM),
+    "quantity huge": ({"qty_lots": HUGE}, Reason.OUT_OF_RANGE),
+    "quantity times price overflows": ({"qty_lots": HUGE - 1}, Reason.OUT_OF_RANGE),
+    "quantity true": ({"qty_lots": True}, Reason.NOT_AN_INTEGER),
+    "quantity float": ({"qty_lots": 5.0}, Reason.NOT_AN_INTEGER),
+    "quantity not a number": ({"qty_lots": float("nan")}, Reason.NOT_AN_INTEGER),
+    "quantity text": ({"qty_lots": "5"}, Reason.NOT_AN_INTEGER),
+    "price missing": ({"limit_ticks": None}, Reason.INPUT_MISSING),
+    "price zero": ({"limit_ticks": 0}, Reason.PRICE_OUTSIDE_COLLAR),
+    "price negative": ({"limit_ticks": -26_958}, Reason.PRICE_OUTSIDE_COLLAR),
+    "price huge": ({"limit_ticks": HUGE}, Reason.OUT_OF_RANGE),
+    "price true": ({"limit_ticks": True}, Reason.NOT_AN_INTEGER),
+    "side missing": ({"side": None}, Reason.UNKNOWN_VALUE),
+    "side unknown": ({"side": "HOLD"}, Reason.UNKNOWN_VALUE),
+    "side as text": ({"side": "BUY"}, Reason.UNKNOWN_VALUE),
+    "account missing": ({"account": None}, Reason.ACCOUNT_MISMATCH),
+    "account unknown": ({"account": "run-2"}, Reason.ACCOUNT_MISMATCH),
+    "instrument missing": ({"instrument": None}, Reason.UNKNOWN_INSTRUMENT),
+    "instrument unknown": ({"instrument": "GME"}, Reason.UNKNOWN_INSTRUMENT),
+    "instrument of another state": ({"instrument": "NDXN"}, Reason.INSTRUMENT_MISMATCH),
+    "decision id empty": ({"decision_id": ""}, Reason.INTENT_MALFORMED),
+    "author empty": ({"author": ""}, Reason.INTENT_MALFORMED),
+    "directional missing": ({"directional": None}, Reason.INPUT_MISSING),
+    "directional a number": ({"directional": 0}, Reason.UNKNOWN_VALUE),
+    "exposure float": ({"target_exposure_bp": 0.3}, Reason.INTENT_MALFORMED),
+    "text with a lone surrogate": ({"strategy": "\ud800"}, Reason.INTENT_MALFORMED),
+}
 
 
 def changed(**fields: Any) -> Bend:  # noqa: ANN401 - any field, any value
@@ -112,119 +111,118 @@ def reservation(**fields: Any) -> Bend:  # noqa: ANN401 - any field, any value
     return changed(book=replace(book, reservations=(replace(book.reservations[0], **fields),)))
 
 
-def state_cases() -> dict[str, tuple[Bend, Reason]]:
-    return {
-        "now missing": (changed(now_us=None), Reason.INPUT_MISSING),
-        "now zero": (changed(now_us=0), Reason.OUT_OF_RANGE),
-        "now float": (changed(now_us=float(NOW_US)), Reason.NOT_AN_INTEGER),
-        "clock backwards": (in_book(as_of_us=NOW_US + 60_000_001), Reason.CLOCK_BACKWARDS),
-        "no quote": (changed(quote=None), Reason.INPUT_MISSING),
-        "no bid": (in_quote(bid_ticks=None), Reason.INPUT_MISSING),
-        "bid zero": (in_quote(bid_ticks=0), Reason.OUT_OF_RANGE),
-        "ask negative": (in_quote(ask_ticks=-1), Reason.OUT_OF_RANGE),
-        "crossed book": (in_quote(bid_ticks=26_960), Reason.QUOTE_CROSSED),
-        "locked book": (in_quote(bid_ticks=26_959), Reason.QUOTE_CROSSED),
-        "quote stale": (in_quote(time_us=NOW_US - 2_000_001), Reason.QUOTE_STALE),
-        "quote ahead": (in_quote(time_us=NOW_US + 1), Reason.QUOTE_FROM_THE_FUTURE),
-        "quote time missing": (in_quote(time_us=None), Reason.INPUT_MISSING),
-        "market data gap": (in_quote(seq_gap=1), Reason.MARKET_DATA_GAP),
-        "negative gap": (in_quote(seq_gap=-1), Reason.MARKET_DATA_GAP),
-        "gap unknown": (in_quote(seq_gap=None), Reason.INPUT_MISSING),
-        "phase as text": (in_quote(phase="OPEN"), Reason.UNKNOWN_VALUE),
-        "no forecast": (changed(forecast=None), Reason.INPUT_MISSING),
-        "forecast of another instrument": (
-            in_forecast(instrument="NDXN"),
-            Reason.INSTRUMENT_MISMATCH,
-        ),
-        "forecast ahead": (in_forecast(as_of_us=NOW_US + 1), Reason.FORECAST_FROM_THE_FUTURE),
-        "forecast stale": (
-            in_forecast(as_of_us=NOW_US - 96 * 3_600_000_001),
-            Reason.FORECAST_STALE,
-        ),
-        "forecast without horizon": (in_forecast(horizon=0), Reason.OUT_OF_RANGE),
-        "forecast probability above one": (in_forecast(p_up_bp=10_001), Reason.OUT_OF_RANGE),
-        "forecast interval upside down": (
-            in_forecast(interval_low_1e8=HUGE - 1),
-            Reason.OUT_OF_RANGE,
-        ),
-        "forecast with a float": (in_forecast(step_vol_1e8=0.01), Reason.STATE_MALFORMED),
-        "no narrative time": (changed(narrative_as_of_us=None), Reason.INPUT_MISSING),
-        "narrative stale": (
-            changed(narrative_as_of_us=NOW_US - 345_600_000_001),
-            Reason.NARRATIVE_STALE,
-        ),
-        "narrative ahead": (
-            changed(narrative_as_of_us=NOW_US + 1),
-            Reason.NARRATIVE_FROM_THE_FUTURE,
-        ),
-        "killed": (in_kill(killed=True), Reason.KILLED),
-        "kill unknown": (in_kill(killed=None), Reason.INPUT_MISSING),
-        "kill as a number": (in_kill(killed=0), Reason.UNKNOWN_VALUE),
-        "kill epoch old": (in_kill(egress_epoch=2), Reason.KILL_EPOCH_DIFFERS),
-        "kill epoch missing": (in_kill(kill_epoch=None), Reason.INPUT_MISSING),
-        "no kill state": (changed(kill=None), Reason.RULE_FAILED),
-        "policy expired": (in_status(standing=Standing.EXPIRED), Reason.POLICY_EXPIRED),
-        "policy unsigned": (in_status(standing=Standing.UNSIGNED), Reason.POLICY_UNSIGNED),
-        "policy too early": (
-            in_status(standing=Standing.NOT_YET_VALID),
-            Reason.POLICY_NOT_YET_VALID,
-        ),
-        "policy standing as text": (in_status(standing="ACTIVE"), Reason.POLICY_UNSIGNED),
-        "policy not verified": (changed(policy_status=None), Reason.RULE_FAILED),
-        "other policy verified": (in_status(policy_digest="0" * 64), Reason.POLICY_MISMATCH),
-        "no book": (changed(book=None), Reason.RULE_FAILED),
-        "no equity": (in_book(cash_minor=0), Reason.NO_EQUITY),
-        "negative equity": (in_book(cash_minor=-1), Reason.NO_EQUITY),
-        "cash missing": (in_book(cash_minor=None), Reason.INPUT_MISSING),
-        "cash huge": (in_book(cash_minor=HUGE), Reason.OUT_OF_RANGE),
-        "day without start": (
-            lambda s: replace(s, book=replace(s.book, day=replace(s.book.day, start_minor=0))),
-            Reason.OUT_OF_RANGE,
-        ),
-        "peak missing": (in_book(peak_minor=None), Reason.INPUT_MISSING),
-        "messages malformed": (in_book(message_times_us=(None,)), Reason.INPUT_MISSING),
-        "position without a mark": (position(mark_ticks=0), Reason.OUT_OF_RANGE),
-        "position float": (position(lots=1.5), Reason.NOT_AN_INTEGER),
-        "position of another unit": (position(unit_minor=100), Reason.INSTRUMENT_MISMATCH),
-        "reservation negative": (reservation(open_lots=-10), Reason.OUT_OF_RANGE),
-        "reservation without side": (reservation(side=None), Reason.RULE_FAILED),
-        "instrument missing": (changed(instrument=None), Reason.RULE_FAILED),
-        "wrong currency": (in_instrument(currency="EUR"), Reason.CURRENCY_MISMATCH),
-        "wrong class": (in_instrument(asset_class="equity"), Reason.INSTRUMENT_MISMATCH),
-        "tick missing": (in_instrument(tick_minor=None), Reason.INPUT_MISSING),
-        "lot zero": (in_instrument(lot=0), Reason.OUT_OF_RANGE),
-        "multiplier negative": (in_instrument(multiplier=-1), Reason.OUT_OF_RANGE),
-        "smallest quantity zero": (in_instrument(min_qty=0), Reason.OUT_OF_RANGE),
-        "renewal unknown": (changed(renewal=None), Reason.UNKNOWN_VALUE),
-        "history missing": (changed(recent=None), Reason.RULE_FAILED),
-        "duplicate after a restart": (
-            changed(recent=(seen(INTENT, NOW_US - 10**13),)),
-            Reason.DUPLICATE_INTENT,
-        ),
-        "renewal with another decision's twin": (
-            changed(recent=(seen(intent_with(decision_id="d-7"), NOW_US),), renewal=True),
-            Reason.DUPLICATE_ORDER,
-        ),
-    }
+STATE_CASES: dict[str, tuple[Bend, Reason]] = {
+    "now missing": (changed(now_us=None), Reason.INPUT_MISSING),
+    "now zero": (changed(now_us=0), Reason.OUT_OF_RANGE),
+    "now float": (changed(now_us=float(NOW_US)), Reason.NOT_AN_INTEGER),
+    "clock backwards": (in_book(as_of_us=NOW_US + 60_000_001), Reason.CLOCK_BACKWARDS),
+    "no quote": (changed(quote=None), Reason.INPUT_MISSING),
+    "no bid": (in_quote(bid_ticks=None), Reason.INPUT_MISSING),
+    "bid zero": (in_quote(bid_ticks=0), Reason.OUT_OF_RANGE),
+    "ask negative": (in_quote(ask_ticks=-1), Reason.OUT_OF_RANGE),
+    "crossed book": (in_quote(bid_ticks=26_960), Reason.QUOTE_CROSSED),
+    "locked book": (in_quote(bid_ticks=26_959), Reason.QUOTE_CROSSED),
+    "quote stale": (in_quote(time_us=NOW_US - 2_000_001), Reason.QUOTE_STALE),
+    "quote ahead": (in_quote(time_us=NOW_US + 1), Reason.QUOTE_FROM_THE_FUTURE),
+    "quote time missing": (in_quote(time_us=None), Reason.INPUT_MISSING),
+    "market data gap": (in_quote(seq_gap=1), Reason.MARKET_DATA_GAP),
+    "negative gap": (in_quote(seq_gap=-1), Reason.MARKET_DATA_GAP),
+    "gap unknown": (in_quote(seq_gap=None), Reason.INPUT_MISSING),
+    "phase as text": (in_quote(phase="OPEN"), Reason.UNKNOWN_VALUE),
+    "no forecast": (changed(forecast=None), Reason.INPUT_MISSING),
+    "forecast of another instrument": (
+        in_forecast(instrument="NDXN"),
+        Reason.INSTRUMENT_MISMATCH,
+    ),
+    "forecast ahead": (in_forecast(as_of_us=NOW_US + 1), Reason.FORECAST_FROM_THE_FUTURE),
+    "forecast stale": (
+        in_forecast(as_of_us=NOW_US - 96 * 3_600_000_001),
+        Reason.FORECAST_STALE,
+    ),
+    "forecast without horizon": (in_forecast(horizon=0), Reason.OUT_OF_RANGE),
+    "forecast probability above one": (in_forecast(p_up_bp=10_001), Reason.OUT_OF_RANGE),
+    "forecast interval upside down": (
+        in_forecast(interval_low_1e8=HUGE - 1),
+        Reason.OUT_OF_RANGE,
+    ),
+    "forecast with a float": (in_forecast(step_vol_1e8=0.01), Reason.STATE_MALFORMED),
+    "no narrative time": (changed(narrative_as_of_us=None), Reason.INPUT_MISSING),
+    "narrative stale": (
+        changed(narrative_as_of_us=NOW_US - 345_600_000_001),
+        Reason.NARRATIVE_STALE,
+    ),
+    "narrative ahead": (
+        changed(narrative_as_of_us=NOW_US + 1),
+        Reason.NARRATIVE_FROM_THE_FUTURE,
+    ),
+    "killed": (in_kill(killed=True), Reason.KILLED),
+    "kill unknown": (in_kill(killed=None), Reason.INPUT_MISSING),
+    "kill as a number": (in_kill(killed=0), Reason.UNKNOWN_VALUE),
+    "kill epoch old": (in_kill(egress_epoch=2), Reason.KILL_EPOCH_DIFFERS),
+    "kill epoch missing": (in_kill(kill_epoch=None), Reason.INPUT_MISSING),
+    "no kill state": (changed(kill=None), Reason.RULE_FAILED),
+    "policy expired": (in_status(standing=Standing.EXPIRED), Reason.POLICY_EXPIRED),
+    "policy unsigned": (in_status(standing=Standing.UNSIGNED), Reason.POLICY_UNSIGNED),
+    "policy too early": (
+        in_status(standing=Standing.NOT_YET_VALID),
+        Reason.POLICY_NOT_YET_VALID,
+    ),
+    "policy standing as text": (in_status(standing="ACTIVE"), Reason.POLICY_UNSIGNED),
+    "policy not verified": (changed(policy_status=None), Reason.RULE_FAILED),
+    "other policy verified": (in_status(policy_digest="0" * 64), Reason.POLICY_MISMATCH),
+    "no book": (changed(book=None), Reason.RULE_FAILED),
+    "no equity": (in_book(cash_minor=0), Reason.NO_EQUITY),
+    "negative equity": (in_book(cash_minor=-1), Reason.NO_EQUITY),
+    "cash missing": (in_book(cash_minor=None), Reason.INPUT_MISSING),
+    "cash huge": (in_book(cash_minor=HUGE), Reason.OUT_OF_RANGE),
+    "day without start": (
+        lambda s: replace(s, book=replace(s.book, day=replace(s.book.day, start_minor=0))),
+        Reason.OUT_OF_RANGE,
+    ),
+    "peak missing": (in_book(peak_minor=None), Reason.INPUT_MISSING),
+    "messages malformed": (in_book(message_times_us=(None,)), Reason.INPUT_MISSING),
+    "position without a mark": (position(mark_ticks=0), Reason.OUT_OF_RANGE),
+    "position float": (position(lots=1.5), Reason.NOT_AN_INTEGER),
+    "position of another unit": (position(unit_minor=100), Reason.INSTRUMENT_MISMATCH),
+    "reservation negative": (reservation(open_lots=-10), Reason.OUT_OF_RANGE),
+    "reservation without side": (reservation(side=None), Reason.RULE_FAILED),
+    "instrument missing": (changed(instrument=None), Reason.RULE_FAILED),
+    "wrong currency": (in_instrument(currency="EUR"), Reason.CURRENCY_MISMATCH),
+    "wrong class": (in_instrument(asset_class="equity"), Reason.INSTRUMENT_MISMATCH),
+    "tick missing": (in_instrument(tick_minor=None), Reason.INPUT_MISSING),
+    "lot zero": (in_instrument(lot=0), Reason.OUT_OF_RANGE),
+    "multiplier negative": (in_instrument(multiplier=-1), Reason.OUT_OF_RANGE),
+    "smallest quantity zero": (in_instrument(min_qty=0), Reason.OUT_OF_RANGE),
+    "renewal unknown": (changed(renewal=None), Reason.UNKNOWN_VALUE),
+    "history missing": (changed(recent=None), Reason.RULE_FAILED),
+    "duplicate after a restart": (
+        changed(recent=(seen(INTENT, NOW_US - 10**13),)),
+        Reason.DUPLICATE_INTENT,
+    ),
+    "renewal with another decision's twin": (
+        changed(recent=(seen(intent_with(decision_id="d-7"), NOW_US),), renewal=True),
+        Reason.DUPLICATE_ORDER,
+    ),
+}
 
 
 def test_the_unbent_world_passes() -> None:
     assert evaluate(PLAYBACK, state_with(), INTENT).action is Action.ALLOW
-    assert len(intent_cases()) + len(state_cases()) >= 90
+    assert len(INTENT_CASES) + len(STATE_CASES) >= 90
 
 
-@pytest.mark.parametrize("name", intent_cases())
+@pytest.mark.parametrize("name", INTENT_CASES)
 def test_a_malformed_intent_is_refused(name: str) -> None:
-    changes, reason = intent_cases()[name]
+    changes, reason = INTENT_CASES[name]
     verdict = evaluate(PLAYBACK, state_with(), intent_with(**changes))
     assert verdict.action >= Action.REJECT
     assert reason in {result.reason for result in verdict.worst}
     assert is_intact(verdict)
 
 
-@pytest.mark.parametrize("name", state_cases())
+@pytest.mark.parametrize("name", STATE_CASES)
 def test_a_malformed_state_is_refused(name: str) -> None:
-    bend, reason = state_cases()[name]
+    bend, reason = STATE_CASES[name]
     verdict = evaluate(PLAYBACK, bend(state_with()), INTENT)
     assert verdict.action >= Action.REJECT
     assert reason in {result.reason for result in verdict.worst}
