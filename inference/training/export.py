@@ -57,6 +57,7 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
     manifest = {
         "format": 1,
         "codec": {"version": codec.version, "digest": codec.digest},
+        "codec_digest": codec.digest,
         "storage": "float16 weights, float32 table; serve in float32",
         "bytes": size,
         "files": {path.relative_to(folder).as_posix(): file_digest(path) for path in paths},

@@ -29,6 +29,8 @@ from inference.training.windows import SEQUENCE, Sampler
 
 CARD: Final = "MODEL_CARD.md"
 SAVED: Final = "checkpoint.pt"
+DATA_CUTOFF: Final = "2017-12-31"
+"""Last day of training and validation; a demonstration starts after it."""
 
 Say = Callable[[str], None]
 
@@ -92,6 +94,7 @@ def run_distil(work: Work, minutes: float) -> None:
         "shapes": {"target": _shape(target), "draft": _shape(draft)},
         "table_rows": table.shape[0],
         "data": _data_facts(work.rows),
+        "data_cutoff": DATA_CUTOFF,
     }
     write_pair(work.pair, target, draft, table, facts)
 
@@ -100,7 +103,7 @@ def run_evaluate(work: Work, effort: Effort) -> None:
     """Measure the written pair, and add figures and card to it."""
     manifest = read_manifest(work.pair)
     target = load_model(work.pair / "target")
-    known = ("acceptance", "training", "shapes", "table_rows", "data")
+    known = ("acceptance", "training", "shapes", "table_rows", "data", "data_cutoff")
     facts = {name: manifest[name] for name in known}
     facts["news_effect"] = news_effect(target, work.coded)
     work.say(f"news {json.dumps(facts['news_effect'])}")
