@@ -11,14 +11,15 @@ Reading order:
 7. ``kill``: the mapped kill word.
 8. ``inbox``: inbound bytes, durable before anything else happens.
 9. ``journal``: the child's own fsynced, chained list of live orders.
-10. ``guard``: the last word on every outbound message.
-11. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
-12. ``sweep``: cancelling what is live, largest first.
-13. ``session_link``: the pipe between gateway and child.
-14. ``session_desk``: what the child does with each command.
-15. ``session_main``: the child process.
-16. ``reconcile``: after a logon, what became of every open order.
-17. ``ems_control``: quotes, clock and command line of the simulator.
-18. ``ems_market``: the simulator's published table and matching, pure.
-19. ``ems``: the simulator, a FIX acceptor in its own process.
+10. ``wire_log``: inbound bytes exactly as they came.
+11. ``guard``: the last word on every outbound message.
+12. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
+13. ``sweep``: cancelling what is live, largest first.
+14. ``session_link``: the pipe between gateway and child.
+15. ``session_desk``: what the child does with each command.
+16. ``session_main``: the child process.
+17. ``reconcile``: after a logon, what became of every open order.
+18. ``ems_control``: quotes, clock and command line of the simulator.
+19. ``ems_market``: the simulator's published table and matching, pure.
+20. ``ems``: the simulator, a FIX acceptor in its own process.
 """

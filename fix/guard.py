@@ -47,6 +47,7 @@ class Refusal(StrEnum):
     POSS_DUP = "POSS_DUP"
     NOT_ALLOWED = "NOT_ALLOWED"
     MALFORMED = "MALFORMED"
+    JOURNAL = "JOURNAL"
     FAULT = "FAULT"
 
 

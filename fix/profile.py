@@ -107,8 +107,8 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
     - ``PersistMessages=N``: a ResendRequest is answered by a gap fill and nothing else, so no order
       can leave a second time; sequence numbers are stored all the same.
     - ``ReconnectInterval``: every refused connect uses up a MsgSeqNum (measured), so not short.
-    - ``ValidateUserDefinedFields=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will;
-      what we need is checked in `fix.reports`, not by a session reject that loses a fill.
+    - ``Validate...=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will; what we need is
+      checked in `fix.reports`, not by a session reject that loses a fill.
 
     Args:
         profile: the session.
@@ -130,6 +130,7 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
         "ValidateUserDefinedFields=N",
         "AllowUnknownMsgFields=Y",
         "ValidateFieldsHaveValues=N",
+        "ValidateFieldsOutOfOrder=N",
         "TimestampPrecision=6",
         "SocketNodelay=Y",
         "CheckLatency=Y",

@@ -26,6 +26,7 @@ from fix.guard import Gate, Refusal
 from fix.inbox import Entry, Inbox
 from fix.messages import MSG_TYPE, Fields, parse, wire_text
 from fix.profile import Profile, initiator_settings
+from fix.wire_log import WireLog
 
 DICTIONARY = Path(__file__).with_name("dictionary") / "FIX44.xml"
 EXIT_INBOX_LOST = 70
@@ -68,13 +69,14 @@ def wire_view(text: str) -> str:
 class Callbacks(quickfix.Application):
     """quickfix's seven callbacks, guarded; the bodies are the methods named ``_on_...``."""
 
-    def __init__(self, gate: Gate, inbox: Inbox, listener: Listener) -> None:
+    def __init__(self, gate: Gate, inbox: Inbox, wire: WireLog, listener: Listener) -> None:
         """Hold the parts; the session id is set once the initiator knows it."""
         super().__init__()
         self.session_id: quickfix.SessionID | None = None
         self.leaving = threading.local()
         self._gate = gate
         self._inbox = inbox
+        self._wire = wire
         self._listener = listener
         self._logged_on = False
         self._peer_reason = ""
@@ -156,7 +158,7 @@ class Callbacks(quickfix.Application):
 
     def _on_app(self, raw: str) -> None:
         try:
-            entry = self._inbox.append(raw)
+            entry = self._inbox.append(self._wire.original(raw))
         except BaseException as error:  # noqa: BLE001  # a report must not be counted and lost
             self._fault(INBOX_LOST, error)
             sys.stderr.write(f"fix child: inbox lost, leaving: {error!r}\n")
@@ -177,6 +179,12 @@ class Callbacks(quickfix.Application):
             self._listener.fault(where, repr(error)[:500])
         except BaseException as second:  # noqa: BLE001
             sys.stderr.write(f"fix child: fault in {where}: {error!r}; then {second!r}\n")
+
+
+def message_log(profile: Profile, folder: Path) -> Path:
+    """Return where the engine logs this session's messages."""
+    name = f"FIX.4.4-{profile.sender_comp_id}-{profile.target_comp_id}.messages.current.log"
+    return folder / "log" / name
 
 
 class InitiatorSession:

@@ -15,7 +15,7 @@ from fix.journal import Journal, LiveOrder
 from fix.kill import KillWord
 from fix.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
 from fix.order import OrderEvent, event_of
-from fix.profile import Profile
+from fix.profile import Profile, SessionMode
 from fix.reports import (
     BusinessReject,
     CancelReject,
@@ -125,8 +125,9 @@ class Desk:
                 if task is not None:
                     task()
                 self._step_sweep()
-            except FixError as error:
-                self._parts.post({"ev": "fault", "where": "desk", "detail": str(error)})
+            except Exception as error:  # noqa: BLE001  # the top of the loop: cancels must go on
+                self._parts.gate.close("fault at the desk")
+                self._parts.post({"ev": "fault", "where": "desk", "detail": repr(error)[:500]})
         self._parts.session.stop()
 
     def catch_up(self, entries: list[Entry]) -> None:
@@ -157,7 +158,7 @@ class Desk:
         """Compare our next number with the ledger's before anything connects."""
         session, wanted = self._parts.session, number(frame, "min_next_sender")
         stored, _ = session.numbers()
-        if stored < wanted:
+        if stored < wanted and self._parts.profile.mode is SessionMode.RESUME:
             if frame.get("adopt") is not True:
                 reason = f"store_behind_ledger: store {stored}, ledger {wanted}"
                 self._answer(frame, {"result": "refused", "reason": reason})
@@ -181,7 +182,12 @@ class Desk:
             self._answer(frame, {"result": "refused", "reason": refusal.value})
             return
         order = LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=parts.inbox.end)
-        parts.journal.opened(order)
+        try:
+            parts.journal.opened(order)
+        except OSError as error:
+            parts.gate.spend(cl_ord_id)
+            self._answer(frame, {"result": "refused", "reason": f"{Refusal.JOURNAL}: {error}"})
+            return
         result = parts.session.send(fields)
         parts.gate.spend(cl_ord_id)
         if isinstance(result, Sent):
@@ -218,6 +224,8 @@ class Desk:
     def _logged_on(self, logon_no: int) -> None:
         self._logon_no = logon_no
         self._tell(SessionState.RECONCILING, "")
+        if self._parts.word.read().killed:
+            self._want_sweep("killed at logon")
 
     # -- reports ------------------------------------------------------------------------------
 

@@ -23,14 +23,23 @@ from fix.inbox import Inbox, read_from
 from fix.journal import Journal
 from fix.kill import KillWord
 from fix.profile import Profile, parse_profile
-from fix.session import INBOX_LOST, Callbacks, InitiatorSession, Listener, install_signals
+from fix.session import (
+    INBOX_LOST,
+    Callbacks,
+    InitiatorSession,
+    Listener,
+    install_signals,
+    message_log,
+)
 from fix.session_desk import Desk, Parts
 from fix.session_link import Frame, decode, encode, frames, text
+from fix.wire_log import WireLog
 
 WATCH_S = 0.01
 LOCK_MARGIN_S = 5
 EXIT_MARGIN_S = 3
 EXIT_CONFIG = 78
+EXIT_FAULT = 70
 _PR_SET_PDEATHSIG = 1
 _EVENTS_MAX = 100_000
 
@@ -131,7 +140,8 @@ def build_desk(profile: Profile, folder: Path, kill_word: Path, outbox: Outbox) 
         logged_off=lambda reason: desks[0].logged_off(reason),  # noqa: PLW0108
         fault=lambda where, detail: _tell_fault(outbox, where, detail),
     )
-    session = InitiatorSession(profile, folder, Callbacks(gate, inbox, listener))
+    wire = WireLog(message_log(profile, folder), profile.target_comp_id)
+    session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener))
     desk = Desk(
         Parts(
             profile=profile,
@@ -240,6 +250,9 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    os._exit(code)  # quickfix's threads and destructors get no chance to hang the exit
+    code = EXIT_FAULT
+    try:
+        code = main(sys.argv[1:])
+    finally:
+        sys.stderr.flush()
+        os._exit(code)  # quickfix's threads and destructors get no chance to hang the exit

@@ -41,7 +41,7 @@ from fix.session_link import (
 log = logging.getLogger(__name__)
 
 _STABLE_S = 30.0
-_CALLBACKS = frozenset({"toApp", "fromApp", "fromAdmin", "onLogon", "onLogout"})
+_FATAL = frozenset({"toApp", "fromApp", "fromAdmin", "onLogon", "onLogout", "desk"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -353,7 +353,7 @@ class FixChild:
         self._tell(name, frame)
         if name == "fault":
             log.error("fix child fault in %s: %s", frame.get("where"), frame.get("detail"))
-            if frame.get("where") in _CALLBACKS:
+            if frame.get("where") in _FATAL:
                 life.slay()  # its egress is closed for good; a fresh one reconciles and goes on
 
     def _greet(self, frame: Frame) -> None:

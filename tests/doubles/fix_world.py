@@ -54,7 +54,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(condition: Callable[[], object], timeout_s: float = 10.0) -> bool:
+def until(condition: Callable[[], object], timeout_s: float = 40.0) -> bool:
     """Wait until something holds; False when it never did."""
     end = time.monotonic() + timeout_s
     while time.monotonic() < end:
@@ -77,7 +77,7 @@ class Broker:
 
     def start(self) -> None:
         self.process = subprocess.Popen(self.config.command(), cwd=ROOT, start_new_session=True)
-        assert until(self._listens, 20.0), "the simulator does not listen"
+        assert until(self._listens, 60.0), "the simulator does not listen"
 
     def stop(self) -> None:
         if self.process is not None:
@@ -137,7 +137,7 @@ class Desk:
         self.ready()
 
     def ready(self) -> None:
-        assert self.child.wait_for(SessionState.RECONCILING, 20.0), self.log()
+        assert self.child.wait_for(SessionState.RECONCILING, 60.0), self.log()
         assert self.child.set_reconciled(self.child.logon_no)
 
     def hand(self, fields: Fields, *, kill_epoch: int = 0, late_us: int = LATE_US) -> HandResult:

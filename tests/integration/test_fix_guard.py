@@ -116,7 +116,7 @@ def test_an_order_is_refused(
     with broker_at(tmp_path) as broker, desk_at(tmp_path, broker.profile) as desk:
         desk.child.start()
         desk.child.logon(min_next_sender=1)
-        assert desk.child.wait_for(SessionState.RECONCILING, 20.0)
+        assert desk.child.wait_for(SessionState.RECONCILING, 60.0)
         assert attempt(desk) == HandResult(outcome="refused", reason=reason)
         next_number = desk.said("session")[0]["next_sender"]
         status = desk.child.status_request(messages.status_request(order_fields()))
@@ -139,7 +139,7 @@ def asked_to_resend(tmp_path: Path, mutation: str) -> Broker:
         broker.stop()
         broker.forget_received(4)
         broker.start()
-        assert desk.child.wait_for(SessionState.RECONCILING, 20.0), desk.log()
+        assert desk.child.wait_for(SessionState.RECONCILING, 60.0), desk.log()
         assert until(lambda: broker.captured("2", "out")), "the broker asked for nothing"
         assert until(lambda: broker.captured("4") or len(broker.order_ids()) > 5)
         time.sleep(0.3)

@@ -63,7 +63,7 @@ def test_outcomes_follow_the_published_table_also_after_the_broker_restarts(tmp_
             if number == 7:
                 broker.stop()
                 broker.start()
-                assert desk.child.wait_for(SessionState.RECONCILING, 20.0)
+                assert desk.child.wait_for(SessionState.RECONCILING, 60.0)
                 desk.ready()
             fields = order_fields(f"order {number}")
             assert desk.hand(fields).outcome == "sent"

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.broker
 
 def reconcile(desk: Desk, fields: tuple[tuple[int, str], ...]) -> Fate:
     """Ask the broker for one order as the gateway does after a logon."""
-    assert desk.child.wait_for(SessionState.RECONCILING, 20.0), desk.log()
+    assert desk.child.wait_for(SessionState.RECONCILING, 60.0), desk.log()
     cl_ord_id = dict(fields)[11]
     asked = Reconciliation.begin(
         [OpenOrder(cl_ord_id=cl_ord_id, fields=fields)], logon_no=desk.child.logon_no, now_us=0
@@ -85,7 +85,7 @@ def test_reports_sent_while_the_child_is_dead_arrive_afterwards(tmp_path: Path) 
         assert until(lambda: desk.statuses(dict(fields)[11]) == ["0", "1"])
         os.kill(desk.child.pid, signal.SIGKILL)
         assert until(lambda: len(broker.captured("8", "out")) == 3)
-        assert desk.child.wait_for(SessionState.RECONCILING, 20.0)
+        assert desk.child.wait_for(SessionState.RECONCILING, 60.0)
         assert until(lambda: desk.statuses(dict(fields)[11]) == ["0", "1", "2"])
         assert until(lambda: desk.child.live_orders() == ())
         offsets = [entry.offset for entry in desk.child.inbox_since(0)]
@@ -205,5 +205,5 @@ def test_a_report_that_could_not_be_kept_is_asked_for_again(tmp_path: Path) -> N
         fields = order_fields()
         assert desk.hand(fields).outcome in {"sent", "unknown"}
         assert until(lambda: len(desk.said("died")) == 1)
-        assert desk.child.wait_for(SessionState.RECONCILING, 20.0)
+        assert desk.child.wait_for(SessionState.RECONCILING, 60.0)
         assert until(lambda: desk.statuses(dict(fields)[11]) == ["0", "2"])

@@ -1,0 +1,87 @@
+"""What a broker of another make sends: kept byte for byte, and never refused for its form."""
+
+from pathlib import Path
+
+import pytest
+
+from fix.errors import ReportError
+from fix.messages import parse
+from fix.profile import simulator_profile
+from fix.reports import ExecutionReport, parse_inbound
+from tests.doubles.fix_world import Desk, desk_at, order_fields, until
+from tests.doubles.raw_broker import RawBroker
+
+pytestmark = pytest.mark.broker
+
+# Not in tag order, no AvgPx, groups of its own, a private tag, text beyond ASCII.
+ODD = (
+    (150, "F"),
+    (17, "X1"),
+    (39, "2"),
+    (58, "exécuté"),
+    (37, "E1"),
+    (31, "269.69"),
+    (32, "700"),
+    (14, "700"),
+    (151, "0"),
+    (9001, "private"),
+    (382, "2"),
+    (375, "B1"),
+    (337, "T1"),
+    (375, "B2"),
+    (337, "T2"),
+    (136, "1"),
+    (137, "0.35"),
+    (139, "4"),
+)
+
+
+def test_reports_are_kept_as_they_came_in_the_brokers_own_order(tmp_path: Path) -> None:
+    with RawBroker() as broker, desk_at(tmp_path, simulator_profile(broker.port)) as desk:
+        desk.open()
+        fields = order_fields()
+        assert desk.hand(fields).outcome == "sent"
+        name = broker.await_type("D")[11]
+        sent = [
+            broker.say("8", (11, name), *ODD),
+            broker.say("8", *ODD[9::-1], *ODD[10:], (11, name)),
+        ]
+        assert until(lambda: len(desk.child.inbox_since(0)) == 2)
+        assert [entry.raw for entry in desk.child.inbox_since(0)] == sent
+        report = parse_inbound(sent[0])
+        assert isinstance(report, ExecutionReport)
+        assert (report.last_price, report.average_price) == ("269.69", "")
+        assert until(lambda: desk.child.live_orders() == ())
+
+
+def test_a_garbled_report_reaches_the_inbox_instead_of_being_refused_by_the_engine(
+    tmp_path: Path,
+) -> None:
+    garbled = [(31, "price"), (32, "many"), (151, "-"), (14, "1e3"), (60, "yesterday")]
+    with RawBroker() as broker, desk_at(tmp_path, simulator_profile(broker.port)) as desk:
+        desk.open()
+        assert desk.hand(order_fields()).outcome == "sent"
+        name = broker.await_type("D")[11]
+        for tag, value in garbled:
+            sound = (pair for pair in ODD if pair[0] != tag)
+            broker.say("8", (11, name), *sound, (tag, value))
+        assert until(lambda: len(desk.child.inbox_since(0)) == len(garbled)), desk.log()
+        kept = [entry.raw for entry in desk.child.inbox_since(0)]
+        assert kept == broker.sent[-len(garbled) :]
+        for raw in kept[:4]:
+            with pytest.raises(ReportError):
+                parse_inbound(raw)
+
+
+def test_a_session_reject_of_an_order_closes_it(tmp_path: Path) -> None:
+    with RawBroker() as broker, desk_at(tmp_path, simulator_profile(broker.port)) as desk:
+        desk.open()
+        order = order_fields()
+        sent = desk.hand(order)
+        broker.say("3", (45, str(sent.msg_seq_num)), (372, "D"), (373, "5"), (58, "bad value"))
+        assert until(lambda: [r[35] for r in inbox(desk)] == ["3"])
+        assert until(lambda: desk.child.live_orders() == ())
+
+
+def inbox(desk: Desk) -> list[dict[int, str]]:
+    return [dict(parse(entry.raw)) for entry in desk.child.inbox_since(0)]
