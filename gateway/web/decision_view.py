@@ -58,7 +58,6 @@ class RuleRow:
     observed: str
     limit: str
     margin: str
-    bound: str
     outcome: str
     action: str
     reason: str
@@ -205,9 +204,8 @@ def rule_rows(verdict: Body) -> tuple[RuleRow, ...]:
             check=result.text("check"),
             scope=result.text("scope"),
             observed=measured(result.whole("observed"), result.text("unit")),
-            limit=measured(result.whole("limit"), result.text("unit")),
-            margin=measured(result.whole("margin"), result.text("unit")),
-            bound="at least" if result.text("bound") == "MIN" else "at most",
+            limit=_limit(result),
+            margin=_margin(result),
             outcome=result.text("outcome"),
             action=result.text("action"),
             reason=result.text("reason"),
@@ -215,6 +213,19 @@ def rule_rows(verdict: Body) -> tuple[RuleRow, ...]:
         )
         for result in verdict.children("results")
     )
+
+
+def _limit(result: Body) -> str:
+    value, unit = result.whole("limit"), result.text("unit")
+    if value is None or unit == "flag":
+        return formats.DASH
+    side = "at least" if result.text("bound") == "MIN" else "at most"
+    return f"{side} {measured(value, unit)}"
+
+
+def _margin(result: Body) -> str:
+    unit = result.text("unit")
+    return formats.DASH if unit == "flag" else measured(result.whole("margin"), unit)
 
 
 def measured(value: int | None, unit: str) -> str:
@@ -225,10 +236,11 @@ def measured(value: int | None, unit: str) -> str:
         "minor": lambda: f"{formats.money(value)} USD",
         "bp": lambda: formats.bp(value),
         "pct": lambda: f"{formats.whole(value)} %",
-        "us": lambda: f"{value / 1_000_000:,.3f} s".replace("-", "−"),
+        "us": lambda: formats.duration(value),
         "ticks": lambda: f"{formats.price(value)} USD".replace("-", "−"),
         "log_return_1e8": lambda: formats.log_return(value),
-        "flag": lambda: {0: "no", 1: "yes"}.get(value, str(value)),
+        "flag": lambda: {0: "fine", 1: "at fault"}.get(value, str(value)),
+        "count": lambda: formats.whole(value),
         "per_s": lambda: f"{formats.whole(value)} /s",
     }
     return shown[unit]() if unit in shown else f"{formats.whole(value)} {unit}"

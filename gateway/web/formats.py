@@ -81,6 +81,18 @@ def words(name: str) -> str:
     return name.replace("_", " ").lower()
 
 
+def duration(value_us: int) -> str:
+    """Return microseconds in the unit that reads best: seconds, minutes or hours."""
+    seconds = value_us / 1_000_000
+    if abs(seconds) < 120:  # noqa: PLR2004 - two minutes read best as seconds
+        text = f"{seconds:,.3f} s"
+    elif abs(seconds) < 7200:  # noqa: PLR2004 - two hours read best as minutes
+        text = f"{seconds / 60:,.1f} min"
+    else:
+        text = f"{seconds / 3600:,.1f} h"
+    return text.replace("-", "−")
+
+
 def milliseconds(value_us: int | None) -> str:
     """Return microseconds as milliseconds."""
     return DASH if value_us is None else f"{value_us / 1000:,.1f} ms"

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 WIDTH = 560
 HEIGHT = 250
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 30
+LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 34
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ def _grid(y: Scale, limits: tuple[float, float], suffix: str = "") -> str:
     for value in _ticks(*limits):
         at = y(value)
         parts.append(_rule("grid", (LEFT, at), (WIDTH - RIGHT, at)))
-        parts.append(_text(LEFT - 6, at + 3.5, f"{value:,.{_digits(limits)}f}{suffix}", "end"))
+        parts.append(_text(LEFT - 6, at + 4.5, f"{value:,.{_digits(limits)}f}{suffix}", "end"))
     return "".join(parts)
 
 

@@ -74,6 +74,12 @@ class DecisionRow:
     reasons: tuple[str, ...]
     order_state: str
 
+    def is_called(self, name: str) -> bool:
+        """Tell whether the decision ended so or, while it is under way, its order stands so."""
+        return self.outcome == name or (
+            self.outcome in {"approved", "open"} and self.order_state == name
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionsView:
@@ -189,9 +195,7 @@ class Views:
             if run_id and Body(record.body).text("run_id") != run_id:
                 continue
             row = self._row(record)
-            if row.decision_id in seen or (
-                outcome and outcome not in {row.outcome, row.order_state}
-            ):
+            if row.decision_id in seen or (outcome and not row.is_called(outcome)):
                 continue
             if len(rows) == PAGE_ROWS:
                 older = rows[-1].seq

@@ -1,0 +1,312 @@
+"""A desk over a real ledger: the walk is real, only the model and the broker stand in.
+
+The engine is `RowEngine`, the broker answers in process by the same published deck of outcomes for
+every seed. Made for the pages: a few sessions of the playback leave records of every sort.
+"""
+
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+
+from audit.kinds import Kind
+from audit.ledger import Ledger
+from audit.queries import LedgerReader
+from audit.record import Draft
+from fix.kill import KillWord
+from fix.messages import decimal_text, timestamp
+from fix.profile import simulator_profile
+from fix.session_link import HandResult
+from gateway.clock import wall_us
+from gateway.desk import Desk, DeskParts
+from gateway.dispatch import DispatchTools
+from gateway.keyring import Keyring
+from gateway.killing import KillSwitch
+from gateway.market import Market
+from gateway.orders import Orders
+from gateway.playback import PLAYED, Playback, PlaybackSession, load_playback
+from gateway.policy_desk import development_policy
+from gateway.section import Section
+from gateway.settlement import Received, SettleTools, settle
+from gateway.strategies import OVERLAY, overlay
+from gateway.walk import Case, SamplingPlan, Tags, Tools
+from inference.codec import ReturnCodec
+from inference.placebo import TableModel
+from inference.rounds import QTable
+from risk.instrument import Instrument
+from tests.doubles.row_engine import RowEngine
+
+EQUITY_MINOR = 100_000_000
+RUN = "run-pages"
+MSG_TYPE = 35
+DECK = ("fill", "fill", "partial", "fill", "reject", "fill")
+
+
+class AnswersAtOnce:
+    """A broker in process: what it is handed is answered by the deck, when asked to."""
+
+    def __init__(self) -> None:
+        """Start with an empty inbox."""
+        self.orders: list[tuple[str, dict[int, str]]] = []
+        self._executions = 0
+        self._offset = 0
+        self._answered = 0
+
+    def hand(
+        self,
+        cl_ord_id: str,
+        fields: tuple[tuple[int, str], ...],
+        kill_epoch: int,  # noqa: ARG002 - the real child compares it
+        send_before_us: int,  # noqa: ARG002 - the real child compares it
+    ) -> HandResult:
+        """Take an order; it counts as sent."""
+        self.orders.append((cl_ord_id, dict(fields)))
+        number = len(self.orders) + 1
+        header = ((49, "COUNTERSIGN"), (56, "EMSSIM"), (34, str(number)))
+        return HandResult(outcome="sent", msg_seq_num=number, raw=framed("D", (*header, *fields)))
+
+    def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:  # noqa: ARG002 - always at once
+        """Confirm a kill."""
+        return True
+
+    def answers(self) -> list[Received]:
+        """Return the reports for every order not yet answered."""
+        reports = []
+        for place in range(self._answered, len(self.orders)):
+            name, order = self.orders[place]
+            outcome = DECK[place % len(DECK)]
+            quantity = int(order[38])
+            half = quantity // 2
+            parts = {"fill": (quantity,), "partial": (half, quantity - half)}.get(outcome, (0,))
+            done = 0
+            for part in parts:
+                done += part
+                reports.append(self._report(name, order, part, done, quantity))
+        self._answered = len(self.orders)
+        return reports
+
+    def _report(
+        self, name: str, order: dict[int, str], part: int, done: int, quantity: int
+    ) -> Received:
+        self._executions += 1
+        rejected = done == 0
+        status = "8" if rejected else "2" if done == quantity else "1"
+        fields = [
+            (49, "EMSSIM"),
+            (56, "COUNTERSIGN"),
+            (34, str(self._executions + 1)),
+            (52, timestamp(wall_us())),
+            (37, f"SIM{len(self.orders):06d}"),
+            (11, name),
+            (17, f"E{self._executions:06d}"),
+            (150, "8" if rejected else "F"),
+            (39, status),
+            (55, order[55]),
+            (54, order[54]),
+            (38, order[38]),
+            (151, str(0 if rejected else quantity - done)),
+            (14, str(done)),
+            (6, order[44] if done else "0"),
+            (60, timestamp(wall_us())),
+        ]
+        if rejected:
+            fields += [(103, "0"), (58, "simulator: rejected by script")]
+        else:
+            fee = round(float(order[44]) * part) // 100
+            fields += [(32, str(part)), (31, order[44]), (12, decimal_text(fee, 2)), (13, "3")]
+        raw = framed("8", tuple(fields))
+        self._offset += len(raw)
+        return Received(offset=self._offset, raw=raw)
+
+
+def framed(msg_type: str, fields: tuple[tuple[int, str], ...]) -> str:
+    """Return fields as a FIX 4.4 message with length and checksum."""
+    pairs = ((35, msg_type), *(pair for pair in fields if pair[0] != MSG_TYPE))
+    body = "".join(f"{tag}={value}\x01" for tag, value in pairs)
+    text = f"8=FIX.4.4\x019={len(body)}\x01{body}"
+    return f"{text}10={sum(text.encode('latin-1')) % 256:03d}\x01"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallDesk:
+    """A desk with what a test needs around it."""
+
+    desk: Desk
+    keyring: Keyring
+    reader: LedgerReader
+    ledger: Ledger
+    table: QTable
+    playback: Playback
+    broker: AnswersAtOnce
+    settling: SettleTools
+    tags: Tags
+
+    def play(self, decisions: int) -> None:
+        """Play the first decisions of 2018: quote, decide, send, settle, and mark at the close."""
+        played = list(self.playback.sessions(decisions))
+        for _, group in groupby(played, key=lambda one: one.session):
+            sessions = tuple(group)
+            for one in sessions:
+                self._mark(one, "open", one.market_time_us, (one.bid_ticks + one.ask_ticks) // 2)
+                self.desk.own.market.open_session(one)
+            for one in sessions:
+                self.desk.make(self._case(one))
+                self.answer()
+            self.desk.own.market.close_session(sessions[0].close_time_us)
+            for one in sessions:
+                self._mark(one, "close", one.close_time_us, one.close_ticks)
+
+    def answer(self) -> None:
+        """Settle what the broker has to say."""
+        for received in self.broker.answers():
+            settle(received, self.settling)
+
+    def _case(self, session: PlaybackSession) -> Case:
+        own = self.desk.own
+        instrument = own.instruments[session.instrument]
+        return Case(
+            decision_id=f"{RUN}-{session.index:05d}",
+            tags=self.tags,
+            instrument=instrument,
+            snapshot=session.snapshot,
+            strategy=OVERLAY,
+            author=OVERLAY,
+            tick=lambda: own.market.tick(session.instrument),
+            propose=overlay(own.section.policy.sizing, instrument),
+            labels={
+                "session_index": session.session,
+                "session_date": session.session_date.isoformat(),
+            },
+        )
+
+    def _mark(self, session: PlaybackSession, kind: str, time_us: int, ticks: int) -> None:
+        self.ledger.append(
+            Draft(
+                stream=f"market/{session.instrument}",
+                kind=Kind.MARK_TAKEN,
+                payload={
+                    **self.tags.document(),
+                    "instrument": session.instrument,
+                    "market_time_us": time_us,
+                    "price_ticks": ticks,
+                    "kind": kind,
+                    "session_date": session.session_date.isoformat(),
+                },
+                actor="playback",
+                idem_key=f"mark:{RUN}:{kind}:{time_us}",
+            )
+        )
+
+
+def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable) -> SmallDesk:
+    """Put a desk together over an open ledger; the run is on record when this returns."""
+    playback = load_playback()
+    keyring = Keyring.create(state / "keys")
+    tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
+    _start(ledger, playback, tags)
+    bundle = development_policy(keyring)
+    orders, market, broker = Orders(), Market(), AnswersAtOnce()
+    orders.fold(reader.records())
+    ledger.subscribe(orders.fold)
+    word = KillWord(state / "kill.word", create=True)
+    instruments = {
+        p.symbol: Instrument(
+            symbol=p.symbol,
+            asset_class="index",
+            tick_minor=p.tick_minor,
+            lot=p.lot,
+            multiplier=p.multiplier,
+            currency=p.currency,
+            min_qty=1,
+        )
+        for p in PLAYED
+    }
+    section = Section(
+        ledger=ledger,
+        reader=reader,
+        bundle=bundle,
+        policy_keys=keyring.public_keys(),
+        kill=lambda: tuple(word.read()),
+        wall_us=wall_us,
+        send_within_us=10_000_000,
+    )
+    for account in (RUN, f"{RUN}.agent"):
+        section.open_account(account, EQUITY_MINOR)
+    codec = ReturnCodec()
+    tools = Tools(
+        ledger=ledger,
+        engine=RowEngine(table=table, codec=codec),
+        codec=codec,
+        table=table,
+        placebo=TableModel(table=table, codec=codec),
+        plan=SamplingPlan(paths=16, horizon=10, spec_k=4, deadline_s=5.0),
+        seed_root=lambda: (sha256(b"root").digest(), 1),
+    )
+    desk = Desk(
+        own=DeskParts(
+            tags=tags,
+            tools=tools,
+            section=section,
+            orders=orders,
+            reader=reader,
+            market=market,
+            instruments=instruments,
+            dispatching=DispatchTools(
+                ledger=ledger,
+                orders=orders,
+                broker=broker,
+                profile=simulator_profile(1),
+                instrument=instruments.__getitem__,
+                approve=lambda standing: desk.approved_order(standing),  # noqa: PLW0108 - desk comes next
+                wall_us=wall_us,
+                market_now_us=market.now_us,
+            ),
+            kill_switch=KillSwitch(word=word, child=broker, ledger=ledger, orders=orders),
+            word=word,
+            keyring=keyring,
+            origin="pages.test",
+            parts=lambda: {"ledger": "ready"},
+            count=lambda _name, _label: None,
+        )
+    )
+    settling = SettleTools(
+        ledger=ledger,
+        orders=orders,
+        session="EMSSIM",
+        minor_digits=2,
+        instrument=instruments.__getitem__,
+        market_now_us=market.now_us,
+    )
+    return SmallDesk(
+        desk=desk,
+        keyring=keyring,
+        reader=reader,
+        ledger=ledger,
+        table=table,
+        playback=playback,
+        broker=broker,
+        settling=settling,
+        tags=tags,
+    )
+
+
+def _start(ledger: Ledger, playback: Playback, tags: Tags) -> None:
+    ledger.append(
+        Draft(
+            stream="control",
+            kind=Kind.RUN_STARTED,
+            payload={
+                **tags.document(),
+                "profile": "simulator",
+                "git": "",
+                "versions": {},
+                "models": {},
+                "playback": playback.source(),
+                "first_as_of_us": playback.first_as_of_us(),
+                "data_cutoff_us": 1_514_764_799_999_999,
+                "equity_minor": EQUITY_MINOR,
+            },
+            actor="gateway",
+            idem_key=f"run_started:{RUN}",
+        )
+    )
