@@ -43,13 +43,14 @@ run: setup ## play the 2018 sessions through the whole walk (DECISIONS=n EXIT=1 
 		$(if $(DECISIONS),--decisions $(DECISIONS)) $(if $(EXIT),--exit)
 
 golden: setup ## rewrite the golden files; the diff is the review
-	@$(BIN)/pytest tests/golden --rewrite-golden
+	@$(BIN)/pytest -q --rewrite-golden tests/unit tests/golden
+	@git status --short tests/golden
 
 bench: setup ## measure speculation against plain decoding, and the walk
 	@$(BIN)/python scripts/bench.py
 
 crash: setup ## kill the walk at every step boundary and hold it against the broker's capture
-	@$(BIN)/pytest tests/crash
+	@$(BIN)/pytest tests/walk/test_walk_crash.py
 
 mutate: setup ## plant known faults one by one; the tests must notice each
 	@$(BIN)/python scripts/mutate.py
