@@ -1,11 +1,18 @@
 """What every test shares: a clean environment, repeatable examples, golden files."""
 
+import itertools
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
+import psycopg
 import pytest
+
+from audit.tables import migrate
+from gateway.postgres import EmbeddedPostgres
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 KEPT_SETTINGS = frozenset({"COUNTERSIGN_CACHE"})
@@ -48,3 +55,44 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
         assert data == path.read_bytes(), f"{name} changed: `make golden` shows the diff"
 
     return compare
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """One embedded PostgreSQL for the whole session, in a folder that its user can reach."""
+    state = Path(tempfile.mkdtemp(prefix="countersign-tests-"))
+    state.chmod(0o711)
+    server = EmbeddedPostgres(state)
+    try:
+        dsn = server.start()
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE migrated")
+        migrate(dsn_of(dsn, "migrated"))
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(state, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def database_names() -> Iterator[int]:
+    """Numbers for the databases of one session."""
+    return itertools.count()
+
+
+@pytest.fixture
+def postgres_dsn(postgres: EmbeddedPostgres, database_names: Iterator[int]) -> Iterator[str]:
+    """A fresh, migrated database for one test, as its superuser; cheap (a copied template)."""
+    admin = postgres.start()
+    name = f"test_{next(database_names)}"
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE migrated".encode())
+    yield dsn_of(admin, name)
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def dsn_of(dsn: str, database: str) -> str:
+    """Return the DSN of another database on the same server."""
+    server, _, options = dsn.partition("?")
+    return f"{server.rpartition('/')[0]}/{database}?{options}"

@@ -1,0 +1,170 @@
+"""The database defends itself: what each role may not do, and what even a superuser trips over."""
+# ruff: noqa: S608 - table and column names are this file's own constants
+
+import time
+
+import psycopg
+import pytest
+
+from audit.errors import LedgerFencedError, LedgerUnsafeError
+from audit.ledger import Ledger, LedgerConfig
+from audit.tables import READER_ROLE, WRITER_ROLE, connect, migrate
+from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER, TIME_US, note, refused
+
+pytestmark = pytest.mark.postgres
+TABLES = ("entry", "blob", "checkpoint", "head")
+CHANGES = (
+    *("DELETE FROM ledger." + table for table in TABLES),
+    *(f"TRUNCATE ledger.{table}" for table in TABLES),
+    *(f"DROP TABLE ledger.{table}" for table in TABLES),
+    *(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL" for table in TABLES),
+    "UPDATE ledger.entry SET actor = 'forged'",
+    "UPDATE ledger.blob SET data = 'forged'",
+    "UPDATE ledger.checkpoint SET note = 'forged'",
+    "UPDATE ledger.head SET origin = 'forged'",
+    "SET session_replication_role = replica",
+    "SET ROLE countersign_owner",
+)
+
+
+@pytest.fixture
+def filled(postgres_dsn: str) -> str:
+    with Ledger.open(LedgerConfig(dsn=postgres_dsn), SIGNER, lambda: TIME_US) as ledger:
+        ledger.put_blob(b"blob")
+        ledger.append(note("a"), refused("d1"))
+    return postgres_dsn
+
+
+def as_member_of(dsn: str, role: str) -> psycopg.Connection[tuple[object, ...]]:
+    """Connect as a login user who has a role and nothing else (a superuser could reset it)."""
+    with connect(dsn) as admin:
+        admin.execute(f"DROP ROLE IF EXISTS test_{role}".encode())
+        admin.execute(f"CREATE ROLE test_{role} LOGIN PASSWORD 'x' IN ROLE {role}".encode())
+    at = dsn.index("@")
+    connection = psycopg.connect(f"postgresql://test_{role}:x{dsn[at:]}", autocommit=True)
+    connection.execute(f"SET ROLE {role}".encode())
+    return connection
+
+
+@pytest.mark.parametrize("role", [WRITER_ROLE, READER_ROLE])
+def test_no_role_can_change_or_remove_what_is_written(filled: str, role: str) -> None:
+    with as_member_of(filled, role) as connection:
+        for change in CHANGES:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(change.encode())
+
+
+def test_the_reader_writes_nothing(filled: str) -> None:
+    with as_member_of(filled, READER_ROLE) as connection:
+        for table in TABLES:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"INSERT INTO ledger.{table} DEFAULT VALUES".encode())
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("UPDATE ledger.head SET size = size")
+
+
+def test_the_head_only_moves_forward(filled: str) -> None:
+    with as_member_of(filled, WRITER_ROLE) as connection:
+        for change in (b"SET size = size - 1", b"SET fence = fence - 1"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(b"UPDATE ledger.head " + change)
+
+
+@pytest.mark.parametrize("replica", [False, True])
+def test_a_superuser_trips_over_the_triggers_too(filled: str, *, replica: bool) -> None:
+    with connect(filled) as admin:
+        if replica:
+            admin.execute("SET session_replication_role = replica")
+        for change in CHANGES:
+            if change.startswith(("DELETE", "TRUNCATE", "UPDATE")):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    admin.execute(change.encode())
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("leaf", "sha256('x')"), ("header", "'{}'"), ("payload", "'{}'"), ("payload_digest", "''")],
+)
+def test_the_database_refuses_a_row_whose_hashes_do_not_fit(
+    filled: str, column: str, value: str
+) -> None:
+    columns = ["stream", "kind", "version", "recorded_at_us", "actor", "prev"]
+    columns += ["leaf", "header", "payload", "payload_digest"]
+    forged = ", ".join(value if name == column else name for name in columns)
+    insert = f"INSERT INTO ledger.entry (seq, stream_seq, idem_key, {', '.join(columns)}) "
+    select = f"SELECT 99, 99, 'k', {forged} FROM ledger.entry WHERE seq = 0"
+    with (
+        as_member_of(filled, WRITER_ROLE) as connection,
+        pytest.raises(psycopg.errors.CheckViolation),
+    ):
+        connection.execute((insert + select).encode())
+
+
+def test_a_blob_under_another_name_is_refused(filled: str) -> None:
+    with (
+        as_member_of(filled, WRITER_ROLE) as connection,
+        pytest.raises(psycopg.errors.CheckViolation),
+    ):
+        connection.execute("INSERT INTO ledger.blob VALUES (sha256('a'), 'b')")
+
+
+def test_migrating_again_changes_nothing(filled: str) -> None:
+    migrate(filled)
+    with Ledger.open(LedgerConfig(dsn=filled), SIGNER, lambda: TIME_US) as ledger:
+        assert ledger.size == 3
+
+
+def test_a_ledger_is_not_opened_on_a_server_with_other_settings(
+    filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("audit.store._SETTINGS", {"fsync": frozenset({"something else"})})
+    with pytest.raises(LedgerUnsafeError, match="fsync is on"):
+        Ledger.open(LedgerConfig(dsn=filled), SIGNER, lambda: TIME_US)
+
+
+def test_a_default_of_asynchronous_commit_does_not_reach_our_sessions(filled: str) -> None:
+    with connect(filled) as admin:
+        row = admin.execute("SELECT current_database()").fetchone()
+        assert row is not None
+        admin.execute(f"ALTER DATABASE {row[0]} SET synchronous_commit = off".encode())
+    with connect(filled, role=WRITER_ROLE) as session:
+        assert session.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    with Ledger.open(LedgerConfig(dsn=filled), SIGNER, lambda: TIME_US) as ledger:
+        ledger.append(note("safe"))
+
+
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        "UPDATE ledger.head SET size = size + 1",
+        "UPDATE ledger.head SET root = sha256('x')",
+        "UPDATE ledger.entry SET leaf = sha256('x') WHERE seq = 0",
+        "DELETE FROM ledger.entry WHERE seq = 2",
+        "UPDATE ledger.checkpoint SET note = 'x'",
+        "UPDATE alembic_version SET version_num = '9999'",
+    ],
+)
+def test_a_ledger_is_not_opened_on_a_log_that_does_not_add_up(filled: str, cheat: str) -> None:
+    with connect(filled) as admin:
+        for table in TABLES:
+            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
+        admin.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_leaf_is_hash")
+        admin.execute(cheat.encode())
+    with pytest.raises(LedgerUnsafeError):
+        Ledger.open(LedgerConfig(dsn=filled), SIGNER, lambda: TIME_US)
+
+
+def test_a_ledger_is_not_opened_with_another_key(filled: str) -> None:
+    with pytest.raises(LedgerUnsafeError, match="checkpoint"):
+        Ledger.open(LedgerConfig(dsn=filled), OTHER_SIGNER, lambda: TIME_US)
+    assert OTHER_SIGNER.vkey.name == ORIGIN
+
+
+def test_a_second_ledger_on_the_same_log_is_refused(filled: str) -> None:
+    config = LedgerConfig(dsn=filled, lock_wait_s=0.3)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        before = time.monotonic()
+        with pytest.raises(LedgerFencedError):
+            Ledger.open(config, SIGNER, lambda: TIME_US)
+        assert time.monotonic() - before < 5
+        ledger.append(note("still the writer"))

@@ -1,0 +1,407 @@
+"""The ledger on a real PostgreSQL: durability, order, lanes, doubt, forks, checkpoints."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from audit.checkpoint import open_checkpoint
+from audit.errors import (
+    BlobMissingError,
+    GuardMovedError,
+    IdempotencyConflictError,
+    LaneFullError,
+    LedgerError,
+    LedgerStoppedError,
+    LedgerTimeoutError,
+    LedgerWriteError,
+)
+from audit.fsck import verify_database
+from audit.kinds import Kind
+from audit.ledger import Guard, Lane, Ledger, LedgerConfig
+from audit.merkle import verify_consistency, verify_inclusion
+from audit.queries import LedgerReader
+from audit.record import Record
+from audit.sequencer import BEFORE_COMMIT, SequencerConfig
+from audit.tables import connect
+from tests.doubles.audit_log import SIGNER, note, refused, snapshot
+
+pytestmark = pytest.mark.postgres
+KEY = str(SIGNER.vkey)
+
+
+def now_us() -> int:
+    return time.time_ns() // 1000  # noqa: TID251 - the test's own clock
+
+
+def opened(
+    dsn: str,
+    *,
+    config: SequencerConfig | None = None,
+    checkpoint_every_s: float = 0.0,
+    decision_lane_max: int = 1024,
+    on_step: Callable[[str], None] = lambda _: None,
+    on_stop: Callable[[LedgerError], None] = lambda _: None,
+) -> Ledger:
+    return Ledger.open(
+        LedgerConfig(
+            dsn=dsn,
+            checkpoint_every_s=checkpoint_every_s,
+            decision_lane_max=decision_lane_max,
+            lock_wait_s=5.0,
+            sequencer=config or SequencerConfig(),
+        ),
+        SIGNER,
+        now_us,
+        on_step=on_step,
+        on_stop=on_stop,
+    )
+
+
+def sequencer_pid(dsn: str) -> int:
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'countersign-sequencer'"
+            " AND datname = current_database()"
+        ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """Stop a process as a hung machine would."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+class Gate:
+    """A step that waits until it is opened; lets a test hold the sequencer before its commit."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.go = threading.Event()
+
+    def __call__(self, step: str) -> None:
+        if step == BEFORE_COMMIT:
+            self.reached.set()
+            assert self.go.wait(30)
+
+
+def test_what_is_appended_is_read_back_and_verifies(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        blob = ledger.put_blob(b"snapshot")
+        written = ledger.append(note("a"), snapshot("d1", blob))
+        written += ledger.append(refused("d1"))
+        reader = LedgerReader(postgres_dsn)
+        assert tuple(reader.records()) == written
+        assert reader.record(1) == written[1]
+        assert reader.record(9) is None
+        assert reader.by_key("decision/d1", "released") == written[2]
+        assert [r.seq for r in reader.records(stream="decision/d1", newest_first=True)] == [2, 1]
+        assert [r.seq for r in reader.records(account="acc", kinds=[Kind.SNAPSHOT_TAKEN])] == [1]
+        assert [r.seq for r in reader.records(after_seq=0, before_seq=2)] == [1]
+        assert reader.blob(blob) == b"snapshot"
+        assert reader.blob("00" * 32) is None
+        assert set(reader.streams()) == {"control", "decision/d1"}
+        assert reader.streams("decision/")["decision/d1"].leaf == written[2].leaf
+        assert reader.head().size == 3
+        assert reader.size_bytes() > 0
+        reader.close()
+    report = verify_database(postgres_dsn, [KEY])
+    assert (report.exit_code, report.findings) == (0, 0)
+
+
+def test_records_read_in_pages_are_whole_and_in_order(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        ledger.append(*(note(str(number)) for number in range(1_203)))
+    reader = LedgerReader(postgres_dsn)
+    assert [r.seq for r in reader.records(kinds=[Kind.OPERATOR_NOTE])] == list(range(1_203))
+    assert [r.seq for r in reader.records(limit=700, newest_first=True)] == [*range(1_203, 503, -1)]
+    reader.close()
+
+
+def test_a_large_batch_goes_by_copy_and_verifies(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        assert [r.seq for r in ledger.append(*(note(str(n)) for n in range(500)))] == [*range(500)]
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_proofs_lead_to_the_signed_root(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        ledger.append(*(note(str(number)) for number in range(10)))
+        first = ledger.checkpoint_now()
+        ledger.append(*(note(str(number)) for number in range(10, 33)))
+        second = ledger.checkpoint_now()
+    assert first is not None
+    assert second is not None
+    reader = LedgerReader(postgres_dsn)
+    for record in reader.records(before_seq=first.size):
+        path = reader.inclusion_proof(record.seq, second.size)
+        verify_inclusion(record.leaf, record.seq, second.size, path, second.root)
+    path = reader.consistency_proof(first.size, second.size)
+    verify_consistency(first.size, first.root, second.size, second.root, path)
+    reader.close()
+
+
+def test_the_cadence_signs_what_was_appended_and_nothing_when_idle(postgres_dsn: str) -> None:
+    with opened(postgres_dsn, checkpoint_every_s=0.05) as ledger:
+        ledger.append(note("a"))
+        deadline = time.monotonic() + 10
+        signed = None
+        while signed is None and time.monotonic() < deadline:
+            time.sleep(0.01)
+            signed = ledger.last_checkpoint
+        assert signed is not None
+        assert open_checkpoint(signed.note, [SIGNER.vkey]) == signed
+        time.sleep(0.3)
+        assert ledger.last_checkpoint is signed
+        assert ledger.size == signed.size == 2
+
+
+def test_a_ledger_opened_again_goes_on_where_it_stood(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        ledger.append(note("a"), refused("d1"))
+    with opened(postgres_dsn) as ledger:
+        (again,) = ledger.append(note("a"))
+        assert again.seq == 0
+        with pytest.raises(GuardMovedError):
+            ledger.append(note("late"), guard=Guard(section="acc", basis_seq=0))
+        ledger.append(note("b"), guard=Guard(section="acc", basis_seq=1))
+        assert ledger.last_checkpoint is not None
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_a_key_with_other_content_is_refused(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        ledger.append(note("a", key="k"))
+        with pytest.raises(IdempotencyConflictError, match="record 0"):
+            ledger.append(note("b", key="k"))
+        assert ledger.size == 1
+
+
+def test_a_payload_may_only_name_a_blob_that_is_stored(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        with pytest.raises(BlobMissingError):
+            ledger.append(snapshot("d1", "ab" * 32))
+        blob = ledger.put_blob(b"x")
+        assert ledger.put_blob(b"x") == blob
+        ledger.append(snapshot("d1", blob))
+
+
+def test_only_one_of_many_guarded_writers_wins_each_basis(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger, ThreadPoolExecutor(8) as threads:
+
+        def claim(number: int) -> bool:
+            try:
+                ledger.append(refused(f"d{number}"), guard=Guard(section="acc", basis_seq=-1))
+            except GuardMovedError:
+                return False
+            return True
+
+        assert sum(threads.map(claim, range(8))) == 1
+
+
+def test_waiting_writers_share_a_commit(postgres_dsn: str) -> None:
+    gate = Gate()
+    batches: list[int] = []
+    with opened(postgres_dsn, on_step=gate) as ledger, ThreadPoolExecutor(21) as threads:
+        ledger.subscribe(lambda records: batches.append(len(records)))
+        first = threads.submit(ledger.append, note("first"))
+        assert gate.reached.wait(10)
+        rest = [threads.submit(ledger.append, note(str(number))) for number in range(20)]
+        while len(ledger._lanes._queues[Lane.DECISION]) < 20:  # noqa: SLF001 - nothing else shows it
+            time.sleep(0.01)
+        gate.go.set()
+        for done in (first, *rest):
+            done.result(10)
+    assert batches[:2] == [1, 20]
+
+
+def test_an_urgent_record_overtakes_waiting_decisions(postgres_dsn: str) -> None:
+    gate = Gate()
+    with opened(postgres_dsn, on_step=gate) as ledger, ThreadPoolExecutor(3) as threads:
+        first = threads.submit(ledger.append, note("first"))
+        assert gate.reached.wait(10)
+        decision = threads.submit(ledger.append, note("decision"))
+        while not ledger._lanes._queues[Lane.DECISION]:  # noqa: SLF001 - nothing else shows it
+            time.sleep(0.01)
+        urgent = threads.submit(ledger.append, refused("d1"), lane=Lane.URGENT)
+        while not ledger._lanes._queues[Lane.URGENT]:  # noqa: SLF001 - nothing else shows it
+            time.sleep(0.01)
+        gate.go.set()
+        order = [done.result(10)[0].seq for done in (first, urgent, decision)]
+    assert order == [0, 1, 2]
+
+
+def test_a_full_lane_refuses_decisions_and_never_reports(postgres_dsn: str) -> None:
+    gate = Gate()
+    with (
+        opened(postgres_dsn, on_step=gate, decision_lane_max=1) as ledger,
+        ThreadPoolExecutor(3) as threads,
+    ):
+        threads.submit(ledger.append, note("first"))
+        assert gate.reached.wait(10)
+        threads.submit(ledger.append, note("second"))
+        while not ledger._lanes._queues[Lane.DECISION]:  # noqa: SLF001 - nothing else shows it
+            time.sleep(0.01)
+        with pytest.raises(LaneFullError):
+            ledger.append(note("third"))
+        report = threads.submit(ledger.append, refused("d1"), lane=Lane.URGENT)
+        gate.go.set()
+        assert report.result(10)
+
+
+def test_subscribers_see_every_record_in_order_and_cannot_hurt(postgres_dsn: str) -> None:
+    seen: list[Record] = []
+
+    def broken(_: tuple[Record, ...]) -> None:
+        raise RuntimeError("a broken subscriber")
+
+    with opened(postgres_dsn) as ledger, ThreadPoolExecutor(8) as threads:
+        ledger.subscribe(broken)
+        ledger.subscribe(seen.extend)
+        list(threads.map(lambda number: ledger.append(note(str(number))), range(100)))
+    assert [record.seq for record in seen] == list(range(101))
+
+
+def test_a_hung_database_times_out_as_unknown_and_is_decided_later(postgres_dsn: str) -> None:
+    config = SequencerConfig(commit_deadline_s=20, in_doubt_s=20)
+    with opened(postgres_dsn, config=config) as ledger:
+        ledger.append(note("before"))
+        with frozen(sequencer_pid(postgres_dsn)):
+            start = time.monotonic()
+            with pytest.raises(LedgerTimeoutError) as caught:
+                ledger.append(note("hung"), timeout_s=0.5)
+            assert time.monotonic() - start < 2
+            assert caught.value.written is None
+            with pytest.raises(LedgerTimeoutError) as queued:
+                ledger.append(note("behind"), timeout_s=0.2)
+            assert queued.value.written is False
+        record = ledger.resolve("control", "note:hung")
+        assert record is not None
+        assert ledger.append(note("hung")) == (record,)
+        assert ledger.resolve("control", "note:behind") is None
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_a_commit_in_doubt_that_landed_is_success_once(postgres_dsn: str) -> None:
+    """The back end hangs past the deadline, its connection is cut, and then it commits."""
+    config = SequencerConfig(commit_deadline_s=0.5, in_doubt_s=20)
+    with opened(postgres_dsn, config=config) as ledger, ThreadPoolExecutor(1) as threads:
+        ledger.append(note("before"))
+        with frozen(sequencer_pid(postgres_dsn)):
+            hung = threads.submit(ledger.append, note("hung"), timeout_s=20)
+            time.sleep(1.5)
+            assert not hung.done()
+        (record,) = hung.result(20)
+        assert record.seq == 1
+        assert ledger.append(note("after"))[0].seq == 2
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_a_killed_back_end_is_survived(postgres_dsn: str) -> None:
+    with opened(postgres_dsn) as ledger:
+        for number in range(3):
+            with connect(postgres_dsn) as admin:
+                pid = sequencer_pid(postgres_dsn)
+                admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            assert ledger.append(note(str(number)))[0].seq == number
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_a_database_that_stays_away_stops_the_ledger_for_good(postgres_dsn: str) -> None:
+    stopped: list[LedgerError] = []
+    config = SequencerConfig(commit_deadline_s=0.2, in_doubt_s=0.5)
+    ledger = opened(postgres_dsn, config=config, on_stop=stopped.append)
+    ledger.append(note("before"))
+    with frozen(sequencer_pid(postgres_dsn)):
+        with pytest.raises(LedgerTimeoutError) as caught:
+            ledger.append(note("hung"), timeout_s=20)
+        assert caught.value.written is None
+        with pytest.raises(LedgerStoppedError):
+            ledger.append(note("after"))
+    assert ledger.stopped is not None
+    assert len(stopped) == 1
+    ledger.close()
+
+
+def test_a_sequencer_whose_head_was_moved_stops_and_writes_nothing(postgres_dsn: str) -> None:
+    """Even without the lock (a failed-over server forgets it) the head's compare-and-swap holds."""
+    with opened(postgres_dsn) as first:
+        first.append(note("a"))
+        with connect(postgres_dsn) as admin:
+            admin.execute("UPDATE ledger.head SET fence = fence + 1")
+        with pytest.raises(LedgerTimeoutError):
+            first.append(note("b"))
+        assert first.stopped is not None
+    with opened(postgres_dsn) as second:
+        assert second.size == 1
+        second.append(note("c"))
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_two_sequencers_fighting_never_fork_the_log(postgres_dsn: str) -> None:
+    """Each takes the log over by killing the other's session, again and again."""
+    acknowledged: dict[int, bytes] = {}
+    clash = threading.Lock()
+    until = time.monotonic() + 8
+
+    def fight(side: int) -> None:
+        number = 0
+        while time.monotonic() < until:
+            with connect(postgres_dsn) as admin:
+                admin.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                    " application_name = 'countersign-sequencer'"
+                    " AND datname = current_database()"
+                )
+            config = SequencerConfig(in_doubt_s=0.3)
+            try:
+                ledger = opened(postgres_dsn, config=config)
+            except LedgerError:
+                continue
+            try:
+                for _ in range(15):
+                    number += 1
+                    (record,) = ledger.append(note(f"{side}:{number}"))
+                    with clash:
+                        assert acknowledged.setdefault(record.seq, record.leaf) == record.leaf
+            except LedgerError:
+                pass
+            finally:
+                ledger.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(fight, side) for side in range(2)]:
+            done.result(60)
+    reader = LedgerReader(postgres_dsn)
+    stored = {record.seq: record.leaf for record in reader.records()}
+    reader.close()
+    assert len(acknowledged) > 20
+    assert acknowledged.items() <= stored.items()
+    with opened(postgres_dsn):
+        pass
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_a_closed_ledger_takes_nothing(postgres_dsn: str) -> None:
+    ledger = opened(postgres_dsn)
+    ledger.close()
+    ledger.close()
+    with pytest.raises(LedgerStoppedError):
+        ledger.append(note("late"))
+
+
+def test_no_database_is_one_clear_error(postgres_dsn: str) -> None:
+    with pytest.raises(LedgerWriteError, match="cannot open"):
+        opened(postgres_dsn.replace("/test_", "/nowhere_"))
