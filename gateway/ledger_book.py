@@ -42,13 +42,11 @@ def book_events(record: Record) -> tuple[BookEvent, ...]:
             return _marked(body)
         case Kind.VERDICT_GIVEN:
             return _reserved(body)
-        case (
-            Kind.APPROVAL_REFUSED
-            | Kind.RESERVATION_RELEASED
-            | Kind.ORDER_REFUSED
-            | Kind.ORDER_WITHDRAWN
-        ):
+        case Kind.APPROVAL_REFUSED | Kind.RESERVATION_RELEASED | Kind.ORDER_WITHDRAWN:
             return (Released(decision_id=_decision_id(record), time_us=body["market_time_us"]),)
+        case Kind.ORDER_REFUSED:
+            # It was announced, so a mere release would not free it; the child says it never left.
+            return (OrderClosed(decision_id=_decision_id(record), time_us=body["market_time_us"]),)
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=_decision_id(record), time_us=body["market_now_us"]),)
         case Kind.ORDER_REPORTED:

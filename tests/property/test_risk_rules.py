@@ -239,3 +239,43 @@ def test_the_bucket_is_the_same_in_any_order_of_messages(
     times: list[int], now: int, rate: int
 ) -> None:
     assert used_micro(tuple(times), now, rate) == used_micro(tuple(sorted(times)), now, rate)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_no_interleaving_takes_a_position_beyond_its_limit(data: st.DataObject) -> None:
+    """Judge, reserve, fill in parts, late or never: what was allowed stays inside R06 together."""
+    policy = policy_with(
+        instruments__0__position_max=2_000,
+        instruments__0__short_max=1_500,
+        account__message_burst=600,
+        approval__human_notional=40_000_000,
+    )
+    book = fold()
+    working: dict[str, Intent] = {}
+    for number in range(data.draw(st.integers(3, 14), label="steps")):
+        if len(working) > 0 and data.draw(st.booleans(), label="execute"):
+            held = book.reservation(data.draw(st.sampled_from(sorted(working)), label="which"))
+            assert held is not None
+            part = data.draw(st.integers(1, held.open_lots), label="part")
+            lots = part * held.side.sign
+            book = fold(replace(bought(lots, 26_958), decision_id=held.decision_id), book=book)
+            if part == held.open_lots:
+                del working[held.decision_id]
+        else:
+            side = data.draw(st.sampled_from(Side), label="side")
+            intent = replace(
+                INTENT,
+                decision_id=f"d-{number}",
+                side=side,
+                qty_lots=data.draw(st.integers(1, 1_400), label="qty"),
+                limit_ticks=26_958 + side.sign,
+            )
+            if evaluate(policy, state_with(policy, book=book), intent).action <= Action.WARN:
+                working[intent.decision_id] = intent
+                lots = intent.qty_lots * side.sign
+                book = fold(reserved(intent.decision_id, lots, intent.limit_ticks), book=book)
+        assert -1_500 <= book.lots("SPXN") <= 2_000
+    everything = {side: book.pending_lots("SPXN", side) for side in Side}
+    assert book.lots("SPXN") + everything[Side.BUY] <= 2_000
+    assert book.lots("SPXN") - everything[Side.SELL] >= -1_500
