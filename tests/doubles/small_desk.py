@@ -226,7 +226,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
         reader=reader,
         bundle=bundle,
         policy_keys=keyring.public_keys(),
-        kill=lambda: tuple(word.read()),
+        kill=word.read,
         wall_us=wall_us,
         send_within_us=10_000_000,
     )
@@ -261,7 +261,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
                 wall_us=wall_us,
                 market_now_us=market.now_us,
             ),
-            kill_switch=KillSwitch(word=word, child=broker, ledger=ledger, orders=orders),
+            kill_switch=KillSwitch(word=word, child=broker, ledger=ledger),
             word=word,
             keyring=keyring,
             origin="pages.test",

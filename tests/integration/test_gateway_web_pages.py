@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from fastapi.testclient import TestClient
+from typing_extensions import override
 
 from audit.keys import FileSigner
 from audit.kinds import Kind
@@ -89,6 +90,7 @@ class Links(HTMLParser):
         self.tags: list[str] = []
         self.attributes: set[str] = set()
 
+    @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         for name, value in attrs:

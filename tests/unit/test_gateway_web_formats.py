@@ -2,7 +2,7 @@ import pytest
 
 from gateway.web import formats
 from gateway.web.body import Body
-from gateway.web.decision_view import measured, prompt_parts
+from gateway.web.parts import measured, prompt_parts
 from inference import vocabulary
 
 
