@@ -29,7 +29,8 @@ all series; nothing later was read. {len(sources)} series, {counted[0]:,} return
 row is shipped.
 
 Half of each batch is real, a quarter is real with planted news, a quarter is synthetic (GARCH with
-t shocks, regimes, jumps, mean reversion) for classes without real series.""",
+t shocks, regimes, jumps, mean reversion) for classes without real series. The last part of the run
+adds short real sequences with dense planted news.""",
         f"""## Training
 
 {run["steps"]:,} steps, {run["tokens"] / 1e6:.1f} M tokens, {run["minutes"]:.0f} minutes on

@@ -17,6 +17,7 @@ class Checkpoint:
     """Everything a run needs to go on as if nothing had happened."""
 
     step: int
+    tokens: int
     elapsed_s: float
     plan: dict[str, Any]
     model: dict[str, Any]

@@ -25,7 +25,7 @@ from inference.training.model import ModelShape, SmallLlama, load_model, shape_d
 from inference.training.news_effect import news_effect
 from inference.training.series import CodedSeries, SourceRow
 from inference.training.train import TrainPlan, TrainResult, train
-from inference.training.windows import SEQUENCE, Sampler
+from inference.training.windows import Sampler
 
 CARD: Final = "MODEL_CARD.md"
 SAVED: Final = "checkpoint.pt"
@@ -142,7 +142,7 @@ def _run_facts(state: dict[str, Any], threads: int) -> dict[str, Any]:
     )
     return {
         "steps": state["step"],
-        "tokens": state["step"] * sum(plan["mixture"]) * SEQUENCE,
+        "tokens": state["tokens"],
         "minutes": round(state["elapsed_s"] / 60.0, 1),
         "threads": threads,
         "seed": plan["seed"],

@@ -5,7 +5,8 @@ mass, because bins next to each other mean nearly the same return. Ids that are 
 mass, so the model learns to give them none (serving masks them as well).
 
 Depth grows during the run: the first part trains four layers while the others are identities,
-which buys about twice the steps in the same time on a CPU.
+which buys about twice the steps in the same time on a CPU. The last stage adds short sequences with
+dense news at a raised rate: in the even mixture tags are too rare to be heard.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Self
@@ -26,11 +27,14 @@ from torch.nn import functional
 from inference import vocabulary as words
 from inference.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from inference.training.model import ModelShape, SmallLlama, shape_document, smooth_start
-from inference.training.windows import DEFAULT_MIXTURE, Batch, Mixture, Sampler
+from inference.training.windows import DEFAULT_MIXTURE, NEWS_MIXTURE, Batch, Mixture, Sampler
 
 LABEL_SD_BINS: Final = 1.25
 GROWTH: Final = ((0.0, 1 / 3), (0.40, 2 / 3), (0.65, 1.0))
 """From this share of the run on, this share of the layers is active."""
+NEWS_FROM: Final = 0.7
+"""Share of the run at which the stage of dense news begins."""
+NEWS_RATE: Final = 2.0
 PEAK_RATE: Final = 2e-3
 LAST_RATE_SHARE: Final = 0.04
 WARM_UP_STEPS: Final = 60
@@ -48,17 +52,18 @@ class TrainPlan:
     minutes: float
     steps: int = 0
     mixture: Mixture = DEFAULT_MIXTURE
+    news_mixture: Mixture = NEWS_MIXTURE
     checkpoint_every_s: float = 120.0
 
     def document(self) -> dict[str, Any]:
         """Give what must be equal for a resume."""
-        mixture = self.mixture
         return {
             "shape": shape_document(self.shape),
             "seed": self.seed,
             "minutes": self.minutes,
             "steps": self.steps,
-            "mixture": [mixture.real, mixture.tagged, mixture.synthetic],
+            "mixture": list(astuple(self.mixture)),
+            "news_mixture": list(astuple(self.news_mixture)),
         }
 
 
@@ -134,7 +139,7 @@ class _Run:
             _groups(self.model), lr=PEAK_RATE, betas=(0.9, 0.95), weight_decay=WEIGHT_DECAY
         )
         self.labels = ordinal_labels()
-        self.step, self.elapsed_s, self.loss = 0, 0.0, math.nan
+        self.step, self.tokens, self.elapsed_s, self.loss = 0, 0, 0.0, math.nan
 
     def progress(self) -> float:
         if self.plan.steps:
@@ -150,15 +155,19 @@ class _Run:
         self.model.active_layers = max(1, round(layers * share))
         for group in self.optimizer.param_groups:
             group["lr"] = rate(self.step, progress)
-        batch = self.sampler.batch(self.step, self.plan.mixture)
-        loss = batch_loss(self.model, batch, self.labels)
+        mixture = self.plan.mixture if progress < NEWS_FROM else self.plan.news_mixture
+        loss = batch_loss(self.model, self.sampler.batch(self.step, mixture), self.labels)
+        if mixture.news:
+            news = self.sampler.news_batch(self.step, mixture.news)
+            loss = loss + batch_loss(self.model, news, self.labels)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
         self.optimizer.step()
         self.step += 1
+        self.tokens += mixture.tokens
         self._follow()
-        value = float(loss.detach())
+        value = float(loss.detach()) / (2.0 if mixture.news else 1.0)
         self.loss = value if math.isnan(self.loss) else 0.98 * self.loss + 0.02 * value
         self.elapsed_s += time.monotonic() - started
 
@@ -170,8 +179,7 @@ class _Run:
                 mean.lerp_(now, 1.0 - decay)
 
     def line(self) -> str:
-        size = sum((self.plan.mixture.real, self.plan.mixture.tagged, self.plan.mixture.synthetic))
-        speed = self.step * size * 159 / max(self.elapsed_s, 1e-9)
+        speed = self.tokens / max(self.elapsed_s, 1e-9)
         return (
             f"{self.progress():6.1%}  step {self.step:5d}  {self.elapsed_s / 60:5.1f} min  "
             f"layers {self.model.active_layers:2d}  loss {self.loss:.4f}  {speed:.0f} tokens/s"
@@ -181,6 +189,7 @@ class _Run:
         save_checkpoint(
             Checkpoint(
                 step=self.step,
+                tokens=self.tokens,
                 elapsed_s=self.elapsed_s,
                 plan=self.plan.document(),
                 model=self.model.state_dict(),
@@ -197,14 +206,15 @@ class _Run:
         self.average.load_state_dict(saved.average)
         self.optimizer.load_state_dict(saved.optimizer)
         torch.set_rng_state(saved.torch_rng)
-        self.step, self.elapsed_s = saved.step, saved.elapsed_s
+        self.step, self.tokens, self.elapsed_s = saved.step, saved.tokens, saved.elapsed_s
 
 
 def rate(step: int, progress: float) -> float:
-    """Give the learning rate: linear warm-up by step, cosine decay by progress."""
+    """Give the learning rate: linear warm-up by step, cosine decay by progress, raised for news."""
     warm = min(1.0, (step + 1) / WARM_UP_STEPS)
     wave = 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
-    return PEAK_RATE * warm * (LAST_RATE_SHARE + (1.0 - LAST_RATE_SHARE) * wave)
+    raised = NEWS_RATE if progress >= NEWS_FROM else 1.0
+    return PEAK_RATE * raised * warm * (LAST_RATE_SHARE + (1.0 - LAST_RATE_SHARE) * wave)
 
 
 def ordinal_labels() -> Tensor:

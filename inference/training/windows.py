@@ -33,6 +33,9 @@ FULL_SHARE: Final = 0.7
 """Share of sequences with the longest context."""
 TAGGED_WEIGHT: Final = 4.0
 TAGGED_BARS: Final = 5
+NEWS_BARS: Final = 32
+"""Return bins in a short sequence with dense news."""
+NEWS_SEQUENCE: Final = words.HEAD_LENGTH + words.TAIL_LENGTH + NEWS_BARS
 SYNTHETIC_LENGTH: Final = 400
 
 _SHARES: Final = {
@@ -59,14 +62,21 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
-    """Sequences per batch by kind."""
+    """Sequences per batch by kind; ``news`` are the short ones of the last stage."""
 
     real: int = 12
     tagged: int = 6
     synthetic: int = 6
+    news: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Token count of a batch."""
+        return (self.real + self.tagged + self.synthetic) * SEQUENCE + self.news * NEWS_SEQUENCE
 
 
 DEFAULT_MIXTURE: Final = Mixture()
+NEWS_MIXTURE: Final = Mixture(real=8, tagged=2, synthetic=2, news=48)
 
 
 class Sampler:
@@ -96,14 +106,37 @@ class Sampler:
         rows = [self._real(rng) for _ in range(mixture.real)]
         rows += [self._tagged(rng) for _ in range(mixture.tagged)]
         rows += [_synthetic(rng) for _ in range(mixture.synthetic)]
-        return Batch(
-            tokens=np.stack([row[0] for row in rows]),
-            weights=np.stack([row[1] for row in rows]),
-            as_of=np.asarray([row[2] for row in rows], dtype=np.int64),
-        )
+        return _stack(rows)
+
+    def news_batch(self, step: int, count: int) -> Batch:
+        """Give short sequences with dense news, judged after the prompt only.
+
+        A quarter has no news, so that silence keeps meaning nothing.
+        """
+        rng = np.random.default_rng((self.seed, step, 1))
+        rows = []
+        for index in range(count):
+            series = self._series(rng)
+            context = int(rng.integers(16, NEWS_BARS - TAGGED_BARS + 1))
+            origin = int(rng.integers(series.first_validation - NEWS_BARS + 1)) + context
+            tags = draw_tags(rng) if index % 4 else ()
+            bins = series.bins[origin - context : origin - context + NEWS_BARS].copy()
+            bins[context:] = overlay(
+                series, origin, *planted_effects(tags, NEWS_BARS - context, rng)
+            )
+            tokens, weights, last = _row(series, origin, context, bins, ())
+            prompt = prompt_row(series, origin, context, tags)
+            tokens[: len(prompt)] = prompt
+            weights[: last + 1] = 0.0
+            weights[last + 1 + TAGGED_BARS :] = 0.0
+            rows.append((tokens, weights, last))
+        return _stack(rows)
+
+    def _series(self, rng: np.random.Generator) -> CodedSeries:
+        return self.series[int(rng.choice(len(self.series), p=self.shares))]
 
     def _pick(self, rng: np.random.Generator) -> tuple[CodedSeries, int, int]:
-        series = self.series[int(rng.choice(len(self.series), p=self.shares))]
+        series = self._series(rng)
         context = _context(rng)
         start = int(rng.integers(series.first_validation - N_BARS + 1))
         return series, start + context, context
@@ -120,6 +153,14 @@ class Sampler:
         drift, gain = planted_effects(tags, N_BARS - context, rng)
         bins[context:] = overlay(series, origin, drift, gain)
         return _row(series, origin, context, bins, tags)
+
+
+def _stack(rows: list[tuple[Ints, Floats, int]]) -> Batch:
+    return Batch(
+        tokens=np.stack([row[0] for row in rows]),
+        weights=np.stack([row[1] for row in rows]),
+        as_of=np.asarray([row[2] for row in rows], dtype=np.int64),
+    )
 
 
 def overlay(series: CodedSeries, origin: int, drift: Floats, gain: Floats) -> Ints:

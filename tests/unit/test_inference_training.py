@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ from tests.doubles.training_cases import raw_walk
 
 TINY = ModelShape(layers=3, width=32, heads=1, kv_heads=1, ffn=32, tied=True)
 FEW = Mixture(real=2, tagged=2, synthetic=1)
+LAST = Mixture(real=1, tagged=1, synthetic=0, news=4)
 ROOT = Path(__file__).resolve().parents[2]
 DYING = """
 import os, signal, sys
@@ -52,9 +54,11 @@ class DieAtFive(Sampler):
 torch.set_num_threads(1)
 coded, _ = code_all([raw_walk("walk", 900, seed=3), raw_walk("other", 700, seed=4)])
 shape = ModelShape(layers=3, width=32, heads=1, kv_heads=1, ffn=32, tied=True)
-mixture = Mixture(real=2, tagged=2, synthetic=1)
+few = Mixture(real=2, tagged=2, synthetic=1)
+last = Mixture(real=1, tagged=1, synthetic=0, news=4)
 plan = TrainPlan(
-    shape=shape, seed=11, minutes=0.0, steps=8, mixture=mixture, checkpoint_every_s=0.0
+    shape=shape, seed=11, minutes=0.0, steps=8, mixture=few, news_mixture=last,
+    checkpoint_every_s=0.0,
 )
 train(plan, DieAtFive(coded, 11), Path(sys.argv[1]), print)
 """
@@ -86,7 +90,7 @@ def coded() -> list[CodedSeries]:
 
 
 def plan_of(steps: int) -> TrainPlan:
-    return TrainPlan(shape=TINY, seed=11, minutes=0.0, steps=steps, mixture=FEW)
+    return TrainPlan(shape=TINY, seed=11, minutes=0.0, steps=steps, mixture=FEW, news_mixture=LAST)
 
 
 def weights_of(model: SmallLlama) -> bytes:
@@ -116,7 +120,7 @@ def test_a_run_killed_between_checkpoints_resumes_from_the_last_and_ends_the_sam
     sampler = Sampler(coded, 11)
     whole = train(plan_of(8), sampler, tmp_path / "whole.pt", silent)
     path = tmp_path / "killed.pt"
-    plan = TrainPlan(shape=TINY, seed=11, minutes=0.0, steps=8, mixture=FEW, checkpoint_every_s=0.0)
+    plan = replace(plan_of(8), checkpoint_every_s=0.0)
     child = subprocess.run(
         [sys.executable, "-c", DYING, str(path)], cwd=ROOT, check=False, timeout=100
     )
@@ -139,6 +143,22 @@ def test_a_batch_is_a_function_of_seed_and_step(coded: list[CodedSeries]) -> Non
     assert (one.tokens == two.tokens).all()
     assert (one.tokens != Sampler(coded, 6).batch(7, FEW).tokens).any()
     assert one.tokens.shape == (5, SEQUENCE)
+
+
+def test_dense_news_is_judged_after_the_prompt_only_and_a_quarter_is_silent(
+    coded: list[CodedSeries],
+) -> None:
+    batch = Sampler(coded, 5).news_batch(3, 40)
+    assert (batch.tokens == Sampler(coded, 5).news_batch(3, 40).tokens).all()
+    silent_rows = 0
+    for tokens, weights, last in zip(batch.tokens, batch.weights, batch.as_of, strict=True):
+        assert weights[: last + 1].sum() == 0.0
+        assert (weights[last + 1 : last + 6] == 1.0).all()
+        assert (tokens[last + 1 :] >= words.BIN_START).all()
+        narrative = [int(t) for t in tokens if int(t) in words.NARRATIVE_IDS]
+        assert len(narrative) == 3 * words.N_SLOTS
+        silent_rows += narrative == list(words.NO_NEWS * words.N_SLOTS)
+    assert silent_rows == 10
 
 
 def test_the_loss_falls(coded: list[CodedSeries], tmp_path: Path) -> None:
