@@ -105,7 +105,7 @@ class EmbeddedPostgres:
                 password = self._password()
                 if not data.exists():
                     self._initdb(binaries, data, password)
-                _clear_dead_lock(data)
+                _clear_dead_lock(data, self._socket_dir())
                 self._spawn(binaries, data)
             try:
                 wait_until_ready(self._dsn("postgres"), timeout_s, self._check_child)
@@ -117,6 +117,8 @@ class EmbeddedPostgres:
 
     def stop(self, timeout_s: float = 20.0) -> bool:
         """Stop using the server; shut it down if nobody else uses it. Say whether it is down."""
+        if self._child is not None:
+            self._child.poll()
         if self._use is None or self._home is None:
             return self.pid is None
         with self._start_lock():
@@ -359,10 +361,10 @@ def _live_postmaster(data: Path) -> int | None:
     return pid if state != "Z" and at_home else None
 
 
-def _clear_dead_lock(data: Path) -> None:
-    """Remove the lock file of a dead postmaster that nobody reaped.
+def _clear_dead_lock(data: Path, socket_dir: Path) -> None:
+    """Remove the lock files of a dead postmaster that nobody reaped.
 
-    A zombie still answers signal 0, so PostgreSQL itself would refuse to start. The file goes
+    A zombie still answers signal 0, so PostgreSQL itself would refuse to start. The files go
     only when no process at all works in the data folder any more.
     """
     lock = data / "postmaster.pid"
@@ -374,6 +376,8 @@ def _clear_dead_lock(data: Path) -> None:
             raise PostgresError(f"processes of a dead server still work in {data}")
         time.sleep(_POLL_S)
     lock.unlink(missing_ok=True)
+    for socket_lock in socket_dir.glob(".s.PGSQL.*.lock"):
+        socket_lock.unlink(missing_ok=True)
 
 
 def _in_use(data: Path) -> bool:

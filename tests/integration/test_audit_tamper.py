@@ -1,0 +1,232 @@
+"""A superuser changes one byte of any stored column by SQL: verify says so and names the record."""
+# ruff: noqa: S608 - table and column names are this file's own constants
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from audit import verify
+from audit.errors import LedgerError
+from audit.export import NotYetSignedError, build_bundle
+from audit.fsck import dump, verify_database, verify_dump
+from audit.ledger import Ledger, LedgerConfig
+from audit.queries import LedgerReader
+from audit.tables import connect
+from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, verify_bundle
+from tests.doubles.audit_log import (
+    OTHER_SIGNER,
+    SIGNER,
+    TIME_US,
+    flipped,
+    note,
+    sealed,
+    sent,
+    snapshot,
+)
+
+pytestmark = pytest.mark.postgres
+KEY = str(SIGNER.vkey)
+SEQS = range(7)
+VERIFIER = Path(verify.__file__)
+
+
+@pytest.fixture
+def filled(postgres_dsn: str) -> str:
+    with Ledger.open(
+        LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), SIGNER, lambda: TIME_US
+    ) as ledger:
+        blob = ledger.put_blob(b"snapshot")
+        ledger.append(note("a"), snapshot("d1", blob))
+        ledger.append(sent("d1"))
+        ledger.append(note("b"))
+        ledger.append(sealed("d1"))
+        ledger.checkpoint_now()
+    with connect(postgres_dsn) as admin:
+        for table in ("entry", "blob", "checkpoint", "head"):
+            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
+        rows = admin.execute(
+            "SELECT conrelid::regclass::text, conname FROM pg_constraint"
+            " WHERE connamespace = 'ledger'::regnamespace AND contype <> 'n'"
+        ).fetchall()
+        for table, name in rows:
+            admin.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}".encode())
+    return postgres_dsn
+
+
+@pytest.fixture
+def reader(filled: str) -> Iterator[LedgerReader]:
+    reader = LedgerReader(filled)
+    yield reader
+    reader.close()
+
+
+def columns_of(admin: psycopg.Connection[tuple[object, ...]], table: str) -> list[str]:
+    rows = admin.execute(
+        "SELECT column_name FROM information_schema.columns"
+        " WHERE table_schema = 'ledger' AND table_name = %s",
+        (table,),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def test_every_column_of_every_record_is_guarded(filled: str) -> None:
+    assert verify_database(filled, [KEY]).findings == 0
+    with connect(filled) as admin:
+        columns = columns_of(admin, "entry")
+        assert len(columns) == 14
+        for column in columns:
+            by = "header" if column == "leaf" else "leaf"
+            change = f"UPDATE ledger.entry SET {column} = %s WHERE {by} = %s".encode()
+            for seq in (1, 5):
+                row = admin.execute(
+                    f"SELECT {column}, {by} FROM ledger.entry WHERE seq = {seq}".encode()
+                ).fetchone()
+                assert row is not None
+                for value in list(flipped(row[0]))[:2]:
+                    admin.execute(change, (value, row[1]))
+                    report = verify_database(filled, [KEY])
+                    assert report.exit_code == TAMPERED, (column, seq, value)
+                    named = min(seq, int(str(value))) if column == "seq" else seq
+                    assert report.first_bad_seq == named, (column, seq, report.lines)
+                admin.execute(change, row)
+    assert verify_database(filled, [KEY]).findings == 0
+
+
+@pytest.mark.parametrize("table", ["blob", "checkpoint", "head"])
+def test_every_other_evidence_is_guarded(filled: str, table: str) -> None:
+    with connect(filled) as admin:
+        for column in columns_of(admin, table):
+            if (table, column) in {("head", "id"), ("head", "fence")}:
+                continue  # neither is evidence: a constant, and a counter of openings
+            row = admin.execute(f"SELECT {column} FROM ledger.{table}".encode()).fetchone()
+            assert row is not None
+            for value in list(flipped(row[0]))[:2]:
+                admin.execute(f"UPDATE ledger.{table} SET {column} = %s".encode(), (value,))
+                assert verify_database(filled, [KEY]).exit_code != OK, (table, column, value)
+            admin.execute(f"UPDATE ledger.{table} SET {column} = %s".encode(), (row[0],))
+    assert verify_database(filled, [KEY]).findings == 0
+
+
+@pytest.mark.parametrize("table", ["entry", "blob", "checkpoint", "head"])
+def test_an_emptied_table_is_found(filled: str, table: str) -> None:
+    with connect(filled) as admin:
+        admin.execute(f"TRUNCATE ledger.{table}".encode())
+    assert verify_database(filled, [KEY]).exit_code != OK
+
+
+def test_an_emptied_database_is_found_with_a_checkpoint_kept_outside(filled: str) -> None:
+    with connect(filled) as admin:
+        row = admin.execute("SELECT note FROM ledger.checkpoint").fetchone()
+        assert row is not None
+        admin.execute("TRUNCATE ledger.entry, ledger.blob, ledger.checkpoint")
+        admin.execute("UPDATE ledger.head SET size = 0, root = sha256(''), frontier = ''")
+    assert verify_database(filled, [KEY]).exit_code == INCOMPLETE
+    report = verify_database(filled, [KEY], [bytes(row[0])])
+    assert (report.exit_code, report.first_bad_seq) == (INCOMPLETE, 0)
+
+
+def test_a_dump_verifies_and_its_forgery_does_not(filled: str, tmp_path: Path) -> None:
+    path = tmp_path / "dump.jsonl"
+    assert dump(filled, path) == 6
+    assert verify_dump(path, [KEY]).findings == 0
+    with connect(filled) as admin:
+        admin.execute("UPDATE ledger.entry SET actor = 'forged' WHERE seq = 2")
+    dump(filled, path)
+    report = verify_dump(path, [KEY])
+    assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 2)
+
+
+def test_the_command_says_why_and_exits_by_the_table(filled: str, tmp_path: Path) -> None:
+    path, pub = tmp_path / "dump.jsonl", tmp_path / "log.pub"
+    dump(filled, path)
+    pub.write_text(KEY + "\n")
+
+    def run(*options: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, str(VERIFIER), *options], capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout
+
+    assert run(str(path), "--key", KEY)[0] == OK
+    assert run(str(path), "--key", str(pub))[0] == OK
+    assert run(str(path), "--key", str(OTHER_SIGNER.vkey))[0] == TAMPERED
+    code, text = run(str(path))
+    assert (code, text.splitlines()[-1]) == (NOT_CHECKABLE, "NOT CHECKABLE")
+    assert run(str(tmp_path / "missing"), "--key", KEY)[0] == NOT_CHECKABLE
+
+
+def test_a_bundle_verifies_alone_and_builds_the_same_twice(
+    reader: LedgerReader, tmp_path: Path
+) -> None:
+    data = build_bundle(reader, "d1")
+    assert data == build_bundle(reader, "d1")
+    assert verify_bundle(data, [KEY]).findings == 0
+    path = tmp_path / "d1.zip"
+    path.write_bytes(data)
+    done = subprocess.run(
+        [sys.executable, str(VERIFIER), str(path), "--key", KEY], check=False, cwd=tmp_path
+    )
+    assert done.returncode == OK
+
+
+def test_a_bundle_without_a_key_or_with_another_is_not_ok(reader: LedgerReader) -> None:
+    data = build_bundle(reader, "d1")
+    assert verify_bundle(data, []).exit_code == NOT_CHECKABLE
+    assert verify_bundle(data, [str(OTHER_SIGNER.vkey)]).exit_code == TAMPERED
+
+
+def test_no_byte_of_a_bundle_can_change(reader: LedgerReader) -> None:
+    data = build_bundle(reader, "d1")
+    for place in range(0, len(data), 53):
+        forged = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        assert verify_bundle(forged, [KEY]).exit_code == TAMPERED, place
+
+
+@pytest.mark.parametrize("lost", ["decision_sealed", "order_sent", "snapshot_taken"])
+def test_a_bundle_with_a_record_cut_out_is_incomplete(reader: LedgerReader, lost: str) -> None:
+    bundle = verify.read_bundle(build_bundle(reader, "d1"))
+    kept = {stem: item for stem, item in bundle.records.items() if lost not in stem}
+    assert len(kept) == len(bundle.records) - 1
+    cut = verify.Bundle(stream=bundle.stream, note=bundle.note, records=kept, blobs=bundle.blobs)
+    report = verify_bundle(cut.to_zip(VERIFIER.read_bytes()), [KEY])
+    assert report.exit_code == INCOMPLETE
+
+
+def test_a_bundle_re_sealed_with_another_key_is_tampered(filled: str) -> None:
+    """Whoever owns the database writes the whole history anew, but has not the key."""
+    with connect(filled) as admin:
+        admin.execute("TRUNCATE ledger.entry, ledger.checkpoint, ledger.head")
+    with Ledger.open(LedgerConfig(dsn=filled), OTHER_SIGNER, lambda: TIME_US) as ledger:
+        ledger.append(snapshot("d1", sha256(b"snapshot").hexdigest()), sent("d1"), sealed("d1"))
+    reader = LedgerReader(filled)
+    data = build_bundle(reader, "d1")
+    reader.close()
+    assert verify_bundle(data, [str(OTHER_SIGNER.vkey)]).exit_code == OK
+    assert verify_bundle(data, [KEY]).exit_code == TAMPERED
+
+
+def test_a_bundle_holds_the_fix_messages_as_text(reader: LedgerReader) -> None:
+    data = build_bundle(reader, "d1")
+    assert b"8=FIX.4.4|\n35=D|\n11=ABC|\n10=000|\n" in data
+    manifest = {"dev": True, "format": "countersign-bundle/1", "stream": "decision/d1"}
+    assert json.dumps(manifest, separators=(",", ":")).encode() in data
+
+
+def test_an_unsigned_or_unknown_decision_has_no_bundle(postgres_dsn: str) -> None:
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        ledger.append(sealed("d1"))
+        reader = LedgerReader(postgres_dsn)
+        with pytest.raises(NotYetSignedError):
+            build_bundle(reader, "d1")
+        ledger.checkpoint_now()
+        assert verify_bundle(build_bundle(reader, "d1"), [KEY]).exit_code == OK
+        with pytest.raises(LedgerError, match="no decision"):
+            build_bundle(reader, "d2")
+        reader.close()
