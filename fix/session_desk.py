@@ -147,7 +147,8 @@ class Desk:
                 self._reconciled(frame)
             case "sweep":
                 self._answer(frame, {"result": "ok"})
-                self._want_sweep("commanded")
+                if self._sweep is None:
+                    self._want_sweep("commanded")
             case "stop":
                 self._answer(frame, {"result": "ok"})
                 self._stop(sweep=frame.get("sweep") is True)
@@ -224,7 +225,7 @@ class Desk:
     def _logged_on(self, logon_no: int) -> None:
         self._logon_no = logon_no
         self._tell(SessionState.RECONCILING, "")
-        if self._parts.word.read().killed:
+        if self._parts.word.read().killed and self._sweep is None:
             self._want_sweep("killed at logon")
 
     # -- reports ------------------------------------------------------------------------------

@@ -126,6 +126,7 @@ class Desk:
                 kill_word=folder / "kill.word",
                 log_path=folder / "fix.log",
                 program=program(mutation),
+                answer_timeout_s=20.0,
             ),
             lambda name, frame: self.events.append((name, frame)),
         )

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,51 +56,58 @@ def test_an_order_handed_while_logged_off_never_leaves_later(tmp_path: Path) -> 
             broker.stop()
 
 
-def before_reconciled(desk: Desk) -> HandResult:
-    return desk.hand(order_fields())
+@pytest.fixture(scope="module")
+def trading(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Desk]]:
+    """One session that is ready; its tests send no order."""
+    folder = tmp_path_factory.mktemp("trading")
+    with broker_at(folder) as broker, desk_at(folder, broker.profile) as desk:
+        desk.child.start()
+        desk.child.logon(min_next_sender=1)
+        assert desk.child.wait_for(SessionState.RECONCILING, 60.0)
+        assert desk.hand(order_fields("too early")).reason == "NOT_RECONCILED"
+        desk.ready()
+        yield broker, desk
 
 
-def under_an_old_epoch(desk: Desk) -> HandResult:
-    desk.ready()
+def now(desk: Desk) -> int:
+    return desk.word.read().kill_epoch
+
+
+def under_an_old_epoch(desk: Desk, fields: Fields) -> HandResult:
     desk.word.release(desk.word.press())
-    return desk.hand(order_fields(), kill_epoch=0)
+    return desk.hand(fields, kill_epoch=now(desk) - 1)
 
 
-def under_an_epoch_to_come(desk: Desk) -> HandResult:
-    desk.ready()
-    return desk.hand(order_fields(), kill_epoch=7)
+def under_an_epoch_to_come(desk: Desk, fields: Fields) -> HandResult:
+    return desk.hand(fields, kill_epoch=now(desk) + 1)
 
 
-def while_killed(desk: Desk) -> HandResult:
-    desk.ready()
-    return desk.hand(order_fields(), kill_epoch=desk.word.press())
+def while_killed(desk: Desk, fields: Fields) -> HandResult:
+    epoch = desk.word.press()
+    found = desk.hand(fields, kill_epoch=epoch)
+    desk.word.release(epoch)
+    return found
 
 
-def too_late(desk: Desk) -> HandResult:
-    desk.ready()
-    return desk.hand(order_fields(), late_us=-1)
+def too_late(desk: Desk, fields: Fields) -> HandResult:
+    return desk.hand(fields, kill_epoch=now(desk), late_us=-1)
 
 
-def as_a_cancel(desk: Desk) -> HandResult:
-    desk.ready()
-    return desk.child.cancel(order_fields())
-
-
-def under_another_name(desk: Desk) -> HandResult:
-    desk.ready()
-    return desk.child.hand("A" * 20, order_fields(), 0, 1 << 60)
-
-
-def as_a_replace(desk: Desk) -> HandResult:
-    desk.ready()
-    fields: Fields = ((35, "G"), *order_fields()[1:])
+def as_a_cancel(desk: Desk, fields: Fields) -> HandResult:
     return desk.child.cancel(fields)
+
+
+def under_another_name(desk: Desk, fields: Fields) -> HandResult:
+    return desk.child.hand("A" * 20, fields, now(desk), 1 << 60)
+
+
+def as_a_replace(desk: Desk, fields: Fields) -> HandResult:
+    return desk.child.cancel(((35, "G"), *fields[1:]))
 
 
 @pytest.mark.parametrize(
     ("attempt", "reason"),
     [
-        (before_reconciled, "NOT_RECONCILED"),
         (under_an_old_epoch, "KILL_EPOCH_OLD"),
         (under_an_epoch_to_come, "KILL_EPOCH_OLD"),
         (while_killed, "KILLED"),
@@ -110,20 +117,17 @@ def as_a_replace(desk: Desk) -> HandResult:
         (as_a_replace, "NOT_HANDED"),
     ],
 )
-def test_an_order_is_refused(
-    tmp_path: Path, attempt: Callable[[Desk], HandResult], reason: str
+def test_an_order_is_refused_and_questions_still_pass(
+    trading: tuple[Broker, Desk], attempt: Callable[[Desk, Fields], HandResult], reason: str
 ) -> None:
-    with broker_at(tmp_path) as broker, desk_at(tmp_path, broker.profile) as desk:
-        desk.child.start()
-        desk.child.logon(min_next_sender=1)
-        assert desk.child.wait_for(SessionState.RECONCILING, 60.0)
-        assert attempt(desk) == HandResult(outcome="refused", reason=reason)
-        next_number = desk.said("session")[0]["next_sender"]
-        status = desk.child.status_request(messages.status_request(order_fields()))
-        assert status.outcome == "sent", "questions pass in every logged-on state"
-        assert status.msg_seq_num - int(str(next_number)) <= 2, "a refusal uses no number"
-        assert until(lambda: broker.captured("H"))
-        assert broker.order_ids() == []
+    broker, desk = trading
+    fields = order_fields(attempt.__name__)
+    before = desk.child.status_request(messages.status_request(fields))
+    assert attempt(desk, fields) == HandResult(outcome="refused", reason=reason)
+    after = desk.child.status_request(messages.status_request(fields))
+    assert after.msg_seq_num <= before.msg_seq_num + 2, "a refusal uses no number"
+    assert until(lambda: dict(broker.fields("H")[-1])[34] == str(after.msg_seq_num))
+    assert broker.order_ids() == []
 
 
 def asked_to_resend(tmp_path: Path, mutation: str) -> Broker:
@@ -181,6 +185,7 @@ def test_two_children_never_work_on_one_store(tmp_path: Path) -> None:
             desk.open()
             with pytest.raises(ChildError, match="no hello"):
                 second.child.start(timeout_s=8.0)
+            assert until(lambda: second.said("fault"))
             assert "in use by another process" in str(second.said("fault")[0]["detail"])
             assert desk.hand(order_fields()).outcome == "sent"
 

@@ -24,6 +24,7 @@ from tests.doubles.fix_world import (
 
 pytestmark = pytest.mark.broker
 
+CALM_S = 5.0  # a busy test machine may take longer than the 0.1 s of the product
 PRESS = """
 import sys
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_a_word_pressed_by_another_process_stops_orders_and_cancels_live_ones(
         for epoch in (0, 1):
             late = order_fields(f"late {epoch}")
             assert desk.hand(late, kill_epoch=epoch).reason == "KILLED"
-        assert desk.child.kill(1)
+        assert desk.child.kill(1, CALM_S)
         assert until(desk.sweeps)
         (outcome,) = desk.sweeps()
         assert set(map(str, outcome["confirmed"] or [])) == ids  # type: ignore[arg-type]
@@ -71,7 +72,7 @@ def test_a_kill_survives_a_restart_and_a_release_spares_no_old_approval(tmp_path
         with desk_at(tmp_path, broker.profile) as desk:
             desk.open()
             epoch = desk.word.press()
-            assert desk.child.kill(epoch)
+            assert desk.child.kill(epoch, CALM_S)
         with desk_at(tmp_path, broker.profile) as again:
             again.open()
             assert again.word.read() == (1, True)
@@ -92,8 +93,8 @@ def test_with_a_silent_broker_cancels_leave_and_the_outcome_says_unknown(tmp_pat
         desk.hand(live)
         assert until(lambda: desk.statuses(dict(live)[11]) == ["0"])
         write_control(broker.config.control, Control(silent=True))
-        assert desk.child.kill(desk.word.press())
-        assert until(desk.sweeps, 5.0)
+        assert desk.child.kill(desk.word.press(), CALM_S)
+        assert until(desk.sweeps)
         (outcome,) = desk.sweeps()
         assert outcome["unknown"] == [dict(live)[11]]
         assert outcome["confirmed"] == []
@@ -155,4 +156,4 @@ def test_a_child_that_ignores_the_word_is_caught_by_the_brokers_capture(tmp_path
         desk.open()
         epoch = desk.word.press()
         desk.hand(order_fields(), kill_epoch=epoch)
-        assert until(lambda: broker.order_ids() != [], 3.0), "the tests above have no teeth"
+        assert until(lambda: broker.order_ids() != [], 20.0), "the tests above have no teeth"
