@@ -19,7 +19,7 @@ In reading order, down the walk:
 - killing: the kill and its outcome
 - recovery: what a start finds and does
 - desk: what API, pages and playback may ask for
-- engine_child, fix_child, postgres, simulator: supervisors of the children
+- engine_child, engine_process, fix_child, postgres, simulator: supervisors of the children
 - clock, errors, failpoints, keyring, policy_desk, settings, state, telemetry: the ground
 - profiles, app, server, runner: what is decided before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen

@@ -34,7 +34,7 @@ from gateway.market import Market
 from gateway.orders import Orders, Standing
 from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan
-from gateway.recovery import close_abandoned, highest_sent, mark_unknown, reconcile
+from gateway.recovery import Chaser, close_abandoned, highest_sent, mark_unknown, reconcile
 from gateway.section import Section
 from gateway.server import Server, build_site
 from gateway.settlement import SettleTools
@@ -69,7 +69,13 @@ class App:
     settler: Settler
     simulator: Simulator | None
     server: Server
+    chaser: Chaser
     dsn: str
+
+    def housekeep(self) -> None:
+        """Do what time asks for: end unanswered holds, ask after orders nobody reported."""
+        self.desk.expire_holds()
+        self.chaser.ask(clock.wall_us())
 
 
 @contextmanager
@@ -121,7 +127,7 @@ class _Starter:
             ),
             on_event=self._on_fix,
         )
-        kill_switch = KillSwitch(word=word, child=fix, ledger=ledger, orders=self._orders)
+        kill_switch = KillSwitch(word=word, child=fix, ledger=ledger)
         desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
         kill_switch.on_press = lambda: threading.Thread(target=fix.sweep, daemon=True).start()
         self._settler = Settler(
@@ -155,6 +161,7 @@ class _Starter:
             settler=self._settler,
             simulator=simulator,
             server=server,
+            chaser=Chaser(fix, self._orders),
             dsn=dsn,
         )
 
@@ -170,6 +177,7 @@ class _Starter:
                 state_dir=self._plan.state.root / "engine",
                 start_timeout_s=settings.start_timeout_s,
                 fault=self._plan.engine_fault,
+                program=self._plan.engine_program,
             ),
             on_event=self._on_engine,
         )
@@ -312,6 +320,8 @@ class _Starter:
         Send what is due.
         """
         now_us = self._market_us()
+        # the FIX child stops first: what its last sweep brings in is still settled
+        self._stack.callback(self._settler.stop)
         fix.start()
         self._stack.callback(fix.stop)
         self._settler.drain()
@@ -320,7 +330,6 @@ class _Starter:
         if ended:
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
         self._settler.start()
-        self._stack.callback(self._settler.stop)
         fix.logon(min_next_sender=highest_sent(reader) + 1)
         if not fix.wait_for(SessionState.READY, 15.0):
             raise NotReadyError(part="FIX session", state=f"{fix.state} after 15 s")
@@ -348,11 +357,13 @@ class _Starter:
                 self._fix.sweep()
 
     def _sweep_ended(self, event: Frame) -> None:
+        def names(field: str) -> list[str]:
+            found = event.get(field)
+            return [str(one) for one in found] if isinstance(found, list) else []
+
         with contextlib.suppress(AuditError):
             self._desk_made.kill_switch.record_outcome(
-                confirmed=int(str(event.get("confirmed", 0))),
-                unknown=int(str(event.get("unknown", 0))),
-                still_open=int(str(event.get("open", 0))),
+                confirmed=names("confirmed"), unknown=names("unknown"), still_open=names("open")
             )
 
     def _on_engine(self, name: str, detail: Any) -> None:  # noqa: ANN401 - a mapping of texts

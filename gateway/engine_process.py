@@ -74,6 +74,7 @@ def child_environment(config: EngineChildConfig) -> dict[str, str]:
         "PYTHONPATH": str(_ROOT),
         "PYTHONHASHSEED": "0",
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine lives in the child itself
+        "VLLM_CPU_ATTN_SPLIT_KV": "0",  # splitting depends on the batch and moves the last bit
         "VLLM_CPU_KVCACHE_SPACE": str(config.engine.kv_cache_gib),
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "WARNING",

@@ -29,6 +29,7 @@ from gateway.errors import IntakeError
 SERIES_COLUMNS = ("Date", "Open", "High", "Low", "Close", "Adj Close", "Volume")
 MAX_SERIES_BYTES = 16 * 1024 * 1024
 MAX_EVENTS_BYTES = 1024 * 1024
+MAX_LEVEL = 10**9
 
 ShortText = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
@@ -202,6 +203,10 @@ def _ticks(text: str, *, where: str, ticks_per_unit: Decimal) -> int:
         level = Decimal(text)
     except InvalidOperation:
         raise IntakeError(where=where, problem=f"not a number: {text[:20]!r}") from None
-    if not level.is_finite() or level <= 0:
-        raise IntakeError(where=where, problem=f"not a positive price: {text[:20]!r}")
-    return int((level * ticks_per_unit).to_integral_value(rounding=ROUND_HALF_EVEN))
+    # the upper bound comes before any arithmetic: 1e999999999 is a valid Decimal
+    if not level.is_finite() or not 0 < level <= MAX_LEVEL:
+        raise IntakeError(where=where, problem=f"not a price in (0, {MAX_LEVEL}]: {text[:20]!r}")
+    ticks = int((level * ticks_per_unit).to_integral_value(rounding=ROUND_HALF_EVEN))
+    if ticks < 1:
+        raise IntakeError(where=where, problem=f"less than half a tick: {text[:20]!r}")
+    return ticks

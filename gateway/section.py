@@ -148,8 +148,8 @@ class Section:
     ) -> Judged:
         """Evaluate one intent and commit verdict and reservation.
 
-        With `approval`, a person's agreement, a held intent is judged again: the hold is then lifted,
-        inside the agreed band only.
+        With `approval`, a person's agreement, a held intent is judged again: the hold is then
+        lifted, inside the agreed band only.
 
         Raises:
             audit.errors.AuditError: the ledger could not take the verdict; nothing is approved.

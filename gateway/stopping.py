@@ -31,7 +31,7 @@ def press_kill(settings: Settings, reason: str) -> int:
         raise SettingsError(name="COUNTERSIGN_STATE", problem=f"no kill word in {state.root}")
     word = KillWord(state.kill_word)
     epoch = word.press()
-    sys.stdout.write(f"kill {epoch} is in force: no new order passes in any process\n")
+    sys.stdout.write(f"kill {epoch} is in force: no new order passes\n")
     told = _tell_gateway(state, reason)
     sys.stdout.write(
         f"gateway: {told}\n"

@@ -1,0 +1,112 @@
+"""A whole gateway over a fresh state folder, with the scripted engine, kept alive for a test.
+
+Real: PostgreSQL, ledger, FIX child, simulator, TCP, rules, pages. Run as a program
+(`python -m tests.doubles.live_desk STATE`) it makes one resting order, says so, and waits.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from fix.ems_control import Control, read_capture, write_control
+from gateway import settings
+from gateway.app import App, running
+from gateway.clock import pause
+from gateway.decision import Decision
+from gateway.orders import Stage
+from gateway.playback import PlaybackSession, load_playback
+from gateway.profiles import Plan, development_plan
+from gateway.runner import case_of, open_session
+from gateway.simulator import wait_for
+
+HIGH_SESSION = 180
+"""A session whose prices are far above January's: a bid of January rests there."""
+
+
+def plan_for(state: Path, behaviour: str = "well") -> Plan:
+    """Return the plan of a small desk."""
+    base = settings.load(state=state)
+    chosen = base.model_copy(
+        update={
+            "api": base.api.model_copy(update={"port": 0}),
+            "engine": base.engine.model_copy(
+                update={"drafter": "network", "paths": 16, "horizon": 4, "deadline_s": 2.0}
+            ),
+        }
+    )
+    program = (sys.executable, "-m", "tests.doubles.scripted_engine", behaviour)
+    plan = development_plan(chosen, load_playback())
+    if plan.simulator is None:
+        raise AssertionError("the development plan has the simulator")
+    simulator = replace(plan.simulator, script=("fill",) * 50)
+    return replace(plan, engine_program=program, simulator=simulator)
+
+
+@contextmanager
+def desk(state: Path, behaviour: str = "well") -> Iterator[App]:
+    """Yield a running gateway whose engine is up."""
+    with running(plan_for(state, behaviour), lambda _: None) as app:
+        wait_for(lambda: app.engine.wait_ready(0.1), 20.0, part="scripted engine")
+        yield app
+
+
+def sessions(count: int) -> list[PlaybackSession]:
+    """Return the playback's first sessions."""
+    return list(load_playback().sessions(count))
+
+
+def decide(app: App, session: PlaybackSession, *, rests: bool = False) -> Decision:
+    """Open a session and decide it; with `rests` the broker's market is out of reach."""
+    open_session(app, session)
+    if rests and app.simulator is not None:
+        app.simulator.set_session(HIGH_SESSION)
+        pause(0.2)
+    return app.desk.make(case_of(app, session))
+
+
+def rest_one(app: App) -> str:
+    """Put one order to rest at the broker and return its ClOrdID."""
+    decision = decide(app, sessions(1)[0], rests=True)
+    wait_for(lambda: _acknowledged(app, decision.decision_id), 10.0, part="acknowledgement")
+    standing = app.orders.get(decision.decision_id)
+    assert standing is not None
+    return standing.cl_ord_id
+
+
+def capture_of(app: App) -> Path:
+    """Return the simulator's capture."""
+    return app.plan.state.root / "ems" / "capture.jsonl"
+
+
+def received(capture: Path, *types: str, after_us: int = 0) -> list[str]:
+    """Return the raw messages of these types that the broker received after a wall time."""
+    return [
+        m.raw
+        for m in read_capture(capture)
+        if m.direction == "in" and m.msg_type in types and m.wall_us > after_us
+    ]
+
+
+def silence(app: App) -> None:
+    """Make the broker answer nothing from now on."""
+    write_control(app.plan.state.root / "ems" / "control.json", Control(session=0, silent=True))
+    pause(0.2)
+
+
+def _acknowledged(app: App, decision_id: str) -> bool:
+    standing = app.orders.get(decision_id)
+    return standing is not None and standing.stage is Stage.SENT and standing.order_state == "NEW"
+
+
+def main() -> None:
+    """Rest one order, print its name, wait for the end."""
+    with desk(Path(sys.argv[1])) as app:
+        sys.stdout.write(f"resting {rest_one(app)}\n")
+        sys.stdout.flush()
+        pause(600)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Plays the walk as `countersign run` does, with the scripted engine child and, on demand.
+
+A mutant.
+
+Run as `python -m tests.doubles.walk_driver STATE DECISIONS [MUTANT]`; the failpoint comes by
+environment. Everything but the model is the product: PostgreSQL, ledger, FIX over TCP, simulator,
+rules, pages.
+"""
+
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+
+from audit.ledger import Lane
+from fix.identity import cl_ord_id
+from fix.messages import new_order
+from gateway import desk, journal_orders, settings
+from gateway.dispatch import DispatchTools
+from gateway.failpoints import reach
+from gateway.orders import Standing
+from gateway.playback import load_playback
+from gateway.profiles import development_plan
+from gateway.runner import play
+
+
+class Mutant(StrEnum):
+    """A known-bad change of the walk that the oracle must catch."""
+
+    NONE = "none"
+    SEND_BEFORE_COMMIT = "send_before_commit"
+
+
+def send_before_commit(standing: Standing, tools: DispatchTools) -> None:
+    """Hand the order out first and announce it afterwards: what must never happen."""
+    if standing.approving is None:
+        return
+    order = tools.approve(standing)
+    instrument = tools.instrument(order.instrument)
+    name = cl_ord_id(standing.approving.leaf)
+    fields = new_order(
+        order,
+        profile=tools.profile,
+        tick_minor=instrument.tick_minor,
+        lot=instrument.lot,
+        transact_time_us=tools.wall_us(),
+    )
+    tools.broker.hand(name, fields, order.kill_epoch, order.send_before_us)
+    reach("dispatch.sending_committed")
+    sending = journal_orders.order_sending(
+        standing,
+        name,
+        fields,
+        kill_epoch=order.kill_epoch,
+        send_before_us=order.send_before_us,
+        market_now_us=tools.market_now_us(),
+        decided_us=standing.approving.recorded_at_us,
+    )
+    tools.orders.catch_up(tools.ledger.append(sending, lane=Lane.URGENT))
+
+
+def main() -> int:
+    """Play and return the exit code."""
+    state, decisions = Path(sys.argv[1]), int(sys.argv[2])
+    mutant = Mutant(sys.argv[3]) if len(sys.argv) > 3 else Mutant.NONE
+    if mutant is Mutant.SEND_BEFORE_COMMIT:
+        desk.dispatch = send_before_commit  # type: ignore[attr-defined]  # the mutant, on purpose
+    base = settings.load(state=state)
+    chosen = base.model_copy(
+        update={
+            "api": base.api.model_copy(update={"port": 0}),
+            "engine": base.engine.model_copy(
+                update={"drafter": "network", "paths": 16, "horizon": 4}
+            ),
+            "playback": base.playback.model_copy(
+                update={"decisions": decisions, "exit": True, "demo_agent": False}
+            ),
+        }
+    )
+    playback = load_playback()
+    plan = development_plan(chosen, playback)
+    program = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
+    return play(replace(plan, engine_program=program), playback)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
