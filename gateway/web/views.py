@@ -20,6 +20,9 @@ from inference.rounds import QTable
 PAGE_ROWS: Final = 25
 RECORD_ROWS: Final = 50
 PREFIX: Final = "decision/"
+BITE: Final = 100
+START_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_FAILED)
+"""The kinds that a decision can begin with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,23 +190,18 @@ class Views:
 
     def decisions(self, *, run_id: str, outcome: str, before: int | None) -> DecisionsView:
         """Return a page of decisions of a run (all runs when empty) with an outcome (any)."""
-        runs = self.runs()
         rows: list[DecisionRow] = []
         older: int | None = None
-        seen: set[str] = set()
-        for record in self._starts(before):
-            if run_id and Body(record.body).text("run_id") != run_id:
-                continue
-            row = self._row(record)
-            if row.decision_id in seen or (outcome and not row.is_called(outcome)):
+        for start in self._starts(run_id, outcome, before):
+            row = self._row(start)
+            if outcome and not row.is_called(outcome):
                 continue
             if len(rows) == PAGE_ROWS:
                 older = rows[-1].seq
                 break
-            seen.add(row.decision_id)
             rows.append(row)
         return DecisionsView(
-            rows=tuple(rows), runs=runs, run_id=run_id, outcome=outcome, older=older
+            rows=tuple(rows), runs=self.runs(), run_id=run_id, outcome=outcome, older=older
         )
 
     def decision(self, decision_id: str, path_page: int = 0) -> DecisionView | None:
@@ -216,7 +214,7 @@ class Views:
     def positions(self, run_id: str, *, agent: bool = False) -> PositionsView | None:
         """Return the positions of a run's own account, or of its agents'; None without such a run.
 
-        Agents trade in the account `<account>.agent`, with the same equity and without a twin.
+        Agents trade in the account `<account>.agent`, with the same equity.
         """
         runs = self.runs()
         chosen = next((r for r in runs if r.run_id == run_id or not run_id), None)
@@ -277,19 +275,30 @@ class Views:
             holds=holds,
         )
 
-    def _starts(self, before: int | None) -> Iterator[Record]:
-        """Yield first records of decisions, newest first, in bounded bites."""
-        kinds = (Kind.SNAPSHOT_TAKEN, Kind.INTENT_RECEIVED, Kind.FORECAST_FAILED)
+    def _starts(self, run_id: str, outcome: str, before: int | None) -> Iterator[Record]:
+        """Yield first records of decisions, newest first, in bounded bites.
+
+        With an outcome, decisions that are sealed with another one are left out by one query a
+        bite, so that a rare outcome does not read every decision.
+        """
         while True:
             bite = tuple(
                 self._reader.records(
-                    kinds=kinds, before_seq=before, newest_first=True, limit=4 * PAGE_ROWS
+                    kinds=START_KINDS, before_seq=before, newest_first=True, limit=BITE
                 )
             )
-            yield from bite
-            if len(bite) < 4 * PAGE_ROWS:
+            sealed = self._sealed(bite[-1].seq) if outcome and bite else {}
+            for record in bite:
+                wanted = sealed.get(record.stream, outcome) == outcome
+                if wanted and _starts_here(record) and (not run_id or _run(record) == run_id):
+                    yield record
+            if len(bite) < BITE:
                 return
             before = bite[-1].seq
+
+    def _sealed(self, after_seq: int) -> dict[str, str]:
+        found = self._reader.records(kinds=(Kind.DECISION_SEALED,), after_seq=after_seq)
+        return {record.stream: Body(record.body).text("outcome") for record in found}
 
     def _row(self, start: Record) -> DecisionRow:
         by_kind: dict[Kind, Body] = {}
@@ -327,6 +336,14 @@ class Views:
             ),
             order_state=_order_state(by_kind),
         )
+
+
+def _starts_here(record: Record) -> bool:
+    return record.stream_seq == 0
+
+
+def _run(record: Record) -> str:
+    return Body(record.body).text("run_id")
 
 
 def _order_state(by_kind: Mapping[Kind, Body]) -> str:
