@@ -21,6 +21,7 @@ from fix.reports import (
     CancelReject,
     ExecutionReport,
     Inbound,
+    MassCancelReport,
     SessionReject,
     parse_inbound,
 )
@@ -243,6 +244,9 @@ class Desk:
         cl_ord_id, closes = self._fate(inbound)
         if self._sweep is not None:
             self._sweep.answered(cl_ord_id)
+            if isinstance(inbound, MassCancelReport):
+                accepted = inbound.response != "0"
+                self._sweep.mass_answered(self._parts.monotonic_us(), accepted=accepted)
         if closes:
             self._parts.journal.closed(cl_ord_id, entry.next_offset, inbound.envelope.msg_type)
             if self._sweep is not None:

@@ -3,9 +3,10 @@
 Not here: sending, and when to sweep; a kill and a gateway that is gone sweep alike. Rules:
 
 - A mass cancel (q) goes first where the broker knows it; single cancels (F) follow after a short
-  grace for whatever it left, so a broker that ignores q loses no time that matters.
+  grace, so a broker that ignores q costs no time that matters. A broker that accepts it gets a
+  little longer to carry it out; one that refuses it gets the single cancels at once.
 - Largest value first: what is stopped last should hurt least.
-- An order that does not answer is asked for (H) and cancelled again each second until the end.
+- An order that is not gone is asked for (H) and cancelled again after one second, then two, four.
 - The outcome tells confirmed (nothing left), open (the broker answers, it still works) and unknown
   (no answer) apart; only all confirmed is done.
 """
@@ -20,6 +21,7 @@ from fix.messages import Fields, cancel, mass_cancel, status_request
 from fix.profile import Profile
 
 GRACE_US = 50_000
+ACCEPTED_GRACE_US = 500_000
 RETRY_US = 1_000_000
 _QTY, _PRICE = 38, 44
 
@@ -74,7 +76,7 @@ class Sweep:
         first = now_us + (GRACE_US if self._mass_due else 0)
         self._next_us = dict.fromkeys(self._orders, first)
         self._rounds = dict.fromkeys(self._orders, 0)
-        self._confirmed: list[str] = []
+        self._confirmed: dict[str, None] = {}
         self._answered: set[str] = set()
 
     def due(self, now_us: int, wall_us: int) -> tuple[Fields, ...]:
@@ -100,8 +102,15 @@ class Sweep:
 
     def closed(self, cl_ord_id: str) -> None:
         """Note that nothing of this order is left."""
-        if cl_ord_id in self._orders and cl_ord_id not in self._confirmed:
-            self._confirmed.append(cl_ord_id)
+        if cl_ord_id in self._orders:
+            self._confirmed[cl_ord_id] = None
+
+    def mass_answered(self, now_us: int, *, accepted: bool) -> None:
+        """Note the broker's answer to the mass cancel: wait for its cancels, or go on at once."""
+        next_us = now_us + (ACCEPTED_GRACE_US if accepted else 0)
+        for cl_ord_id, rounds in self._rounds.items():
+            if rounds == 0:
+                self._next_us[cl_ord_id] = next_us
 
     def is_over(self, now_us: int) -> bool:
         """Whether all is confirmed, or the profile's patience is at its end."""
@@ -129,7 +138,7 @@ class Sweep:
         messages = [status_request(order.fields)] if self._rounds[cl_ord_id] else []
         cancel_id = sweep_id("F", cl_ord_id, attempt)
         messages.append(cancel(order.fields, cancel_id=cancel_id, transact_time_us=wall_us))
+        self._next_us[cl_ord_id] = now_us + (RETRY_US << min(self._rounds[cl_ord_id], 5))
         self._rounds[cl_ord_id] += 1
-        self._next_us[cl_ord_id] = now_us + RETRY_US
         self._used += len(messages)
         return messages

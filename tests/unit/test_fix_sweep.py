@@ -5,7 +5,7 @@ from fix.messages import Fields
 from fix.profile import Profile
 from fix.reconcile import Fate, OpenOrder, Reconciliation, strangers
 from fix.reports import parse_inbound
-from fix.sweep import GRACE_US, RETRY_US, Sweep, largest_first
+from fix.sweep import ACCEPTED_GRACE_US, GRACE_US, RETRY_US, Sweep, largest_first
 from tests.doubles.fix_world import PROFILE, replace_pace
 from tests.unit.test_fix_reports import raw
 
@@ -44,6 +44,15 @@ def test_a_mass_cancel_goes_first_and_single_ones_follow_for_what_it_left() -> N
     assert sweep.due(GRACE_US + 1, 0) == ()
 
 
+def test_a_broker_that_accepts_the_mass_cancel_gets_time_and_one_that_refuses_gets_none() -> None:
+    for accepted, left_at in ((True, 10 + ACCEPTED_GRACE_US), (False, 10)):
+        sweep = Sweep(ORDERS, PROFILE, attempt=1, now_us=0)
+        sweep.due(0, 0)
+        sweep.mass_answered(10, accepted=accepted)
+        assert sweep.due(left_at - 1, 0) == ()
+        assert len(sweep.due(left_at, 0)) == 3
+
+
 def test_without_a_mass_cancel_single_ones_go_at_once() -> None:
     sweep = Sweep(ORDERS, without_mass_cancel(), attempt=1, now_us=0)
     assert [name for _, name in kinds(sweep.due(0, 0))] == ["large", "middle", "small"]
@@ -64,6 +73,8 @@ def test_an_order_without_an_answer_is_asked_for_and_cancelled_again_under_a_new
     again = sweep.due(RETRY_US, 0)
     assert [dict(one)[35] for one in again] == ["H", "F"]
     assert dict(first)[11] != dict(again[1])[11]
+    assert sweep.due(2 * RETRY_US, 0) == ()
+    assert len(sweep.due(3 * RETRY_US, 0)) == 2
 
 
 def test_the_outcome_tells_confirmed_open_and_unknown_apart() -> None:
