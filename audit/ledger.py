@@ -88,13 +88,17 @@ class Ledger:
         self._lanes = Lanes(
             urgent_max=config.urgent_lane_max, decision_max=config.decision_lane_max
         )
-        store = Store(config.dsn, origin, config.lock_wait_s)
-        try:
-            position, self._last = position_of(store, signer)
-        except BaseException:
-            store.close()
-            raise
         self._watchdog = Watchdog()
+        try:
+            store = Store(config.dsn, origin, config.lock_wait_s, self._watchdog)
+            try:
+                position, self._last = position_of(store, signer)
+            except BaseException:
+                store.close()
+                raise
+        except BaseException:
+            self._watchdog.close()
+            raise
         self._pool = Pool(config.dsn, self._watchdog)
         self._known_blobs: dict[str, None] = {}
         self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
@@ -103,7 +107,7 @@ class Ledger:
         self._closing = threading.Event()
         self._sequencer = Sequencer(
             store=store,
-            reopen=lambda wait_s: Store(config.dsn, origin, wait_s),
+            reopen=lambda wait_s: Store(config.dsn, origin, wait_s, self._watchdog),
             position=position,
             lanes=self._lanes,
             watchdog=self._watchdog,

@@ -33,6 +33,7 @@ from audit.watchdog import Watchdog
 SEQUENCER_LOCK = 4_369_022
 UNNEST_ROWS_MAX = 128
 _LOCK_POLL_S = 0.05
+_OPEN_S = 5.0
 _POOL_MAX = 4
 
 _SETTINGS: Mapping[str, frozenset[str]] = {
@@ -109,8 +110,10 @@ class Loaded:
 class Store:
     """The sequencer's own connection; used by one thread at a time."""
 
-    def __init__(self, dsn: str, origin: str, lock_wait_s: float) -> None:
+    def __init__(self, dsn: str, origin: str, lock_wait_s: float, watchdog: Watchdog) -> None:
         """Connect, refuse an unsafe server, take the session lock and raise the fence.
+
+        A server that accepts the connection and then hangs is given up by the watchdog.
 
         Raises:
             LedgerUnsafeError: settings, schema or origin are not what they must be.
@@ -119,9 +122,10 @@ class Store:
         """
         self._connection = connect(dsn, role=WRITER_ROLE, name="countersign-sequencer")
         try:
-            self._check(origin)
-            self._lock(lock_wait_s)
-            self.head = self._fence(origin)
+            with watchdog.within(self._connection, lock_wait_s + _OPEN_S):
+                self._check(origin)
+                self._lock(lock_wait_s)
+                self.head = self._fence(origin)
         except BaseException:
             self.close()
             raise

@@ -10,6 +10,7 @@ from pathlib import Path
 import psycopg
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from psycopg import sql
 from psycopg.rows import TupleRow
 from sqlalchemy import create_engine
@@ -65,24 +66,28 @@ def record_from_row(row: Sequence[object]) -> Record:
 
 
 def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> TupleConnection:
-    """Open an autocommit connection, as a role if one is given."""
-    connection = psycopg.connect(
-        dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S, application_name=name
+    """Open an autocommit connection, as a role if one is given.
+
+    Role and durability are part of the connection's start, so they cost no round trip and
+    `RESET` leads back to them.
+    """
+    options = "-c synchronous_commit=on" + ("" if role is None else f" -c role={role}")
+    return psycopg.connect(
+        dsn,
+        autocommit=True,
+        connect_timeout=CONNECT_TIMEOUT_S,
+        application_name=name,
+        options=options,
     )
-    try:
-        if role is not None:
-            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
-        connection.execute("SET synchronous_commit = on")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def migrate(dsn: str) -> None:
     """Bring a database to this program's schema; safe to call at every start, and to kill.
 
     Needs a user who may create roles and schemas. One transaction per migration.
+
+    Raises:
+        LedgerUnsafeError: the database's schema is newer than this program, or not ours.
     """
     engine = create_engine(
         "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool
@@ -92,7 +97,10 @@ def migrate(dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as guard, engine.connect() as connection:
         guard.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        try:
+            command.upgrade(config, "head")
+        except CommandError as error:
+            raise LedgerUnsafeError(f"cannot migrate: {error}") from error
         connection.commit()
 
 

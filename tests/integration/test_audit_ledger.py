@@ -1,14 +1,9 @@
 """The ledger on a real PostgreSQL: durability, order, lanes, doubt, forks, checkpoints."""
 
-import os
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
-import psycopg
 import pytest
 
 from audit.checkpoint import open_checkpoint
@@ -17,71 +12,21 @@ from audit.errors import (
     GuardMovedError,
     IdempotencyConflictError,
     LaneFullError,
-    LedgerError,
     LedgerStoppedError,
-    LedgerTimeoutError,
     LedgerWriteError,
 )
 from audit.fsck import verify_database
 from audit.kinds import Kind
-from audit.ledger import Guard, Lane, Ledger, LedgerConfig
+from audit.ledger import Guard, Lane
 from audit.merkle import verify_consistency, verify_inclusion
 from audit.queries import LedgerReader
 from audit.record import Record
-from audit.sequencer import BEFORE_COMMIT, SequencerConfig
-from audit.tables import connect
+from audit.sequencer import BEFORE_COMMIT
 from tests.doubles.audit_log import SIGNER, note, refused, snapshot
+from tests.doubles.audit_server import opened
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000  # noqa: TID251 - the test's own clock
-
-
-def opened(
-    dsn: str,
-    *,
-    config: SequencerConfig | None = None,
-    checkpoint_every_s: float = 0.0,
-    decision_lane_max: int = 1024,
-    on_step: Callable[[str], None] = lambda _: None,
-    on_stop: Callable[[LedgerError], None] = lambda _: None,
-) -> Ledger:
-    return Ledger.open(
-        LedgerConfig(
-            dsn=dsn,
-            checkpoint_every_s=checkpoint_every_s,
-            decision_lane_max=decision_lane_max,
-            lock_wait_s=5.0,
-            sequencer=config or SequencerConfig(),
-        ),
-        SIGNER,
-        now_us,
-        on_step=on_step,
-        on_stop=on_stop,
-    )
-
-
-def sequencer_pid(dsn: str) -> int:
-    with psycopg.connect(dsn) as connection:
-        row = connection.execute(
-            "SELECT pid FROM pg_stat_activity WHERE application_name = 'countersign-sequencer'"
-            " AND datname = current_database()"
-        ).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-@contextmanager
-def frozen(pid: int) -> Iterator[None]:
-    """Stop a process as a hung machine would."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 class Gate:
@@ -272,126 +217,6 @@ def test_subscribers_see_every_record_in_order_and_cannot_hurt(postgres_dsn: str
         ledger.subscribe(seen.extend)
         list(threads.map(lambda number: ledger.append(note(str(number))), range(100)))
     assert [record.seq for record in seen] == list(range(101))
-
-
-def test_a_hung_database_times_out_as_unknown_and_is_decided_later(postgres_dsn: str) -> None:
-    config = SequencerConfig(commit_deadline_s=20, in_doubt_s=20)
-    with opened(postgres_dsn, config=config) as ledger:
-        ledger.append(note("before"))
-        with frozen(sequencer_pid(postgres_dsn)):
-            start = time.monotonic()
-            with pytest.raises(LedgerTimeoutError) as caught:
-                ledger.append(note("hung"), timeout_s=0.5)
-            assert time.monotonic() - start < 2
-            assert caught.value.written is None
-            with pytest.raises(LedgerTimeoutError) as queued:
-                ledger.append(note("behind"), timeout_s=0.2)
-            assert queued.value.written is False
-        record = ledger.resolve("control", "note:hung")
-        assert record is not None
-        assert ledger.append(note("hung")) == (record,)
-        assert ledger.resolve("control", "note:behind") is None
-    assert verify_database(postgres_dsn, [KEY]).findings == 0
-
-
-def test_a_commit_in_doubt_that_landed_is_success_once(postgres_dsn: str) -> None:
-    """The back end hangs past the deadline, its connection is cut, and then it commits."""
-    config = SequencerConfig(commit_deadline_s=0.5, in_doubt_s=20)
-    with opened(postgres_dsn, config=config) as ledger, ThreadPoolExecutor(1) as threads:
-        ledger.append(note("before"))
-        with frozen(sequencer_pid(postgres_dsn)):
-            hung = threads.submit(ledger.append, note("hung"), timeout_s=20)
-            time.sleep(1.5)
-            assert not hung.done()
-        (record,) = hung.result(20)
-        assert record.seq == 1
-        assert ledger.append(note("after"))[0].seq == 2
-    assert verify_database(postgres_dsn, [KEY]).findings == 0
-
-
-def test_a_killed_back_end_is_survived(postgres_dsn: str) -> None:
-    with opened(postgres_dsn) as ledger:
-        for number in range(3):
-            with connect(postgres_dsn) as admin:
-                pid = sequencer_pid(postgres_dsn)
-                admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
-            assert ledger.append(note(str(number)))[0].seq == number
-    assert verify_database(postgres_dsn, [KEY]).findings == 0
-
-
-def test_a_database_that_stays_away_stops_the_ledger_for_good(postgres_dsn: str) -> None:
-    stopped: list[LedgerError] = []
-    config = SequencerConfig(commit_deadline_s=0.2, in_doubt_s=0.5)
-    ledger = opened(postgres_dsn, config=config, on_stop=stopped.append)
-    ledger.append(note("before"))
-    with frozen(sequencer_pid(postgres_dsn)):
-        with pytest.raises(LedgerTimeoutError) as caught:
-            ledger.append(note("hung"), timeout_s=20)
-        assert caught.value.written is None
-        with pytest.raises(LedgerStoppedError):
-            ledger.append(note("after"))
-    assert ledger.stopped is not None
-    assert len(stopped) == 1
-    ledger.close()
-
-
-def test_a_sequencer_whose_head_was_moved_stops_and_writes_nothing(postgres_dsn: str) -> None:
-    """Even without the lock (a failed-over server forgets it) the head's compare-and-swap holds."""
-    with opened(postgres_dsn) as first:
-        first.append(note("a"))
-        with connect(postgres_dsn) as admin:
-            admin.execute("UPDATE ledger.head SET fence = fence + 1")
-        with pytest.raises(LedgerTimeoutError):
-            first.append(note("b"))
-        assert first.stopped is not None
-    with opened(postgres_dsn) as second:
-        assert second.size == 1
-        second.append(note("c"))
-    assert verify_database(postgres_dsn, [KEY]).findings == 0
-
-
-def test_two_sequencers_fighting_never_fork_the_log(postgres_dsn: str) -> None:
-    """Each takes the log over by killing the other's session, again and again."""
-    acknowledged: dict[int, bytes] = {}
-    clash = threading.Lock()
-    until = time.monotonic() + 8
-
-    def fight(side: int) -> None:
-        number = 0
-        while time.monotonic() < until:
-            with connect(postgres_dsn) as admin:
-                admin.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
-                    " application_name = 'countersign-sequencer'"
-                    " AND datname = current_database()"
-                )
-            config = SequencerConfig(in_doubt_s=0.3)
-            try:
-                ledger = opened(postgres_dsn, config=config)
-            except LedgerError:
-                continue
-            try:
-                for _ in range(15):
-                    number += 1
-                    (record,) = ledger.append(note(f"{side}:{number}"))
-                    with clash:
-                        assert acknowledged.setdefault(record.seq, record.leaf) == record.leaf
-            except LedgerError:
-                pass
-            finally:
-                ledger.close()
-
-    with ThreadPoolExecutor(2) as threads:
-        for done in [threads.submit(fight, side) for side in range(2)]:
-            done.result(60)
-    reader = LedgerReader(postgres_dsn)
-    stored = {record.seq: record.leaf for record in reader.records()}
-    reader.close()
-    assert len(acknowledged) > 20
-    assert acknowledged.items() <= stored.items()
-    with opened(postgres_dsn):
-        pass
-    assert verify_database(postgres_dsn, [KEY]).findings == 0
 
 
 def test_a_closed_ledger_takes_nothing(postgres_dsn: str) -> None:
