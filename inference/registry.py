@@ -56,7 +56,7 @@ def load_pair(directory: Path) -> ModelPair:
         raw = (directory / MANIFEST).read_bytes()
         manifest: Any = json.loads(raw)
         files = {str(name): str(digest) for name, digest in manifest["files"].items()}
-        codec_digest = str(manifest["codec"]["digest"])
+        codec_digest = str(manifest["codec_digest"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise RegistryError(f"manifest of {directory.name}: {error}") from error
     for name in (*_WEIGHTS, *_DRAFT, TABLE):

@@ -62,6 +62,8 @@ class VllmEngine:
             RegistryError: The pair differs from its manifest or is of another codec.
         """
         started = perf_counter()
+        if os.environ.get("VLLM_CPU_ATTN_SPLIT_KV") != "0":
+            raise RegistryError("VLLM_CPU_ATTN_SPLIT_KV must be 0: see gateway/engine_process.py")
         self._config = config
         self._codec = ReturnCodec()
         self._pair = load_pair(Path(config.model_dir))
@@ -296,5 +298,6 @@ def _versions() -> Mapping[str, str]:
         "threads": str(torch.get_num_threads()),
         "openmp": Path(os.environ.get("LD_PRELOAD", "") or "none").name,
         "dtype": "float32",
+        "attention_split": os.environ["VLLM_CPU_ATTN_SPLIT_KV"],
         "system": sys.platform,
     }

@@ -1,7 +1,7 @@
 """A small engine child for tests: real frames, the plain-Python sampler, misbehaviour on demand.
 
-Run as `python -m tests.doubles.scripted_engine <behaviour> --fd .. --parent .. --config ..`; all but
-the model is the product's own child: entry, server, frames, capture.
+Run as `python -m tests.doubles.scripted_engine <behaviour> --fd .. --parent .. --config ..`; all
+but the model is the product's own child: entry, server, frames, capture.
 """
 
 import argparse

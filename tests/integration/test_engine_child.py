@@ -1,4 +1,4 @@
-"""The supervisor keeps an engine's failures to itself: each ends in an error within the deadline."""
+"""The supervisor keeps an engine's failures to itself: an error within the deadline, no more."""
 
 import os
 import signal
