@@ -42,6 +42,20 @@ MSG_TYPE = 35
 DECK = ("fill", "fill", "partial", "fill", "reject", "fill")
 
 
+INSTRUMENTS = {
+    p.symbol: Instrument(
+        symbol=p.symbol,
+        asset_class="index",
+        tick_minor=p.tick_minor,
+        lot=p.lot,
+        multiplier=p.multiplier,
+        currency=p.currency,
+        min_qty=1,
+    )
+    for p in PLAYED
+}
+
+
 class AnswersAtOnce:
     """A broker in process: what it is handed is answered by the deck, when asked to."""
 
@@ -204,60 +218,26 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
     _start(ledger, playback, tags)
-    bundle = development_policy(keyring)
     orders, market, broker = Orders(), Market(), AnswersAtOnce()
     orders.fold(reader.records())
     ledger.subscribe(orders.fold)
     word = KillWord(state / "kill.word", create=True)
-    instruments = {
-        p.symbol: Instrument(
-            symbol=p.symbol,
-            asset_class="index",
-            tick_minor=p.tick_minor,
-            lot=p.lot,
-            multiplier=p.multiplier,
-            currency=p.currency,
-            min_qty=1,
-        )
-        for p in PLAYED
-    }
-    section = Section(
-        ledger=ledger,
-        reader=reader,
-        bundle=bundle,
-        policy_keys=keyring.public_keys(),
-        kill=word.read,
-        wall_us=wall_us,
-        send_within_us=10_000_000,
-    )
-    for account in (RUN, f"{RUN}.agent"):
-        section.open_account(account, EQUITY_MINOR)
-    codec = ReturnCodec()
-    tools = Tools(
-        ledger=ledger,
-        engine=RowEngine(table=table, codec=codec),
-        codec=codec,
-        table=table,
-        placebo=TableModel(table=table, codec=codec),
-        plan=SamplingPlan(paths=16, horizon=10, spec_k=4, deadline_s=5.0),
-        seed_root=lambda: (sha256(b"root").digest(), 1),
-    )
     desk = Desk(
         own=DeskParts(
             tags=tags,
-            tools=tools,
-            section=section,
+            tools=_tools(ledger, table),
+            section=_section(ledger, reader, keyring, word),
             orders=orders,
             reader=reader,
             market=market,
-            instruments=instruments,
+            instruments=INSTRUMENTS,
             dispatching=DispatchTools(
                 ledger=ledger,
                 orders=orders,
                 broker=broker,
                 profile=simulator_profile(1),
-                instrument=instruments.__getitem__,
-                approve=lambda standing: desk.approved_order(standing),  # noqa: PLW0108 - desk comes next
+                instrument=INSTRUMENTS.__getitem__,
+                approve=lambda standing: desk.approved_order(standing),  # noqa: PLW0108 - made next
                 wall_us=wall_us,
                 market_now_us=market.now_us,
             ),
@@ -274,7 +254,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
         orders=orders,
         session="EMSSIM",
         minor_digits=2,
-        instrument=instruments.__getitem__,
+        instrument=INSTRUMENTS.__getitem__,
         market_now_us=market.now_us,
     )
     return SmallDesk(
@@ -287,6 +267,34 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
         broker=broker,
         settling=settling,
         tags=tags,
+    )
+
+
+def _section(ledger: Ledger, reader: LedgerReader, keyring: Keyring, word: KillWord) -> Section:
+    section = Section(
+        ledger=ledger,
+        reader=reader,
+        bundle=development_policy(keyring),
+        policy_keys=keyring.public_keys(),
+        kill=word.read,
+        wall_us=wall_us,
+        send_within_us=10_000_000,
+    )
+    for account in (RUN, f"{RUN}.agent"):
+        section.open_account(account, EQUITY_MINOR)
+    return section
+
+
+def _tools(ledger: Ledger, table: QTable) -> Tools:
+    codec = ReturnCodec()
+    return Tools(
+        ledger=ledger,
+        engine=RowEngine(table=table, codec=codec),
+        codec=codec,
+        table=table,
+        placebo=TableModel(table=table, codec=codec),
+        plan=SamplingPlan(paths=16, horizon=10, spec_k=4, deadline_s=5.0),
+        seed_root=lambda: (sha256(b"root").digest(), 1),
     )
 
 
