@@ -21,7 +21,7 @@ In reading order, down the walk:
 - desk: what API, pages and playback may ask for
 - engine_child, engine_process, fix_child, postgres, simulator: supervisors of the children
 - clock, errors, failpoints, keyring, policy_desk, settings, state, telemetry: the ground
-- profiles, app, server, runner: what is decided before the start, the start, the long verbs
+- profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
 - attach, verifying, replay, exporting, stopping: the other verbs
 - demo_agent: a labelled agent that misbehaves

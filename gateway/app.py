@@ -1,40 +1,40 @@
 """The composition root: every part of the gateway made, started and stopped in one stated order.
 
-Start: state lock, kill word, keys, engine (slowest, in the background), database, ledger,
-    simulator, FIX child, inbox, abandoned decisions, logon and reconciliation, unsent approvals,
-    HTTP. Stop: the reverse. Not here: what any part does.
+Start: state lock, kill word, engine (slowest, in the background), database, ledger, simulator, FIX
+child, inbox, abandoned decisions, logon and reconciliation, unsent approvals, HTTP. Stop: the
+reverse. Not here: what any part does, and how each is made (`assembly`).
 """
 
-import contextlib
-import logging
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from audit.errors import AuditError
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
+from audit.ledger import Ledger
 from audit.queries import LedgerReader
-from audit.record import Draft, Record
-from audit.tables import migrate
-from fix.errors import ChildError
 from fix.kill import KillWord
-from fix.session_link import Frame, SessionState
+from fix.profile import Profile
+from fix.session_link import SessionState
 from gateway import clock, failpoints
+from gateway.assembly import (
+    make_tools,
+    open_ledger,
+    recorded_epoch,
+    restore_kill,
+    start_counterparty,
+    start_database,
+    start_engine,
+)
 from gateway.desk import Desk, DeskParts
 from gateway.dispatch import DispatchTools, dispatch
 from gateway.engine_child import EngineChild
-from gateway.engine_process import EngineChildConfig
 from gateway.errors import NotReadyError
+from gateway.events import Events
 from gateway.fix_child import FixChild, FixChildConfig
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, Standing
-from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan
-from gateway.recovery import Chaser, close_abandoned, highest_sent, mark_unknown, reconcile
+from gateway.recovery import Chaser, close_abandoned, highest_sent, mark_unknown
 from gateway.section import Section
 from gateway.server import Server, build_site
 from gateway.settlement import SettleTools
@@ -42,16 +42,9 @@ from gateway.settler import Settler
 from gateway.simulator import Simulator
 from gateway.stopping import write_address
 from gateway.telemetry import Telemetry
-from gateway.walk import SamplingPlan, Tools
 from gateway.web.views import Views
-from inference.codec import ReturnCodec
-from inference.engine import EngineConfig, EngineState
-from inference.placebo import TableModel
-from inference.registry import load_pair, load_table
-from inference.rounds import DrafterKind
+from inference.engine import EngineState
 from risk.approved import ApprovedOrder
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +96,7 @@ class _Starter:
         self._telemetry = Telemetry()
         self._market = Market()
         self._orders = Orders()
-        self._reconciling = threading.Lock()
+        self._events = Events(plan.tags.run_id, self._orders)
 
     def start(self) -> App:
         plan, settings = self._plan, self._plan.settings
@@ -113,11 +106,16 @@ class _Starter:
         self._stack.callback(server.stop)
         word = KillWord(plan.state.kill_word, create=True)
         self._stack.callback(word.close)
-        engine = self._engine()
-        dsn = self._database()
-        ledger, reader = self._ledger(dsn)
-        self._restore_kill(word, reader)
-        simulator, profile = self._counterparty()
+        engine = start_engine(plan, self._stack, self._events)
+        self._say("database   starting PostgreSQL")
+        dsn = start_database(plan, self._stack)
+        ledger, reader = open_ledger(plan, self._stack, dsn, self._orders)
+        self._say(f"ledger     {ledger.size} records")
+        restore_kill(word, reader)
+        simulator, profile, adopted = start_counterparty(plan, self._stack)
+        if simulator is not None:
+            left = " (adopted)" if adopted else ""
+            self._say(f"broker     simulator on port {simulator.port}{left}")
         fix = FixChild(
             FixChildConfig(
                 profile=profile,
@@ -125,11 +123,10 @@ class _Starter:
                 kill_word=plan.state.kill_word,
                 log_path=plan.state.logs / "fix.log",
             ),
-            on_event=self._on_fix,
+            on_event=self._events.on_fix,
         )
         kill_switch = KillSwitch(word=word, child=fix, ledger=ledger)
         desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
-        kill_switch.on_press = lambda: threading.Thread(target=fix.sweep, daemon=True).start()
         self._settler = Settler(
             fix,
             SettleTools(
@@ -142,9 +139,12 @@ class _Starter:
             ),
             reader,
         )
-        self._desk_made, self._fix, self._ledger_made = desk, fix, ledger
+        self._desk_made = desk
+        self._events.fix, self._events.ledger = fix, ledger
+        self._events.kill_switch = kill_switch
+        self._events.wake_settler = self._settler.wake
         self._begin_run(ledger)
-        kill_switch.import_press(last_recorded_epoch=_recorded_epoch(reader))
+        kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
         server.start(build_site(desk, plan.keyring, Views(reader, desk.own.tools.table)))
         write_address(plan.state, server.address)
@@ -165,80 +165,6 @@ class _Starter:
             dsn=dsn,
         )
 
-    def _engine(self) -> EngineChild:
-        settings = self._plan.settings.engine
-        engine = EngineChild(
-            EngineChildConfig(
-                engine=EngineConfig(
-                    model_dir=str(settings.model),
-                    drafter=DrafterKind(settings.drafter),
-                    spec_k=settings.spec_k,
-                ),
-                state_dir=self._plan.state.root / "engine",
-                start_timeout_s=settings.start_timeout_s,
-                fault=self._plan.engine_fault,
-                program=self._plan.engine_program,
-            ),
-            on_event=self._on_engine,
-        )
-        engine.start()
-        self._stack.callback(engine.stop)
-        return engine
-
-    def _database(self) -> str:
-        settings = self._plan.settings.ledger
-        if settings.dsn is None:
-            self._say("database   starting PostgreSQL")
-            server = EmbeddedPostgres(self._plan.state.root)
-            dsn = server.start()
-            self._stack.callback(server.stop)
-        else:
-            dsn = settings.dsn
-        migrate(dsn)
-        return dsn
-
-    def _ledger(self, dsn: str) -> tuple[Ledger, LedgerReader]:
-        settings = self._plan.settings.ledger
-        ledger = Ledger.open(
-            LedgerConfig(dsn=dsn, checkpoint_every_s=settings.checkpoint_every_s),
-            self._plan.signer,
-            clock.wall_us,
-            on_stop=lambda error: _log.critical("the ledger stopped: %s", error),
-        )
-        self._stack.callback(ledger.close)
-        reader = LedgerReader(dsn)
-        self._stack.callback(reader.close)
-        self._orders.fold(_order_records(reader))  # history first: nothing decides before the start
-        ledger.subscribe(self._orders.fold)
-        self._say(f"ledger     {ledger.size} records")
-        return ledger, reader
-
-    def _restore_kill(self, word: KillWord, reader: LedgerReader) -> None:
-        """Bring the word at least to what the ledger says.
-
-        A lost file must not open a closed gate.
-        """
-        epoch, killed = 0, False
-        for record in reader.records(
-            stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)
-        ):
-            epoch = max(epoch, int(str(record.body["kill_epoch"])))
-            killed = record.kind is Kind.KILL_PRESSED
-        word.restore(epoch, killed=killed)
-
-    def _counterparty(self) -> tuple[Simulator | None, Any]:
-        """Start or adopt the simulator when the plan has one.
-
-        Return it with the session's profile.
-        """
-        if self._plan.simulator is None:
-            return None, self._plan.profile(0)
-        simulator = Simulator(self._plan.simulator, self._plan.state.logs / "simulator.log")
-        adopted = simulator.start()
-        self._stack.callback(simulator.stop)
-        self._say(f"broker     simulator on port {simulator.port}{' (adopted)' if adopted else ''}")
-        return simulator, self._plan.profile(simulator.port)
-
     def _desk(
         self,
         ledger: Ledger,
@@ -247,7 +173,7 @@ class _Starter:
         fix: FixChild,
         word: KillWord,
         kill_switch: KillSwitch,
-        profile: Any,  # noqa: ANN401 - fix.profile.Profile
+        profile: Profile,
     ) -> Desk:
         plan = self._plan
         send_within_us = int(plan.settings.fix.send_within_s * 1_000_000)
@@ -262,23 +188,7 @@ class _Starter:
         )
         for account in (plan.tags.account, f"{plan.tags.account}.agent"):
             section.open_account(account, plan.equity_minor)
-        settings = plan.settings.engine
-        pair = load_pair(settings.model)
-        table, codec = load_table(pair), ReturnCodec()
-        tools = Tools(
-            ledger=ledger,
-            engine=engine,
-            codec=codec,
-            table=table,
-            placebo=TableModel(table, codec),
-            plan=SamplingPlan(
-                paths=settings.paths,
-                horizon=settings.horizon,
-                spec_k=settings.spec_k if settings.drafter != "none" else 0,
-                deadline_s=settings.deadline_s,
-            ),
-            seed_root=lambda: _seed_root(ledger),
-        )
+        tools = make_tools(plan, ledger, engine)
         dispatching = DispatchTools(
             ledger=ledger,
             orders=self._orders,
@@ -337,55 +247,6 @@ class _Starter:
             dispatch(standing, self._desk_made.own.dispatching)
         self._say("session    FIX logged on and reconciled")
 
-    def _on_fix(self, name: str, event: Frame) -> None:
-        """Take an event of the FIX child; never waits."""
-        if name == "inbox":
-            self._settler.wake()
-        elif name == "session" and event.get("state") == SessionState.RECONCILING:
-            logon_no = int(str(event["logon_no"]))
-            threading.Thread(
-                target=self._reconcile, args=(logon_no,), name="reconcile", daemon=True
-            ).start()
-        elif name == "sweep" and event.get("phase") == "ended":
-            threading.Thread(target=self._sweep_ended, args=(event,), daemon=True).start()
-
-    def _reconcile(self, logon_no: int) -> None:
-        with self._reconciling, contextlib.suppress(ChildError, AuditError):
-            reconcile(self._fix, self._orders, logon_no)
-            _, killed = self._desk_made.own.word.read()
-            if killed:
-                self._fix.sweep()
-
-    def _sweep_ended(self, event: Frame) -> None:
-        def names(field: str) -> list[str]:
-            found = event.get(field)
-            return [str(one) for one in found] if isinstance(found, list) else []
-
-        with contextlib.suppress(AuditError):
-            self._desk_made.kill_switch.record_outcome(
-                confirmed=names("confirmed"), unknown=names("unknown"), still_open=names("open")
-            )
-
-    def _on_engine(self, name: str, detail: Any) -> None:  # noqa: ANN401 - a mapping of texts
-        """Put the engine's life on record, off its own threads."""
-        threading.Thread(target=self._record_engine, args=(name, dict(detail)), daemon=True).start()
-
-    def _record_engine(self, name: str, detail: dict[str, str]) -> None:
-        ledger = getattr(self, "_ledger_made", None)
-        if ledger is None or name == "stopped":
-            return
-        text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]
-        with contextlib.suppress(AuditError):
-            ledger.append(
-                Draft(
-                    stream="control",
-                    kind=Kind.ENGINE_EVENT,
-                    payload={"event": name, "detail": text, "run_id": self._plan.tags.run_id},
-                    actor="engine",
-                    idem_key=f"engine:{self._plan.tags.run_id}:{clock.monotonic_us()}",
-                )
-            )
-
     def _approve(self, standing: Standing) -> ApprovedOrder:
         return self._desk_made.approved_order(standing)
 
@@ -405,21 +266,3 @@ class _Starter:
             "fix": ready(fix.state is SessionState.READY, fix.state),
             "policy": ready(policy == "ACTIVE", policy),
         }
-
-
-def _order_records(reader: LedgerReader) -> Iterator[Record]:
-    """Yield the records that the orders' projection folds."""
-    return (r for r in reader.records() if r.stream.startswith("decision/"))
-
-
-def _recorded_epoch(reader: LedgerReader) -> int:
-    pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
-    return max((int(str(r.body["kill_epoch"])) for r in pressed), default=0)
-
-
-def _seed_root(ledger: Ledger) -> tuple[bytes, int]:
-    """Return root and size of the last checkpoint: the seed that nobody chose."""
-    checkpoint = ledger.last_checkpoint or ledger.checkpoint_now()
-    if checkpoint is None:
-        raise NotReadyError(part="ledger", state="without a checkpoint")
-    return checkpoint.root, checkpoint.size

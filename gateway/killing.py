@@ -12,7 +12,6 @@ Order (a crash after any step leaves the gate closed):
 
 import logging
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,7 +60,6 @@ class KillSwitch:
         self._child = child
         self._ledger = ledger
         self._lock = threading.Lock()
-        self.on_press: Callable[[], None] = lambda: None
 
     @property
     def state(self) -> tuple[int, bool]:
@@ -74,7 +72,6 @@ class KillSwitch:
             epoch = self._word.press()
             confirmed = self._child.kill(epoch)
             recorded = self._record(epoch, actor=actor, reason=reason, confirmed=confirmed)
-        self.on_press()
         return KillReceipt(kill_epoch=epoch, child_confirmed=confirmed, recorded=recorded)
 
     def import_press(self, *, last_recorded_epoch: int) -> None:

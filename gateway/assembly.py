@@ -1,0 +1,146 @@
+"""The parts that a start makes one by one: engine, database, ledger, counterparty, tools.
+
+Each function makes one part, registers its undoing on the stack and returns it; see `app`.
+"""
+
+import logging
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from audit.kinds import Kind
+from audit.ledger import Ledger, LedgerConfig
+from audit.queries import LedgerReader
+from audit.record import Record
+from audit.tables import migrate
+from fix.kill import KillWord
+from fix.profile import Profile
+from gateway import clock
+from gateway.engine_child import EngineChild
+from gateway.engine_process import EngineChildConfig
+from gateway.errors import NotReadyError
+from gateway.events import Events
+from gateway.orders import Orders
+from gateway.postgres import EmbeddedPostgres
+from gateway.profiles import Plan
+from gateway.simulator import Simulator
+from gateway.walk import SamplingPlan, Tools
+from inference.codec import ReturnCodec
+from inference.engine import EngineConfig
+from inference.placebo import TableModel
+from inference.registry import load_pair, load_table
+from inference.rounds import DrafterKind
+
+_log = logging.getLogger(__name__)
+
+
+def start_engine(plan: Plan, stack: ExitStack, events: Events) -> EngineChild:
+    """Start the engine child; it becomes ready in the background."""
+    settings = plan.settings.engine
+    engine = EngineChild(
+        EngineChildConfig(
+            engine=EngineConfig(
+                model_dir=str(settings.model),
+                drafter=DrafterKind(settings.drafter),
+                spec_k=settings.spec_k,
+            ),
+            state_dir=plan.state.root / "engine",
+            start_timeout_s=settings.start_timeout_s,
+            fault=plan.engine_fault,
+            program=plan.engine_program,
+        ),
+        on_event=events.on_engine,
+    )
+    engine.start()
+    stack.callback(engine.stop)
+    return engine
+
+
+def start_database(plan: Plan, stack: ExitStack) -> str:
+    """Start or adopt PostgreSQL unless a DSN is given, migrate it, and return the DSN."""
+    dsn = plan.settings.ledger.dsn
+    if dsn is None:
+        server = EmbeddedPostgres(plan.state.root)
+        dsn = server.start()
+        stack.callback(server.stop)
+    migrate(dsn)
+    return dsn
+
+
+def open_ledger(
+    plan: Plan, stack: ExitStack, dsn: str, orders: Orders
+) -> tuple[Ledger, LedgerReader]:
+    """Open the ledger and fold the orders' projection from it."""
+    ledger = Ledger.open(
+        LedgerConfig(dsn=dsn, checkpoint_every_s=plan.settings.ledger.checkpoint_every_s),
+        plan.signer,
+        clock.wall_us,
+        on_stop=lambda error: _log.critical("the ledger stopped: %s", error),
+    )
+    stack.callback(ledger.close)
+    reader = LedgerReader(dsn)
+    stack.callback(reader.close)
+    orders.fold(_order_records(reader))  # history first: nothing decides before the start
+    ledger.subscribe(orders.fold)
+    return ledger, reader
+
+
+def restore_kill(word: KillWord, reader: LedgerReader) -> None:
+    """Bring the word at least to what the ledger says; a lost file must not open a closed gate."""
+    epoch, killed = 0, False
+    for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
+        epoch = max(epoch, int(record.body["kill_epoch"]))
+        killed = record.kind is Kind.KILL_PRESSED
+    word.restore(epoch, killed=killed)
+
+
+def start_counterparty(plan: Plan, stack: ExitStack) -> tuple[Simulator | None, Profile, bool]:
+    """Start or adopt the simulator when the plan has one.
+
+    Returns:
+        The simulator or None, the session's profile, and whether the simulator was adopted.
+    """
+    if plan.simulator is None:
+        return None, plan.profile(0), False
+    simulator = Simulator(plan.simulator, plan.state.logs / "simulator.log")
+    adopted = simulator.start()
+    stack.callback(simulator.stop)
+    return simulator, plan.profile(simulator.port), adopted
+
+
+def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
+    """Return what `decide` works with."""
+    settings = plan.settings.engine
+    table, codec = load_table(load_pair(settings.model)), ReturnCodec()
+    return Tools(
+        ledger=ledger,
+        engine=engine,
+        codec=codec,
+        table=table,
+        placebo=TableModel(table, codec),
+        plan=SamplingPlan(
+            paths=settings.paths,
+            horizon=settings.horizon,
+            spec_k=settings.spec_k if settings.drafter != "none" else 0,
+            deadline_s=settings.deadline_s,
+        ),
+        seed_root=lambda: _seed_root(ledger),
+    )
+
+
+def recorded_epoch(reader: LedgerReader) -> int:
+    """Return the highest kill epoch that is on record."""
+    pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
+    return max((int(r.body["kill_epoch"]) for r in pressed), default=0)
+
+
+def _order_records(reader: LedgerReader) -> Iterator[Record]:
+    """Yield the records that the orders' projection folds."""
+    return (r for r in reader.records() if r.stream.startswith("decision/"))
+
+
+def _seed_root(ledger: Ledger) -> tuple[bytes, int]:
+    """Return root and size of the last checkpoint: the seed that nobody chose."""
+    checkpoint = ledger.last_checkpoint or ledger.checkpoint_now()
+    if checkpoint is None:
+        raise NotReadyError(part="ledger", state="without a checkpoint")
+    return checkpoint.root, checkpoint.size

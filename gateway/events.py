@@ -1,0 +1,81 @@
+"""What the children say: each event to where it belongs, never on the thread that brought it.
+
+Not here: what a report means (`settlement`) or what a start does (`recovery`).
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Mapping
+
+from audit.errors import AuditError
+from audit.kinds import Kind
+from audit.ledger import Ledger
+from audit.record import Draft
+from fix.errors import FixError
+from fix.session_link import Frame, SessionState
+from gateway import clock
+from gateway.fix_child import FixChild
+from gateway.killing import KillSwitch
+from gateway.orders import Orders
+from gateway.recovery import reconcile
+
+
+class Events:
+    """The listener of both children; parts are bound once they exist."""
+
+    def __init__(self, run_id: str, orders: Orders) -> None:
+        """Start with nothing bound: what comes before that is of no consequence."""
+        self._run_id = run_id
+        self._orders = orders
+        self._one_at_a_time = threading.Lock()
+        self.wake_settler: Callable[[], None] = lambda: None
+        self.fix: FixChild | None = None
+        self.ledger: Ledger | None = None
+        self.kill_switch: KillSwitch | None = None
+
+    def on_fix(self, name: str, event: Frame) -> None:
+        """Take an event of the FIX child; never waits."""
+        if name == "inbox":
+            self.wake_settler()
+        elif name == "session" and event.get("state") == SessionState.RECONCILING:
+            _in_background(self._reconcile, int(str(event["logon_no"])))
+        elif name == "sweep" and event.get("phase") == "ended":
+            _in_background(self._sweep_ended, event)
+
+    def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
+        """Put the engine's life on record."""
+        if self.ledger is not None and name != "stopped":
+            _in_background(self._record_engine, self.ledger, name, dict(detail))
+
+    def _reconcile(self, logon_no: int) -> None:
+        if self.fix is not None:
+            with self._one_at_a_time, contextlib.suppress(FixError, AuditError):
+                reconcile(self.fix, self._orders, logon_no)
+
+    def _sweep_ended(self, event: Frame) -> None:
+        def names(field: str) -> list[str]:
+            found = event.get(field)
+            return [str(one) for one in found] if isinstance(found, list) else []
+
+        if self.kill_switch is not None:
+            with contextlib.suppress(AuditError):
+                self.kill_switch.record_outcome(
+                    confirmed=names("confirmed"), unknown=names("unknown"), still_open=names("open")
+                )
+
+    def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:
+        text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]
+        draft = Draft(
+            stream="control",
+            kind=Kind.ENGINE_EVENT,
+            payload={"event": name, "detail": text, "run_id": self._run_id},
+            actor="engine",
+            idem_key=f"engine:{self._run_id}:{clock.monotonic_us()}",
+        )
+        with contextlib.suppress(AuditError):
+            ledger.append(draft)
+
+
+def _in_background(work: Callable[..., None], *arguments: object) -> None:
+    """Run `work` on a thread of its own."""
+    threading.Thread(target=work, args=arguments, name=work.__name__, daemon=True).start()
