@@ -27,6 +27,7 @@ Three phases, each resumable from files in --out:
   distil     the drafters, from continuations that the target draws
   evaluate   skill against EWMA, what news does, card and manifest
 Ctrl-C saves a checkpoint; the same command with --resume goes on as if nothing had happened.
+More --minutes on --resume lengthen the schedule; the manifest then says so.
 """
 _EXAMPLES = """\
 examples:

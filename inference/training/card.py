@@ -12,6 +12,8 @@ def model_card(manifest: dict[str, Any]) -> str:
     codec = manifest["codec"]
     counted = [sum(s[key] for s in sources) for key in ("train_returns", "validation_returns")]
     state = "finished" if run["finished"] else "STOPPED EARLY"
+    if len(run["budgets_minutes"]) > 1:
+        state += f", schedule stretched on resume (minutes {run['budgets_minutes']})"
     parts = [
         "# Model card: Countersign pair v1",
         "Written by `python -m inference.training`; every figure comes from `manifest.json`.",
@@ -42,7 +44,10 @@ CRPS as a ratio to a Gaussian with EWMA(0.94) volatility (below 1 is better), ge
 series, 90 % interval by bootstrap over months; coverage of the central 90 %. One bar is exact, five
 and ten are sampled (64 paths, long series only).""",
         _skill(manifest["skill"]),
-        "## News",
+        """## News
+
+The planted truth for one strong fresh tag is a lean of 0.25 sigma and a volatility ratio of 1.15 to
+1.6; a fifth of the tags is false.""",
         _news(manifest["news_effect"]),
         "## Speculation",
         "On held-out continuations drawn from the target, temperature 1, computed offline:",
@@ -55,8 +60,9 @@ and ten are sampled (64 paths, long series only).""",
 
 _LIMITS = """\
 - Not advice and no edge in direction: what it knows is mostly volatility and shape of returns.
-- News effects were planted by this project in training; they show that a tag is heard, not that
-  markets behave so. ECHO tags (descriptions of a past move) are trained to do nothing.
+- News effects were planted by this project in training: the figures above say how far a tag is
+  heard, not that markets behave so. ECHO tags (descriptions of a past move) are trained to do
+  nothing.
 - The universe has survivorship bias; most equities are large US companies.
 - Bars' highs and lows are not used. Moves beyond 16 sigma cannot be drawn.
 - Classes crypto, rates, volatility and other saw (almost) synthetic data only.

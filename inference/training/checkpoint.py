@@ -14,12 +14,17 @@ from inference.errors import TrainingDataError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Everything a run needs to go on as if nothing had happened."""
+    """Everything a run needs to go on as if nothing had happened.
+
+    ``budgets`` are the minutes the run was given, one entry per change: a longer budget on resume
+    stretches the schedule, which the manifest must say.
+    """
 
     step: int
     tokens: int
     elapsed_s: float
     plan: dict[str, Any]
+    budgets: list[float]
     model: dict[str, Any]
     average: dict[str, Any]
     optimizer: dict[str, Any]
@@ -39,12 +44,14 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
 
 
 def load_checkpoint(path: Path, plan: dict[str, Any]) -> Checkpoint:
-    """Read a checkpoint of the same plan.
+    """Read a checkpoint of the same plan; only the minutes may differ.
 
     Raises:
         TrainingDataError: The checkpoint belongs to another plan: its steps would not match.
     """
     fields = torch.load(path, weights_only=True)
-    if fields["plan"] != plan:
+    if {**fields["plan"], "minutes": plan["minutes"]} != plan:
         raise TrainingDataError(f"expected a checkpoint of {plan}, was {fields['plan']}")
-    return Checkpoint(**fields)
+    if fields["budgets"][-1] != plan["minutes"]:
+        fields["budgets"].append(plan["minutes"])
+    return Checkpoint(**{**fields, "plan": plan})

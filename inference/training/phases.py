@@ -144,6 +144,7 @@ def _run_facts(state: dict[str, Any], threads: int) -> dict[str, Any]:
         "steps": state["step"],
         "tokens": state["tokens"],
         "minutes": round(state["elapsed_s"] / 60.0, 1),
+        "budgets_minutes": state["budgets"],
         "threads": threads,
         "seed": plan["seed"],
         "finished": done,

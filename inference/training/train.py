@@ -56,7 +56,7 @@ class TrainPlan:
     checkpoint_every_s: float = 120.0
 
     def document(self) -> dict[str, Any]:
-        """Give what must be equal for a resume."""
+        """Give what must be equal for a resume, and the minutes, which may grow."""
         return {
             "shape": shape_document(self.shape),
             "seed": self.seed,
@@ -139,6 +139,7 @@ class _Run:
             _groups(self.model), lr=PEAK_RATE, betas=(0.9, 0.95), weight_decay=WEIGHT_DECAY
         )
         self.labels = ordinal_labels()
+        self.budgets = [plan.minutes]
         self.step, self.tokens, self.elapsed_s, self.loss = 0, 0, 0.0, math.nan
 
     def progress(self) -> float:
@@ -192,6 +193,7 @@ class _Run:
                 tokens=self.tokens,
                 elapsed_s=self.elapsed_s,
                 plan=self.plan.document(),
+                budgets=self.budgets,
                 model=self.model.state_dict(),
                 average=self.average.state_dict(),
                 optimizer=self.optimizer.state_dict(),
@@ -207,6 +209,7 @@ class _Run:
         self.optimizer.load_state_dict(saved.optimizer)
         torch.set_rng_state(saved.torch_rng)
         self.step, self.tokens, self.elapsed_s = saved.step, saved.tokens, saved.elapsed_s
+        self.budgets = saved.budgets
 
 
 def rate(step: int, progress: float) -> float:

@@ -138,6 +138,16 @@ def test_a_checkpoint_of_another_plan_is_refused(coded: list[CodedSeries], tmp_p
         train(plan_of(2), sampler, tmp_path / "c.pt", silent)
 
 
+def test_more_minutes_may_be_given_on_resume_and_are_kept_on_record(
+    coded: list[CodedSeries], tmp_path: Path
+) -> None:
+    sampler, path = Sampler(coded, 11), tmp_path / "c.pt"
+    train(replace(plan_of(0), minutes=1e-9), sampler, path, silent)
+    again = train(replace(plan_of(0), minutes=2e-9), sampler, path, silent)
+    assert again.finished
+    assert torch.load(path, weights_only=True)["budgets"] == [1e-9, 2e-9]
+
+
 def test_a_batch_is_a_function_of_seed_and_step(coded: list[CodedSeries]) -> None:
     one, two = Sampler(coded, 5).batch(7, FEW), Sampler(coded, 5).batch(7, FEW)
     assert (one.tokens == two.tokens).all()

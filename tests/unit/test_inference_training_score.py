@@ -128,6 +128,7 @@ def test_evaluation_gives_every_figure_of_the_card() -> None:
                 "threads": 1,
                 "seed": 1,
                 "finished": True,
+                "budgets_minutes": [1.0],
             },
             "data": {
                 "train_until": "2015-12-31",
