@@ -138,6 +138,7 @@ class _Starter:
                 market_now_us=self._market_us,
             ),
             reader,
+            self._telemetry,
         )
         self._desk_made = desk
         self._events.fix, self._events.ledger = fix, ledger
@@ -214,7 +215,7 @@ class _Starter:
                 keyring=plan.keyring,
                 origin=plan.origin,
                 parts=lambda: self._parts(ledger, engine, fix, section),
-                count=lambda name, value: self._telemetry.count(name, result=value),
+                telemetry=self._telemetry,
             )
         )
 

@@ -32,6 +32,7 @@ from gateway.market import Market
 from gateway.orders import Orders, Standing
 from gateway.section import Section
 from gateway.strategies import AGENT_WISH, Wish, wish
+from gateway.telemetry import Telemetry
 from gateway.walk import Case, Tags, Tools
 from risk.approved import ApprovedOrder, approval_from_document, approve
 from risk.errors import ApprovalError
@@ -62,7 +63,7 @@ class DeskParts:
     keyring: Keyring
     origin: str
     parts: Callable[[], dict[str, str]]
-    count: Callable[[str, str], None]
+    telemetry: Telemetry
 
 
 @dataclass(slots=True)
@@ -85,8 +86,9 @@ class Desk:
 
     def make(self, case: Case) -> Decision:
         """Decide one case and send the order if it was approved."""
-        decision = decide(case, self.own.tools, self.own.section)
-        self.own.count("countersign.decisions", decision.result)
+        with self.own.telemetry.span("decide"):
+            decision = decide(case, self.own.tools, self.own.section)
+        self.own.telemetry.count("countersign.decisions", result=decision.result)
         self._follow(case, decision)
         return decision
 
@@ -255,8 +257,10 @@ class Desk:
     def _send(self, decision: Decision) -> None:
         standing = self.own.orders.get(decision.decision_id)
         if decision.result is Result.APPROVED and standing is not None:
-            result = dispatch(standing, self.own.dispatching)
-            self.own.count("countersign.orders", "withdrawn" if result is None else result.outcome)
+            with self.own.telemetry.span("dispatch"):
+                result = dispatch(standing, self.own.dispatching)
+            outcome = "withdrawn" if result is None else result.outcome
+            self.own.telemetry.count("countersign.orders", result=outcome)
 
     def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
         instrument = self.own.instruments[request.instrument]

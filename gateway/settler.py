@@ -14,6 +14,7 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from gateway.fix_child import FixChild
 from gateway.settlement import Received, SettleTools, settle
+from gateway.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 POLL_S = 0.05
@@ -23,9 +24,12 @@ RETRY_S = 0.2
 class Settler:
     """Settles one session's inbox."""
 
-    def __init__(self, fix: FixChild, tools: SettleTools, reader: LedgerReader) -> None:
+    def __init__(
+        self, fix: FixChild, tools: SettleTools, reader: LedgerReader, telemetry: Telemetry
+    ) -> None:
         """Start from the last inbox offset that is on record."""
         self._fix = fix
+        self._telemetry = telemetry
         self._tools = tools
         self._offset, self._skip = _resume(reader, tools.session)
         self._wake = threading.Event()
@@ -64,7 +68,8 @@ class Settler:
         for entry in self._fix.inbox_since(self._offset):
             if entry.offset != self._skip:
                 try:
-                    settle(Received(offset=entry.offset, raw=entry.raw), self._tools)
+                    with self._telemetry.span("settle"):
+                        settle(Received(offset=entry.offset, raw=entry.raw), self._tools)
                 except AuditError as error:
                     _log.error("report at %s waits for the ledger: %s", entry.offset, error)
                     return False

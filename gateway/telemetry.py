@@ -16,11 +16,8 @@ from opentelemetry.sdk.trace import TracerProvider
 # Every span name of the gateway, in walk order, with what it covers.
 SPANS: Final = {
     "decide": "snapshot to verdict",
-    "sample": "one forecast by the engine",
-    "judge": "one pass through the firm's section",
     "dispatch": "approval to sent",
     "settle": "one inbound message to the book",
-    "kill": "a pressed kill until it is acknowledged",
 }
 # Every metric of the gateway: name, unit, description.
 METRICS: Final = {

@@ -29,6 +29,7 @@ from gateway.policy_desk import development_policy
 from gateway.section import Section
 from gateway.settlement import Received, SettleTools, settle
 from gateway.strategies import OVERLAY, overlay
+from gateway.telemetry import Telemetry
 from gateway.walk import Case, SamplingPlan, Tags, Tools
 from inference.codec import ReturnCodec
 from inference.placebo import TableModel
@@ -246,7 +247,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
             keyring=keyring,
             origin="pages.test",
             parts=lambda: {"ledger": "ready"},
-            count=lambda _name, _label: None,
+            telemetry=Telemetry(),
         )
     )
     settling = SettleTools(
