@@ -5,11 +5,13 @@ Not here: what a kill or an approval does (`Actions`, the gateway's own), and th
 Rules kept here:
 - Pages are served to loopback only; every response forbids scripts and foreign hosts (CSP).
 - A form post needs the page's own token and a bearer key typed in; the key's role must allow it.
+- The kill form and its answer need no ledger: they work while the database is down.
 - Templates escape everything; the only HTML made elsewhere is `plots`, which escapes its text.
 """
 
 import json
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Final, Protocol
 
@@ -24,11 +26,12 @@ from gateway.keyring import Caller
 from gateway.web.decision_view import DecisionView
 from gateway.web.formats import FILTERS
 from gateway.web.forms import FormGuard, from_loopback, keep_session
-from gateway.web.views import OUTCOMES, Views
+from gateway.web.views import OUTCOMES, Frame, Views
 
 HERE: Final = Path(__file__).parent
 ASSETS: Final = {"site.css": "text/css; charset=utf-8", "mark.svg": "image/svg+xml"}
 KILL: Final = "kill"
+MESSAGE: Final = "message.html"
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self';"
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -69,13 +72,17 @@ def register(app: FastAPI, views: Views, actions: Actions, secret: bytes) -> Non
     """
     pages = Pages(views, actions, FormGuard(secret))
     router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
-    router.add_api_route("/", pages.decisions, methods=["GET"])
-    router.add_api_route("/decisions/{decision_id}", pages.decision, methods=["GET"])
-    router.add_api_route("/positions", pages.positions, methods=["GET"])
-    router.add_api_route("/ledger", pages.ledger, methods=["GET"])
-    router.add_api_route("/records/{seq}", pages.record, methods=["GET"])
-    router.add_api_route("/kill", pages.kill, methods=["POST"])
-    router.add_api_route("/decisions/{decision_id}/approval", pages.approval, methods=["POST"])
+    for path, method, handler in (
+        ("/", "GET", pages.decisions),
+        ("/decisions/{decision_id}", "GET", pages.decision),
+        ("/positions", "GET", pages.positions),
+        ("/ledger", "GET", pages.ledger),
+        ("/records/{seq}", "GET", pages.record),
+        ("/kill", "GET", pages.kill_form),
+        ("/kill", "POST", pages.kill),
+        ("/decisions/{decision_id}/approval", "POST", pages.approval),
+    ):
+        router.add_api_route(path, pages.or_say_so(handler), methods=[method])
     router.add_api_route("/static/{name}", asset, methods=["GET"])
     app.include_router(router)
 
@@ -109,6 +116,21 @@ class Pages:
             lstrip_blocks=True,
         )
         self._templates.filters.update(FILTERS)
+
+    def or_say_so(self, handler: Callable[..., Response]) -> Callable[..., Response]:
+        """Return the handler, with a page of its own for a ledger that does not answer."""
+
+        @wraps(handler)
+        def wrapped(**values: object) -> Response:
+            try:
+                return handler(**values)
+            except AuditError as error:
+                request = values["request"]
+                if not isinstance(request, Request):
+                    raise
+                return self._say(request, "The ledger does not answer", str(error), 503)
+
+        return wrapped
 
     def decisions(
         self,
@@ -172,6 +194,11 @@ class Pages:
             header=record.header.decode(),
             payload=json.dumps(record.body, indent=2, ensure_ascii=False),
         )
+
+    def kill_form(self, request: Request) -> Response:
+        """Say how to press the kill; needs no ledger."""
+        text = "Open the kill form at the top right: it works while the ledger does not answer."
+        return self._say(request, "Kill", text, 200)
 
     def kill(
         self,
@@ -237,9 +264,7 @@ class Pages:
         return self._say(request, heading, text, 200)
 
     def _say(self, request: Request, heading: str, text: str, status: int) -> Response:
-        return self._page(
-            request, "message.html", status=status, heading=heading, text=text, back="/"
-        )
+        return self._page(request, MESSAGE, status=status, heading=heading, text=text, back="/")
 
     def _page(
         self,
@@ -252,10 +277,13 @@ class Pages:
         **values: object,
     ) -> Response:
         session = session or self._guard.session(request)
+        # what a person must be told while the database is down is told without it
+        frame = Frame() if template == MESSAGE else self._views.frame()
         kill_epoch, killed = self._actions.kill_state()
         html = self._templates.get_template(template).render(
             here=here,
-            frame=self._views.frame(),
+            frame=frame,
+            plain=template == MESSAGE,
             killed=killed,
             kill_epoch=kill_epoch,
             kill_token=self._guard.token(session, KILL),
