@@ -41,7 +41,15 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     f"--window-size={WIDTH},1000",
 )
-PAGES = ("/", "/?outcome=filled", "/positions", "/positions?account=agent", "/ledger", "/records/0")
+PAGES = (
+    "/",
+    "/?outcome=filled",
+    "/positions",
+    "/positions?account=agent",
+    "/ledger",
+    "/records/0",
+    "/kill",
+)
 OUTCOMES = ("filled", "rejected_by_broker", "rejected", "held", "no_trade", "no_forecast")
 OWN_SCHEMES = ("data", "about", "chrome", "devtools")
 
