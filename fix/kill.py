@@ -19,6 +19,7 @@ import hashlib
 import mmap
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,7 @@ from fix.errors import KillWordError
 MAGIC = b"CSKILL1\n"
 SIZE = 32
 CLOSING = 24
+LOCK_WAIT_S = 1.0
 _READ_TRIES = 4
 
 
@@ -134,7 +136,8 @@ class KillWord:
         gate is shut in every process all the same, but the error says that a power cut may open it.
 
         Raises:
-            KillWordError: the gate is shut but could not be made durable.
+            KillWordError: the gate is shut, but not durably: the disk refused, or another writer
+                hangs with the lock.
         """
         self._map[CLOSING] = 1
         with self._writing():
@@ -189,12 +192,27 @@ class KillWord:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
+        """Hold the writers' lock; a writer that hangs with it must not hang this one."""
         with self._lock:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            self._wait_for_lock()
             try:
                 yield
             finally:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
+    def _wait_for_lock(self) -> None:
+        until = time.monotonic() + LOCK_WAIT_S
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    shut = "shut" if self.read().killed else "unchanged"
+                    problem = f"is {shut}, but another process holds its lock"
+                    raise KillWordError(path=str(self._path), problem=problem) from None
+                time.sleep(0.001)
+            else:
+                return
 
     def _store(self, state: KillState) -> None:
         self._map[:] = _encode(state)

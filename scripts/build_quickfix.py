@@ -76,9 +76,12 @@ def fetch_sdist(cache: Path) -> Path:
     sdist = cache / SDIST
     if not sdist.is_file():
         say(f"fetching {SDIST}")
+        pin = cache / "quickfix-pin.txt"
+        pin.write_text(f"quickfix=={VERSION} --hash=sha256:{SDIST_SHA256}\n")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--no-build-isolation", "--no-binary", ":all:", "--dest", str(cache)]
-        done = subprocess.run([*command, f"quickfix=={VERSION}"], check=False)
+        # pip compares the hash before it runs the sdist's setup.py for its metadata
+        done = subprocess.run([*command, "--require-hashes", "-r", str(pin)], check=False)
         if done.returncode or not sdist.is_file():
             message = f"pip could not download {SDIST}; put the file into {cache} and run again"
             raise BuildError(message)

@@ -1,5 +1,6 @@
 """The kill word closes first, lasts, and fails closed."""
 
+import fcntl
 import os
 import threading
 from pathlib import Path
@@ -112,3 +113,14 @@ def test_presses_at_the_same_time_have_different_epochs(path: Path) -> None:
         thread.join()
     assert sorted(epochs) == list(range(1, 17))
     assert words[0].read() == (16, True)
+
+
+def test_a_writer_that_hangs_delays_no_closing(path: Path) -> None:
+    word = KillWord(path, create=True)
+    with path.open("rb") as hanging:
+        fcntl.flock(hanging, fcntl.LOCK_EX)
+        with pytest.raises(KillWordError, match="shut, but another process holds its lock"):
+            word.press()
+        assert KillWord(path).read().killed
+    assert word.press() == 1
+    assert word.read() == (1, True)
