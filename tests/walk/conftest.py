@@ -15,7 +15,18 @@ from gateway.postgres import EmbeddedPostgres
 
 @pytest.fixture
 def walk_state() -> Iterator[Path]:
-    """A state folder that the database's user can reach."""
+    """A state folder for one test."""
+    yield from state_folder()
+
+
+@pytest.fixture(scope="module")
+def module_state() -> Iterator[Path]:
+    """A state folder for one file of tests."""
+    yield from state_folder()
+
+
+def state_folder() -> Iterator[Path]:
+    """Yield a folder that the database's user can reach; end what was started in it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="countersign-walk-"))
     folder.chmod(0o711)
     yield folder
