@@ -124,7 +124,7 @@ class EngineChild:
         process = self._process
         if process is not None:
             try:
-                process.wait(2.0)
+                process.wait(2.0 if self._state is EngineState.READY else 0.0)
             except subprocess.TimeoutExpired:
                 process.kill()
         with self._changed:
@@ -241,6 +241,8 @@ class EngineChild:
         with theirs:
             self._process = spawn(self._config, theirs)
         self._channel = ours
+        if self._stopping.is_set():  # `stop` came before there was a process to end
+            self._kill("stopped while starting")
         self._event("started", pid=str(self._process.pid))
         watchdog = Event()
         Thread(target=self._watch_start, args=(watchdog, self._process), daemon=True).start()

@@ -143,19 +143,19 @@ def main() -> int:
     given = arguments.parse_args()
     end_with_parent(given.parent)
     stay_on_this_machine()
-    os.nice(given.nice)
     config = replace(config_from(given.config), fault=os.environ.get(FAULT, ""))
     server = EngineServer(socket.socket(fileno=given.fd))
-    return run(server, lambda: _load(config))
+    return run(server, lambda: _load(config), given.nice)
 
 
-def run(server: EngineServer, load: Callable[[], Stepping]) -> int:
-    """Load an engine and serve with it."""
+def run(server: EngineServer, load: Callable[[], Stepping], niceness: int = 0) -> int:
+    """Load an engine at full speed, then serve with it behind everybody else."""
     try:
         engine = load()
     except InferenceError as error:
         server.say("refusing", description=None, code=error.code, detail=error.detail)
         return EXIT_REFUSED
+    os.nice(niceness)
     if not server.introduce(engine.describe()):
         return EXIT_REFUSED
     server.serve(engine)

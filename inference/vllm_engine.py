@@ -18,6 +18,7 @@ from typing import Any
 import torch
 import vllm
 from vllm import EngineArgs, LLMEngine, SamplingParams
+from vllm.model_executor.models import registry as model_registry
 from vllm.sampling_params import RequestOutputKind
 
 from inference import sampling_fix
@@ -72,6 +73,9 @@ class VllmEngine:
         self._drafter = _drafter(config, self._pair, self._codec)
         if config.fault != FAULT_NO_FIX:
             sampling_fix.install_fix()
+        # vLLM would look at the model class in one more process with its own 10 s of imports, to
+        # keep CUDA out of this one; this class is needed here anyway and there is no CUDA.
+        model_registry._run_in_subprocess = lambda look: look()  # noqa: SLF001 - see above
         draws = sampling_fix.Draws(self._codec.bin_start, self._codec.n_bins)
         self._deck = Deck(self._drafter, draws, keep_rounds=config.capture)
         self._llm = LLMEngine.from_engine_args(_engine_args(config, self._pair, self._drafter))

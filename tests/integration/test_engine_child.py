@@ -127,6 +127,16 @@ def test_before_start_and_after_stop_there_is_no_engine(tmp_path: Path) -> None:
         child.sample(request_of())
 
 
+def test_stopping_while_starting_leaves_no_process(tmp_path: Path) -> None:
+    child = EngineChild(_config(tmp_path, Behaviour.NEVER_READY))
+    child.start()
+    child.stop()
+    _until(lambda: child.pid is None)
+    time.sleep(0.2)
+    assert child.pid is None
+    assert child.state is EngineState.STOPPED
+
+
 def _timed(child: EngineChild, request: SampleRequest) -> tuple[type[EngineError], float]:
     started = time.monotonic()
     with pytest.raises(EngineError) as caught:
@@ -283,6 +293,7 @@ def test_nothing_of_the_gateways_environment_reaches_the_child(
         names = child.describe().versions["environment"].split()
     assert not {"PGPASSWORD", "HTTPS_PROXY", "AWS_SECRET_ACCESS_KEY"} & set(names)
     assert not [name for name in names if name.startswith("COUNTERSIGN")]
+    assert not [name for name in names if name.startswith("PG")]
     assert {"HF_HUB_OFFLINE", "VLLM_ENABLE_V1_MULTIPROCESSING"} <= set(names)
 
 
