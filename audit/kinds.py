@@ -184,7 +184,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         "capture_blob rounds drafted accepted positions recovered? bonus? truncated? "
         "elapsed_us? capture_bytes? attempt? drafter? first_row? mean_accepted? entropy? codec? "
-        "table_digest? trajectories?",
+        "table_digest? trajectories? plain_fallback?",
         "rounds:<attempt>",
     ),
     _spec(

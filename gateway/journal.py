@@ -133,6 +133,7 @@ def rounds_captured(case: Case, samples: Samples, blob: str, size_bytes: int) ->
             "drafted": counted.drafted,
             "accepted": counted.accepted,
             "positions": counted.positions,
+            "plain_fallback": len(counted.fallback_trajectories),
             "mean_accepted": f"{counted.mean_accepted:.4f}",
             "elapsed_us": samples.elapsed_us,
             "drafter": samples.capture.drafter.value,
@@ -251,18 +252,22 @@ def plan_document(plan: SamplingPlan) -> dict[str, JSON]:
 
 
 def kill_released(kill_epoch: int, actor: str, reason: str, signatures: dict[str, str]) -> Draft:
-    """Two roles signed: the gate may open again after this record."""
+    """Two roles signed: the gate may open again after this record.
+
+    After a crash between record and gate another person may release the same epoch again.
+    """
+    payload: dict[str, JSON] = {
+        "kill_epoch": kill_epoch,
+        "released_by": actor,
+        "reason": reason,
+        "signatures": dict(signatures),
+    }
     return Draft(
         stream="control",
         kind=Kind.KILL_RELEASED,
-        payload={
-            "kill_epoch": kill_epoch,
-            "released_by": actor,
-            "reason": reason,
-            "signatures": dict(signatures),
-        },
+        payload=payload,
         actor=f"person:{actor}",
-        idem_key=f"release:{kill_epoch}",
+        idem_key=f"release:{kill_epoch}:{digest_of(payload)[:16]}",
     )
 
 

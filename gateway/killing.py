@@ -10,15 +10,17 @@ Order (a crash after any step leaves the gate closed):
 4. the child sweeps live orders; the outcome (confirmed, unknown, open) is recorded.
 """
 
+import contextlib
 import logging
 import threading
 from dataclasses import dataclass
 from typing import Protocol
 
-from audit.errors import AuditError
+from audit.errors import AuditError, IdempotencyConflictError
 from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.record import Draft
+from fix.errors import KillWordError
 from fix.kill import KillWord
 from gateway import clock
 from gateway.walk import LedgerPort
@@ -44,11 +46,14 @@ class KillReceipt:
         kill_epoch: the epoch that is now closed.
         child_confirmed: the FIX child confirmed; False means it was killed instead.
         recorded: the ledger holds the press already.
+        durable: the press is on disk; False means the gate is shut in every process, but a power
+            cut might open it: the disk refused.
     """
 
     kill_epoch: int
     child_confirmed: bool
     recorded: bool
+    durable: bool
 
 
 class KillSwitch:
@@ -69,10 +74,20 @@ class KillSwitch:
     def press(self, *, actor: str, reason: str) -> KillReceipt:
         """Stop all new orders now; returns after the gate is closed, durable and confirmed."""
         with self._lock:
-            epoch = self._word.press()
+            epoch, durable = self._close()
             confirmed = self._child.kill(epoch)
             recorded = self._record(epoch, actor=actor, reason=reason, confirmed=confirmed)
-        return KillReceipt(kill_epoch=epoch, child_confirmed=confirmed, recorded=recorded)
+        return KillReceipt(
+            kill_epoch=epoch, child_confirmed=confirmed, recorded=recorded, durable=durable
+        )
+
+    def _close(self) -> tuple[int, bool]:
+        """Shut the gate; returns the epoch and whether it is on disk."""
+        try:
+            return self._word.press(), True
+        except KillWordError as error:
+            _log.critical("the kill is in force but not durable: %s", error)
+            return self._word.read().kill_epoch, False
 
     def import_press(self, *, last_recorded_epoch: int) -> None:
         """Record a press that happened while the ledger could not be written."""
@@ -80,6 +95,17 @@ class KillSwitch:
         if killed and epoch > last_recorded_epoch:
             self._record(
                 epoch, actor="kill word", reason="pressed while the ledger was away", confirmed=True
+            )
+
+    def ensure_recorded(self, epoch: int) -> None:
+        """Put the press of this epoch on record where the ledger missed it, before its release.
+
+        Raises:
+            AuditError: the ledger does not take it.
+        """
+        with contextlib.suppress(IdempotencyConflictError):  # on record, as somebody's press
+            self._append_press(
+                epoch, "kill word", "pressed while the ledger was away", confirmed=True
             )
 
     def record_outcome(
@@ -105,6 +131,14 @@ class KillSwitch:
         self._ledger.append(draft, lane=Lane.URGENT)
 
     def _record(self, epoch: int, *, actor: str, reason: str, confirmed: bool) -> bool:
+        try:
+            self._append_press(epoch, actor, reason, confirmed=confirmed)
+        except AuditError as error:
+            _log.error("kill %s is in force but not yet on record: %s", epoch, error)
+            return False
+        return True
+
+    def _append_press(self, epoch: int, actor: str, reason: str, *, confirmed: bool) -> None:
         draft = Draft(
             stream="control",
             kind=Kind.KILL_PRESSED,
@@ -117,9 +151,4 @@ class KillSwitch:
             actor=actor,
             idem_key=f"kill:{epoch}",
         )
-        try:
-            self._ledger.append(draft, lane=Lane.URGENT, timeout_s=RECORD_WITHIN_S)
-        except AuditError as error:
-            _log.error("kill %s is in force but not yet on record: %s", epoch, error)
-            return False
-        return True
+        self._ledger.append(draft, lane=Lane.URGENT, timeout_s=RECORD_WITHIN_S)
