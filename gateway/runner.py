@@ -57,10 +57,11 @@ def play(plan: Plan, playback: Playback) -> int:
     with _interruptible() as stop, running(plan, progress.say) as app:
         _warn_if_killed(app, progress)
         _await_engine(app, progress)
+        before_bytes = app.reader.size_bytes()
         total = settings.playback.decisions or 2 * len(playback.days)
         sessions = playback.sessions(settings.playback.decisions)
         agent = _play(app, sessions, total, progress, stop)
-        code = _finish(app, agent, progress, played_out=not stop.is_set())
+        code = _finish(app, agent, progress, before_bytes, played_out=not stop.is_set())
         if not settings.playback.exit and not stop.is_set():
             progress.say(f"serving    {app.server.address}/  (Ctrl-C ends)")
             while not stop.wait(0.5):
@@ -234,7 +235,14 @@ def case_of(app: App, session: PlaybackSession) -> Case:
     )
 
 
-def _finish(app: App, agent: AgentReport | None, progress: Progress, *, played_out: bool) -> int:
+def _finish(
+    app: App,
+    agent: AgentReport | None,
+    progress: Progress,
+    before_bytes: int,
+    *,
+    played_out: bool,
+) -> int:
     """Summarise from the ledger, verify it, write and print the result; 0 when it verifies."""
     plan = app.plan
     summary: dict[str, Any] = summarise(
@@ -255,7 +263,9 @@ def _finish(app: App, agent: AgentReport | None, progress: Progress, *, played_o
     decisions = summary["forecasts"] + summary["no_forecasts"]
     summary |= {
         "ledger_size": size,
-        "bytes_per_decision": app.reader.size_bytes() // decisions if decisions else None,
+        "bytes_per_decision": (
+            (app.reader.size_bytes() - before_bytes) // decisions if decisions else None
+        ),
         "verified": report.exit_code == 0,
         "complete": played_out,
         "halted": app.desk.parts()["kill"] != "ready",
