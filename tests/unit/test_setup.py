@@ -1,8 +1,10 @@
 """Set-up says in one line what is missing, and the environment is the locked one."""
 
+import ast
 import re
+import sys
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,19 @@ def lock() -> dict[str, str]:
     """Locked versions by name."""
     found = [LOCK_LINE.match(line) for line in lines("lock.txt")]
     return {match[1]: match[2] for match in found if match}
+
+
+def imported(root: Path) -> set[str]:
+    """Top-level names of everything that a Python file of the tree imports."""
+    rooms = ("gateway", "risk", "audit", "inference", "fix", "migrations", "scripts", "tests")
+    names: set[str] = set()
+    for path in (file for room in rooms for file in (root / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.partition(".")[0])
+    return names
 
 
 def test_a_good_machine_has_no_problem() -> None:
@@ -117,3 +132,19 @@ def test_the_environment_is_the_locked_one() -> None:
     wanted = {**lock(), "torch": torch.removeprefix("torch==")}
     found = {name: version(name).partition("+")[0] for name in wanted}
     assert found == wanted
+
+
+def test_every_library_that_is_imported_is_asked_for_by_name() -> None:
+    named = {
+        canonicalize_name(Requirement(line).name)
+        for name in ("run.in", "dev.in", "torch.txt")
+        for line in lines(name)
+    }
+    provided = packages_distributions()
+    ours = {"gateway", "risk", "audit", "inference", "fix", "scripts", "tests", "migrations"}
+    unasked = {
+        module: provided.get(module)
+        for module in imported(ROOT) - ours - set(sys.stdlib_module_names) - {"quickfix"}
+        if not named & {canonicalize_name(one) for one in provided.get(module, [])}
+    }
+    assert unasked == {}
