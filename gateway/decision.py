@@ -208,9 +208,12 @@ def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
 
 
 def _no_forecast(case: Case, tools: Tools, *, reason: str, detail: str) -> Decision:
-    """Record that there is no forecast, and seal: no order follows."""
-    tools.ledger.append(
-        journal.forecast_failed(case, reason=reason, detail=detail),
-        journal.decision_sealed(case.stream, Result.NO_FORECAST),
-    )
+    """Record that there is no forecast, and seal: no order follows.
+
+    A renewal (attempt above 0) is sealed by its hold, which also frees what it reserved.
+    """
+    drafts = [journal.forecast_failed(case, reason=reason, detail=detail)]
+    if case.attempt == 0:
+        drafts.append(journal.decision_sealed(case.stream, Result.NO_FORECAST))
+    tools.ledger.append(*drafts)
     return Decision(decision_id=case.decision_id, result=Result.NO_FORECAST)

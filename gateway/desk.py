@@ -8,7 +8,7 @@ import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from audit.kinds import Kind
 from audit.ledger import Lane
@@ -21,6 +21,7 @@ from gateway.decision import Decision, Result, decide
 from gateway.dispatch import DispatchTools, dispatch
 from gateway.errors import (
     ApprovalRefusedError,
+    NotReadyError,
     ReleaseRefusedError,
     RequestError,
     UnknownDecisionError,
@@ -39,6 +40,10 @@ from risk.errors import ApprovalError
 from risk.instrument import Instrument
 from risk.intent import intent_from_document
 from risk.verdict import verdict_from_document
+
+MINOR_PER_UNIT: Final = 100
+INTENTS_MAX: Final = 8
+"""Agents' intents in hand at once; one more is refused, so that no queue forms here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,7 @@ class Desk:
     own: DeskParts
     _cases: dict[str, Case] = field(default_factory=dict)
     _answers: threading.RLock = field(default_factory=threading.RLock)
+    _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
     @property
     def kill_switch(self) -> KillSwitch:
@@ -98,7 +104,16 @@ class Desk:
         Raises:
             RequestError: the instrument is not quoted here, or the key was used for another
                 request.
+            NotReadyError: too many intents are in hand, or this one is still being decided.
         """
+        if not self._room.acquire(blocking=False):
+            raise NotReadyError(part="desk", state="busy with other intents: try again")
+        try:
+            return self._submit(caller, request)
+        finally:
+            self._room.release()
+
+    def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
         if request.instrument not in self.own.instruments:
             raise RequestError(
                 problem=f"unknown instrument {request.instrument};"
@@ -123,10 +138,13 @@ class Desk:
         Raises:
             UnknownDecisionError: there is none of that id.
         """
-        records = list(self.own.reader.records(stream=f"decision/{decision_id}"))
+        stream = f"decision/{decision_id}"
+        # a name with a NUL in it is none, and PostgreSQL would not even look for it
+        records = list(self.own.reader.records(stream=stream)) if stream.isprintable() else []
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")
-        self.own.tools.ledger.append(_was_read(decision_id, reader, records[-1].seq))
+        now_us = self.own.dispatching.wall_us()
+        self.own.tools.ledger.append(_was_read(decision_id, reader, now_us))
         return {
             "decision_id": decision_id,
             "records": [
@@ -181,10 +199,10 @@ class Desk:
         self._send(decision)
         return {"decision_id": decision_id, "result": decision.result.value}
 
-    def expire_holds(self) -> int:
-        """End the holds that nobody answered in time; returns how many."""
+    def expire_holds(self, now_us: int | None = None) -> int:
+        """End the holds that nobody answered in time (by default: now); returns how many."""
         with self._answers:
-            now_us = self.own.dispatching.wall_us()
+            now_us = self.own.dispatching.wall_us() if now_us is None else now_us
             late = [s for s in self.own.orders.held() if now_us >= expires_us(s, self.own.section)]
             for standing in late:
                 self._cases.pop(standing.decision_id, None)
@@ -216,6 +234,7 @@ class Desk:
             raise ReleaseRefusedError(
                 problem="both roles, risk and compliance, must sign the release"
             )
+        self.kill_switch.ensure_recorded(kill_epoch)
         draft = journal.kill_released(kill_epoch, actor, reason, signatures)
         self.own.tools.ledger.append(draft, lane=Lane.URGENT)
         self.own.word.release(kill_epoch)
@@ -265,7 +284,6 @@ class Desk:
     def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
         instrument = self.own.instruments[request.instrument]
         session = self.own.market.session(request.instrument)
-        limit = request.limit_minor()
         tags = Tags(
             account=f"{self.own.tags.account}.agent",
             run_id=self.own.tags.run_id,
@@ -275,7 +293,7 @@ class Desk:
         wanted = Wish(
             target_exposure_bp=request.target_exposure_bp,
             max_qty_lots=request.max_qty_lots,
-            limit_ticks=None if limit is None else int(limit * 100) // instrument.tick_minor,
+            limit_ticks=_limit_ticks(request, instrument),
         )
         return Case(
             decision_id=decision_id,
@@ -309,6 +327,8 @@ class Desk:
         verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
         failed = any(r.kind is Kind.FORECAST_FAILED for r in records)
         sending = [r for r in records if r.kind is Kind.ORDER_SENDING]
+        if not verdicts and records[-1].kind is not Kind.DECISION_SEALED:
+            raise NotReadyError(part=f"decision {decision_id}", state="still being decided")
         if not verdicts:
             return IntentResponse(
                 decision_id=decision_id,
@@ -338,16 +358,33 @@ def _decision_id(run_id: str, caller: str, client_key: str) -> str:
     return f"{run_id}-{caller}-{digest}"
 
 
+def _limit_ticks(request: IntentRequest, instrument: Instrument) -> int | None:
+    """Return an agent's limit in ticks; what is not on the grid is refused, never rounded.
+
+    Raises:
+        RequestError: the price is zero or no whole number of ticks.
+    """
+    price = request.limit_minor()
+    if price is None:
+        return None
+    ticks, rest = divmod(price * MINOR_PER_UNIT, instrument.tick_minor)
+    if rest or ticks <= 0:
+        raise RequestError(
+            problem=f"limit_price {request.limit_price} is no positive multiple of the tick"
+        )
+    return int(ticks)
+
+
 def _received(case: Case, caller: Caller, request: IntentRequest) -> Draft:
     return journal.intent_received(
         case, caller.name, client_key=request.client_key, request=request.model_dump(mode="json")
     )
 
 
-def _was_read(decision_id: str, reader: Caller, seq: int) -> Draft:
+def _was_read(decision_id: str, reader: Caller, now_us: int) -> Draft:
     return journal.note(
         f"{reader.name} ({reader.role}) read decision {decision_id}",
-        idem_key=f"read:{decision_id}:{reader.name}:{seq}",
+        idem_key=f"read:{decision_id}:{reader.name}:{now_us}",
         decision_id=decision_id,
     )
 

@@ -8,6 +8,11 @@ from audit.keys import FileSigner
 from audit.ledger import Ledger, LedgerConfig
 from gateway import clock
 from gateway.attach import Place
+from gateway.clock import pause
+from gateway.errors import StateInUseError
+
+CADENCE_S = 2.0
+"""A running gateway signs each second; after this its checkpoint covers what was recorded."""
 
 
 def export_decision(place: Place, decision_id: str, out: Path) -> int:
@@ -31,7 +36,17 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
 
 
 def _sign(place: Place) -> None:
-    """Make the checkpoint that a stopped gateway did not get to; refused while one runs."""
+    """Make the checkpoint that a stopped gateway did not get to; a running one makes its own."""
+    try:
+        lock = place.state.lock()
+    except StateInUseError:
+        pause(CADENCE_S)
+        return
+    with lock:
+        _sign_stopped(place)
+
+
+def _sign_stopped(place: Place) -> None:
     signer = FileSigner.load(place.state.ledger_key, place.settings.ledger.origin)
     with Ledger.open(LedgerConfig(dsn=place.dsn), signer, clock.wall_us) as ledger:
         ledger.checkpoint_now()

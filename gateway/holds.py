@@ -6,7 +6,7 @@ Nothing approves by itself; a hold that nobody answers in time ends and frees wh
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from audit.ledger import Lane
 from gateway import journal_orders
@@ -20,6 +20,9 @@ from risk.approved import Approval, grant
 from risk.errors import ApprovalError
 from risk.intent import intent_from_document
 from risk.verdict import verdict_from_document
+
+# how a renewal that did not lead to an order ends its decision; else: rejected
+ENDED_BY: Final = {Result.NO_TRADE: "no_trade", Result.NO_FORECAST: "no_forecast"}
 
 
 def agree(
@@ -68,7 +71,11 @@ def release(
     section: Section,
     orders: Orders,
 ) -> Decision:
-    """Record the agreement, renew the forecast, judge again; on a pass the order is approved."""
+    """Record the agreement, renew the forecast, judge again; on a pass the order is approved.
+
+    Whatever else comes of it (a rule says no, no trade is left, no forecast was made), the hold
+    ends here and its reservation is free.
+    """
     if standing.verdict is None:
         raise AssertionError("agree() has seen the verdict")
     orders.catch_up(
@@ -85,7 +92,7 @@ def release(
             tools,
             orders,
             reason="renewal_refused",
-            outcome="rejected",
+            outcome=ENDED_BY.get(decision.result, "rejected"),
             market_time_us=case.tick().instant.now_us(),
         )
     return decision

@@ -8,7 +8,9 @@ import json
 from pathlib import Path
 
 from audit.canonical import canonical
+from gateway.errors import SettingsError
 from gateway.keyring import SIGNING_ROLES, Keyring
+from risk.errors import RiskError
 from risk.policy import parse_policy, policy_digest
 from risk.signing import (
     SignedPolicy,
@@ -41,5 +43,14 @@ def development_policy(keyring: Keyring) -> SignedPolicy:
 
 
 def given_policy(keyring: Keyring) -> SignedPolicy:
-    """Return the signed bundle in the key folder."""
-    return signed_policy_from_document(json.loads((keyring.folder / BUNDLE).read_bytes()))
+    """Return the signed bundle in the key folder.
+
+    Raises:
+        SettingsError: there is none, or it cannot be read as one.
+    """
+    path = keyring.folder / BUNDLE
+    try:
+        return signed_policy_from_document(json.loads(path.read_bytes()))
+    except (OSError, ValueError, RiskError) as error:
+        problem = f"no signed policy in {path}: {type(error).__name__}"
+        raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem) from None

@@ -233,7 +233,7 @@ class Section:
         if head > self._kill_seq:
             for record in self._reader.records(
                 stream="control",
-                kinds=(Kind.KILL_PRESSED,),
+                kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED),
                 after_seq=self._kill_seq,
                 before_seq=head + 1,
             ):

@@ -19,7 +19,7 @@ from fix.reports import CancelReject, ExecutionReport, Inbound, parse_inbound, s
 from gateway import journal_orders
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
-from gateway.orders import Orders, Standing
+from gateway.orders import Orders, Stage, Standing
 from gateway.walk import LedgerPort
 from risk.instrument import Instrument
 
@@ -112,7 +112,11 @@ def _reported(
     if not report.is_status:
         before = tools.orders.reports.get(key)
         if before == document:
-            return (inbound,), None  # the same report again: on record as received, booked once
+            # the same report again: on record as received, booked once; a try that ended between
+            # the report and the seal is brought to its end
+            unsealed = standing.stage is Stage.CLOSED and not standing.sealed
+            outcome = OUTCOMES.get(OrderState(standing.order_state), "closed")
+            return (inbound,), (standing, outcome) if unsealed else None
         if before is not None:
             return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
     try:

@@ -2,6 +2,7 @@
 
 - models: request and response bodies, strict
 - access: bearer keys to callers, and which role may do what
+- limits: how much a caller may take: bytes of a body, threads of a kill
 - routes: the application and the table from error code to HTTP status
 - intents: POST /v1/intents
 - decisions: GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval

@@ -1,6 +1,6 @@
 """Who is calling and what that role may do. Bearer keys only; no cookie opens the API."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Final
 
 from fastapi import Depends, HTTPException, Request
@@ -18,10 +18,15 @@ MAY: Final[dict[str, frozenset[Role]]] = {
 }
 
 
-def allowed(action: str) -> Callable[[Request, HTTPAuthorizationCredentials | None], Caller]:
-    """Return a dependency that yields the caller, or refuses with 401 or 403."""
+def allowed(
+    action: str,
+) -> Callable[[Request, HTTPAuthorizationCredentials | None], Awaitable[Caller]]:
+    """Return a dependency that yields the caller, or refuses with 401 or 403.
 
-    def dependency(
+    It runs on the event loop (one small file is read): a kill must not wait for a thread here.
+    """
+
+    async def dependency(
         request: Request,
         credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
     ) -> Caller:

@@ -1,11 +1,13 @@
 """The kill switch over HTTP: press needs one person, release needs two keys."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
 from gateway.api.access import allowed
+from gateway.api.limits import in_kill_lane
 from gateway.api.models import KillRequest, ReleaseRequest
 from gateway.keyring import Caller
 
@@ -20,14 +22,15 @@ def state(request: Request, _: Annotated[Caller, Depends(allowed("read"))]) -> d
 
 
 @router.post("", summary="Stop all new orders now")
-def press(
+async def press(
     body: KillRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
 ) -> dict[str, Any]:
     """Return after the gate is closed, durable.
 
     And confirmed by the FIX child (or the child is dead).
     """
-    receipt = request.app.state.desk.kill_switch.press(actor=caller.name, reason=body.reason)
+    switch = request.app.state.desk.kill_switch
+    receipt = await in_kill_lane(partial(switch.press, actor=caller.name, reason=body.reason))
     return asdict(receipt)
 
 

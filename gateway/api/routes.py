@@ -8,10 +8,12 @@ from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
 from gateway.api import decisions, health, intents, kill
+from gateway.api.limits import BodyLimit
 from gateway.desk import Desk
 from gateway.errors import GatewayError
 from gateway.keyring import Keyring
 
+FIELD_CHARS_MAX: Final = 80
 # error code -> HTTP status; codes not listed are 500
 STATUS: Final = {
     "not_ready": 503,
@@ -35,6 +37,7 @@ def build_api(desk: Desk, keyring: Keyring) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    app.add_middleware(BodyLimit)
     app.state.desk = desk
     app.state.keyring = keyring
     for module in (intents, decisions, kill, health):
@@ -49,13 +52,18 @@ async def _malformed(_: Request, error: Exception) -> JSONResponse:
     """Say what is wrong with a body without repeating it: NaN or a megabyte must not come back."""
     faults = error.errors() if isinstance(error, RequestValidationError) else ()
     named = [
-        {"field": ".".join(str(part) for part in fault["loc"]), "message": str(fault["msg"])[:200]}
-        for fault in faults[:20]
+        {"field": _named(fault["loc"]), "message": str(fault["msg"])[:200]} for fault in faults[:20]
     ]
     return JSONResponse(
         {"code": "malformed", "message": "the body is not as the API says", "faults": named},
         status_code=422,
     )
+
+
+def _named(place: tuple[object, ...]) -> str:
+    """Return where a fault is, short and in ASCII: a field's name may be the caller's own text."""
+    text = ".".join(str(part) for part in place)
+    return text.encode("ascii", "backslashreplace").decode()[:FIELD_CHARS_MAX]
 
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:

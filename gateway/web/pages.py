@@ -11,7 +11,7 @@ Rules kept here:
 
 import json
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Final, Protocol
 
@@ -21,6 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from audit.errors import AuditError
 from gateway.api.access import MAY
+from gateway.api.limits import in_kill_lane
 from gateway.errors import GatewayError
 from gateway.keyring import Caller
 from gateway.web.decision_view import DecisionView
@@ -79,15 +80,15 @@ def register(app: FastAPI, views: Views, actions: Actions, secret: bytes) -> Non
         ("/ledger", "GET", pages.ledger),
         ("/records/{seq}", "GET", pages.record),
         ("/kill", "GET", pages.kill_form),
-        ("/kill", "POST", pages.kill),
         ("/decisions/{decision_id}/approval", "POST", pages.approval),
     ):
         router.add_api_route(path, pages.or_say_so(handler), methods=[method])
+    router.add_api_route("/kill", pages.kill, methods=["POST"])
     router.add_api_route("/static/{name}", asset, methods=["GET"])
     app.include_router(router)
 
 
-def loopback_only(request: Request) -> None:
+async def loopback_only(request: Request) -> None:
     """Refuse whoever is not on this machine."""
     if not from_loopback(request):
         raise HTTPException(403, detail={"code": "loopback_only", "message": "pages are local"})
@@ -149,7 +150,7 @@ class Pages:
         self, request: Request, decision_id: str, paths: Annotated[int, Query(ge=0, le=10_000)] = 0
     ) -> Response:
         """Show one decision as the walk."""
-        view = self._views.decision(decision_id, paths)
+        view = self._views.decision(decision_id, paths) if decision_id.isprintable() else None
         if view is None:
             return self._say(request, "No such decision", "The ledger has none of that id.", 404)
         session = self._guard.session(request)
@@ -200,14 +201,20 @@ class Pages:
         text = "Open the kill form at the top right: it works while the ledger does not answer."
         return self._say(request, "Kill", text, 200)
 
-    def kill(
+    async def kill(
         self,
         request: Request,
         token: Annotated[str, Form(max_length=100)] = "",
         key: Annotated[str, Form(max_length=200)] = "",
         reason: Annotated[str, Form(max_length=500)] = "",
     ) -> Response:
-        """Press the kill."""
+        """Press the kill, on threads that nothing else takes."""
+        press = self.or_say_so(self._press)
+        return await in_kill_lane(
+            partial(press, request=request, token=token, key=key, reason=reason)
+        )
+
+    def _press(self, request: Request, token: str, key: str, reason: str) -> Response:
         caller = self._caller(request, token, key, KILL, KILL)
         if not isinstance(caller, Caller):
             return self._say(request, "Not pressed", caller, 403)

@@ -1,0 +1,142 @@
+"""Orders that need a person, over real HTTP: nothing is sent before, nothing but the agreed after.
+
+Only the model is scripted.
+"""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from audit.kinds import Kind
+from fix.identity import cl_ord_id
+from gateway.app import App
+from gateway.clock import pause
+from gateway.keyring import Role
+from gateway.orders import Stage
+from tests.doubles.api_agent import (
+    Agent,
+    digest_of,
+    ended,
+    hold,
+    orders_at_broker,
+    outcome,
+    reserved,
+    standing_of,
+)
+
+pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
+
+
+def refuse(approver: Agent, app: App, decision_id: str) -> httpx.Response:
+    """Say no to a hold."""
+    body = {"approve": False, "intent_digest": digest_of(app, decision_id), "note": "no"}
+    return approver.http.post(f"/v1/decisions/{decision_id}/approval", json=body)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(app: App, approver: Agent) -> Iterator[None]:
+    """End what a test leaves waiting: holds reserve limits."""
+    yield
+    for left in app.orders.held():
+        assert refuse(approver, app, left.decision_id).status_code == 200
+
+
+def test_a_large_order_waits_and_nothing_is_sent(app: App, agent: Agent) -> None:
+    sent = len(orders_at_broker(app))
+    decision_id = hold(agent, "waits")
+    pause(0.3)
+    assert len(orders_at_broker(app)) == sent
+    assert reserved(app, decision_id)
+    assert standing_of(app, decision_id).stage is Stage.HELD
+    wrong = {"approve": True, "intent_digest": "0" * 64}
+    assert agent.http.post(f"/v1/decisions/{decision_id}/approval", json=wrong).status_code == 403
+
+
+def test_an_approval_bound_to_another_digest_is_refused(
+    app: App, agent: Agent, approver: Agent
+) -> None:
+    decision_id = hold(agent, "wrong-digest")
+    answer = approver.http.post(
+        f"/v1/decisions/{decision_id}/approval",
+        json={"approve": True, "intent_digest": "0" * 64},
+    )
+    assert (answer.status_code, answer.json()["code"]) == (409, "approval_refused")
+    assert standing_of(app, decision_id).stage is Stage.HELD
+
+
+def test_an_author_cannot_approve_the_own_intent(app: App) -> None:
+    app.plan.keyring.issue("two-hats", Role.AGENT)
+    with Agent(app, "two-hats") as author:
+        decision_id = hold(author, "own")
+    app.plan.keyring.issue("two-hats", Role.APPROVER)
+    body = {"approve": True, "intent_digest": digest_of(app, decision_id)}
+    with Agent(app, "two-hats") as hat:
+        answer = hat.http.post(f"/v1/decisions/{decision_id}/approval", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (409, "approval_refused")
+    assert standing_of(app, decision_id).stage is Stage.HELD
+
+
+def test_an_approved_hold_is_forecast_anew_judged_anew_and_sent_once(
+    app: App, agent: Agent, approver: Agent
+) -> None:
+    decision_id = hold(agent, "agreed")
+    path = f"/v1/decisions/{decision_id}/approval"
+    body = {"approve": True, "intent_digest": digest_of(app, decision_id)}
+    answer = approver.http.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["result"] == "approved"
+    ended(app, decision_id)
+    records = list(app.reader.records(stream=f"decision/{decision_id}"))
+    attempts = [r.body["attempt"] for r in records if r.kind is Kind.FORECAST_REQUESTED]
+    assert attempts == [0, 1]
+    verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+    assert [v.body["result"] for v in verdicts] == ["held", "approved"]
+    given = next(r for r in records if r.kind is Kind.APPROVAL_GIVEN)
+    assert given.actor == "person:approver"
+    assert verdicts[0].seq < given.seq < verdicts[1].seq
+    name = cl_ord_id(verdicts[1].leaf)
+    assert orders_at_broker(app).count(name) == 1
+    assert outcome(app, decision_id) == "filled"
+    assert not reserved(app, decision_id)
+    again = approver.http.post(path, json=body)
+    assert (again.status_code, again.json()["code"]) == (409, "approval_refused")
+    assert orders_at_broker(app).count(name) == 1
+
+
+def test_a_refused_hold_is_sealed_and_frees_its_limits(
+    app: App, agent: Agent, approver: Agent
+) -> None:
+    decision_id = hold(agent, "refused", "SPXN")
+    assert reserved(app, decision_id)
+    answer = refuse(approver, app, decision_id)
+    assert (answer.status_code, answer.json()["result"]) == (200, "refused")
+    assert outcome(app, decision_id) == "hold_refused"
+    assert not reserved(app, decision_id)
+    assert refuse(approver, app, decision_id).status_code == 409
+
+
+def test_a_hold_that_nobody_answers_ends_and_frees_its_limits(
+    app: App, agent: Agent, approver: Agent
+) -> None:
+    decision_id = hold(agent, "expires", "SPXN")
+    app.housekeep()
+    assert standing_of(app, decision_id).stage is Stage.HELD, "it ended too early"
+    end_after(app, decision_id)
+    assert outcome(app, decision_id) == "hold_expired"
+    assert not reserved(app, decision_id)
+    assert refuse(approver, app, decision_id).status_code == 409
+
+
+def end_after(app: App, decision_id: str) -> None:
+    """Let the desk's clock stand past the hold's end for one round of housekeeping."""
+    verdict = standing_of(app, decision_id).verdict
+    assert verdict is not None
+    late_us = verdict.recorded_at_us + app.desk.own.section.policy.approval.ttl.value
+    assert app.desk.expire_holds(late_us) >= 1
+
+
+def test_an_approval_of_an_unknown_decision_gets_404(approver: Agent) -> None:
+    body = {"approve": True, "intent_digest": "0" * 64}
+    answer = approver.http.post("/v1/decisions/nothing/approval", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (404, "unknown_decision")

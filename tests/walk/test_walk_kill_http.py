@@ -1,0 +1,136 @@
+"""The kill and its release over real HTTP and from the page; only the model is scripted."""
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from audit.kinds import Kind
+from gateway.app import App
+from gateway.clock import pause, wall_us
+from gateway.keyring import SIGNING_ROLES, release_statement
+from gateway.simulator import wait_for
+from tests.doubles.api_agent import Agent, ended, orders_at_broker
+
+pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
+KILL_WITHIN_US = 1_500_000
+
+
+def signatures(app: App, epoch: int, *roles: str) -> dict[str, str]:
+    """Sign a release."""
+    statement = release_statement(epoch, app.plan.origin)
+    return {role: app.plan.keyring.signing_key(role).sign(statement).hex() for role in roles}
+
+
+def release(app: App, operator: Agent, epoch: int, *roles: str) -> httpx.Response:
+    """Ask for a release with these roles' signatures."""
+    body = {
+        "kill_epoch": epoch,
+        "signatures": signatures(app, epoch, *roles),
+        "reason": "tested",
+    }
+    return operator.http.post("/v1/kill/release", json=body)
+
+
+def test_a_kill_over_http_stops_orders_until_two_keys_release_it(
+    app: App, agent: Agent, operator: Agent
+) -> None:
+    epoch = operator.http.get("/v1/kill").json()["kill_epoch"]
+    pressed = operator.http.post("/v1/kill", json={"reason": "a test"})
+    assert pressed.status_code == 200
+    receipt = pressed.json()
+    assert receipt.pop("durable")
+    assert receipt == {"kill_epoch": epoch + 1, "child_confirmed": True, "recorded": True}
+    ready = httpx.get(f"{app.server.address}/readyz", trust_env=False)
+    assert ready.status_code == 503
+    assert ready.json()["parts"]["kill"] != "ready"
+    sent = len(orders_at_broker(app))
+    body = agent.intent("killed", 1_800).json()
+    assert (body["result"], body["verdict"]) == ("rejected", "REJECT")
+    assert any(r["rule"].startswith("R01") and r["action"] == "REJECT" for r in body["rules"])
+    assert release(app, operator, epoch + 1, "risk").status_code == 403
+    assert release(app, operator, epoch + 1, "compliance").status_code == 403
+    assert release(app, operator, epoch + 2, *SIGNING_ROLES).status_code == 403
+    stale = {**signatures(app, epoch, *SIGNING_ROLES)}
+    other = {"kill_epoch": epoch + 1, "signatures": stale}
+    assert operator.http.post("/v1/kill/release", json=other).status_code == 403
+    assert operator.http.get("/v1/kill").json()["killed"]
+    assert len(orders_at_broker(app)) == sent
+    done = release(app, operator, epoch + 1, *SIGNING_ROLES)
+    assert (done.status_code, done.json()["killed"]) == (200, False)
+    assert_orders_flow(app, agent, "after-the-kill")
+
+
+def assert_orders_flow(app: App, agent: Agent, key: str) -> None:
+    """A flat-ward order goes through to a fill."""
+    wait_for(lambda: app.desk.parts()["fix"] == "ready", 10.0, part="FIX session")
+    body = agent.intent(key, 300, instrument="NDXN").json()
+    assert body["result"] == "approved", json.dumps(body)[:2000]
+    assert ended(app, body["decision_id"]).order_state == "FILLED"
+
+
+def test_a_press_that_the_ledger_missed_can_be_released_and_orders_flow(
+    app: App, agent: Agent, operator: Agent
+) -> None:
+    epoch = app.desk.own.word.press()  # as `countersign kill` does when nobody answers it
+    assert agent.intent("missed", 700).json()["result"] == "rejected"
+    assert release(app, operator, epoch, *SIGNING_ROLES).status_code == 200
+    pressed = app.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
+    assert epoch in [r.body["kill_epoch"] for r in pressed], "the press is on record"
+    body = agent.intent("after-missed", 1_300, instrument="NDXN").json()
+    assert body["result"] == "approved", json.dumps(body)[:2000]
+
+
+def test_the_page_kill_button_needs_its_own_form_and_a_key(app: App, operator: Agent) -> None:
+    page = httpx.Client(base_url=app.server.address, trust_env=False, timeout=30.0)
+    text = page.get("/").text
+    found = re.search(r'name="token" value="([0-9a-f]{64})"', text)
+    assert found is not None
+    token, key = found[1], app.plan.keyring.token("operator")
+    own = {"Origin": app.server.address}
+    before = operator.http.get("/v1/kill").json()
+    bad: list[tuple[dict[str, str], dict[str, str]]] = [
+        ({"key": key}, own),
+        ({"key": key, "token": "0" * 64}, own),
+        ({"key": key, "token": token}, {}),
+        ({"key": key, "token": token}, {"Origin": "http://evil.example"}),
+        ({"key": "nobody", "token": token}, own),
+        ({"key": app.plan.keyring.token("agent"), "token": token}, own),
+    ]
+    for form, headers in bad:
+        assert page.post("/kill", data=form, headers=headers).status_code == 403
+    assert operator.http.get("/v1/kill").json() == before
+    pressed = page.post("/kill", data={"key": key, "token": token, "reason": "page"}, headers=own)
+    assert pressed.status_code == 200
+    state: dict[str, Any] = operator.http.get("/v1/kill").json()
+    assert state == {"kill_epoch": before["kill_epoch"] + 1, "killed": True}
+    assert release(app, operator, state["kill_epoch"], *SIGNING_ROLES).status_code == 200
+    page.close()
+
+
+def test_a_kill_does_not_queue_behind_slow_requests(app: App, operator: Agent) -> None:
+    body = {"approve": True, "intent_digest": "0" * 64}
+    with Agent(app, "approver") as approver, ThreadPoolExecutor(60) as pool:
+        path = f"{app.server.address}/v1/decisions/nothing/approval"
+
+        def ask() -> int:
+            headers = dict(approver.http.headers)
+            return httpx.post(
+                path, json=body, headers=headers, timeout=60.0, trust_env=False
+            ).status_code
+
+        with app.desk._answers:  # noqa: SLF001 - as long as a renewal's forecast may take
+            waiting = [pool.submit(ask) for _ in range(60)]
+            pause(1.5)
+            assert not any(one.done() for one in waiting)
+            began_us = wall_us()
+            pressed = operator.http.post("/v1/kill", json={"reason": "busy"})
+            took_us = wall_us() - began_us
+        assert pressed.status_code == 200
+        assert took_us < KILL_WITHIN_US
+        assert {one.result() for one in waiting} == {404}
+    epoch = pressed.json()["kill_epoch"]
+    assert release(app, operator, epoch, *SIGNING_ROLES).status_code == 200
