@@ -143,7 +143,7 @@ class _Starter:
         self._desk_made = desk
         self._events.fix, self._events.ledger = fix, ledger
         self._events.kill_switch = kill_switch
-        self._events.wake_settler = self._settler.wake
+        self._events.settler = self._settler
         self._begin_run(ledger)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)

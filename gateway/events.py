@@ -4,12 +4,13 @@ Not here: what a report means (`settlement`) or what a start does (`recovery`).
 """
 
 import contextlib
+import logging
 import threading
 from collections.abc import Callable, Mapping
 
 from audit.errors import AuditError
 from audit.kinds import Kind
-from audit.ledger import Ledger
+from audit.ledger import Lane, Ledger
 from audit.record import Draft
 from fix.errors import FixError
 from fix.session_link import Frame, SessionState
@@ -18,6 +19,9 @@ from gateway.fix_child import FixChild
 from gateway.killing import KillSwitch
 from gateway.orders import Orders
 from gateway.recovery import reconcile
+from gateway.settler import Settler
+
+_log = logging.getLogger(__name__)
 
 
 class Events:
@@ -28,15 +32,15 @@ class Events:
         self._run_id = run_id
         self._orders = orders
         self._one_at_a_time = threading.Lock()
-        self.wake_settler: Callable[[], None] = lambda: None
+        self.settler: Settler | None = None
         self.fix: FixChild | None = None
         self.ledger: Ledger | None = None
         self.kill_switch: KillSwitch | None = None
 
     def on_fix(self, name: str, event: Frame) -> None:
         """Take an event of the FIX child; never waits."""
-        if name == "inbox":
-            self.wake_settler()
+        if name == "inbox" and self.settler is not None:
+            self.settler.wake()
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
             _in_background(self._reconcile, int(str(event["logon_no"])))
         elif name == "sweep" and event.get("phase") == "ended":
@@ -48,9 +52,17 @@ class Events:
             _in_background(self._record_engine, self.ledger, name, dict(detail))
 
     def _reconcile(self, logon_no: int) -> None:
-        if self.fix is not None:
-            with self._one_at_a_time, contextlib.suppress(FixError, AuditError):
-                reconcile(self.fix, self._orders, logon_no)
+        fix, ledger, settler = self.fix, self.ledger, self.settler
+        if fix is None or ledger is None or settler is None:
+            return
+        with self._one_at_a_time, contextlib.suppress(FixError, AuditError):
+            reconcile(
+                fix,
+                self._orders,
+                lambda event, detail: self._note(ledger, settler.session, event, detail),
+                logon_no=logon_no,
+                inbox_offset=settler.offset,
+            )
 
     def _sweep_ended(self, event: Frame) -> None:
         def names(field: str) -> list[str]:
@@ -62,6 +74,19 @@ class Events:
                 self.kill_switch.record_outcome(
                     confirmed=names("confirmed"), unknown=names("unknown"), still_open=names("open")
                 )
+
+    def _note(self, ledger: Ledger, session: str, event: str, detail: str) -> None:
+        _log.error("%s: %s", event, detail)
+        ledger.append(
+            Draft(
+                stream=f"session/{session}",
+                kind=Kind.SESSION_EVENT,
+                payload={"event": event, "detail": detail, "run_id": self._run_id},
+                actor="gateway",
+                idem_key=f"event:{self._run_id}:{clock.monotonic_us()}",
+            ),
+            lane=Lane.URGENT,
+        )
 
     def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:
         text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]

@@ -102,6 +102,11 @@ class Orders:
         decision_id = self._by_cl_ord_id.get(cl_ord_id)
         return None if decision_id is None else self._by_decision[decision_id]
 
+    def names(self) -> frozenset[str]:
+        """Return every ClOrdID that the ledger knows."""
+        with self._folded:
+            return frozenset(self._by_cl_ord_id)
+
     def unsent(self) -> tuple[Standing, ...]:
         """Approved and not yet handed out, oldest first."""
         return tuple(s for s in list(self._by_decision.values()) if s.stage is Stage.APPROVED)

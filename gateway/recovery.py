@@ -9,26 +9,30 @@ The same projection answers a restart and a normal day. Table (stage found -> wh
     closed      sealed with the state the broker ended it in
 """
 
-import logging
+from collections.abc import Callable
 
 from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.queries import LedgerReader
 from audit.record import Draft, Record
+from fix.errors import FixError
 from fix.messages import status_request
 from fix.order import OrderState
+from fix.reconcile import Fate, OpenOrder, Reconciliation, strangers
+from fix.reports import parse_inbound
 from fix.session_link import SessionState
-from gateway import journal_orders
-from gateway.clock import pause
+from gateway import clock, journal_orders
 from gateway.fix_child import FixChild
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing
 from gateway.settlement import OUTCOMES
 from gateway.walk import LedgerPort
 
-_log = logging.getLogger(__name__)
-RECONCILE_WITHIN_S = 3.0
+POLL_S = 0.02
 SILENCE_US = 500_000
+
+Note = Callable[[str, str], None]
+"""Puts an event of the session on record: its name and its detail."""
 
 
 def close_abandoned(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:
@@ -63,26 +67,50 @@ def highest_sent(reader: LedgerReader) -> int:
     return max(numbers, default=0)
 
 
-def reconcile(fix: FixChild, orders: Orders, logon_no: int) -> bool:
+def reconcile(
+    fix: FixChild, orders: Orders, note: Note, *, logon_no: int, inbox_offset: int
+) -> bool:
     """Ask the broker for every order that may be live, wait a bounded time, open the session.
 
-    An order whose fate stays unknown keeps its worst-case reservation and is shown; it does not
-    block the desk.
+    `inbox_offset` is where the inbox stood before the questions; answers come after it. What stays
+    unknown goes to `note`. Returns False when the logon was over before its reconciliation.
     """
-    asked = {s.decision_id: s.report_status for s in orders.live()}
-    for decision_id in asked:
-        standing = orders.get(decision_id)
-        if standing is not None and standing.sending is not None:
-            fix.status_request(status_request(_sent_fields(standing.sending)))
-    waiting = list(asked)
-    for _ in range(int(RECONCILE_WITHIN_S / 0.05)):
-        waiting = [d for d, before in asked.items() if not _answered(orders.get(d), before)]
-        if not waiting or fix.state is not SessionState.RECONCILING:
+    live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
+    state = Reconciliation.begin(
+        (
+            OpenOrder(cl_ord_id=name, fields=_sent_fields(s.sending))
+            for name, s in live.items()
+            if s.sending is not None
+        ),
+        logon_no=logon_no,
+        now_us=clock.monotonic_us(),
+    )
+    questions = state.questions()
+    while True:
+        for question in questions:
+            fix.status_request(question)
+        if state.is_over(clock.monotonic_us()) or fix.state is not SessionState.RECONCILING:
             break
-        pause(0.05)
-    else:
-        _log.warning("fate unknown after reconciliation: %s", ", ".join(waiting))
+        clock.pause(POLL_S)
+        state, inbox_offset = _listen(fix, state, inbox_offset)
+        state, questions = state.ask_again_at(clock.monotonic_us())
+    quarantined = [name for name, fate in state.closed().items() if fate is Fate.QUARANTINED]
+    unknown = [order.cl_ord_id for order in strangers(fix.live_orders(), orders.names())]
+    for event, names in (("quarantined", quarantined), ("not_in_ledger", unknown)):
+        if names:
+            note(event, " ".join(names))
     return fix.set_reconciled(logon_no)
+
+
+def _listen(fix: FixChild, state: Reconciliation, inbox_offset: int) -> tuple[Reconciliation, int]:
+    """Take in what arrived since; the settler records it, here it only answers questions."""
+    for entry in fix.inbox_since(inbox_offset):
+        inbox_offset = entry.next_offset
+        try:
+            state = state.heard(parse_inbound(entry.raw))
+        except FixError:
+            continue  # quarantined by the settler
+    return state, inbox_offset
 
 
 class Chaser:
@@ -112,14 +140,6 @@ class Chaser:
 
 def _sent_fields(sending: Record) -> tuple[tuple[int, str], ...]:
     return tuple((int(tag), str(text)) for tag, text in sending.body["fields"])
-
-
-def _answered(standing: Standing | None, before: str | None) -> bool:
-    return (
-        standing is None
-        or standing.stage in {Stage.CLOSED, Stage.SEALED}
-        or (standing.report_status is not None and standing.report_status != before)
-    )
 
 
 def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:

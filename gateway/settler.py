@@ -9,9 +9,10 @@ offset only moves after the record is durable.
 import logging
 import threading
 
-from audit.errors import AuditError
+from audit.errors import AuditError, IdempotencyConflictError
 from audit.kinds import Kind
 from audit.queries import LedgerReader
+from gateway.errors import GatewayError
 from gateway.fix_child import FixChild
 from gateway.settlement import Received, SettleTools, settle
 from gateway.telemetry import Telemetry
@@ -35,6 +36,16 @@ class Settler:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="settler", daemon=True)
+
+    @property
+    def session(self) -> str:
+        """The session whose inbox this is."""
+        return self._tools.session
+
+    @property
+    def offset(self) -> int:
+        """Where the next unsettled message begins in the inbox."""
+        return self._offset
 
     def start(self) -> None:
         """Start settling."""
@@ -70,7 +81,10 @@ class Settler:
                 try:
                     with self._telemetry.span("settle"):
                         settle(Received(offset=entry.offset, raw=entry.raw), self._tools)
-                except AuditError as error:
+                except IdempotencyConflictError as error:
+                    # an earlier try did reach the ledger, at another market time
+                    _log.warning("report at %s is on record already: %s", entry.offset, error)
+                except (AuditError, GatewayError) as error:
                     _log.error("report at %s waits for the ledger: %s", entry.offset, error)
                     return False
             self._offset = entry.next_offset
