@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
+
+DIRECTION_BAR: Final = 0.25
+"""Shift in sigma between strong good and strong bad news at which direction counts as heard."""
 
 
 def model_card(manifest: dict[str, Any]) -> str:
@@ -85,7 +88,8 @@ def _skill(skill: dict[str, Any]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for frequency, horizons in skill.items():
-        for horizon, figures in horizons.items():
+        for horizon in sorted(horizons, key=lambda name: int(name.removeprefix("h"))):
+            figures = horizons[horizon]
             low, high = figures["interval_90"]
             rows.append(
                 f"| {frequency} | {horizon.removeprefix('h')} | {figures['crps_over_ewma']:.4f} | "
@@ -96,6 +100,8 @@ def _skill(skill: dict[str, Any]) -> str:
 
 
 def _news(effect: dict[str, Any]) -> str:
+    heard = effect["dose_response"] >= DIRECTION_BAR
+    verdict = "" if heard else " So this pair does NOT hear the direction of news."
     shifts = ", ".join(
         f"{k.replace('_', ' ')} {v:+.3f}" for k, v in effect["mean_shift_sigma"].items()
     )
@@ -104,7 +110,7 @@ def _news(effect: dict[str, Any]) -> str:
         f"Same {effect['contexts']} real contexts with and without one fresh tag, closed form, one "
         f"bar. Mean shift in sigma: {shifts} (positive strong minus negative strong: "
         f"{effect['dose_response']:+.3f}). Volatility ratio of a strong neutral tag: {ratios}. "
-        f"Largest mean shift by ECHO: {effect['echo_shift_sigma_max']:.3f} sigma."
+        f"Largest mean shift by ECHO: {effect['echo_shift_sigma_max']:.3f} sigma.{verdict}"
     )
 
 

@@ -48,9 +48,9 @@ _TAILS: Final = (0.05, 0.95)
 class Effort:
     """Origins per series; sampled horizons are measured on long series only."""
 
-    exact_long: int = 80
-    exact_short: int = 16
-    sampled: int = 20
+    exact_long: int = 40
+    exact_short: int = 6
+    sampled: int = 8
 
 
 @dataclass(slots=True)
