@@ -18,7 +18,7 @@ In reading order, down the walk:
 - holds: held decisions and their renewal
 - killing: the kill and its outcome
 - recovery: what a start finds and does
-- desk: what API, pages and playback may ask for
+- desk, answers: what API, pages and playback may ask for, and what an agent is told
 - engine_child, engine_process, fix_child, postgres, simulator: supervisors of the children
 - clock, errors, failpoints, keyring, policy_desk, settings, state, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs

@@ -16,7 +16,8 @@ from audit.queries import LedgerReader
 from audit.record import Draft
 from fix.kill import KillWord
 from gateway import journal, journal_orders
-from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse, RuleLine
+from gateway.answers import intent_response
+from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.decision import Decision, Result, decide
 from gateway.dispatch import DispatchTools, dispatch
 from gateway.errors import (
@@ -128,9 +129,9 @@ class Desk:
                 )
             else:
                 self._same_request(decision_id, request)
-                return self._response(decision_id)
+                return intent_response(self.own.reader, decision_id)
         self.make(case)
-        return self._response(decision_id)
+        return intent_response(self.own.reader, decision_id)
 
     def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
         """Return every record of a decision; that it was read is itself recorded.
@@ -321,37 +322,6 @@ class Desk:
                 problem=f"client_key {request.client_key!r} was used for another request"
             )
 
-    def _response(self, decision_id: str) -> IntentResponse:
-        """Return the verdict as it stands on record."""
-        records = list(self.own.reader.records(stream=f"decision/{decision_id}"))
-        verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
-        failed = any(r.kind is Kind.FORECAST_FAILED for r in records)
-        sending = [r for r in records if r.kind is Kind.ORDER_SENDING]
-        if not verdicts and records[-1].kind is not Kind.DECISION_SEALED:
-            raise NotReadyError(part=f"decision {decision_id}", state="still being decided")
-        if not verdicts:
-            return IntentResponse(
-                decision_id=decision_id,
-                result="no_forecast" if failed else "no_trade",
-                verdict=None,
-                rules=(),
-                cl_ord_id=None,
-                record_seq=records[-1].seq,
-                record_leaf=records[-1].leaf.hex(),
-                receipt=f"countersign export --decision {decision_id}",
-            )
-        body: dict[str, Any] = verdicts[-1].body
-        return IntentResponse(
-            decision_id=decision_id,
-            result=body["result"],
-            verdict=body["verdict"]["action"],
-            rules=tuple(_rule_line(rule) for rule in body["verdict"]["results"]),
-            cl_ord_id=sending[0].body["cl_ord_id"] if sending else None,
-            record_seq=verdicts[-1].seq,
-            record_leaf=verdicts[-1].leaf.hex(),
-            receipt=f"countersign export --decision {decision_id}",
-        )
-
 
 def _decision_id(run_id: str, caller: str, client_key: str) -> str:
     digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:16]
@@ -386,19 +356,4 @@ def _was_read(decision_id: str, reader: Caller, now_us: int) -> Draft:
         f"{reader.name} ({reader.role}) read decision {decision_id}",
         idem_key=f"read:{decision_id}:{reader.name}:{now_us}",
         decision_id=decision_id,
-    )
-
-
-def _rule_line(rule: dict[str, Any]) -> RuleLine:
-    def text(name: str) -> str | None:
-        return None if rule[name] is None else str(rule[name])
-
-    return RuleLine(
-        rule=f"{rule['rule_id']}.{rule['check']}",
-        action=rule["action"],
-        reason=rule["reason"],
-        observed=text("observed"),
-        limit=text("limit"),
-        margin=text("margin"),
-        unit=rule["unit"],
     )
