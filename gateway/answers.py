@@ -1,4 +1,4 @@
-"""What an agent is told: the verdict on its intent as it stands on record, every rule with its margin.
+"""What an agent is told: the verdict as it stands on record, every rule with its margin.
 
 Not here: who may ask (`api`), and how the verdict came about (`desk`, `section`).
 """
@@ -8,6 +8,7 @@ from typing import Any
 from audit.kinds import Kind
 from audit.queries import LedgerReader
 from gateway.api.models import IntentResponse, RuleLine
+from gateway.errors import NotReadyError
 
 
 def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
