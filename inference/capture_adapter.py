@@ -25,10 +25,10 @@ KEY = "countersign"
 class Deck:
     """Every trajectory in flight, for runner and scheduler; used by the engine's thread only."""
 
-    def __init__(self, drafter: Drafter, draws: Draws, *, keep_rounds: bool) -> None:
+    def __init__(self, drafter: Drafter, draws: Draws) -> None:
         self.drafter = drafter
         self.draws = draws
-        self.keep_rounds = keep_rounds
+        self.keep_rounds = True
         self.flights: dict[str, Flight] = {}
         self.witness: Witness | None = None  # set during the self-test only
 

@@ -77,7 +77,7 @@ class VllmEngine:
         # keep CUDA out of this one; this class is needed here anyway and there is no CUDA.
         model_registry._run_in_subprocess = lambda look: look()  # noqa: SLF001 - see above
         draws = sampling_fix.Draws(self._codec.bin_start, self._codec.n_bins)
-        self._deck = Deck(self._drafter, draws, keep_rounds=config.capture)
+        self._deck = Deck(self._drafter, draws)
         self._llm = LLMEngine.from_engine_args(_engine_args(config, self._pair, self._drafter))
         self._connect(draws)
         self._running: dict[str, _Running] = {}
@@ -85,6 +85,7 @@ class VllmEngine:
         self._import_ms = import_ms
         self._load_ms = round((perf_counter() - started) * 1000)
         self.self_test = self._test()
+        self._deck.keep_rounds = config.capture  # the self-test needs its rounds in any case
 
     def begin(self, request: SampleRequest) -> None:
         """Add a request to the batch.
@@ -217,7 +218,7 @@ class VllmEngine:
         for flight in running.flights:
             tokens = running.tokens[flight.index]
             booked = tuple(token for r in flight.rounds for token in r.emitted)
-            if self._config.capture and booked != tokens:
+            if self._deck.keep_rounds and booked != tokens:
                 return f"trajectory {flight.index}: the record and the output differ"
             paths.append(TokenPath(seed=flight.seed, tokens=tokens))
         first = row_values(rounds[0].p_rows[0]) if rounds else ()

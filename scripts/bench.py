@@ -51,11 +51,12 @@ class Worker:
         engine = EngineConfig(model_dir=str(PAIR), drafter=kind, spec_k=SPEC_K, capture=capture)
         config = EngineChildConfig(engine=engine, state_dir=state)
         self.name = name
+        self._log = state / f"{name}.log"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "scripts.bench", "--worker", name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._log.open("wb"),
             env=child_environment(config),
             cwd=ROOT,
             text=True,
@@ -85,7 +86,7 @@ class Worker:
             if line.startswith("{"):  # vLLM prints lines of its own
                 answer: dict[str, Any] = json.loads(line)
                 return answer
-        raise RuntimeError(f"the {self.name} engine ended")
+        raise RuntimeError(f"the {self.name} engine ended: {self._log.read_text()[-2000:]}")
 
 
 def serve(name: str) -> None:
