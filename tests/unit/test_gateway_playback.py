@@ -109,8 +109,7 @@ def test_simulator_quotes_are_the_sessions_quotes(
     playback.write_quotes(path)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(x["instrument"], x["session"], x["bid"], x["ask"]) for x in lines] == [
-        (p.instrument, p.session, price_text(p.bid_ticks), price_text(p.ask_ticks))
-        for p in played
+        (p.instrument, p.session, price_text(p.bid_ticks), price_text(p.ask_ticks)) for p in played
     ]
     assert (lines[0]["bid"], lines[0]["ask"]) == ("268.32", "268.42")
 
