@@ -103,6 +103,7 @@ def _forecasts(
 ) -> None:
     """Recompute every attempt: prompt, seeds, accept/reject, target's and placebo's forecast."""
     codec = ReturnCodec()
+    run_id = str(records[0].body["run_id"])
     for requested in (r for r in records if r.kind is Kind.FORECAST_REQUESTED):
         body: dict[str, Any] = requested.body
         attempt = body["attempt"]
@@ -125,6 +126,7 @@ def _forecasts(
             f"rounds_captured    {captured.body['positions']} accept/reject positions of"
             f" {captured.body['rounds']} rounds"
         )
+        _check_model(reader, run_id, str(made.body["forecast"]["model_digest"]))
         target = target_forecast(
             capture,
             codec=codec,
@@ -150,6 +152,19 @@ def _forecasts(
             )
             _same("placebo_made", "forecast", forecast_document(twin), placebo.body["forecast"])
             lines.append("placebo_made       the table model's forecast")
+
+
+def _check_model(reader: LedgerReader, run_id: str, digest: str) -> None:
+    """Refuse a forecast of a model that the run did not load."""
+    loaded = {
+        r.body["manifest"]
+        for r in reader.records(stream="control", kinds=(Kind.MODEL_LOADED,))
+        if r.body.get("run_id") == run_id
+    }
+    if loaded and digest not in loaded:
+        raise ReplayDiffersError(
+            step="forecast_made", detail="its model was not loaded in this run"
+        )
 
 
 def _seed(reader: LedgerReader, requested: Record, lines: list[str]) -> bytes:

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 tampered or differs, 2 usage, incomplete or refused, 3 not
 """
 
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -25,10 +26,15 @@ for group in (running, checking, stopping, keys, training):
     group.register(app)
 
 
-def main() -> None:
-    """Run one verb; an error of ours is one line that says what to do."""
+def exit_code_of(action: Callable[[], int | None]) -> int:
+    """Run an action; an error of ours is one line that says what to do, and exit code 2."""
     try:
-        app()
+        return action() or 0
     except (AuditError, FixError, GatewayError, InferenceError, RiskError) as error:
         sys.stderr.write(f"countersign: {error}\n")
-        sys.exit(2)
+        return 2
+
+
+def main() -> None:
+    """Run one verb."""
+    sys.exit(exit_code_of(app))

@@ -1,10 +1,8 @@
-"""Plays the walk as `countersign run` does, with the scripted engine child and, on demand.
+"""Plays the walk as `countersign run` does, with the scripted engine and, on demand, a mutant.
 
-A mutant.
-
-Run as `python -m tests.doubles.walk_driver STATE DECISIONS [MUTANT]`; the failpoint comes by
-environment. Everything but the model is the product: PostgreSQL, ledger, FIX over TCP, simulator,
-rules, pages.
+Run as `python -m tests.doubles.walk_driver STATE DECISIONS [MUTANT [BEHAVIOUR]]`; the failpoint
+comes by environment, the behaviour is the scripted engine's. Everything but the model is the
+product: PostgreSQL, ledger, FIX over TCP, simulator, rules, pages.
 """
 
 import sys
@@ -16,6 +14,7 @@ from audit.ledger import Lane
 from fix.identity import cl_ord_id
 from fix.messages import new_order
 from gateway import desk, journal_orders, settings
+from gateway.cli.main import exit_code_of
 from gateway.dispatch import DispatchTools
 from gateway.failpoints import reach
 from gateway.orders import Standing
@@ -63,6 +62,7 @@ def main() -> int:
     """Play and return the exit code."""
     state, decisions = Path(sys.argv[1]), int(sys.argv[2])
     mutant = Mutant(sys.argv[3]) if len(sys.argv) > 3 else Mutant.NONE
+    behaviour = sys.argv[4] if len(sys.argv) > 4 else "well"
     if mutant is Mutant.SEND_BEFORE_COMMIT:
         desk.dispatch = send_before_commit  # type: ignore[attr-defined]  # the mutant, on purpose
     base = settings.load(state=state)
@@ -70,7 +70,7 @@ def main() -> int:
         update={
             "api": base.api.model_copy(update={"port": 0}),
             "engine": base.engine.model_copy(
-                update={"drafter": "network", "paths": 16, "horizon": 4}
+                update={"drafter": "network", "paths": 16, "horizon": 4, "deadline_s": 4.0}
             ),
             "playback": base.playback.model_copy(
                 update={"decisions": decisions, "exit": True, "demo_agent": False}
@@ -79,9 +79,9 @@ def main() -> int:
     )
     playback = load_playback()
     plan = development_plan(chosen, playback)
-    program = (sys.executable, "-m", "tests.doubles.scripted_engine", "well")
+    program = (sys.executable, "-m", "tests.doubles.scripted_engine", behaviour)
     return play(replace(plan, engine_program=program), playback)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(main))
