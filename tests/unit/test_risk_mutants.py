@@ -115,6 +115,7 @@ def lay_out(folder: Path, mutant: Mutant | None) -> str:
     (folder / "inference").symlink_to(ROOT / "inference")
     (folder / "tests/doubles").mkdir(parents=True)
     shutil.copy(ROOT / "tests/doubles/risk_cases.py", folder / "tests/doubles")
+    shutil.copy(ROOT / "tests/conftest.py", folder / "tests")  # no deadline on a busy machine
     for suite in SUITES if mutant is None else mutant[:1]:
         shutil.copy(ROOT / f"tests/unit/test_risk_{suite}.py", folder / "tests")
     (folder / "pytest.ini").write_text(
