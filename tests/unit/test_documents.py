@@ -49,3 +49,14 @@ def test_image_and_compose_set_only_known_settings() -> None:
         used = set(re.findall(r"COUNTERSIGN_\w+", (ROOT / name).read_text()))
         assert used
         assert used <= set(known_names())
+
+
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    dead = [
+        f"{document.name}: {target}"
+        for document in documents
+        for target in re.findall(r"\]\((?!https?://)([^)#]+)", document.read_text())
+        if not (document.parent / target).exists()
+    ]
+    assert dead == []
