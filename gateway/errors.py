@@ -6,6 +6,7 @@ GatewayError
 ├── IntakeError          bytes from outside are not what this gateway takes in
 ├── PostgresError        the embedded PostgreSQL cannot be started
 ├── NotReadyError        a part that the request needs is not up
+├── LedgerLostError      the ledger takes no more records in the middle of a run
 ├── RequestError         the caller's request cannot be carried out as asked
 │   ├── UnknownDecisionError
 │   ├── ApprovalRefusedError
@@ -85,6 +86,22 @@ class NotReadyError(GatewayError):
     def __str__(self) -> str:
         """Return the operator's line."""
         return f"{self.part} is {self.state}; nothing was sent"
+
+
+@dataclass(slots=True, kw_only=True)
+class LedgerLostError(GatewayError):
+    """The ledger went away while a run needed it; the run ends."""
+
+    code: ClassVar[str] = "ledger_lost"
+    detail: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return (
+            f"the ledger takes no more records ({self.detail}): nothing more was sent."
+            " Look at the database, then start again: the next run recovers this one"
+        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -83,7 +83,7 @@ class Keyring:
         Raises:
             SettingsError: the name is not a plain lower-case word.
         """
-        if not _NAME.match(name):
+        if not _NAME.fullmatch(name):
             raise SettingsError(
                 name="--name", problem="use 2 to 32 of a-z, 0-9, - and start with a letter"
             )

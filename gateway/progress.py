@@ -1,9 +1,32 @@
 """What the operator sees: lines, one moving line, one table."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from typing_extensions import override
+
 WIDTH = 28
+
+
+class OneLine(logging.Formatter):
+    """Operator's log, one line an event; the traceback is for DEBUG."""
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the event and, for an exception, its last word."""
+        text = f"{record.levelname} {record.name} {record.getMessage()}"
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+        return " ".join(text.split())
+
+
+def log_to_stderr(level: str) -> None:
+    """Send the log to stderr, as one line an event unless the level is DEBUG."""
+    handler = logging.StreamHandler()
+    if level != "DEBUG":
+        handler.setFormatter(OneLine())
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 class Progress:

@@ -5,7 +5,6 @@ decision in hand, and leaves a ledger that verifies.
 """
 
 import json
-import logging
 import signal
 import sys
 import threading
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from audit.canonical import JSON
+from audit.errors import LedgerStoppedError, LedgerTimeoutError, LedgerWriteError
 from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.ledger import Lane
@@ -23,11 +23,11 @@ from gateway import clock, journal
 from gateway.accepted import TableFigure
 from gateway.app import App, running
 from gateway.demo_agent import AgentReport, run_demo_agent
-from gateway.errors import NotReadyError
+from gateway.errors import LedgerLostError, NotReadyError
 from gateway.orders import Stage
 from gateway.playback import Playback, PlaybackSession, load_playback
 from gateway.profiles import Plan, development_plan, serving_plan
-from gateway.progress import Progress, table
+from gateway.progress import Progress, log_to_stderr, table
 from gateway.settings import Settings
 from gateway.strategies import OVERLAY, overlay
 from gateway.summary import summarise
@@ -49,18 +49,23 @@ def run_development(settings: Settings) -> int:
 def play(plan: Plan, playback: Playback) -> int:
     """Play a plan's sessions; see `run_development`."""
     settings = plan.settings
-    logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s %(message)s")
+    log_to_stderr(settings.log_level)
     progress = Progress(sys.stdout)
     progress.say(
         f"run        {plan.tags.run_id}, paper mode, development keys: two of them, one person"
     )
     with _interruptible() as stop, running(plan, progress.say) as app:
         _warn_if_killed(app, progress)
-        _await_engine(app, progress)
+        if not _await_engine(app, progress, stop):
+            progress.say("stopped    before the engine was up; nothing was decided")
+            return 0
         before_bytes = app.reader.size_bytes()
         total = settings.playback.decisions or 2 * len(playback.days)
         sessions = playback.sessions(settings.playback.decisions)
-        agent = _play(app, sessions, total, progress, stop)
+        try:
+            agent = _play(app, sessions, total, progress, stop)
+        except (LedgerTimeoutError, LedgerWriteError, LedgerStoppedError) as error:
+            raise LedgerLostError(detail=" ".join(str(error).split())) from error
         code = _finish(app, agent, progress, before_bytes, played_out=not stop.is_set())
         if not settings.playback.exit and not stop.is_set():
             progress.say(f"serving    {app.server.address}/  (Ctrl-C ends)")
@@ -71,19 +76,22 @@ def play(plan: Plan, playback: Playback) -> int:
 
 def serve_production(settings: Settings) -> int:
     """Serve the gate until a signal; creates nothing."""
-    logging.basicConfig(level=settings.log_level, format="%(levelname)s %(name)s %(message)s")
+    log_to_stderr(settings.log_level)
     plan = serving_plan(settings)
     progress = Progress(sys.stdout)
     with _interruptible() as stop, running(plan, progress.say) as app:
-        _await_engine(app, progress)
+        if not _await_engine(app, progress, stop):
+            return 0
         progress.say(f"serving    {app.server.address}/")
         while not stop.wait(0.5):
             app.housekeep()
     return 0
 
 
-def _await_engine(app: App, progress: Progress) -> None:
+def _await_engine(app: App, progress: Progress, stop: threading.Event) -> bool:
     """Wait for the engine with a moving line, and put what serves on record.
+
+    Returns False when a signal came first.
 
     Raises:
         NotReadyError: it refuses to serve, or is not up in time.
@@ -91,6 +99,8 @@ def _await_engine(app: App, progress: Progress) -> None:
     timeout_s = app.plan.settings.engine.start_timeout_s
     began_us = clock.monotonic_us()
     while not app.engine.wait_ready(0.5):
+        if stop.is_set():
+            return False
         elapsed_s = (clock.monotonic_us() - began_us) / 1_000_000
         if app.engine.state in {EngineState.REFUSING, EngineState.FAILED} or elapsed_s > timeout_s:
             detail = app.engine.refusal or f"see {app.plan.state.root / 'engine'}"
@@ -123,6 +133,7 @@ def _await_engine(app: App, progress: Progress) -> None:
         f"engine     ready: {described.model_id}, drafter {described.drafter},"
         f" self-test {test.detail}"
     )
+    return True
 
 
 def _play(

@@ -21,7 +21,7 @@ OUTSIDE = frozenset({"COUNTERSIGN_CACHE", "COUNTERSIGN_FAILPOINT", "COUNTERSIGN_
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class ApiSettings(_Section):
@@ -108,7 +108,11 @@ class Settings(BaseSettings):
     """All settings; frozen. Build with `load`, which refuses unknown names."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="__", frozen=True, extra="forbid"
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
     )
 
     state: Path = Field(

@@ -1,0 +1,108 @@
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.cli.main import app, exit_code_of
+from gateway.errors import SettingsError, StateInUseError
+from gateway.keyring import Keyring
+from gateway.playback import load_playback
+from gateway.policy_desk import given_policy
+from gateway.profiles import development_plan, serving_plan
+from gateway.settings import known_names, load
+from gateway.state import StateFolder
+
+VERBS = (
+    "run serve verify dump replay export kill release keygen settings train".split()  # noqa: SIM905 - as they are typed
+)
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_says_what_it_does(verb: str) -> None:
+    result = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "160"})
+    assert result.exit_code == 0
+    text = plain(result.output)
+    assert verb in text
+    assert re.search(r"[A-Z][a-z]+[^.]*\.", text), "no sentence"
+
+
+def test_the_help_names_every_verb() -> None:
+    text = plain(CliRunner().invoke(app, ["--help"], env={"COLUMNS": "160"}).output)
+    assert [verb for verb in VERBS if verb not in text] == []
+
+
+def test_settings_lists_every_name() -> None:
+    lines = CliRunner().invoke(app, ["settings"]).output.splitlines()
+    assert [line.split()[0] for line in lines] == list(known_names())
+
+
+@pytest.mark.parametrize("missing", ["DSN", "KEYS", "PORT"])
+def test_serve_has_no_default_for_database_keys_and_broker(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str
+) -> None:
+    given = {
+        "COUNTERSIGN_LEDGER__DSN": "postgresql:///nowhere",
+        "COUNTERSIGN_KEYS": str(tmp_path),
+        "COUNTERSIGN_FIX__PORT": "5001",
+    }
+    for name, value in given.items():
+        if not name.endswith(missing):
+            monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as refused:
+        serving_plan(load(state=tmp_path / "state"))
+    assert refused.value.name.endswith(missing)
+    assert not (tmp_path / "state").exists(), "it made something"
+
+
+@pytest.mark.parametrize("name", ["COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"])
+def test_serve_refuses_a_tests_hook(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    monkeypatch.setenv(name, "settle.sealed:kill@1")
+    with pytest.raises(SettingsError) as refused:
+        serving_plan(load(state=tmp_path))
+    assert refused.value.name == name
+
+
+def test_serve_without_a_signed_policy_is_one_line(tmp_path: Path) -> None:
+    ring = Keyring.create(tmp_path / "keys")
+    with pytest.raises(SettingsError, match="no signed policy"):
+        given_policy(ring)
+    (ring.folder / "policy.bundle.json").write_text("{}")
+    with pytest.raises(SettingsError, match="no signed policy"):
+        given_policy(ring)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", ""])  # noqa: S104 - refused
+def test_run_binds_loopback_only(tmp_path: Path, host: str) -> None:
+    base = load(state=tmp_path)
+    chosen = base.model_copy(update={"api": base.api.model_copy(update={"host": host})})
+    with pytest.raises(SettingsError) as refused:
+        development_plan(chosen, load_playback())
+    assert refused.value.name == "COUNTERSIGN_API__HOST"
+
+
+def test_a_second_process_in_one_folder_is_told_who_holds_it(tmp_path: Path) -> None:
+    state = StateFolder.of(load(state=tmp_path / "state"))
+    state.create()
+    with state.lock(), pytest.raises(StateInUseError) as refused:
+        state.lock()
+    assert "stop it, or choose another" in str(refused.value)
+    state.lock().close()
+
+
+@pytest.mark.parametrize("verb", [["kill"], ["release", "--reason", "x"], ["verify"]])
+def test_a_verb_without_a_state_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
+) -> None:
+    arguments = [*verb, "--state", str(tmp_path / "none")]
+    code = exit_code_of(lambda: app(arguments, standalone_mode=False))
+    assert code == 2
+    said = capsys.readouterr().err
+    assert said.startswith("countersign: ")
+    assert said.count("\n") == 1

@@ -1,0 +1,83 @@
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.errors import SettingsError
+from gateway.keyring import Keyring, Role, check_release, release_statement
+
+ORIGIN = "log.test"
+
+
+@pytest.fixture
+def ring(tmp_path: Path) -> Keyring:
+    return Keyring.create(tmp_path / "keys")
+
+
+def test_a_token_names_its_holder_and_only_whole(ring: Keyring) -> None:
+    token = ring.issue("desk-agent", Role.AGENT)
+    caller = ring.authenticate(token)
+    assert caller is not None
+    assert (caller.name, caller.role) == ("desk-agent", Role.AGENT)
+    for wrong in ("", token[:-1], token + "x", token.upper(), " " + token, "\ud7ff"):
+        assert ring.authenticate(wrong) is None
+
+
+def test_a_new_token_ends_the_old_one(ring: Keyring) -> None:
+    old = ring.issue("desk-agent", Role.AGENT)
+    ring.issue("desk-agent", Role.AUDITOR)
+    assert ring.authenticate(old) is None
+
+
+def test_the_key_file_holds_no_token(ring: Keyring) -> None:
+    token = ring.issue("desk-agent", Role.AGENT)
+    assert token not in (ring.folder / "bearer.json").read_text()
+    for path in ring.folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path.name
+    assert stat.S_IMODE(ring.folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("name", ["", "A", "a", "../x", "a/b", "a b", "1ab", "x" * 33, "ab\n"])
+def test_a_name_that_is_no_plain_word_is_refused(ring: Keyring, name: str) -> None:
+    with pytest.raises(SettingsError):
+        ring.issue(name, Role.AGENT)
+
+
+def test_making_a_keyring_again_keeps_its_keys(ring: Keyring) -> None:
+    before = {p.name: p.read_bytes() for p in ring.folder.iterdir()}
+    again = Keyring.create(ring.folder)
+    assert {p.name: p.read_bytes() for p in again.folder.iterdir()} == before
+
+
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        Keyring(tmp_path / "none")
+
+
+def signed(ring: Keyring, epoch: int, origin: str = ORIGIN) -> dict[str, str]:
+    statement = release_statement(epoch, origin)
+    return {r: ring.signing_key(r).sign(statement).hex() for r in ("risk", "compliance")}
+
+
+def test_a_release_needs_both_roles_for_this_epoch_of_this_log(
+    ring: Keyring, tmp_path: Path
+) -> None:
+    keys, good = ring.public_keys(), signed(ring, 3)
+    assert check_release(3, ORIGIN, good, keys)
+    swapped = {"risk": good["compliance"], "compliance": good["risk"]}
+    other = signed(Keyring.create(tmp_path / "other"), 3)
+    for bad in (
+        {},
+        {"risk": good["risk"]},
+        {"compliance": good["compliance"]},
+        {"risk": good["risk"], "compliance": good["risk"]},
+        swapped,
+        signed(ring, 2),
+        signed(ring, 3, "log.other"),
+        other,
+        {**good, "risk": "zz"},
+        {**good, "risk": ""},
+    ):
+        assert not check_release(3, ORIGIN, bad, keys), json.dumps(bad)
+    assert not check_release(4, ORIGIN, good, keys)
