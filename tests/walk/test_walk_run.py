@@ -26,6 +26,8 @@ pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = ROOT / "inference" / "models" / "pair_v1"
 DECISIONS = 4
+MEAN_ACCEPTED_MIN = 2.9
+"""Four decisions scatter by about 0.1 around a mean of 3.3 to 3.4; a broken sampler gives 0.5."""
 KEYS = {
     *("forecasts", "verdicts", "rules", "orders", "fills", "rejects", "demo_agent"),
     *("mean_accepted", "table_accepted", "forecast_ms_p50", "forecast_ms_p99"),
@@ -117,7 +119,7 @@ def test_every_accept_and_reject_recomputes_from_the_ledger(reader: LedgerReader
         counted = totals(capture)
         assert counted.positions > 0
         accepted, full = accepted + counted.full_accepted, full + counted.full_rounds
-    assert accepted / full >= 3.3
+    assert accepted / full >= MEAN_ACCEPTED_MIN
 
 
 def test_every_decision_replays_in_another_process(ran: Ran, reader: LedgerReader) -> None:
