@@ -49,8 +49,8 @@ golden: setup ## rewrite the golden files; the diff is the review
 bench: setup ## measure speculation against plain decoding, and the walk
 	@$(BIN)/python scripts/bench.py
 
-crash: setup ## kill the walk at every step boundary and hold it against the broker's capture
-	@$(BIN)/pytest tests/walk/test_walk_crash.py
+crash: setup ## kill the walk at every step boundary, and put whole gateways in trouble (minutes)
+	@$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash
 
 mutate: setup ## plant known faults one by one; the tests must notice each
 	@$(BIN)/python scripts/mutate.py

@@ -20,6 +20,13 @@ def walk_state() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
+def module_state() -> Iterator[Path]:
+    """A state folder for one file of tests."""
+    with state_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
 def app() -> Iterator[App]:
     """One running gateway with an open market, for a module."""
     with state_folder() as folder, live_desk.desk(folder) as running:
