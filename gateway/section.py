@@ -148,8 +148,8 @@ class Section:
     ) -> Judged:
         """Evaluate one intent and commit verdict and reservation.
 
-        With `approval`, a person's agreement, a held intent is judged again: the hold is then
-        lifted, inside the agreed band only.
+        With `approval`, a person's agreement, a held intent is judged again: it is then approved
+        inside the agreed band only, whether or not a rule still holds it.
 
         Raises:
             audit.errors.AuditError: the ledger could not take the verdict; nothing is approved.
@@ -256,9 +256,12 @@ def _after_approval(
     send_before_us: int,
     approval: Approval | None,
 ) -> str:
-    """Return the result, a hold being lifted only where `approve` accepts the agreement."""
+    """Return the result; with an agreement only what `approve` accepts under it is approved.
+
+    A renewal may need no person any more (an ALLOW): it is bound to what was agreed all the same.
+    """
     result = result_of(verdict.action)
-    if approval is None or result != "held":
+    if approval is None or result == "rejected":
         return result
     try:
         approve(

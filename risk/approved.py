@@ -7,6 +7,8 @@ Rules kept:
 - ALLOW and WARN go; HOLD goes only with the agreement of another person than the author, inside
   the band of price, size and exposure agreed to, before it ends. THROTTLE, REJECT and above never.
 - The agreement names the policy it was given under; under another policy it is void.
+- What a person agreed to binds the order that follows, also where no rule asks for a person any
+  more: a renewal that no longer needs the agreement is still the order that was shown, or none.
 """
 
 from dataclasses import InitVar, dataclass
@@ -69,7 +71,7 @@ class ApprovedOrder:
         approving_leaf: Leaf hash of the approving record; the order's name is made from it.
         send_before_us: Wall clock; not sent from then on.
         kill_epoch: Epoch of the kill latch it was judged under.
-        approver: Who agreed to a held order, else empty.
+        approver: Who agreed to it, empty where nobody was asked.
     """
 
     intent: Intent
@@ -171,7 +173,7 @@ def approve(
         approving_leaf: Leaf hash of the record that approves: the verdict's, or the approval's.
         send_before_us: Wall clock; for a held order not after the agreement's end.
         kill_epoch: Epoch that the verdict's state carried.
-        approval: The agreement, needed for HOLD and ignored otherwise.
+        approval: The agreement, needed for HOLD; one that is given binds whatever the action.
 
     Raises:
         ApprovalError: Anything that does not permit sending.
@@ -181,11 +183,11 @@ def approve(
     _require(type(approving_leaf) is bytes and len(approving_leaf) == LEAF_BYTES, "no leaf hash")
     _require(type(send_before_us) is int and send_before_us > 0, "no time to send before")
     _require(type(kill_epoch) is int and kill_epoch >= 0, "no kill epoch")
-    approver = ""
     if verdict.action > Action.WARN:
         _require(verdict.action is Action.HOLD, f"the verdict is {verdict.action.name}")
         _require(_holds_for_a_person(verdict), "something else than R31 holds it")
-        approver = _agreed(intent, verdict, send_before_us, approval)
+        _require(approval is not None, "a held order needs a person's agreement")
+    approver = "" if approval is None else _agreed(intent, verdict, send_before_us, approval)
     return ApprovedOrder(
         intent=intent,
         verdict_digest=verdict.verdict_digest,
@@ -247,12 +249,8 @@ def approval_from_document(document: object) -> Approval:
     return approval
 
 
-def _agreed(
-    intent: Intent, verdict: Verdict, send_before_us: int, approval: Approval | None
-) -> str:
+def _agreed(intent: Intent, verdict: Verdict, send_before_us: int, approval: Approval) -> str:
     """The approver, if the agreement covers this order."""
-    if approval is None:
-        raise ApprovalError("a held order needs a person's agreement")
     same_order = (
         approval.decision_id == intent.decision_id
         and approval.account == intent.account

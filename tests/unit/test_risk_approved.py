@@ -16,7 +16,7 @@ from risk.approved import (
 )
 from risk.errors import ApprovalError, DocumentError
 from risk.evaluate import evaluate
-from risk.intent import Intent, Side
+from risk.intent import Intent, Side, intent_digest
 from risk.state import seen
 from risk.verdict import Action, Verdict, make_verdict
 from tests.doubles.risk_cases import (
@@ -109,6 +109,49 @@ def test_a_renewed_order_stays_inside_the_band(changes: dict[str, Any], *, passe
     else:
         with pytest.raises(ApprovalError):
             released(renewed, agreement())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"side": Side.SELL},
+        {"limit_ticks": 26_969 + 270},
+        {"limit_ticks": 26_969 - 270},
+        {"target_exposure_bp": 3_501},
+        {"target_exposure_bp": 2_499},
+        {"decision_id": "d-2"},
+        {"account": "run-2"},
+        {"instrument": "NDXN"},
+        {"author": "anna"},
+    ],
+)
+def test_a_renewal_that_needs_no_person_any_more_stays_inside_the_band(
+    changes: dict[str, Any],
+) -> None:
+    smaller = replace(LARGE, target_exposure_bp=3_000, qty_lots=700)
+    verdict = judged(smaller)
+    assert verdict.action <= Action.WARN
+    assert approve(smaller, verdict, LEAF, WALL_US, 3, agreement()).approver == "anna"
+    other = replace(smaller, **changes)
+    allowed = allowed_verdict(other)
+    assert approve(other, allowed, LEAF, WALL_US, 3).intent == other, "it would go by itself"
+    with pytest.raises(ApprovalError):
+        approve(other, allowed, LEAF, WALL_US, 3, agreement())
+    late_us = agreement().expires_us + 1
+    with pytest.raises(ApprovalError):
+        approve(smaller, verdict, LEAF, late_us, 3, agreement())
+
+
+def allowed_verdict(intent: Intent) -> Verdict:
+    """Return the verdict of a smaller order, said of this intent: every rule passes."""
+    passed = judged(INTENT)
+    assert passed.action <= Action.WARN
+    return make_verdict(
+        results=passed.results,
+        policy_digest=passed.policy_digest,
+        intent_digest=intent_digest(intent),
+        state_digest=passed.state_digest,
+    )
 
 
 def test_an_agreement_ends() -> None:
