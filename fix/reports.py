@@ -17,6 +17,7 @@ from fix.messages import parse
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _TRADE_TYPES = frozenset("F12")
+_WHOLE_MAX = 2**53 - 1  # above it JSON readers round, so the ledger takes none
 STATUS = "I"
 
 
@@ -196,7 +197,7 @@ def scaled(text: str, digits: int) -> int:
     """Return decimal text as an integer count of 10**-digits, exactly.
 
     Raises:
-        ReportError: not a plain decimal, or finer than the unit.
+        ReportError: not a plain decimal, finer than the unit, or beyond 2^53 - 1 units.
     """
     if not _DECIMAL.fullmatch(text):
         raise ReportError(msg_type="-", problem=f"{text[:24]!r} is not a decimal number")
@@ -205,6 +206,8 @@ def scaled(text: str, digits: int) -> int:
     if len(part) > digits:
         raise ReportError(msg_type="-", problem=f"{text[:24]} is finer than {digits} decimals")
     units: int = int(whole) * 10**digits + int(part.ljust(digits, "0") or "0")
+    if units > _WHOLE_MAX:
+        raise ReportError(msg_type="-", problem=f"{text[:24]} is beyond 2^53 - 1 units")
     return -units if text.startswith("-") else units
 
 

@@ -25,7 +25,7 @@ from gateway.assembly import (
     start_engine,
 )
 from gateway.desk import Desk, DeskParts
-from gateway.dispatch import DispatchTools, dispatch
+from gateway.dispatch import DispatchTools, dispatch, withdraw_late
 from gateway.engine_child import EngineChild
 from gateway.errors import NotReadyError
 from gateway.events import Events
@@ -66,8 +66,9 @@ class App:
     dsn: str
 
     def housekeep(self) -> None:
-        """Do what time asks for: end unanswered holds, ask after orders nobody reported."""
+        """Do what time asks for: end holds and approvals left over, ask after silent orders."""
         self.desk.expire_holds()
+        withdraw_late(self.desk.own.dispatching)
         self.chaser.ask(clock.wall_us())
 
 
@@ -197,6 +198,7 @@ class _Starter:
             profile=profile,
             instrument=lambda symbol: plan.instruments[symbol],
             approve=self._approve,
+            settling=lambda: self._settler.ready,
             wall_us=clock.wall_us,
             market_now_us=self._market_us,
         )
@@ -265,5 +267,6 @@ class _Starter:
             "ledger": ready(ledger.stopped is None, ledger.stopped),
             "engine": ready(engine.state is EngineState.READY, engine.state),
             "fix": ready(fix.state is SessionState.READY, fix.state),
+            "settler": self._settler.state,
             "policy": ready(policy == "ACTIVE", policy),
         }

@@ -8,6 +8,7 @@ after it means UNKNOWN, never a second send.
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Final
 
 from audit.ledger import Lane
 from fix.identity import cl_ord_id
@@ -23,6 +24,9 @@ from risk.approved import ApprovedOrder
 from risk.errors import ApprovalError
 from risk.instrument import Instrument
 
+LATE_US: Final = 1_000_000
+"""How long after its `send_before` an approval is left to the thread that may have it in hand."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DispatchTools:
@@ -30,6 +34,7 @@ class DispatchTools:
 
     Attributes:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
+        settling: whether reports reach the book; while they do not, nothing new is sent.
         wall_us: the wall clock; `send_before` is wall time.
         market_now_us: the market clock, for the book.
     """
@@ -40,6 +45,7 @@ class DispatchTools:
     profile: Profile
     instrument: Callable[[str], Instrument]
     approve: Callable[[Standing], ApprovedOrder]
+    settling: Callable[[], bool]
     wall_us: Callable[[], int]
     market_now_us: Callable[[], int]
 
@@ -57,6 +63,9 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
         order = tools.approve(standing)
     except ApprovalError as refusal:
         _withdraw(standing, tools, str(refusal))
+        return None
+    if not tools.settling():
+        _withdraw(standing, tools, "reports_not_settled")
         return None
     if tools.wall_us() >= order.send_before_us:
         _withdraw(standing, tools, "send_before_passed")
@@ -88,6 +97,25 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     _record(standing.decision_id, result, tools)
     reach("dispatch.sent_recorded")
     return result
+
+
+def withdraw_late(tools: DispatchTools) -> int:
+    """End approvals that nobody sends any more; returns how many.
+
+    Such a one is left where a verdict was given up as lost by the thread that would have sent it,
+    and was committed all the same.
+
+    Raises:
+        audit.errors.AuditError: the ledger did not take it; the next round tries again.
+    """
+    now_us, count = tools.wall_us(), 0
+    for standing in tools.orders.unsent():
+        if standing.approving is None:
+            continue
+        if now_us >= int(str(standing.approving.body["send_before_us"])) + LATE_US:
+            _withdraw(standing, tools, "send_before_passed")
+            count += 1
+    return count
 
 
 def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:

@@ -4,6 +4,12 @@ Not here: parsing (fix.reports), the state table (fix.order), the fold (ledger_b
 message and what it means share one append, keyed by its inbox offset: settling the same offset
 again changes nothing, so a crash anywhere here is recovered by reading the inbox from the last
 recorded offset.
+
+Rules kept:
+- No message can stop those behind it: what cannot be put on record as meant is an anomaly, and the
+  message itself is on record in any case.
+- A report about another instrument or side than was sent is not booked. A trade is booked even if
+  its price is beyond the limit or its quantity beyond the order's: it happened. Either is an alarm.
 """
 
 from collections.abc import Callable
@@ -11,6 +17,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from audit.canonical import JSON
+from audit.errors import CanonicalError, DraftError
 from audit.ledger import Lane
 from audit.record import Draft
 from fix.errors import FixError, ReportError
@@ -23,6 +30,11 @@ from gateway.orders import Orders, Stage, Standing
 from gateway.walk import LedgerPort
 from risk.instrument import Instrument
 
+NOTIONAL_MAX_MINOR = 10**14
+"""Most that one trade may be worth or cost, minor units: far above any, and nothing overflows."""
+RAW_MAX = 8_192
+"""Longest message that stands in its record; of a longer one the whole is a blob by its digest."""
+TAG_SYMBOL, TAG_SIDE = 55, 54
 # the last word of an order, by the state it ended in
 OUTCOMES = {
     OrderState.FILLED: "filled",
@@ -66,7 +78,13 @@ def settle(received: Received, tools: SettleTools) -> None:
     """
     reach("settle.received")  # a crash here leaves the message in the inbox, unrecorded
     drafts, ended = _read(received, tools)
-    tools.orders.catch_up(tools.ledger.append(*drafts, lane=Lane.URGENT))
+    try:
+        records = tools.ledger.append(*drafts, lane=Lane.URGENT)
+    except (DraftError, CanonicalError) as error:
+        # nothing was written, and no second try would do better: keep the message, say why
+        drafts, ended = (drafts[0], _anomaly(received, tools, "unbookable", str(error))), None
+        records = tools.ledger.append(*drafts, lane=Lane.URGENT)
+    tools.orders.catch_up(records)
     reach("settle.recorded")  # a crash here leaves a closed order whose decision is not sealed
     if ended is not None:
         standing, outcome = ended
@@ -120,11 +138,14 @@ def _reported(
         if before is not None:
             return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
     try:
+        _same_order(report, standing)
         fill = _fill(report, standing, tools)
+        state, odd = _next_state(report, standing, fill)
     except FixError as error:
         return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
-    state, anomaly = _next_state(report, standing, fill)
-    terminal = state.is_terminal and anomaly != "missing_trades"
+    terminal = state.is_terminal and odd != "missing_trades"
+    contradictions = _contradictions(standing, fill)
+    anomaly = ", ".join(filter(None, (odd, *contradictions))) or None
     idem_key = (
         f"status:{received.offset}"
         if report.is_status
@@ -144,7 +165,10 @@ def _reported(
         market_time_us=tools.market_now_us(),
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
-    return (inbound, reported), ended
+    if not contradictions:
+        return (inbound, reported), ended
+    detail = f"booked: {report.last_qty} at {report.last_price}"
+    return (inbound, reported, _anomaly(received, tools, ", ".join(contradictions), detail)), ended
 
 
 def _next_state(
@@ -164,6 +188,36 @@ def _next_state(
     return after, None
 
 
+def _same_order(report: ExecutionReport, standing: Standing) -> None:
+    """Refuse a report whose symbol or side is not the one that was sent under its ClOrdID.
+
+    Raises:
+        ReportError: it speaks of another order.
+    """
+    if standing.sending is None:
+        return
+    sent = {int(tag): str(text) for tag, text in standing.sending.body["fields"]}
+    for tag, said in ((TAG_SYMBOL, report.symbol), (TAG_SIDE, report.side)):
+        if said and said != sent.get(tag, said):
+            raise ReportError(msg_type="8", problem=f"tag {tag} is {said[:24]}, not {sent[tag]}")
+
+
+def _contradictions(standing: Standing, fill: dict[str, JSON] | None) -> tuple[str, ...]:
+    """Return in what a trade breaks the order that it fills."""
+    if fill is None or standing.verdict is None:
+        return ()
+    intent = standing.verdict.body["intent"]
+    price, quantity = int(str(fill["price_ticks"])), int(str(fill["qty_lots"]))
+    beyond = (
+        price - intent["limit_ticks"] if fill["side"] == "BUY" else intent["limit_ticks"] - price
+    )
+    found = {
+        "price_beyond_limit": beyond > 0,
+        "overfilled": standing.filled_lots + quantity > intent["qty_lots"],
+    }
+    return tuple(name for name, true in found.items() if true)
+
+
 def _fill(
     report: ExecutionReport, standing: Standing, tools: SettleTools
 ) -> dict[str, JSON] | None:
@@ -181,12 +235,18 @@ def _fill(
             msg_type="8",
             problem=f"{report.last_qty}@{report.last_price} is not whole lots and ticks",
         )
+    fee = scaled(report.commission or "0", tools.minor_digits)
+    if max(quantity * price * instrument.multiplier, abs(fee)) > NOTIONAL_MAX_MINOR:
+        raise ReportError(
+            msg_type="8",
+            problem=f"{report.last_qty}@{report.last_price}, fee {report.commission}: out of range",
+        )
     return {
         "instrument": instrument.symbol,
         "side": intent["side"],
         "qty_lots": quantity // instrument.lot,
         "price_ticks": price // instrument.tick_minor,
-        "fee_minor": scaled(report.commission or "0", tools.minor_digits),
+        "fee_minor": fee,
         "unit_minor": instrument.unit_minor,
     }
 
@@ -201,12 +261,23 @@ def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Dr
 
 
 def _inbound(received: Received, tools: SettleTools, msg_type: str, digest: str) -> Draft:
+    raw = received.raw
+    if len(raw) > RAW_MAX:
+        tools.ledger.put_blob(raw.encode("latin-1", "replace"))
     return journal_orders.fix_inbound(
-        tools.session, offset=received.offset, raw=received.raw, msg_type=msg_type, digest=digest
+        tools.session,
+        offset=received.offset,
+        raw=raw[:RAW_MAX],
+        msg_type=msg_type[:24],
+        digest=digest,
     )
 
 
 def _anomaly(received: Received, tools: SettleTools, reason: str, detail: str) -> Draft:
     return journal_orders.fix_anomaly(
-        tools.session, offset=received.offset, raw=received.raw, reason=reason, detail=detail
+        tools.session,
+        offset=received.offset,
+        raw=received.raw[:RAW_MAX],
+        reason=reason,
+        detail=detail,
     )

@@ -3,30 +3,41 @@
 And never gives up.
 
 A ledger that does not answer delays a report, it never loses one: the inbox has it on disk, and the
-offset only moves after the record is durable.
+offset only moves after the record is durable. A fault that nobody foresaw stands in `state` until
+the report behind it is settled: the desk is not ready then and sends no new order.
 """
 
 import logging
 import threading
+from typing import Protocol
 
-from audit.errors import AuditError, IdempotencyConflictError
+from audit.errors import AuditError, CanonicalError, DraftError, IdempotencyConflictError
 from audit.kinds import Kind
 from audit.queries import LedgerReader
+from fix.inbox import Entry
 from gateway.errors import GatewayError
-from gateway.fix_child import FixChild
 from gateway.settlement import Received, SettleTools, settle
 from gateway.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 POLL_S = 0.05
 RETRY_S = 0.2
+READY = "ready"
+
+
+class InboxPort(Protocol):
+    """The part of the FIX child's supervisor that settling needs."""
+
+    def inbox_since(self, offset: int) -> list[Entry]:
+        """Return the messages that begin at or after an offset."""
+        ...
 
 
 class Settler:
     """Settles one session's inbox."""
 
     def __init__(
-        self, fix: FixChild, tools: SettleTools, reader: LedgerReader, telemetry: Telemetry
+        self, fix: InboxPort, tools: SettleTools, reader: LedgerReader, telemetry: Telemetry
     ) -> None:
         """Start from the last inbox offset that is on record."""
         self._fix = fix
@@ -35,6 +46,7 @@ class Settler:
         self._offset, self._skip = _resume(reader, tools.session)
         self._wake = threading.Event()
         self._stopping = threading.Event()
+        self._trouble = ""
         self._thread = threading.Thread(target=self._run, name="settler", daemon=True)
 
     @property
@@ -46,6 +58,19 @@ class Settler:
     def offset(self) -> int:
         """Where the next unsettled message begins in the inbox."""
         return self._offset
+
+    @property
+    def state(self) -> str:
+        """`ready`, or what keeps reports from the book."""
+        if self._trouble:
+            return self._trouble
+        began = self._thread.ident is not None
+        return "stopped" if began and not self._thread.is_alive() else READY
+
+    @property
+    def ready(self) -> bool:
+        """Whether reports reach the book; without that no new order may leave."""
+        return self.state == READY
 
     def start(self) -> None:
         """Start settling."""
@@ -69,25 +94,40 @@ class Settler:
         while True:
             stopping = self._stopping.is_set()
             done = self._take_all()
-            if stopping and done:
+            if stopping and (done or self._trouble):
                 return
             self._wake.wait(POLL_S if done else RETRY_S)
             self._wake.clear()
 
     def _take_all(self) -> bool:
-        """Settle every whole message; False when the ledger did not take one."""
-        for entry in self._fix.inbox_since(self._offset):
-            if entry.offset != self._skip:
-                try:
-                    with self._telemetry.span("settle"):
-                        settle(Received(offset=entry.offset, raw=entry.raw), self._tools)
-                except IdempotencyConflictError as error:
-                    # an earlier try did reach the ledger, at another market time
-                    _log.warning("report at %s is on record already: %s", entry.offset, error)
-                except (AuditError, GatewayError) as error:
-                    _log.error("report at %s waits for the ledger: %s", entry.offset, error)
+        """Settle every whole message; False when one has to wait."""
+        try:
+            for entry in self._fix.inbox_since(self._offset):
+                if entry.offset != self._skip and not self._take(entry):
                     return False
-            self._offset = entry.next_offset
+                self._offset = entry.next_offset
+        except Exception as error:  # noqa: BLE001 - the loop's top: a dead settler settles nothing
+            trouble = f"stuck at {self._offset}: {type(error).__name__}"
+            if trouble != self._trouble:
+                _log.critical("settling is %s; no new order is sent", trouble, exc_info=True)
+            self._trouble = trouble
+            return False
+        self._trouble = ""
+        return True
+
+    def _take(self, entry: Entry) -> bool:
+        """Settle one message; False when the ledger did not take it."""
+        try:
+            with self._telemetry.span("settle"):
+                settle(Received(offset=entry.offset, raw=entry.raw), self._tools)
+        except IdempotencyConflictError as error:
+            # an earlier try did reach the ledger, at another market time
+            _log.warning("report at %s is on record already: %s", entry.offset, error)
+        except (DraftError, CanonicalError):
+            raise  # never to be had by waiting; `settle` has tried to say so on record
+        except (AuditError, GatewayError) as error:
+            _log.error("report at %s waits for the ledger: %s", entry.offset, error)
+            return False
         return True
 
 

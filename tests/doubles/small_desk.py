@@ -239,6 +239,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
                 profile=simulator_profile(1),
                 instrument=INSTRUMENTS.__getitem__,
                 approve=lambda standing: desk.approved_order(standing),  # noqa: PLW0108 - made next
+                settling=lambda: True,
                 wall_us=wall_us,
                 market_now_us=market.now_us,
             ),

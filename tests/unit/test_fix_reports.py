@@ -116,13 +116,23 @@ def test_the_other_messages_keep_what_they_refer_to() -> None:
 
 @pytest.mark.parametrize(
     ("text", "digits", "units"),
-    [("269.58", 2, 26958), ("269.580", 2, 26958), ("-0.05", 2, -5), ("7", 2, 700), ("7", 0, 7)],
+    [
+        ("269.58", 2, 26958),
+        ("269.580", 2, 26958),
+        ("-0.05", 2, -5),
+        ("7", 2, 700),
+        ("7", 0, 7),
+        ("90071992547409.91", 2, 2**53 - 1),
+    ],
 )
 def test_decimal_text_becomes_units_exactly(text: str, digits: int, units: int) -> None:
     assert scaled(text, digits) == units
 
 
-@pytest.mark.parametrize("text", ["269.585", "", "1e2", ".5", "5.", "1,0", "\u0661", "NaN"])
+@pytest.mark.parametrize(
+    "text",
+    ["269.585", "", "1e2", ".5", "5.", "1,0", "\u0661", "NaN", "90071992547409.92", "9" * 18],
+)
 def test_decimal_text_that_does_not_fit_is_refused(text: str) -> None:
     with pytest.raises(ReportError):
         scaled(text, 2)
