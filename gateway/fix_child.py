@@ -8,6 +8,7 @@ Not here: the ledger, and what a report means. Rules:
   by then. A child that died is started again and logs on with the numbers known here, which are
   never behind the ledger's; RECONCILING again precedes READY.
 - A kill that the child does not confirm in time ends with the child's death, which is as good.
+- No call waits longer than it says, also for a child that stands still with its pipe full.
 - Callbacks run on this class's threads: keep them short, never call `stop` from one.
 """
 
@@ -15,6 +16,7 @@ import contextlib
 import logging
 import queue
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -95,9 +97,23 @@ class _Life:
                 start_new_session=True,
             )
 
-    def say(self, frame: Frame) -> None:
-        with contextlib.suppress(OSError), self.lock:
+    def say(self, frame: Frame, timeout_s: float) -> None:
+        """Write one frame; a child that does not take it in time is killed or left unasked."""
+        end = time.monotonic() + timeout_s
+        if not self.lock.acquire(timeout=timeout_s):
+            return  # another frame is stuck in the pipe; its writer kills the child
+        try:
+            left_us = max(1_000, int((end - time.monotonic()) * 1e6))
+            limit = struct.pack("ll", *divmod(left_us, 1_000_000))
+            self.link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
             self.link.sendall(encode(frame))
+        except BlockingIOError:
+            log.exception("the FIX child reads nothing: killed")
+            self.process.kill()
+        except OSError:
+            pass  # it is dead: whoever waits for an answer is told by `bury`
+        finally:
+            self.lock.release()
 
     def slay(self) -> None:
         """Make sure that it is dead; nothing it held back can leave any more."""
@@ -295,8 +311,9 @@ class FixChild:
         try:
             if life.dead.is_set():
                 return {"result": "refused", "reason": "the FIX child is down"}
-            life.say(frame | {"n": n})
-            return waiting.get(timeout=timeout_s)
+            end = time.monotonic() + timeout_s
+            life.say(frame | {"n": n}, timeout_s)
+            return waiting.get(timeout=max(0.0, end - time.monotonic()))
         except queue.Empty:
             return {"result": "unknown", "reason": f"no answer in {timeout_s:g} s"}
         finally:
@@ -330,7 +347,8 @@ class FixChild:
                 "profile": profile_document(self._config.profile),
                 "folder": str(self._config.folder),
                 "kill_word": str(self._config.kill_word),
-            }
+            },
+            self._config.answer_timeout_s,
         )
         try:
             for frame in frames(life.link):
@@ -368,7 +386,7 @@ class FixChild:
             self._hello = hello
             self._changed.notify_all()
         if self._logon_wanted is not None and self._life is not None:
-            self._life.say(self._logon_frame() | {"n": 0})
+            self._life.say(self._logon_frame() | {"n": 0}, self._config.answer_timeout_s)
 
     def _move(self, state: SessionState, logon_no: int) -> None:
         with self._changed:

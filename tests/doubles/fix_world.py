@@ -114,7 +114,9 @@ class Broker:
 class Desk:
     """The gateway's half: kill word, supervised child, and what it said."""
 
-    def __init__(self, folder: Path, profile: Profile, mutation: str = "") -> None:
+    def __init__(
+        self, folder: Path, profile: Profile, mutation: str = "", answer_timeout_s: float = 20.0
+    ) -> None:
         self.folder = folder
         self.word = KillWord(folder / "kill.word", create=True)
         self.events: list[tuple[str, Frame]] = []
@@ -126,7 +128,7 @@ class Desk:
                 kill_word=folder / "kill.word",
                 log_path=folder / "fix.log",
                 program=program(mutation),
-                answer_timeout_s=20.0,
+                answer_timeout_s=answer_timeout_s,
             ),
             lambda name, frame: self.events.append((name, frame)),
         )
@@ -181,8 +183,10 @@ def broker_at(folder: Path, **settings: Any) -> Iterator[Broker]:  # noqa: ANN40
 
 
 @contextlib.contextmanager
-def desk_at(folder: Path, profile: Profile, mutation: str = "") -> Iterator[Desk]:
-    desk = Desk(folder, profile, mutation)
+def desk_at(
+    folder: Path, profile: Profile, mutation: str = "", answer_timeout_s: float = 20.0
+) -> Iterator[Desk]:
+    desk = Desk(folder, profile, mutation, answer_timeout_s)
     try:
         yield desk
     finally:

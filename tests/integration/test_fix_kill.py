@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -127,6 +128,44 @@ def test_a_child_that_hangs_is_killed_within_the_limit_and_its_successor_sweeps(
         assert until(desk.sweeps, 60.0), "the successor logs on by itself and sweeps"
         assert until(lambda: desk.statuses(dict(live)[11])[-1] == "4")
         assert broker.order_ids() == [dict(live)[11]]
+
+
+def test_a_child_that_stands_still_with_its_pipe_full_does_not_hold_up_a_kill(
+    tmp_path: Path,
+) -> None:
+    with broker_at(tmp_path) as broker, desk_at(tmp_path, broker.profile) as desk:
+        desk.open()
+        hang(desk.child.pid)
+        stuffed = (*order_fields("stuffed"), (58, "x" * (8 << 20)))
+        writers = [
+            threading.Thread(target=desk.child.status_request, args=(stuffed,), daemon=True)
+            for _ in range(5)
+        ]
+        for writer in writers:
+            writer.start()
+        time.sleep(0.3)
+        assert all(writer.is_alive() for writer in writers), "the pipe took it all"
+        epoch = desk.word.press()
+        started = time.monotonic()
+        assert desk.child.kill(epoch) is False
+        assert time.monotonic() - started < 1.0
+        for writer in writers:
+            writer.join(5.0)
+        assert not any(writer.is_alive() for writer in writers)
+        assert broker.order_ids() == []
+
+
+def test_a_child_that_reads_nothing_is_replaced(tmp_path: Path) -> None:
+    with (
+        broker_at(tmp_path) as broker,
+        desk_at(tmp_path, broker.profile, answer_timeout_s=3.0) as desk,
+    ):
+        desk.open()
+        stuck = desk.child.pid
+        hang(stuck)
+        stuffed = (*order_fields("stuffed"), (58, "x" * (8 << 20)))
+        assert desk.child.status_request(stuffed).outcome == "unknown"
+        assert until(lambda: desk.child.pid not in {0, stuck})
 
 
 def test_with_the_child_dead_the_word_alone_keeps_orders_back(tmp_path: Path) -> None:
