@@ -85,8 +85,8 @@ class DatedEvent(_Strict):
     """One published event; the tags follow the rule that the file states."""
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
-    date: Annotated[str, StringConstraints(pattern=r"^\d{4}-\d\d-\d\d$")]
-    local_time: Annotated[str, StringConstraints(pattern=r"^\d\d:\d\d$")]
+    date: Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    local_time: Annotated[str, StringConstraints(pattern=r"^[0-9]{2}:[0-9]{2}$")]
     published_us: Annotated[int, Field(gt=0)]
     scheduled: bool
     event_type: ShortText
@@ -172,10 +172,19 @@ def refuse_hidden_text(text: str, *, where: str) -> None:
         IntakeError: such a character, which could hide text from a reader, is in `text`.
     """
     for position, character in enumerate(text):
-        variation = 0xFE00 <= ord(character) <= 0xFE0F or 0xE0100 <= ord(character) <= 0xE01EF  # noqa: PLR2004 - Unicode variation selectors
-        if variation or unicodedata.category(character).startswith("C"):
+        if _hides(character):
             problem = f"invisible character U+{ord(character):04X} at {position}"
             raise IntakeError(where=where, problem=problem)
+
+
+def show_hidden_text(text: str) -> str:
+    """Return text in which each character that `refuse_hidden_text` refuses is written out."""
+    return "".join(f"<U+{ord(c):04X}>" if _hides(c) else c for c in text)
+
+
+def _hides(character: str) -> bool:
+    variation = 0xFE00 <= ord(character) <= 0xFE0F or 0xE0100 <= ord(character) <= 0xE01EF  # noqa: PLR2004 - Unicode variation selectors
+    return variation or unicodedata.category(character).startswith("C")
 
 
 def _day_row(fields: list[str], *, where: str, ticks_per_unit: Decimal) -> DayRow:

@@ -23,6 +23,7 @@ from audit.record import Draft
 from fix.errors import KillWordError
 from fix.kill import KillWord
 from gateway import clock
+from gateway.intake import show_hidden_text
 from gateway.walk import LedgerPort
 
 _log = logging.getLogger(__name__)
@@ -145,7 +146,7 @@ class KillSwitch:
             payload={
                 "kill_epoch": epoch,
                 "actor_name": actor,
-                "reason": reason[:500],
+                "reason": show_hidden_text(reason)[:500],
                 "confirmed": confirmed,
             },
             actor=actor,

@@ -1,6 +1,7 @@
 """The HTTP API, in reading order.
 
 - models: request and response bodies, strict
+- bodies: JSON read strictly: no key twice
 - access: bearer keys to callers, and which role may do what
 - limits: how much a caller may take: bytes of a body, threads of a kill
 - routes: the application and the table from error code to HTTP status

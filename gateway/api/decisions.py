@@ -5,10 +5,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 
 from gateway.api.access import allowed
+from gateway.api.bodies import StrictRoute
 from gateway.api.models import ApprovalRequest
 from gateway.keyring import Caller
 
-router = APIRouter(prefix="/v1/decisions", tags=["decisions"])
+router = APIRouter(prefix="/v1/decisions", tags=["decisions"], route_class=StrictRoute)
 
 
 @router.get("/{decision_id}", summary="Every record of one decision")

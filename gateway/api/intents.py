@@ -5,10 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 
 from gateway.api.access import allowed
+from gateway.api.bodies import StrictRoute
 from gateway.api.models import IntentRequest, IntentResponse
 from gateway.keyring import Caller
 
-router = APIRouter(prefix="/v1", tags=["intents"])
+router = APIRouter(prefix="/v1", tags=["intents"], route_class=StrictRoute)
 
 
 @router.post("/intents", summary="Submit an intent and get its verdict")

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 
 from gateway.api.access import allowed
+from gateway.api.bodies import StrictRoute
 from gateway.api.limits import in_kill_lane
 from gateway.api.models import KillRequest, ReleaseRequest
 from gateway.keyring import Caller
 
-router = APIRouter(prefix="/v1/kill", tags=["kill"])
+router = APIRouter(prefix="/v1/kill", tags=["kill"], route_class=StrictRoute)
 
 
 @router.get("", summary="Is the kill in force?")

@@ -6,10 +6,27 @@ What does not fit is refused before anything runs.
 from decimal import Decimal
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from gateway.errors import IntakeError
+from gateway.intake import refuse_hidden_text
 
 MAX_EXPOSURE_BP = 100_000
-PRICE_PATTERN = r"^\d{1,9}(\.\d{1,4})?$"
+# not \d, which takes the digits of every script
+PRICE_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,4})?$"
+
+
+def _readable(text: str) -> str:
+    """Refuse characters that a reader of the record would not see."""
+    try:
+        refuse_hidden_text(text, where="text")
+    except IntakeError as refusal:
+        raise ValueError(refusal.problem) from None
+    return text
+
+
+Words = Annotated[str, Field(max_length=500), AfterValidator(_readable)]
+"""Text of a person or an agent for the record."""
 
 
 class _Body(BaseModel):
@@ -74,10 +91,7 @@ class IntentRequest(_Body):
         ),
     ] = None
     reason: Annotated[
-        str,
-        Field(
-            max_length=500, description="why, in the agent's words; recorded, never read by a rule"
-        ),
+        Words, Field(description="why, in the agent's words; recorded, never read by a rule")
     ] = ""
 
     def limit_minor(self) -> Decimal | None:
@@ -117,11 +131,14 @@ class ApprovalRequest(_Body):
     intent_digest: Annotated[
         str, Field(pattern=r"^[0-9a-f]{64}$", description="digest of the intent that was read")
     ]
-    note: Annotated[str, Field(max_length=500)] = ""
+    note: Words = ""
 
 
 class KillRequest(_Body):
-    """Why everything must stop."""
+    """Why everything must stop.
+
+    A character that cannot be seen is not refused, its number is written: no kill waits for that.
+    """
 
     reason: Annotated[str, Field(min_length=1, max_length=500)]
 
@@ -133,4 +150,4 @@ class ReleaseRequest(_Body):
     signatures: dict[
         Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
     ]
-    reason: Annotated[str, Field(max_length=500)] = ""
+    reason: Words = ""

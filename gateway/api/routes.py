@@ -1,6 +1,7 @@
 """The application: every route, the error table, and what the pages add."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -52,12 +53,19 @@ async def _malformed(_: Request, error: Exception) -> JSONResponse:
     """Say what is wrong with a body without repeating it: NaN or a megabyte must not come back."""
     faults = error.errors() if isinstance(error, RequestValidationError) else ()
     named = [
-        {"field": _named(fault["loc"]), "message": str(fault["msg"])[:200]} for fault in faults[:20]
+        {"field": _named(fault["loc"]), "message": _problem(fault)[:200]} for fault in faults[:20]
     ]
     return JSONResponse(
         {"code": "malformed", "message": "the body is not as the API says", "faults": named},
         status_code=422,
     )
+
+
+def _problem(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong; for a body that is no JSON also why, which repeats nothing of it."""
+    if fault["type"] == "json_invalid":
+        return f"{fault['msg']}: {fault['ctx']['error']}"
+    return str(fault["msg"])
 
 
 def _named(place: tuple[object, ...]) -> str:

@@ -79,6 +79,10 @@ MARK = "abracadabra"
         f'{{{FAIR}, "target_exposure_bp": 500, "max_qty_lots": 0}}'.encode(),
         f'{{"client_key": "{MARK} ", "instrument": "SPXN", "target_exposure_bp": 5}}'.encode(),
         b'{"client_key": "a", "instrument": "SPXN\\u0000", "target_exposure_bp": 5}',
+        f'{{{FAIR}, "target_exposure_bp": 500, "limit_price": "\u0662\u0666\u0669.5"}}'.encode(),
+        f'{{{FAIR}, "target_exposure_bp": 500, "target_exposure_bp": 900}}'.encode(),
+        f'{{{FAIR}, "target_exposure_bp": 500, "reason": "up\u202eown"}}'.encode(),
+        f'{{{FAIR}, "target_exposure_bp": 500, "reason": "a\\u0000b"}}'.encode(),
     ],
 )
 def test_a_malformed_intent_gets_422_and_nothing_comes_back(
@@ -95,6 +99,18 @@ def test_a_malformed_intent_gets_422_and_nothing_comes_back(
     assert len(answer.content) < 4_000
     decided = [r for r in app.reader.records(after_seq=before - 1) if "decision/" in r.stream]
     assert decided == []
+
+
+def test_a_refused_text_or_key_is_named_to_the_caller(agent: Agent) -> None:
+    hidden = agent.intent("hidden", 500, reason="up\u202eown").json()["faults"]
+    assert [f["field"] for f in hidden] == ["body.reason"]
+    assert "invisible character U+202E at 2" in hidden[0]["message"]
+    twice = agent.http.post(
+        "/v1/intents",
+        content=b'{"client_key": "a", "client_key": "b"}',
+        headers={"Content-Type": "application/json"},
+    )
+    assert "a key occurs twice" in twice.json()["faults"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +183,7 @@ def test_health_and_readiness_need_no_key(app: App) -> None:
     ready = httpx.get(f"{app.server.address}/readyz", trust_env=False)
     assert (health.status_code, ready.status_code) == (200, 200), ready.text
     parts = ready.json()["parts"]
-    assert set(parts) == {"ledger", "engine", "fix", "policy", "kill"}
+    assert set(parts) == {"ledger", "engine", "fix", "settler", "policy", "kill"}
     assert set(parts.values()) == {"ready"}
 
 

@@ -1,0 +1,47 @@
+"""Bodies read strictly: an object that names a key twice is refused.
+
+Of two values for one key some readers take the first and some the last: what was judged here would
+not be what another program, or a person, reads in the same bytes.
+"""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from typing_extensions import override
+
+
+class StrictRoute(APIRoute):
+    """A route whose JSON body names each key once."""
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, given a request that reads strictly."""
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handler(_StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+class _StrictRequest(Request):
+    """A request whose body is read by `_once`."""
+
+    @override
+    async def json(self) -> Any:
+        """Return the body's value.
+
+        Raises:
+            json.JSONDecodeError: no JSON, or a key occurs twice; answered with 422.
+        """
+        return json.loads(await self.body(), object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise json.JSONDecodeError("a key occurs twice", "", 0)
+    return found
