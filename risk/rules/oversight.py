@@ -1,5 +1,8 @@
 """R31: above a stated notional a person must agree.
 
+It looks at one order: several below the threshold need nobody, however large in sum; what they may
+add up to is the account limits' business.
+
 Not here: the agreement (`risk/approved.py`). HOLD never turns into ALLOW by itself.
 
 Source: Commission Delegated Regulation (EU) 2017/589 art. 15(6).
