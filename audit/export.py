@@ -16,8 +16,6 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record, blob_digests
 
-_CONTEXT = (Kind.RUN_STARTED, Kind.MODEL_LOADED, Kind.POLICY_ACTIVATED)
-
 
 class NotYetSignedError(LedgerError):
     """No checkpoint covers the decision's last record yet; make one or wait for the cadence."""
@@ -89,9 +87,20 @@ def _maps(reader: LedgerReader, stream: str, checkpoint: Checkpoint) -> Iterator
 
 
 def _context(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
-    """Yield the latest record of each context kind before the decision ended."""
-    for kind in _CONTEXT:
-        yield from reader.records(kinds=(kind,), before_seq=own[-1].seq, limit=1, newest_first=True)
+    """Yield the runs and policies that the decision names, and the model last loaded before."""
+    for run_id in sorted({str(r.body["run_id"]) for r in own if "run_id" in r.body}):
+        started = reader.by_key("control", f"run_started:{run_id}")
+        if started is not None:
+            yield started
+    before = own[-1].seq
+    yield from reader.records(
+        kinds=(Kind.MODEL_LOADED,), before_seq=before, limit=1, newest_first=True
+    )
+    named = {r.body["policy_digest"] for r in own if "policy_digest" in r.body}
+    for record in reader.records(kinds=(Kind.POLICY_ACTIVATED,), before_seq=before):
+        if record.body["policy_digest"] in named:
+            named.remove(record.body["policy_digest"])
+            yield record
 
 
 def _inbound(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:

@@ -18,6 +18,7 @@ import hashlib
 import io
 import itertools
 import json
+import re
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,18 +33,35 @@ OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3
 WORDS = {OK: "OK", TAMPERED: "TAMPERED", INCOMPLETE: "INCOMPLETE", NOT_CHECKABLE: "NOT CHECKABLE"}
 ZERO_HASH = bytes(32)
 FINDINGS_MAX = 50
-HEADER_FIELDS = (
-    *("actor", "commitments", "idem_key", "kind", "log", "payload_sha256", "prev"),
-    *("recorded_at_us", "seq", "stream", "stream_seq", "version"),
-)
-COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
-DUMP_FIELDS = {
-    "head": {"origin", "size", "root", "frontier"},
-    "checkpoint": {"size", "note"},
-    "blob": {"digest", "data"},
-    "entry": {*COLUMNS, "account", "prev", "payload_digest", "leaf", "header", "payload"},
-    "end": {"entries"},
+TEXT_MAX = 500
+TAIL_S = 5
+"""A live log's newest signed record may be so old; what follows it waits for its checkpoint."""
+HEADER_FIELDS: dict[str, type] = {
+    "actor": str,
+    "commitments": list,
+    **dict.fromkeys(("idem_key", "kind", "log", "payload_sha256", "prev"), str),
+    **dict.fromkeys(("recorded_at_us", "seq"), int),
+    "stream": str,
+    **dict.fromkeys(("stream_seq", "version"), int),
 }
+COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
+_TEXT = ("stream", "kind", "actor", "idem_key")
+_NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
+_BYTES = ("prev", "payload_digest", "leaf", "header", "payload")
+DUMP_FIELDS: dict[str, dict[str, Any]] = {
+    "head": {"origin": str, "size": int, "root": bytes, "frontier": bytes},
+    "checkpoint": {"size": int, "note": bytes},
+    "blob": {"digest": bytes, "data": bytes},
+    "entry": {
+        **dict.fromkeys(_TEXT, str),
+        **dict.fromkeys(_NUMBERS, int),
+        **dict.fromkeys(_BYTES, bytes),
+        "account": str | None,
+    },
+    "end": {"entries": int},
+}
+ORDER = tuple(DUMP_FIELDS)
+KIND = re.compile(r"[a-z_]{1,64}")
 
 
 class Bad(Exception):  # noqa: N818 - reads as what it says: this input is bad
@@ -52,12 +70,13 @@ class Bad(Exception):  # noqa: N818 - reads as what it says: this input is bad
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was found: exit code, lines for people, the first bad record's sequence number."""
+    """What was found: exit code, lines for people, the first bad record, the first unsigned."""
 
     exit_code: int = OK
     lines: list[str] = field(default_factory=list)
     first_bad_seq: int | None = None
     findings: int = 0
+    unsigned_from: int | None = None
 
     def find(self, code: int, text: str, seq: int | None = None) -> None:
         """Note a finding; tampered outweighs incomplete, which outweighs not checkable."""
@@ -68,7 +87,16 @@ class Report:
             self.first_bad_seq = seq if self.first_bad_seq is None else min(seq, self.first_bad_seq)
         if self.findings <= FINDINGS_MAX:
             place = "" if seq is None else f"record {seq}: "
-            self.lines.append(f"{WORDS[code]}: {place}{text}")
+            self.say(f"{WORDS[code]}: {place}{text}")
+
+    def say(self, text: str) -> None:
+        """Add a line; what the input put into it stays printable anywhere, and short."""
+        shown = (c if " " <= c <= "~" else ascii(c)[1:-1] for c in text[:TEXT_MAX])
+        self.lines.append("".join(shown))
+
+    def surprise(self, error: Exception) -> None:
+        """Note that the input broke the verifier; a sound one cannot."""
+        self.find(TAMPERED, f"the input cannot be judged: {type(error).__name__}: {error}")
 
 
 def canonical(value: object) -> bytes:
@@ -175,7 +203,7 @@ def read_checkpoint(note: bytes, vkeys: Iterable[str]) -> tuple[str, int, bytes,
         text, _, block = note.decode().rpartition("\n\n")
         origin, size, root = text.split("\n")[:3]
         digest = base64.b64decode(root, validate=True)
-        if not size.isascii() or str(int(size)) != size or len(digest) != len(ZERO_HASH):
+        if re.fullmatch("0|[1-9][0-9]{0,18}", size) is None or len(digest) != len(ZERO_HASH):
             raise Bad("checkpoint is malformed")
         lines = {}
         for line in block.removesuffix("\n").split("\n"):
@@ -201,40 +229,64 @@ def read_checkpoint(note: bytes, vkeys: Iterable[str]) -> tuple[str, int, bytes,
 def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a record's header and payload once the one is shown to bind the other."""
     head, body = parse_canonical(header), parse_canonical(payload)
-    if not isinstance(head, dict) or tuple(head) != HEADER_FIELDS or not isinstance(body, dict):
-        raise Bad("header or payload has another shape")
+    if not isinstance(head, dict) or tuple(head) != tuple(HEADER_FIELDS):
+        raise Bad("the header has another shape")
+    if any(type(head[name]) is not wanted for name, wanted in HEADER_FIELDS.items()):
+        raise Bad("a field of the header has another type")
+    if not isinstance(body, dict) or KIND.fullmatch(head["kind"]) is None:
+        raise Bad("the kind or the payload has another shape")
+    if head["kind"] == "stream_heads":
+        _check_map(body)
     if hashlib.sha256(payload).hexdigest() != head["payload_sha256"]:
         raise Bad("the payload is not the one that the header names")
     return head, body
 
 
+def _check_map(body: Mapping[str, Any]) -> None:
+    """Refuse a stream-head map that does not have the shape of one."""
+    part, parts, heads = (body.get(name) for name in ("part", "parts", "heads"))
+    if type(part) is not int or type(parts) is not int or not 0 <= part < parts:
+        raise Bad("the stream-head map counts its parts in another way")
+    if not isinstance(heads, list) or not all(
+        isinstance(row, list) and list(map(type, row)) == [str, int, str] for row in heads
+    ):
+        raise Bad("the stream-head map has another shape")
+
+
 def blobs_of(value: object) -> Iterator[str]:
-    """Yield the digests of `*_blob` fields."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not key.endswith("_blob"):
-                yield from blobs_of(item)
-            elif item is not None:
-                yield str(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from blobs_of(item)
+    """Yield the digests of `*_blob` fields, however deep."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            for key, below in item.items():
+                if not key.endswith("_blob"):
+                    waiting.append(below)
+                elif below is not None:
+                    yield str(below)
+        elif isinstance(item, list):
+            waiting.extend(item)
 
 
 class LogVerifier:
     """A whole log, record by record, in memory that grows with streams and blobs only.
 
-    Call `head`, `checkpoint` and `blob` for what is stored, then `entry` in order, then `finish`.
+    Call `head` once, then `checkpoint`, `blob` and `entry` in this order, then `finish`: a
+    checkpoint that comes after its records would never be compared with them.
     """
 
-    def __init__(self, vkeys: Sequence[str]) -> None:
-        """Keep the trusted keys."""
+    def __init__(self, vkeys: Sequence[str], notes: Sequence[bytes] = ()) -> None:
+        """Keep the trusted keys, and take the checkpoints trusted from elsewhere."""
         self.report = Report()
         self._vkeys = vkeys
+        self._stage = ""
         self._tree = Tree()
         self._head: Mapping[str, Any] = {}
+        self._origin: str | None = None
         self._roots: dict[int, bytes] = {}
+        self._compared: set[int] = set()
         self._checked = 0
+        self._signed_at_us = 0
         self._blobs: set[str] = set()
         self._heads: dict[str, tuple[int, bytes, int]] = {}
         self._changed: dict[str, list[Any]] = {}
@@ -242,33 +294,64 @@ class LogVerifier:
         self._map_rows: list[list[Any]] = []
         self._mapped = 0
         self._whole = True
+        self._disordered = False
+        for note in notes:
+            self._take_note(None, note)
+
+    def _enter(self, stage: str) -> None:
+        """Hold the order: exactly one head, first; then what `ORDER` says."""
+        before, self._stage = self._stage, stage
+        if before == "":
+            right = stage == ORDER[0]
+        else:
+            right = stage != ORDER[0] and ORDER.index(stage) >= ORDER.index(before)
+        if not right and not self._disordered:
+            self._disordered = True
+            self.report.find(TAMPERED, f"a {stage} out of order, after {before or 'nothing'}")
 
     def head(self, row: Mapping[str, Any]) -> None:
         """Take the stored head: origin, size, root, frontier."""
-        self._head = row
+        self._enter("head")
+        if self._origin not in {None, row["origin"]}:
+            self.report.find(TAMPERED, f"the trusted checkpoint is not of the log {row['origin']}")
+        self._head, self._origin = row, row["origin"]
 
-    def checkpoint(self, size: int | None, note: bytes) -> None:
-        """Take a checkpoint, stored under a size or (None) trusted from elsewhere."""
+    def checkpoint(self, size: int, note: bytes) -> None:
+        """Take a checkpoint, stored under a size."""
+        self._enter("checkpoint")
+        self._take_note(size, note)
+
+    def _take_note(self, size: int | None, note: bytes) -> None:
         try:
             origin, stated, root, signed = read_checkpoint(note, self._vkeys)
         except Bad as error:
             self.report.find(TAMPERED, f"checkpoint of {size}: {error}")
             return
-        if size not in {None, stated} or origin != self._head.get("origin", origin):
+        self._origin = self._origin or origin
+        if size not in {None, stated} or origin != self._origin:
             self.report.find(TAMPERED, f"checkpoint of {size} states {origin} and {stated}")
         elif self._vkeys and not signed:
             self.report.find(TAMPERED, f"checkpoint of {stated} is signed by no trusted key")
         elif self._roots.setdefault(stated, root) != root:
             self.report.find(TAMPERED, f"two checkpoints of {stated} differ")
+        elif stated == 0 and not self._compare(root):
+            self.report.find(TAMPERED, "the checkpoint of 0 is not that of an empty log")
+
+    def _compare(self, root: bytes) -> bool:
+        """Compare a checkpoint's root with the tree of now."""
+        self._compared.add(self._tree.size)
+        return root == self._tree.root()
 
     def blob(self, digest: bytes, data: bytes) -> None:
         """Take a blob."""
+        self._enter("blob")
         if hashlib.sha256(data).digest() != digest:
             self.report.find(TAMPERED, f"blob {digest.hex()} has other content")
         self._blobs.add(digest.hex())
 
     def entry(self, row: Mapping[str, Any]) -> None:
         """Take the next record with all its columns; bytes as bytes."""
+        self._enter("entry")
         seq, leaf = row["seq"], bytes(row["leaf"])
         if seq != self._tree.size and self._whole:
             self._whole = False
@@ -283,7 +366,7 @@ class LogVerifier:
         root = self._roots.get(self._tree.size)
         if root is None or not self._whole:
             return
-        if root != self._tree.root():
+        if not self._compare(root):
             where = None if self.report.first_bad_seq is not None else self._checked
             text = (
                 f"the tree of {self._tree.size} is not the one signed, that of {self._checked} is"
@@ -292,7 +375,7 @@ class LogVerifier:
             self._whole = False
         elif self._mapped != self._tree.size:
             self.report.find(TAMPERED, "signed without a stream-head map before it", seq)
-        self._checked = self._tree.size
+        self._checked, self._signed_at_us = self._tree.size, row["recorded_at_us"]
 
     def _entry(self, row: Mapping[str, Any], leaf: bytes) -> Mapping[str, Any]:
         """Hold every column against the hashed bytes, and the record against its stream."""
@@ -341,72 +424,129 @@ class LogVerifier:
                 self.report.find(TAMPERED, text, self._heads[name][2])
         raise Bad("the stream-head map is not that of the streams")
 
-    def finish(self, expected: int | None = None) -> Report:
+    def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
         """Judge the end: head, signed size, keys.
 
         Args:
             expected: how many records the source says there are.
+            now_us: for a log that is being written, the time of the reading: records may wait
+                for their checkpoint if the newest signed one is at most `TAIL_S` older than this.
         """
         size, report = self._tree.size, self.report
         if expected is not None and expected != size:
             report.find(INCOMPLETE, f"{expected} records announced, {size} found", size)
-        signed = max(self._roots, default=0)
-        if signed > size:
-            report.find(INCOMPLETE, f"a checkpoint of {signed} is signed, {size} found", size)
+        beyond = max(self._roots, default=0)
+        if beyond > size:
+            report.find(INCOMPLETE, f"a checkpoint of {beyond} is signed, {size} found", size)
         if not self._head:
             report.find(INCOMPLETE, "there is no head")
         elif self._whole:
             stated = (self._head["size"], bytes(self._head["root"]), bytes(self._head["frontier"]))
             if stated != (size, self._tree.root(), b"".join(self._tree.nodes)):
                 report.find(TAMPERED, f"the stored head is not that of {size} records")
-        if not signed:
-            report.find(INCOMPLETE, "no checkpoint covers these records")
+        if self._whole:
+            self._judge_signatures(now_us)
         if not self._vkeys:
             report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this")
-        report.lines.append(
+        report.say(
             f"{size} records, {len(self._heads)} streams, {len(self._blobs)} blobs,"
-            f" {len(self._roots)} checkpoints; signed up to {signed}"
+            f" {len(self._roots)} checkpoints; signed up to {self._checked}"
         )
         return report
 
+    def _judge_signatures(self, now_us: int | None) -> None:
+        """Require that every checkpoint was compared, and that they cover all there is."""
+        size, report = self._tree.size, self.report
+        for missed in sorted(self._roots.keys() - self._compared):
+            if missed <= size:
+                report.find(TAMPERED, f"the checkpoint of {missed} was not compared")
+        if not self._compared:
+            report.find(INCOMPLETE, "no checkpoint covers these records")
+        elif self._checked < size:
+            report.unsigned_from = self._checked
+            text = f"records from {self._checked} on are not signed yet"
+            lag_us = TAIL_S * 1_000_000
+            if now_us is not None and abs(now_us - self._signed_at_us) <= lag_us:
+                report.say(f"{text}: a running log signs them within {TAIL_S} s")
+            else:
+                report.find(INCOMPLETE, text)
 
-def verify_dump(lines: Iterable[bytes], vkeys: Sequence[str], notes: Sequence[bytes]) -> Report:
-    """Verify a dump: JSON lines, each with its type; the last announces the number of records."""
-    log = LogVerifier(vkeys)
+
+def verify_dump(
+    lines: Iterable[bytes], vkeys: Sequence[str], notes: Sequence[bytes] = ()
+) -> Report:
+    """Verify a dump: JSON lines, each with its type; the last announces the number of records.
+
+    Args:
+        lines: of the dump: one head, checkpoints, blobs, entries, the end, in this order.
+        vkeys: trusted keys, from outside.
+        notes: checkpoints kept outside, which the dump's tree must contain.
+    """
+    log = LogVerifier(vkeys, notes)
     expected = None
     try:
         for line in lines:
-            expected = _take(log, json.loads(line), notes)
-    except (ValueError, KeyError, TypeError, AttributeError, Bad) as error:
-        log.report.find(TAMPERED, f"the dump is malformed: {error!r}")
+            if expected is not None:
+                log.report.find(TAMPERED, "the dump goes on after its end")
+                break
+            expected = _take(log, line)
+    except Bad as error:
+        log.report.find(TAMPERED, f"the dump is malformed: {error}")
+    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
+        log.report.surprise(error)
     if expected is None:
         log.report.find(INCOMPLETE, "the dump has no end")
     return log.finish(expected)
 
 
-def _take(log: LogVerifier, row: dict[str, Any], notes: Sequence[bytes]) -> int | None:
+def _take(log: LogVerifier, line: bytes) -> int | None:
     """Give one line of a dump to the verifier; return the announced number if it is the last."""
-    kind = row.pop("type")
-    if set(row) != DUMP_FIELDS[kind]:
-        raise Bad(f"a line of type {kind} has other fields")
-    if kind == "head":
-        log.head({**row, **_bytes(row, "root", "frontier")})
-        for note in notes:
-            log.checkpoint(None, note)
-    elif kind == "checkpoint":
-        log.checkpoint(row["size"], _bytes(row, "note")["note"])
-    elif kind == "blob":
-        log.blob(**_bytes(row, "digest", "data"))
-    elif kind == "entry":
-        names = ("prev", "payload_digest", "leaf", "header", "payload")
-        log.entry({**row, **_bytes(row, *names)})
-    else:
-        return int(row["entries"])
+    kind, row = _read_line(line)
+    match kind:
+        case "head":
+            log.head(row)
+        case "checkpoint":
+            log.checkpoint(row["size"], row["note"])
+        case "blob":
+            log.blob(row["digest"], row["data"])
+        case "entry":
+            log.entry(row)
+        case _:
+            return int(row["entries"])
     return None
 
 
-def _bytes(row: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: base64.b64decode(row[name], validate=True) for name in names}
+def _read_line(line: bytes) -> tuple[str, dict[str, Any]]:
+    """Parse one line of a dump into its type and typed fields; bytes are base64."""
+    try:
+        row = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
+        raise Bad(f"not JSON: {type(error).__name__}") from error
+    kind = row.pop("type", None) if isinstance(row, dict) else None
+    if (
+        not isinstance(kind, str)
+        or kind not in DUMP_FIELDS
+        or row.keys() != DUMP_FIELDS[kind].keys()
+    ):
+        raise Bad(f"a line of type {kind!r} has other fields")
+    for name, wanted in DUMP_FIELDS[kind].items():
+        value = row[name]
+        if wanted is bytes:
+            row[name] = value = _unbase64(value)
+        if isinstance(value, bool) or not isinstance(value, wanted):
+            raise Bad(f"{name} of a line of type {kind} has another type")
+    return kind, row
+
+
+def _unbase64(text: object) -> bytes:
+    """Decode base64 that is exactly the encoding of its bytes."""
+    try:
+        data = base64.b64decode(text, validate=True) if isinstance(text, str) else None
+    except ValueError as error:
+        raise Bad("not base64") from error
+    if data is None or base64.b64encode(data).decode() != text:
+        raise Bad("not base64")
+    return data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -466,49 +606,102 @@ def read_bundle(data: bytes) -> Bundle:
         raise Bad(f"not a bundle: {error!r}") from error
 
 
-def verify_bundle(data: bytes, vkeys: Sequence[str], verifier: bytes | None = None) -> Report:
+def verify_bundle(
+    data: bytes,
+    vkeys: Sequence[str],
+    verifier: bytes | None = None,
+    notes: Sequence[bytes] = (),
+) -> Report:
     """Verify a bundle's bytes.
 
     Args:
         data: the ZIP.
         vkeys: trusted keys, from outside.
         verifier: the bytes that its verify.py must have; this file's own unless given.
+        notes: checkpoints kept outside; only one of the bundle's size can be compared with it.
     """
     report = Report()
     try:
         bundle = read_bundle(data)
         origin, size, root, signed = read_checkpoint(bundle.note, vkeys)
-    except Bad as error:
-        report.find(TAMPERED, str(error))
-        return report
-    if not vkeys:
-        report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this")
-    elif not signed:
-        report.find(TAMPERED, "signed by no trusted key")
-    try:
+        if not vkeys:
+            report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this")
+        elif not signed:
+            report.find(TAMPERED, "signed by no trusted key")
+        for note in notes:
+            _judge_note(report, note, vkeys, (origin, size, root))
         records = [
             _proven(report, stem, item, origin, size, root) for stem, item in bundle.records.items()
         ]
         _judge_stream(report, bundle.stream, records, size)
+        _judge_context(report, bundle.stream, records)
         _judge_blobs(report, bundle.blobs, records)
-        rebuilt = bundle.to_zip(verifier or Path(__file__).read_bytes())
-    except (Bad, KeyError, TypeError, ValueError) as error:
+        if bundle.to_zip(verifier or Path(__file__).read_bytes()) != data:
+            text = "the bytes are not those of the canonical bundle of this content"
+            report.find(TAMPERED, text)
+        report.say(f"{bundle.stream}: {len(records)} records under {origin} at {size}")
+    except Bad as error:
         report.find(TAMPERED, str(error))
-        return report
-    if rebuilt != data:
-        report.find(TAMPERED, "the bytes are not those of the canonical bundle of this content")
-    report.lines.append(f"{bundle.stream}: {len(records)} records under {origin} at {size}")
+    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
+        report.surprise(error)
     return report
 
 
-def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
-    """Check that every blob named is there, and every blob there is what its name says."""
+def _judge_note(
+    report: Report, note: bytes, vkeys: Sequence[str], bundled: tuple[str, int, bytes]
+) -> None:
+    """Hold a checkpoint kept outside against the bundle's own."""
+    origin, size, root, signed = read_checkpoint(note, vkeys)
+    if vkeys and not signed:
+        report.find(TAMPERED, f"the kept checkpoint of {size} is signed by no trusted key")
+    elif origin != bundled[0]:
+        report.find(TAMPERED, f"the kept checkpoint is of the log {origin}, not {bundled[0]}")
+    elif size != bundled[1]:
+        text = f"the kept checkpoint of {size} is not comparable with the bundle's of {bundled[1]}"
+        report.find(NOT_CHECKABLE, f"{text}; a dump can be held against it")
+    elif root != bundled[2]:
+        report.find(TAMPERED, f"the kept checkpoint of {size} has another root: the log forked")
+
+
+def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
+    """Check that what the decision rests on and names is there, recorded before it was named."""
+    there: dict[tuple[object, ...], int] = {}
     for head, body, _ in records:
-        for digest in sorted(set(blobs_of(body)) - blobs.keys()):
+        match head["kind"]:
+            case "run_started":
+                key: tuple[object, ...] = ("run", body.get("run_id"))
+            case "policy_activated":
+                key = ("policy", body.get("policy_digest"))
+            case "fix_inbound":
+                key = ("inbound", head["stream"], body.get("offset"))
+            case _:
+                continue
+        there[key] = min(head["seq"], there.get(key, head["seq"]))
+    for head, body, _ in records:
+        if head["stream"] != stream:
+            continue
+        named: list[tuple[object, ...]] = [("run", body.get("run_id"))]
+        named.append(("policy", body.get("policy_digest")))
+        if head["kind"] == "order_reported":
+            named.append(("inbound", f"session/{body.get('session')}", body.get("inbox_offset")))
+        for key in named:
+            if key[-1] is not None and there.get(key, head["seq"]) >= head["seq"]:
+                report.find(INCOMPLETE, f"names {' '.join(map(str, key))}: missing", head["seq"])
+
+
+def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
+    """Check that every blob named is there, and every blob there is named and what it says."""
+    named: set[str] = set()
+    for head, body, _ in records:
+        digests = set(blobs_of(body))
+        named |= digests
+        for digest in sorted(digests - blobs.keys()):
             report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
     for digest, content in blobs.items():
         if hashlib.sha256(content).hexdigest() != digest:
             report.find(TAMPERED, f"blob {digest} has other content")
+        if digest not in named:
+            report.find(TAMPERED, f"blob {digest} belongs to no record")
 
 
 _Proven = tuple[dict[str, Any], dict[str, Any], bytes]
@@ -562,6 +755,16 @@ def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size:
         report.find(INCOMPLETE, f"{stream} is not sealed")
 
 
+def _read_key(text: str) -> str:
+    """Return a trusted key, given itself or as a file with it."""
+    try:
+        key = text if "+" in text else Path(text).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise Bad(f"{text} holds no key: not UTF-8") from error
+    read_vkey(key)
+    return key
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify a file from the command line."""
     parser = argparse.ArgumentParser(description="Verify a Countersign bundle (ZIP) or dump.")
@@ -571,16 +774,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     report = Report()
     try:
-        keys = [Path(key).read_text() if "+" not in key else key for key in asked.key]
-        for key in keys:
-            read_vkey(key)
+        keys = [_read_key(key) for key in asked.key]
+        notes = [path.read_bytes() for path in asked.checkpoint]
         if zipfile.is_zipfile(asked.file):
-            report = verify_bundle(asked.file.read_bytes(), keys)
+            report = verify_bundle(asked.file.read_bytes(), keys, notes=notes)
         else:
             with asked.file.open("rb") as lines:
-                report = verify_dump(lines, keys, [path.read_bytes() for path in asked.checkpoint])
+                report = verify_dump(lines, keys, notes)
     except (OSError, Bad) as error:
         report.find(NOT_CHECKABLE, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
+        report.surprise(error)
     for line in report.lines:
         print(line)
     print(WORDS[report.exit_code])

@@ -269,7 +269,9 @@ def _finish(
     app.ledger.append(_finished(plan, summary))
     app.ledger.checkpoint_now()
     progress.line("verify     reading the whole ledger")
-    report = verify_database(app.dsn, (plan.state.ledger_vkey.read_text().strip(),))
+    report = verify_database(
+        app.dsn, (plan.state.ledger_vkey.read_text().strip(),), now_us=clock.wall_us()
+    )
     size = app.reader.head().size
     decisions = summary["forecasts"] + summary["no_forecasts"]
     summary |= {

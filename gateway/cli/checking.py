@@ -13,6 +13,8 @@ from gateway.verifying import dump_ledger, verify_dump_file, verify_ledger
 
 KEY_HELP = "trusted log key (a vkey line, or a file that holds one), from outside; none: exit 3"
 
+KEPT_HELP = "a checkpoint kept outside, which the log must contain; may be given again"
+
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
@@ -25,13 +27,14 @@ def verify(
     dump_file: Annotated[
         Path | None, typer.Option("--dump", help="check this dump instead of the database")
     ] = None,
+    checkpoint: Annotated[list[Path] | None, typer.Option(help=KEPT_HELP)] = None,
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Check every record against a key given from outside; names the first bad record."""
     if dump_file is not None:
-        raise typer.Exit(verify_dump_file(dump_file, key))
+        raise typer.Exit(verify_dump_file(dump_file, key, checkpoint or ()))
     with attached(settings_module.load(state=state)) as place:
-        raise typer.Exit(verify_ledger(place, key))
+        raise typer.Exit(verify_ledger(place, key, checkpoint or ()))
 
 
 def dump(

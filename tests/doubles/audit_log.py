@@ -1,5 +1,7 @@
 """A small log for tests: drafts, and a whole log in memory built by the real batch builder."""
 
+import base64
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -43,6 +45,91 @@ def refused(decision: str, account: str = "acc") -> Draft:
         payload={"account": account, "reason": "test"},
         actor="gateway",
         idem_key="released",
+    )
+
+
+def started() -> Draft:
+    """Draft the record of the run that the decisions name."""
+    return Draft(
+        stream="control",
+        kind=Kind.RUN_STARTED,
+        payload={
+            **RUN,
+            "profile": "test",
+            "git": "0",
+            "versions": {},
+            "models": {},
+            "playback": {},
+            "first_as_of_us": TIME_US,
+            "data_cutoff_us": TIME_US,
+        },
+        actor="gateway",
+        idem_key="run_started:r1",
+    )
+
+
+def policy(digest: str) -> Draft:
+    """Draft an activated policy."""
+    return Draft(
+        stream="control",
+        kind=Kind.POLICY_ACTIVATED,
+        payload={
+            "policy_digest": digest,
+            "policy": {},
+            "signatures": [],
+            "signed_by": [],
+            "reason": "test",
+        },
+        actor="gateway",
+        idem_key=f"policy:{digest}",
+    )
+
+
+def judged(decision: str, digest: str) -> Draft:
+    """Draft a verdict under a policy."""
+    empty: dict[str, JSON] = dict.fromkeys(
+        ("intent", "verdict", "basis_seq", "kill_epoch", "market_now_us", "send_before_us"), 0
+    )
+    return Draft(
+        stream=f"decision/{decision}",
+        kind=Kind.VERDICT_GIVEN,
+        payload={
+            **RUN,
+            **empty,
+            "decision_id": decision,
+            "policy_digest": digest,
+            "reservation": None,
+        },
+        actor="gateway",
+        idem_key="verdict:0",
+    )
+
+
+def inbound(offset: int) -> Draft:
+    """Draft a raw FIX message as it came in."""
+    return Draft(
+        stream="session/EMS",
+        kind=Kind.FIX_INBOUND,
+        payload={"offset": offset, "raw": "8=FIX.4.4\x01", "msg_type": "8", "digest": "3" * 64},
+        actor="fix",
+        idem_key=f"inbound:{offset}",
+    )
+
+
+def reported(decision: str, offset: int) -> Draft:
+    """Draft the report that was read from an inbound message."""
+    return Draft(
+        stream=f"decision/{decision}",
+        kind=Kind.ORDER_REPORTED,
+        payload={
+            "account": "acc",
+            "cl_ord_id": "ABC",
+            "report": {},
+            "session": "EMS",
+            "inbox_offset": offset,
+        },
+        actor="fix",
+        idem_key=f"report:{offset}",
     )
 
 
@@ -171,7 +258,7 @@ def columns(record: Record) -> dict[str, Any]:
 
 
 def small_log() -> MemoryLog:
-    """Return a log of two decisions, notes and two checkpoints, with an unsigned tail."""
+    """Return a log of two decisions, notes and three checkpoints, all signed."""
     log = MemoryLog()
     blob = b"snapshot"
     log.blobs[sha256(blob).digest()] = blob
@@ -183,7 +270,27 @@ def small_log() -> MemoryLog:
     log.append(sealed("d2"))
     log.checkpoint()
     log.append(note("three"))
+    log.checkpoint()
     return log
+
+
+def dump_of(log: MemoryLog) -> list[bytes]:
+    """Return the lines of the log's dump."""
+
+    def line(kind: str, row: dict[str, Any]) -> bytes:
+        plain = {
+            name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+            for name, value in row.items()
+        }
+        return json.dumps({"type": kind, **plain}).encode() + b"\n"
+
+    return [
+        line("head", log.head()),
+        *(line("checkpoint", {"size": c.size, "note": c.note}) for c in log.checkpoints),
+        *(line("blob", {"digest": d, "data": b}) for d, b in log.blobs.items()),
+        *(line("entry", row) for row in log.rows),
+        line("end", {"entries": len(log.rows)}),
+    ]
 
 
 def flipped(value: object) -> Iterator[object]:

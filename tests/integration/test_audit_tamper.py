@@ -1,10 +1,13 @@
 """A superuser changes one byte of any stored column by SQL: verify says so and names the record."""
 # ruff: noqa: S608 - table and column names are this file's own constants
 
+import io
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import psycopg
 import pytest
 
 from audit import verify
+from audit.checkpoint import make_checkpoint
 from audit.errors import LedgerError
 from audit.export import NotYetSignedError, build_bundle
 from audit.fsck import dump, verify_database, verify_dump
@@ -20,14 +24,20 @@ from audit.queries import LedgerReader
 from audit.tables import connect
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, verify_bundle
 from tests.doubles.audit_log import (
+    ORIGIN,
     OTHER_SIGNER,
     SIGNER,
     TIME_US,
     flipped,
+    inbound,
+    judged,
     note,
+    policy,
+    reported,
     sealed,
     sent,
     snapshot,
+    started,
 )
 
 pytestmark = pytest.mark.postgres
@@ -42,7 +52,7 @@ def filled(postgres_dsn: str) -> str:
         LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0), SIGNER, lambda: TIME_US
     ) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(note("a"), snapshot("d1", blob))
+        ledger.append(started(), snapshot("d1", blob))
         ledger.append(sent("d1"))
         ledger.append(note("b"))
         ledger.append(sealed("d1"))
@@ -193,7 +203,8 @@ def test_a_bundle_with_a_record_cut_out_is_incomplete(reader: LedgerReader, lost
     bundle = verify.read_bundle(build_bundle(reader, "d1"))
     kept = {stem: item for stem, item in bundle.records.items() if lost not in stem}
     assert len(kept) == len(bundle.records) - 1
-    cut = verify.Bundle(stream=bundle.stream, note=bundle.note, records=kept, blobs=bundle.blobs)
+    blobs = {} if lost == "snapshot_taken" else bundle.blobs
+    cut = verify.Bundle(stream=bundle.stream, note=bundle.note, records=kept, blobs=blobs)
     report = verify_bundle(cut.to_zip(VERIFIER.read_bytes()), [KEY])
     assert report.exit_code == INCOMPLETE
 
@@ -203,7 +214,8 @@ def test_a_bundle_re_sealed_with_another_key_is_tampered(filled: str) -> None:
     with connect(filled) as admin:
         admin.execute("TRUNCATE ledger.entry, ledger.checkpoint, ledger.head")
     with Ledger.open(LedgerConfig(dsn=filled), OTHER_SIGNER, lambda: TIME_US) as ledger:
-        ledger.append(snapshot("d1", sha256(b"snapshot").hexdigest()), sent("d1"), sealed("d1"))
+        taken = snapshot("d1", sha256(b"snapshot").hexdigest())
+        ledger.append(started(), taken, sent("d1"), sealed("d1"))
     reader = LedgerReader(filled)
     data = build_bundle(reader, "d1")
     reader.close()
@@ -230,3 +242,146 @@ def test_an_unsigned_or_unknown_decision_has_no_bundle(postgres_dsn: str) -> Non
         with pytest.raises(LedgerError, match="no decision"):
             build_bundle(reader, "d2")
         reader.close()
+
+
+@pytest.fixture
+def whole_decision(postgres_dsn: str) -> bytes:
+    """A bundle of a decision that names a run, a policy and an inbound message."""
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        blob = ledger.put_blob(b"snapshot")
+        ledger.append(started(), policy("a" * 64), snapshot("d1", blob), judged("d1", "a" * 64))
+        ledger.append(policy("b" * 64), sent("d1"))
+        ledger.append(inbound(7), reported("d1", 7), sealed("d1"))
+        ledger.checkpoint_now()
+    reader = LedgerReader(postgres_dsn)
+    data = build_bundle(reader, "d1")
+    reader.close()
+    return data
+
+
+def test_a_bundle_holds_the_policy_that_judged_and_not_a_later_one(whole_decision: bytes) -> None:
+    bundle = verify.read_bundle(whole_decision)
+    policies = [stem for stem in bundle.records if "policy_activated" in stem]
+    assert policies == ["000000000001-policy_activated"]
+    assert verify_bundle(whole_decision, [KEY]).findings == 0
+
+
+@pytest.mark.parametrize("lost", ["run_started", "policy_activated", "fix_inbound"])
+def test_a_bundle_without_what_its_decision_names_is_incomplete(
+    whole_decision: bytes, lost: str
+) -> None:
+    bundle = verify.read_bundle(whole_decision)
+    kept = {stem: item for stem, item in bundle.records.items() if lost not in stem}
+    assert len(kept) == len(bundle.records) - 1
+    forged = replace(bundle, records=kept).to_zip(VERIFIER.read_bytes())
+    report = verify_bundle(forged, [KEY])
+    assert report.exit_code == INCOMPLETE
+    assert any("missing" in line for line in report.lines)
+
+
+def test_a_blob_that_no_record_names_is_refused(whole_decision: bytes) -> None:
+    bundle = verify.read_bundle(whole_decision)
+    extra = b"any document"
+    blobs = {**bundle.blobs, sha256(extra).hexdigest(): extra}
+    forged = replace(bundle, blobs=blobs).to_zip(VERIFIER.read_bytes())
+    assert verify_bundle(forged, [KEY]).exit_code == TAMPERED
+
+
+def test_a_bundle_is_held_against_a_kept_checkpoint_of_its_size(whole_decision: bytes) -> None:
+    note = verify.read_bundle(whole_decision).note
+    origin, size, root, _ = verify.read_checkpoint(note, [])
+    assert origin == ORIGIN
+    forked = make_checkpoint(size, bytes(32), SIGNER).note
+    later = make_checkpoint(size + 1, root, SIGNER).note
+    unsigned = make_checkpoint(size, root, OTHER_SIGNER).note
+    for kept, code in (
+        (note, OK),
+        (forked, TAMPERED),
+        (later, NOT_CHECKABLE),
+        (unsigned, TAMPERED),
+        (b"no checkpoint", TAMPERED),
+    ):
+        assert verify_bundle(whole_decision, [KEY], notes=[kept]).exit_code == code, kept
+
+
+def test_the_command_reads_a_kept_checkpoint_for_bundles_and_misses_a_lost_one(
+    whole_decision: bytes, tmp_path: Path
+) -> None:
+    path, kept = tmp_path / "d1.zip", tmp_path / "kept.txt"
+    path.write_bytes(whole_decision)
+    kept.write_bytes(verify.read_bundle(whole_decision).note)
+    asked = [str(path), "--key", KEY, "--checkpoint"]
+    assert verify.main([*asked, str(kept)]) == OK
+    assert verify.main([*asked, str(tmp_path / "lost")]) == NOT_CHECKABLE
+    kept.write_bytes(make_checkpoint(1, bytes(32), SIGNER).note)
+    assert verify.main([*asked, str(kept)]) == NOT_CHECKABLE
+
+
+def with_map(bundle: verify.Bundle, body: bytes) -> verify.Bundle:
+    """Put another payload, rehashed, into the bundle's stream-head map."""
+    stem = next(stem for stem in bundle.records if "stream_heads" in stem)
+    header, _, path = bundle.records[stem]
+    head = json.loads(header)
+    head["payload_sha256"] = sha256(body).hexdigest()
+    return replace(bundle, records={**bundle.records, stem: (verify.canonical(head), body, path)})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"heads":[[]],"part":0,"parts":1}',
+        b'{"heads":[["decision/d1"]],"part":0,"parts":1}',
+        b'{"heads":[["decision/d1",true,"x"]],"part":0,"parts":1}',
+        b'{"heads":[],"part":"0","parts":1}',
+        b"{}",
+        *(b'{"a":' + b"[" * n + b"]" * n + b"}" for n in (400, 900, 950, 990, 100_000)),
+    ],
+)
+def test_an_odd_map_in_a_bundle_is_tampered(whole_decision: bytes, body: bytes) -> None:
+    bundle = with_map(verify.read_bundle(whole_decision), body)
+    files = {
+        "checkpoint.txt": bundle.note,
+        "manifest.json": verify.canonical({"stream": bundle.stream}),
+    }
+    files |= {f"blobs/{name}": data for name, data in bundle.blobs.items()}
+    for stem, (header, payload, path) in bundle.records.items():
+        files[f"records/{stem}.header.json"] = header
+        files[f"records/{stem}.payload.json"] = payload
+        files[f"proofs/{stem}.json"] = verify.canonical([node.hex() for node in path])
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name in sorted(files):
+            archive.writestr(name, files[name])
+    report = verify_bundle(out.getvalue(), [KEY])
+    assert report.exit_code == TAMPERED
+    assert report.lines
+
+
+def test_a_running_log_may_owe_the_checkpoint_of_its_newest_records_only(postgres_dsn: str) -> None:
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    lag_us = verify.TAIL_S * 1_000_000
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        ledger.append(note("signed"))
+        ledger.checkpoint_now()
+        assert verify_database(postgres_dsn, [KEY]).exit_code == OK
+        ledger.append(note("not signed"))
+        for now_us, code in (
+            (None, INCOMPLETE),
+            (TIME_US, OK),
+            (TIME_US + lag_us, OK),
+            (TIME_US + lag_us + 1, INCOMPLETE),
+            (TIME_US - lag_us - 1, INCOMPLETE),
+        ):
+            report = verify_database(postgres_dsn, [KEY], now_us=now_us)
+            assert report.exit_code == code, now_us
+            assert any("records from 2 on are not signed yet" in line for line in report.lines)
+        ledger.checkpoint_now()
+        assert verify_database(postgres_dsn, [KEY]).findings == 0
+
+
+def test_a_table_of_other_types_is_tampered_not_a_traceback(filled: str) -> None:
+    with connect(filled) as admin:
+        admin.execute("ALTER TABLE ledger.head ALTER COLUMN root TYPE text USING 'x'")
+    report = verify_database(filled, [KEY])
+    assert report.exit_code == TAMPERED

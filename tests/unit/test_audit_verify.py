@@ -1,6 +1,5 @@
 """The outsider's verifier: every column of every row changed, rows lost, logs re-sealed."""
 
-import base64
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,27 +14,10 @@ from audit.canonical import canonical
 from audit.chain import heads_drafts as original
 from audit.checkpoint import make_checkpoint
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, verify_dump
-from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, MemoryLog, flipped, small_log
+from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, MemoryLog, dump_of, flipped, small_log
 
 KEY = str(SIGNER.vkey)
 NAMES = tuple(small_log().rows[0])
-
-
-def dump_of(log: MemoryLog) -> list[bytes]:
-    def line(kind: str, row: dict[str, Any]) -> bytes:
-        plain = {
-            name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
-            for name, value in row.items()
-        }
-        return json.dumps({"type": kind, **plain}).encode() + b"\n"
-
-    return [
-        line("head", log.head()),
-        *(line("checkpoint", {"size": c.size, "note": c.note}) for c in log.checkpoints),
-        *(line("blob", {"digest": d, "data": b}) for d, b in log.blobs.items()),
-        *(line("entry", row) for row in log.rows),
-        line("end", {"entries": len(log.rows)}),
-    ]
 
 
 def test_an_untouched_log_verifies() -> None:
