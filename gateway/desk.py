@@ -4,7 +4,6 @@ Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting 
 (`app`).
 """
 
-import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,12 +27,13 @@ from gateway.errors import (
     UnknownDecisionError,
 )
 from gateway.holds import agree, end_hold, expires_us, release
+from gateway.intents import decision_id_of, wish_of
 from gateway.keyring import Caller, Keyring, check_release
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, Standing
 from gateway.section import Section
-from gateway.strategies import AGENT_WISH, Wish, wish
+from gateway.strategies import AGENT_WISH, wish
 from gateway.telemetry import Telemetry
 from gateway.walk import Case, Tags, Tools
 from risk.approved import ApprovedOrder, approval_from_document, approve
@@ -42,7 +42,6 @@ from risk.instrument import Instrument
 from risk.intent import intent_from_document
 from risk.verdict import verdict_from_document
 
-MINOR_PER_UNIT: Final = 100
 INTENTS_MAX: Final = 8
 """Agents' intents in hand at once; one more is refused, so that no queue forms here."""
 
@@ -102,6 +101,9 @@ class Desk:
     def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
         """Judge an agent's intent; the same client key again returns the same decision.
 
+        That holds over restarts: the key names the decision, and the ledger's are all folded at the
+        start.
+
         Raises:
             RequestError: the instrument is not quoted here, or the key was used for another
                 request.
@@ -120,7 +122,7 @@ class Desk:
                 problem=f"unknown instrument {request.instrument};"
                 f" known: {', '.join(self.own.instruments)}"
             )
-        decision_id = _decision_id(self.own.tags.run_id, caller.name, request.client_key)
+        decision_id = decision_id_of(caller.name, request.client_key)
         with self._answers:
             if self.own.orders.get(decision_id) is None:
                 case = self._agent_case(caller, request, decision_id)
@@ -291,11 +293,6 @@ class Desk:
             mode=self.own.tags.mode,
             dev=self.own.tags.dev,
         )
-        wanted = Wish(
-            target_exposure_bp=request.target_exposure_bp,
-            max_qty_lots=request.max_qty_lots,
-            limit_ticks=_limit_ticks(request, instrument),
-        )
         return Case(
             decision_id=decision_id,
             tags=tags,
@@ -304,7 +301,7 @@ class Desk:
             strategy=AGENT_WISH,
             author=caller.name,
             tick=lambda: self.own.market.tick(request.instrument),
-            propose=wish(self.own.section.policy.sizing, instrument, wanted),
+            propose=wish(self.own.section.policy.sizing, instrument, wish_of(request, instrument)),
             directional=request.directional,
         )
 
@@ -321,28 +318,6 @@ class Desk:
             raise RequestError(
                 problem=f"client_key {request.client_key!r} was used for another request"
             )
-
-
-def _decision_id(run_id: str, caller: str, client_key: str) -> str:
-    digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:16]
-    return f"{run_id}-{caller}-{digest}"
-
-
-def _limit_ticks(request: IntentRequest, instrument: Instrument) -> int | None:
-    """Return an agent's limit in ticks; what is not on the grid is refused, never rounded.
-
-    Raises:
-        RequestError: the price is zero or no whole number of ticks.
-    """
-    price = request.limit_minor()
-    if price is None:
-        return None
-    ticks, rest = divmod(price * MINOR_PER_UNIT, instrument.tick_minor)
-    if rest or ticks <= 0:
-        raise RequestError(
-            problem=f"limit_price {request.limit_price} is no positive multiple of the tick"
-        )
-    return int(ticks)
 
 
 def _received(case: Case, caller: Caller, request: IntentRequest) -> Draft:

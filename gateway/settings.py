@@ -124,6 +124,11 @@ class Settings(BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="operator log level"
     )
+    account: str = Field(
+        default="desk",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,23}$",
+        description="account of `serve`, the same over restarts; each `run` opens a new one",
+    )
     api: ApiSettings = ApiSettings()
     ledger: LedgerSettings = LedgerSettings()
     engine: EngineSettings = EngineSettings()

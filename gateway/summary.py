@@ -67,10 +67,8 @@ def summarise(
     figure: TableFigure,
 ) -> dict[str, Any]:
     """Return the summary of one run; `verified` and wall figures are added by the runner."""
-    streams = [
-        name for name in reader.streams("decision/") if name.startswith(f"decision/{run_id}-")
-    ]
-    own, agents = _split(reader, streams, account)
+    own = _decisions(reader, run_id, Kind.SNAPSHOT_TAKEN, account)
+    agents = _decisions(reader, run_id, Kind.INTENT_RECEIVED, f"{account}.agent")
     curve = _Curve(book=Book.empty(account, equity_minor))
     placebo = _Curve(book=Book.empty(f"{account}.placebo", equity_minor))
     for record in reader.records(account=account):
@@ -125,17 +123,14 @@ def quantile(values: Sequence[float], level: float) -> float | None:
     return round(ordered[rank], 3)
 
 
-def _split(
-    reader: LedgerReader, streams: list[str], account: str
-) -> tuple[list[Record], list[Record]]:
-    """Return the records of the strategy's decisions and of the agents' decisions."""
-    own: list[Record] = []
-    agents: list[Record] = []
-    for stream in streams:
-        records = list(reader.records(stream=stream))
-        first = records[0].body if records else {}
-        (own if first.get("account") == account else agents).extend(records)
-    return own, agents
+def _decisions(reader: LedgerReader, run_id: str, first: Kind, account: str) -> list[Record]:
+    """Return the records of the decisions that a kind of record opens, in one run's account.
+
+    An agent's decision outlives its run by name, so the run id on its records tells, not its name.
+    """
+    opened = reader.records(kinds=(first,), account=account)
+    streams = dict.fromkeys(r.stream for r in opened if r.body["run_id"] == run_id)
+    return [record for stream in streams for record in reader.records(stream=stream)]
 
 
 def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:

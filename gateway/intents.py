@@ -1,0 +1,51 @@
+"""An agent's intent before anything is made of it: which decision it is, and what it wants.
+
+Pure. The desk reads an intent as it comes in and replay reads it from the record, both through
+here.
+"""
+
+import hashlib
+from typing import Final
+
+from gateway.api.models import IntentRequest
+from gateway.errors import RequestError
+from gateway.strategies import Wish
+from risk.instrument import Instrument
+
+MINOR_PER_UNIT: Final = 100
+
+
+def decision_id_of(caller: str, client_key: str) -> str:
+    """Return the one decision that a caller's client key names, in this run and in every other.
+
+    A run id has no place in it: the same key after a restart must find the same decision, not make
+    a second order.
+    """
+    digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:32]
+    return f"{caller}-{digest}"
+
+
+def wish_of(request: IntentRequest, instrument: Instrument) -> Wish:
+    """Return what an agent's request asks for, in ticks and lots.
+
+    Raises:
+        RequestError: the limit price is zero or no whole number of ticks.
+    """
+    return Wish(
+        target_exposure_bp=request.target_exposure_bp,
+        max_qty_lots=request.max_qty_lots,
+        limit_ticks=_limit_ticks(request, instrument),
+    )
+
+
+def _limit_ticks(request: IntentRequest, instrument: Instrument) -> int | None:
+    """Return an agent's limit in ticks; what is not on the grid is refused, never rounded."""
+    price = request.limit_minor()
+    if price is None:
+        return None
+    ticks, rest = divmod(price * MINOR_PER_UNIT, instrument.tick_minor)
+    if rest or ticks <= 0:
+        raise RequestError(
+            problem=f"limit_price {request.limit_price} is no positive multiple of the tick"
+        )
+    return int(ticks)
