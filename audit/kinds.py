@@ -132,7 +132,8 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.RUN_STARTED,
         _C,
         RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
-        "currency? instruments? settings? origin? seed? policy_digest? accounts? detail?",
+        "currency? instruments? settings? origin? seed? policy_digest? accounts? detail? "
+        "order_profile?",
         "run_started:<run_id>",
     ),
     _spec(
@@ -216,7 +217,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.INTENT_PROPOSED,
         _D,
-        RUN + "intent sizing? reason? intent_digest? attempt?",
+        RUN + "intent sizing? reason? intent_digest? attempt? book_digest? quote?",
         "proposed | renewed:<attempt>",
     ),
     _spec(
@@ -224,7 +225,8 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         RUN
         + "intent verdict sizing? reason? policy_digest? book? basis_seq? forecast? book_digest? "
-        "target_exposure_bp? result? fill? market_now_us? quote?",
+        "target_exposure_bp? result? fill? market_now_us? quote? state? policy_status? "
+        "judged_book_digest?",
         "placebo_judged",
     ),
     _spec(

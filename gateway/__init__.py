@@ -7,7 +7,7 @@ In reading order, down the walk:
 - walk: ports and values that the three walk functions are given
 - decision: decide(), snapshot to verdict (2-7)
 - forecasting: a capture to the integer forecast, also for replay (5)
-- strategies: who proposes what (6)
+- strategies, intents: who proposes what (6)
 - placebo_twin: the table model's shadow of every decision (6)
 - section: the per-firm section, compare-and-swap (6)
 - journal, journal_orders: one function per record kind (7)
@@ -23,7 +23,8 @@ In reading order, down the walk:
 - clock, errors, failpoints, keyring, policy_desk, settings, state, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
-- attach, verifying, replay, exporting, stopping: the other verbs
+- replay, replay_past, replay_forecast, replay_intent, replay_orders: one decision again (10)
+- attach, verifying, exporting, stopping: the other verbs
 - demo_agent: a labelled agent that misbehaves
 - api, web, cli: the three surfaces
 """

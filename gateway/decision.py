@@ -86,7 +86,10 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
         journal.quote_taken(case, tick.quote), judge_twin(case, section, forecasts.placebo, tick)
     )
     reach("decide.quote_taken")  # a crash here leaves a priced market and no intent
-    return _judge(case, tools, section, forecasts, tick, sizing)
+    intent = _intent_of(case, sizing)
+    tools.ledger.append(journal.intent_proposed(case, sizing, intent, book))
+    reach("decide.intent_proposed")  # a crash here leaves a wish that no rule has judged
+    return _judge(case, tools, section, forecasts, tick, intent)
 
 
 def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Decision:
@@ -104,7 +107,7 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
     intent = _intent_of(case, sizing)
     if intent is None:
         return Decision(decision_id=case.decision_id, result=Result.NO_TRADE)
-    tools.ledger.append(journal.renewed(case, tick.quote, sizing, intent))
+    tools.ledger.append(journal.renewed(case, tick.quote, sizing, intent, book))
     judged = section.judge(case, intent, forecasts.target, tick, approval=approval)
     return _made(case, Result(judged.result), forecasts, judged)
 
@@ -163,12 +166,9 @@ def _judge(
     section: Section,
     forecasts: _Forecasts,
     tick: Tick,
-    sizing: Sizing,
+    intent: Intent | None,
 ) -> Decision:
-    """Turn a sizing into an intent and take it through the firm's section."""
-    intent = _intent_of(case, sizing)
-    tools.ledger.append(journal.intent_proposed(case, sizing, intent))
-    reach("decide.intent_proposed")  # a crash here leaves a wish that no rule has judged
+    """Take an intent through the firm's section, or seal a decision that has none."""
     if intent is None:
         tools.ledger.append(journal.decision_sealed(case.stream, Result.NO_TRADE))
         return _made(case, Result.NO_TRADE, forecasts)

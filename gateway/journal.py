@@ -19,9 +19,11 @@ from inference.forecast import Forecast, forecast_document
 from inference.prompt import Prompt, prompt_digest, prompt_document
 from inference.rounds import totals
 from inference.snapshot import Snapshot, snapshot_document
+from risk.book import Book
+from risk.book_document import book_document
 from risk.intent import Intent, intent_digest, intent_document
 from risk.sizing import Sizing, sizing_document
-from risk.state import Quote
+from risk.state import Quote, quote_document
 
 GATEWAY: Final = "gateway"
 
@@ -190,19 +192,25 @@ def quote_taken(case: Case, quote: Quote) -> Draft:
     )
 
 
-def intent_proposed(case: Case, sizing: Sizing, intent: Intent | None) -> Draft:
+def book_digest(book: Book) -> str:
+    """Return the digest that names a book which a sizing was made with."""
+    return digest_of(book_document(book))
+
+
+def intent_proposed(case: Case, sizing: Sizing, intent: Intent | None, book: Book) -> Draft:
     """What the strategy or agent wants, or why it wants nothing."""
     payload: dict[str, JSON] = {
         "intent": None if intent is None else intent_document(intent),
         "sizing": sizing_document(sizing),
+        "book_digest": book_digest(book),
     }
     if intent is not None:
         payload["intent_digest"] = intent_digest(intent)
     return draft(case, Kind.INTENT_PROPOSED, "proposed", payload, tagged=True)
 
 
-def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent) -> Draft:
-    """A held intent priced again after a person agreed; the quote stands in the verdict too."""
+def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book) -> Draft:
+    """A held intent priced again after a person agreed, with quote and book of that moment."""
     return draft(
         case,
         Kind.INTENT_PROPOSED,
@@ -212,6 +220,8 @@ def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent) -> Draft:
             "intent_digest": intent_digest(intent),
             "sizing": sizing_document(sizing),
             "reason": f"renewed at {quote.time_us}",
+            "quote": quote_document(quote),
+            "book_digest": book_digest(book),
         },
         tagged=True,
     )

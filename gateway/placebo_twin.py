@@ -5,25 +5,45 @@ every result of the target stands what the free table would have done: the diffe
 adds.
 """
 
-from typing import Final
+from typing import Final, Protocol
 
 from audit.canonical import JSON
 from audit.kinds import Kind
 from audit.record import Draft
-from gateway.journal import draft
-from gateway.section import Section, result_of
+from gateway.journal import book_digest, draft
+from gateway.section import result_of
 from gateway.walk import Case, Tick
 from inference.forecast import Forecast
-from risk.intent import Side, intent_document
+from risk.book import Book
+from risk.intent import Intent, Side, intent_document
+from risk.signing import status_document
 from risk.sizing import sizing_document, to_intent
-from risk.verdict import verdict_document
+from risk.state import RiskState, quote_document
+from risk.verdict import Verdict, verdict_document
 
 FEE_BP: Final = 1
 """Commission of the assumed fill, basis points of notional; equals the simulator's default."""
 
 
-def judge_twin(case: Case, section: Section, forecast: Forecast, tick: Tick) -> Draft:
-    """Return the record of what the twin would have done, with its assumed fill."""
+class Shadow(Protocol):
+    """The placebo side of the section: live, or read back from the record by replay."""
+
+    def placebo_book(self, account: str) -> Book:
+        """Return the twin's book, folded to the last committed record."""
+        ...
+
+    def judge_placebo(
+        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    ) -> tuple[Verdict, RiskState]:
+        """Evaluate the twin's intent against its own book; commits nothing."""
+        ...
+
+
+def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> Draft:
+    """Return the record of what the twin would have done, with its assumed fill.
+
+    Everything that the verdict rested on stands in it, so that replay can judge again.
+    """
     book = section.placebo_book(case.tags.account)
     sizing = case.propose(forecast, book, tick.quote)
     intent = to_intent(
@@ -41,6 +61,11 @@ def judge_twin(case: Case, section: Section, forecast: Forecast, tick: Tick) -> 
         "fill": None,
         "result": "no_trade",
         "market_now_us": tick.instant.now_us(),
+        "quote": quote_document(tick.quote),
+        "book_digest": book_digest(book),
+        "state": None,
+        "policy_status": None,
+        "judged_book_digest": None,
     }
     if intent is not None:
         verdict, state = section.judge_placebo(case, intent, forecast, tick)
@@ -50,6 +75,13 @@ def judge_twin(case: Case, section: Section, forecast: Forecast, tick: Tick) -> 
             "verdict": verdict_document(verdict),
             "result": result,
             "market_now_us": state.now_us,
+            "state": {
+                "killed": state.kill.killed,
+                "kill_epoch": state.kill.kill_epoch,
+                "egress_epoch": state.kill.egress_epoch,
+            },
+            "policy_status": status_document(state.policy_status),
+            "judged_book_digest": book_digest(state.book),
         }
         if result == "approved":
             buys = intent.side is Side.BUY

@@ -96,6 +96,7 @@ class Plan:
                 "currency": "USD",
                 "instruments": [instrument_document(i) for i in self.instruments.values()],
                 "origin": self.origin,
+                "order_profile": order_profile(self.profile(self.settings.fix.port or 1)),
             },
             actor="gateway",
             idem_key=f"run_started:{run}",
@@ -129,6 +130,14 @@ class Plan:
             actor="gateway",
             idem_key=f"policy:{digest}:{self.tags.run_id}",
         )
+
+
+def order_profile(profile: Profile) -> dict[str, JSON]:
+    """Return what of a broker's profile an order's own text depends on, for replay."""
+    document: dict[str, JSON] = profile.model_dump(
+        mode="json", include={"account", "currency", "minor_digits", "tags"}
+    )
+    return document
 
 
 def development_plan(settings: Settings, playback: Playback) -> Plan:
@@ -181,6 +190,8 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
 def serving_plan(settings: Settings) -> Plan:
     """Return the plan of `serve`: everything given, nothing made.
 
+    Its account is a setting: a restart folds the same book, with its losses, and deposits nothing.
+
     Raises:
         SettingsError: something that has no default is missing, or a test's hook is set.
     """
@@ -208,7 +219,7 @@ def serving_plan(settings: Settings) -> Plan:
         keyring=keyring,
         signer=_signer(state, settings.ledger.origin, create=False),
         policy=given_policy(keyring),
-        tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=False),
+        tags=Tags(account=settings.account, run_id=run_id, mode="paper", dev=False),
         instruments=played_instruments(),
         equity_minor=EQUITY_MINOR,
         simulator=None,

@@ -1,0 +1,137 @@
+"""Replay compares everything: no leaf of any record of a decision can be another and pass.
+
+Three decisions are made for the module, the playback's, an agent's, and one that a person agreed
+to; then every leaf of their records is forged, one at a time, in memory.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from audit.kinds import Kind
+from audit.record import Record
+from gateway.app import App
+from gateway.errors import ReplayDiffersError
+from gateway.replay import STEPS, replay
+from gateway.runner import case_of
+from tests.doubles import live_desk
+from tests.doubles.api_agent import Agent, digest_of, ended, hold
+from tests.doubles.remembered import Path, Remembered, forged, leaves
+
+pytestmark = [pytest.mark.walk, pytest.mark.timeout(400)]
+
+READINGS = {
+    # Each is one reading that nothing else on record repeats; replay takes it as it stands.
+    # How long the engine was given: a setting, it decides nothing in the numbers that follow.
+    (Kind.FORECAST_REQUESTED, ("deadline_ms",)),
+    # Durations by the wall clock; replay only bounds the second one.
+    (Kind.ROUNDS_CAPTURED, ("elapsed_us",)),
+    (Kind.ORDER_SENT, ("decision_to_wire_us",)),
+    # Market time of an event after the verdict: no rule of this decision saw it. Through the book
+    # the next verdict of the account does, and its state digest binds it.
+    (Kind.ORDER_SENDING, ("market_now_us",)),
+    (Kind.ORDER_REPORTED, ("market_time_us",)),
+    # What an agent says of its own reasons: recorded, read by no rule.
+    (Kind.INTENT_RECEIVED, ("request", "reason")),
+    # When the person answered, by the wall clock: all else in the band follows from it.
+    (Kind.APPROVAL_GIVEN, ("band", "given_at_us")),
+}
+PEOPLE = (
+    Kind.INTENT_RECEIVED,
+    Kind.SNAPSHOT_TAKEN,
+    Kind.INTENT_PROPOSED,
+    Kind.APPROVAL_REQUESTED,
+    Kind.APPROVAL_GIVEN,
+)
+
+
+@pytest.fixture(scope="module")
+def decided(app: App) -> dict[str, str]:
+    """One decision of each sort, all at their ends."""
+    ours = app.desk.make(case_of(app, live_desk.sessions(1)[0])).decision_id
+    with Agent(app) as agent, Agent(app, "approver") as approver:
+        asked = agent.intent("asked", 900, limit_price="280.00", max_qty_lots=50, reason="why not")
+        held = hold(agent, "held")
+        answer = {"approve": True, "intent_digest": digest_of(app, held)}
+        assert approver.http.post(f"/v1/decisions/{held}/approval", json=answer).is_success
+    decisions = {"ours": ours, "asked": str(asked.json()["decision_id"]), "held": held}
+    for decision_id in decisions.values():
+        ended(app, decision_id)
+    return decisions
+
+
+@pytest.fixture(scope="module")
+def ledger(app: App, decided: dict[str, str]) -> Remembered:
+    """The ledger after all of them."""
+    assert decided
+    return Remembered(app.reader)
+
+
+@pytest.fixture(autouse=True)
+def unforged(ledger: Remembered) -> Iterator[None]:
+    """Leave the ledger as it was."""
+    yield
+    ledger.forged = ledger.dropped = None
+
+
+def records_of(ledger: Remembered, decision_id: str) -> list[Record]:
+    """Return a decision's records."""
+    return list(ledger.records(stream=f"decision/{decision_id}"))
+
+
+def differs(app: App, ledger: Remembered, decision_id: str) -> bool:
+    """Whether replay says so; any other error is a failure of replay."""
+    try:
+        replay(ledger, app.desk.own.tools.table, decision_id)
+    except ReplayDiffersError:
+        return True
+    return False
+
+
+def passed(app: App, ledger: Remembered, record: Record) -> list[Path]:
+    """Return the leaves of a record that can be forged without replay noticing."""
+    decision_id = record.stream.removeprefix("decision/")
+    found: list[Path] = []
+    for path in leaves(record.body):
+        ledger.forged = forged(record, path)
+        if not differs(app, ledger, decision_id):
+            found.append(path)
+    return found
+
+
+@pytest.mark.parametrize("name", ["ours", "asked", "held"])
+def test_every_sort_of_decision_replays(
+    app: App, ledger: Remembered, decided: dict[str, str], name: str
+) -> None:
+    steps = replay(ledger, app.desk.own.tools.table, decided[name])
+    assert [line.split()[0] for line in steps.lines] == [
+        r.kind.value for r in records_of(ledger, decided[name])
+    ]
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("ours", tuple(STEPS)), ("held", PEOPLE)])
+def test_no_leaf_of_a_record_can_be_forged(
+    app: App, ledger: Remembered, decided: dict[str, str], name: str, kinds: tuple[Kind, ...]
+) -> None:
+    records = [r for r in records_of(ledger, decided[name]) if r.kind in kinds]
+    assert {Kind.INTENT_PROPOSED, Kind.SNAPSHOT_TAKEN} <= {r.kind for r in records}
+    free = {(r.kind, path) for r in records for path in passed(app, ledger, r)}
+    assert free <= READINGS
+
+
+def test_an_agents_wish_cannot_be_forged(
+    app: App, ledger: Remembered, decided: dict[str, str]
+) -> None:
+    (received,) = [
+        r for r in records_of(ledger, decided["asked"]) if r.kind is Kind.INTENT_RECEIVED
+    ]
+    assert {(received.kind, path) for path in passed(app, ledger, received)} <= READINGS
+
+
+@pytest.mark.parametrize("name", ["ours", "asked", "held"])
+def test_no_record_before_the_last_can_be_missing(
+    app: App, ledger: Remembered, decided: dict[str, str], name: str
+) -> None:
+    for record in records_of(ledger, decided[name])[:-1]:
+        ledger.dropped = record.seq
+        assert differs(app, ledger, decided[name]), record.kind
