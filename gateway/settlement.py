@@ -13,7 +13,7 @@ Rules kept:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from audit.canonical import JSON
@@ -33,7 +33,7 @@ from risk.instrument import Instrument
 NOTIONAL_MAX_MINOR = 10**14
 """Most that one trade may be worth or cost, minor units: far above any, and nothing overflows."""
 RAW_MAX = 8_192
-"""Longest message that stands in its record; of a longer one the whole is a blob by its digest."""
+"""Longest message that is sure to fit its record; of a longer one that does not, see `_kept`."""
 TAG_SYMBOL, TAG_SIDE = 55, 54
 # the last word of an order, by the state it ended in
 OUTCOMES = {
@@ -82,7 +82,8 @@ def settle(received: Received, tools: SettleTools) -> None:
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     except (DraftError, CanonicalError) as error:
         # nothing was written, and no second try would do better: keep the message, say why
-        drafts, ended = (drafts[0], _anomaly(received, tools, "unbookable", str(error))), None
+        kept = _kept(drafts[0], received, tools)
+        drafts, ended = (kept, _anomaly(received, tools, "unbookable", str(error))), None
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     tools.orders.catch_up(records)
     reach("settle.recorded")  # a crash here leaves a closed order whose decision is not sealed
@@ -261,16 +262,21 @@ def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Dr
 
 
 def _inbound(received: Received, tools: SettleTools, msg_type: str, digest: str) -> Draft:
-    raw = received.raw
-    if len(raw) > RAW_MAX:
-        tools.ledger.put_blob(raw.encode("latin-1", "replace"))
     return journal_orders.fix_inbound(
         tools.session,
         offset=received.offset,
-        raw=raw[:RAW_MAX],
+        raw=received.raw,
         msg_type=msg_type[:24],
         digest=digest,
     )
+
+
+def _kept(inbound: Draft, received: Received, tools: SettleTools) -> Draft:
+    """Return the message's own record; of one that may not fit, its beginning, the whole a blob."""
+    if len(received.raw) <= RAW_MAX:
+        return inbound
+    tools.ledger.put_blob(received.raw.encode("latin-1", "replace"))
+    return replace(inbound, payload={**inbound.payload, "raw": received.raw[:RAW_MAX]})
 
 
 def _anomaly(received: Received, tools: SettleTools, reason: str, detail: str) -> Draft:

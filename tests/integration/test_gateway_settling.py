@@ -198,7 +198,13 @@ def test_a_fill_below_a_buying_limit_is_no_alarm(desk: SmallDesk) -> None:
     assert anomalies(settled(desk, report(rest(desk), t31="1.00"))) == []
 
 
-def test_a_message_longer_than_a_record_is_kept_whole(desk: SmallDesk) -> None:
+def test_a_long_message_is_booked_and_one_longer_than_a_record_is_kept_whole(
+    desk: SmallDesk,
+) -> None:
+    wordy = report(rest(desk), t58="x" * 2 * RAW_MAX)
+    records = settled(desk, wordy)
+    assert (fills(records), anomalies(records)) == ([1], [])
+    assert [r.body["raw"] for r in records if r.kind is Kind.FIX_INBOUND] == [wordy]
     raw = report(rest(desk), t58="\x02" * 60_000)
     records = settled(desk, raw)
     (inbound,) = (r for r in records if r.kind is Kind.FIX_INBOUND)
