@@ -34,7 +34,9 @@ from gateway.walk import Case, SamplingPlan, Tags, Tools
 from inference.codec import ReturnCodec
 from inference.placebo import TableModel
 from inference.rounds import QTable
-from risk.instrument import Instrument
+from risk.instrument import Instrument, instrument_document
+from risk.policy import policy_digest
+from risk.signing import SignedPolicy, signed_policy_document
 from tests.doubles.row_engine import RowEngine
 
 EQUITY_MINOR = 100_000_000
@@ -185,12 +187,13 @@ class SmallDesk:
             instrument=instrument,
             snapshot=session.snapshot,
             strategy=OVERLAY,
-            author=OVERLAY,
+            author="playback",
             tick=lambda: own.market.tick(session.instrument),
             propose=overlay(own.section.policy.sizing, instrument),
             labels={
                 "session_index": session.session,
                 "session_date": session.session_date.isoformat(),
+                "market_time_us": session.market_time_us,
             },
         )
 
@@ -205,6 +208,7 @@ class SmallDesk:
                     "market_time_us": time_us,
                     "price_ticks": ticks,
                     "kind": kind,
+                    "session_index": session.session,
                     "session_date": session.session_date.isoformat(),
                 },
                 actor="playback",
@@ -218,7 +222,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
     playback = load_playback()
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
-    _start(ledger, playback, tags)
+    _start(ledger, playback, tags, development_policy(keyring))
     orders, market, broker = Orders(), Market(), AnswersAtOnce()
     orders.fold(reader.records())
     ledger.subscribe(orders.fold)
@@ -300,7 +304,7 @@ def _tools(ledger: Ledger, table: QTable) -> Tools:
     )
 
 
-def _start(ledger: Ledger, playback: Playback, tags: Tags) -> None:
+def _start(ledger: Ledger, playback: Playback, tags: Tags, policy: SignedPolicy) -> None:
     ledger.append(
         Draft(
             stream="control",
@@ -315,8 +319,22 @@ def _start(ledger: Ledger, playback: Playback, tags: Tags) -> None:
                 "first_as_of_us": playback.first_as_of_us(),
                 "data_cutoff_us": 1_514_764_799_999_999,
                 "equity_minor": EQUITY_MINOR,
+                "instruments": [instrument_document(i) for i in INSTRUMENTS.values()],
             },
             actor="gateway",
             idem_key=f"run_started:{RUN}",
-        )
+        ),
+        Draft(
+            stream="control",
+            kind=Kind.POLICY_ACTIVATED,
+            payload={
+                "policy_digest": policy_digest(policy.policy),
+                "policy": signed_policy_document(policy)["policy"],
+                "signatures": [],
+                "signed_by": [],
+                "reason": "start of the run",
+            },
+            actor="gateway",
+            idem_key=f"policy:{RUN}",
+        ),
     )

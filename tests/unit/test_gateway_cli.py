@@ -69,6 +69,24 @@ def test_serve_refuses_a_tests_hook(
     assert refused.value.name == name
 
 
+def test_serve_keeps_its_account_over_restarts_and_run_opens_a_new_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    settings = load(state=tmp_path / "state")
+    playback = load_playback()
+    runs = [development_plan(settings, playback).tags for _ in range(2)]
+    assert len({tags.account for tags in runs}) == 2
+    for name, value in (
+        ("COUNTERSIGN_LEDGER__DSN", "postgresql:///nowhere"),
+        ("COUNTERSIGN_KEYS", str(tmp_path / "state" / "keys")),
+        ("COUNTERSIGN_FIX__PORT", "5001"),
+    ):
+        monkeypatch.setenv(name, value)
+    served = [serving_plan(load(state=tmp_path / "state")).tags for _ in range(2)]
+    assert {tags.account for tags in served} == {"desk"}
+    assert served[0].run_id != served[1].run_id
+
+
 def test_serve_without_a_signed_policy_is_one_line(tmp_path: Path) -> None:
     ring = Keyring.create(tmp_path / "keys")
     with pytest.raises(SettingsError, match="no signed policy"):
