@@ -1,9 +1,10 @@
 """For any bytes and any numbers: own errors only, exact both ways."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fix.errors import ChildError, FixError, MessageError, ProfileError
+from fix.errors import ChildError, FixError, MessageError, ProfileError, ReportError
 from fix.messages import decimal_text, parse, wire_text
 from fix.order import Anomaly, OrderEvent, OrderState, advance
 from fix.profile import parse_profile
@@ -11,6 +12,7 @@ from fix.reports import parse_inbound, scaled
 from fix.session_link import decode, encode, fields_of
 
 WORDS = st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF), min_size=1, max_size=12)
+WHOLE_MAX = 2**53 - 1
 TAGS = st.integers(1, 999_999_999).filter(lambda tag: tag not in {8, 9, 10, 35})
 TYPES = st.sampled_from(["8", "9", "r", "j", "3", "h", "D"])
 USED = st.sampled_from([6, 11, 14, 17, 31, 32, 34, 37, 38, 39, 41, 45, 150, 151, 372, 380, 434])
@@ -53,9 +55,15 @@ def test_a_changed_byte_never_reads_as_the_same_message(change: bytes, place: in
     assert changed == raw
 
 
-@given(st.integers(-(10**17), 10**17), st.integers(0, 8))
+@given(st.integers(-WHOLE_MAX, WHOLE_MAX), st.integers(0, 8))
 def test_units_become_text_and_come_back_exactly(units: int, digits: int) -> None:
     assert scaled(decimal_text(units, digits), digits) == units
+
+
+@given(st.integers(WHOLE_MAX + 1, 10**17), st.sampled_from((1, -1)), st.integers(0, 8))
+def test_units_beyond_the_ledgers_integers_are_refused(units: int, sign: int, digits: int) -> None:
+    with pytest.raises(ReportError):
+        scaled(decimal_text(sign * units, digits), digits)
 
 
 @given(st.lists(st.sampled_from(list(OrderEvent)), max_size=30))
