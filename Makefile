@@ -53,6 +53,7 @@ crash: setup ## kill the walk at every step boundary, and put whole gateways in 
 	@$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash
 
 mutate: setup ## plant known faults one by one; the tests must notice each
+	@$(BIN)/pytest tests/mutation
 	@$(BIN)/python scripts/mutate.py
 
 train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
