@@ -36,7 +36,7 @@ examples:
   go on after an interruption:
     python -m inference.training --minutes 50 --out state/training --resume
   a look at the whole way in three minutes (poor weights):
-    python -m inference.training --minutes 1 --distil-minutes 1 --quick --out /tmp/try
+    python -m inference.training --minutes 1 --distil-minutes 1 --quick --out state/try
   only new figures for a pair that is there:
     python -m inference.training --phase evaluate --out state/training
 
