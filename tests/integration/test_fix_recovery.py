@@ -76,7 +76,7 @@ def test_a_child_killed_while_sending_leaves_unknown_and_the_broker_knows(
 
 def test_reports_sent_while_the_child_is_dead_arrive_afterwards(tmp_path: Path) -> None:
     with (
-        broker_at(tmp_path, script=("partial",), partial_delay_ms=700) as broker,
+        broker_at(tmp_path, script=("partial",), partial_delay_ms=300) as broker,
         desk_at(tmp_path, broker.profile) as desk,
     ):
         desk.open()
@@ -84,7 +84,8 @@ def test_reports_sent_while_the_child_is_dead_arrive_afterwards(tmp_path: Path) 
         desk.hand(fields)
         assert until(lambda: desk.statuses(dict(fields)[11]) == ["0", "1"])
         os.kill(desk.child.pid, signal.SIGKILL)
-        assert until(lambda: len(broker.captured("8", "out")) == 3)
+        # The report, and soon after the next logon the same report again.
+        assert until(lambda: len(broker.captured("8", "out")) >= 3)
         assert desk.child.wait_for(SessionState.RECONCILING, 60.0)
         assert until(lambda: desk.statuses(dict(fields)[11]) == ["0", "1", "2"])
         assert until(lambda: desk.child.live_orders() == ())
