@@ -18,10 +18,11 @@ from audit.record import Prepared, Record, make_record, prepare
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A record and the account that its payload names."""
+    """A record, the account that its payload names, and its commitments' bytes, joined."""
 
     record: Record
     account: str | None
+    commitments: bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,7 +168,8 @@ class Builder:
             self._firm_seq = record.seq
         elif spec.section and item.account is not None:
             self._sections[item.account] = record.seq
-        self.batch.rows.append(Row(record=record, account=item.account))
+        commitments = bytes.fromhex("".join(item.draft.commitments))
+        self.batch.rows.append(Row(record=record, account=item.account, commitments=commitments))
         return record
 
 

@@ -25,7 +25,7 @@ _HEAD = ("origin", "size", "root", "frontier")
 _TABLES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("checkpoint", "checkpoint", ("size", "note"), "size"),
     ("blob", "blob", ("digest", "data"), "digest"),
-    ("entry", "entry", (*RECORD_COLUMNS, "account"), "seq"),
+    ("entry", "entry", (*RECORD_COLUMNS, "account", "commitments"), "seq"),
 )
 
 
@@ -82,6 +82,7 @@ def dump(dsn: str, path: Path) -> int:
         with scratch.open("wb") as file:
             for kind, row in _rows(dsn):
                 entries += kind == "entry"
+                row.pop("commitments", None)  # the header says them
                 file.write(_line({"type": kind, **row}))
             file.write(_line({"type": "end", "entries": entries}))
             file.flush()

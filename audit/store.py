@@ -59,6 +59,7 @@ _COLUMNS: Mapping[str, str] = {
     "leaf": "bytea",
     "header": "bytea",
     "payload": "bytea",
+    "commitments": "bytea",
 }
 _NAMES = ", ".join(_COLUMNS)
 _COPY_TYPES = [
@@ -318,6 +319,7 @@ def _values(row: Row) -> tuple[object, ...]:
         record.leaf,
         record.header,
         record.payload,
+        row.commitments,
     )
 
 

@@ -20,9 +20,10 @@ from audit.errors import LedgerUnsafeError
 from audit.kinds import Kind
 from audit.record import Record
 
-SCHEMA_REVISION = "0001"
+SCHEMA_REVISION = "0002"
 WRITER_ROLE = "countersign_writer"
 READER_ROLE = "countersign_reader"
+ERASER_ROLE = "countersign_eraser"
 CONNECT_TIMEOUT_S = 3
 TupleConnection = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error

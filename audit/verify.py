@@ -253,6 +253,14 @@ def _check_map(body: Mapping[str, Any]) -> None:
         raise Bad("the stream-head map has another shape")
 
 
+def unhex(digests: Sequence[str]) -> bytes:
+    """Join digests given in hex."""
+    try:
+        return bytes.fromhex("".join(digests))
+    except (TypeError, ValueError) as error:
+        raise Bad("a commitment is not hex") from error
+
+
 def blobs_of(value: object) -> Iterator[str]:
     """Yield the digests of `*_blob` fields, however deep."""
     waiting = [value]
@@ -389,6 +397,9 @@ class LogVerifier:
         differing = [name for name, value in stated.items() if head[name] != value]
         if row["account"] != body.get("account"):
             differing.append("account")
+        joined = unhex(head["commitments"])
+        if bytes(row.get("commitments", joined)) != joined:
+            differing.append("commitments")
         if differing:
             raise Bad(f"{', '.join(differing)} differs from the hashed bytes")
         number, before, last = self._heads.get(head["stream"], (-1, ZERO_HASH, -1))

@@ -296,6 +296,8 @@ def dump_of(log: MemoryLog) -> list[bytes]:
 def flipped(value: object) -> Iterator[object]:
     """Yield values that differ from a column's in one byte, letter or unit."""
     match value:
+        case b"":
+            yield bytes(32)
         case bytes():
             for place in {0, len(value) // 2, len(value) - 1} if value else set():
                 yield value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :]

@@ -89,7 +89,7 @@ def test_every_column_of_every_record_is_guarded(filled: str) -> None:
     assert verify_database(filled, [KEY]).findings == 0
     with connect(filled) as admin:
         columns = columns_of(admin, "entry")
-        assert len(columns) == 14
+        assert len(columns) == 15
         for column in columns:
             by = "header" if column == "leaf" else "leaf"
             change = f"UPDATE ledger.entry SET {column} = %s WHERE {by} = %s".encode()
