@@ -1,7 +1,7 @@
-"""What an outsider checks the ledger with: tiles, cosignatures, disclosures; commitments as a column.
+"""Tiles, cosignatures and disclosures; commitments as a column. No leaf changes.
 
-No leaf changes. Locks `ledger.entry` for a moment only: a column with a constant default is
-metadata. Like every migration here, one transaction: killed at any statement, it never happened.
+Locks `ledger.entry` for a moment only: a column with a constant default is metadata. Like every
+migration here, one transaction: killed at any statement, it never happened.
 """
 
 from alembic import op
