@@ -34,6 +34,8 @@ INBOX_LOST = "inbox"
 _SEQ_NUM = 34
 _SESSION_REJECT = "3"
 _LOGOUT = "5"
+_LAST_TEST_REQUEST: Fields = ((MSG_TYPE, "1"), (112, "before logout"))
+_LOGOUT_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ class Callbacks(quickfix.Application):
         self._inbox = inbox
         self._wire = wire
         self._listener = listener
+        self.ended = threading.Event()
         self._logged_on = False
         self._peer_reason = ""
 
@@ -140,12 +143,14 @@ class Callbacks(quickfix.Application):
 
     def _on_logon(self) -> None:
         self._peer_reason = ""
+        self.ended.clear()
         logon_no = self._gate.begin_logon()
         self._logged_on = True
         self._listener.logged_on(logon_no)
 
     def _on_logout(self) -> None:
         self._logged_on = False
+        self.ended.set()
         self._gate.end_logon()
         self._listener.logged_off(self._peer_reason)
 
@@ -232,10 +237,20 @@ class InitiatorSession:
             self._initiator.start()
 
     def stop(self) -> None:
-        """Log out and disconnect; returns when the engine's thread has ended."""
+        """Log out; returns when the session has ended. The process is to exit next.
+
+        The engine's own stop sleeps whole seconds, and its logout waits for its next tick. So the
+        peer is asked for a sign of life first, as the protocol advises: its heartbeat also shows
+        that nothing is left unread, and the engine sends the logout as soon as it has taken it.
+        """
+        session = quickfix.Session.lookupSession(self._id)
+        was_on = self.is_logged_on
         self._callbacks.logout_begins()
-        if self._started:
-            self._initiator.stop()
+        if self._started and was_on:
+            session.logout()
+            probe = quickfix.Message(wire_text(_LAST_TEST_REQUEST), self._dictionary, False)  # noqa: FBT003
+            quickfix.Session.sendToTarget(probe, self._id)
+            self._callbacks.ended.wait(_LOGOUT_S)
 
     def send(self, fields: Fields) -> Sent | Refusal:
         """Send one message now or never; a refusal used no sequence number."""
