@@ -8,7 +8,12 @@ Reading order, which is the way a record goes:
     chain        streams: dense numbers, previous leaves, stream-head maps
     merkle       the global tree of RFC 6962, its frontier and its proofs
     note         C2SP signed notes and verifier keys
-    checkpoint   C2SP tlog-checkpoint: a signed size and root
+    treehead     C2SP tlog-checkpoint: the text of a checkpoint
+    cosignature  C2SP tlog-cosignature: timestamped signatures of witnesses
+    checkpoint   a signed size and root, with a line for nobody (grease)
+    tiles        C2SP tlog-tiles: the tree as files, and proofs read from them
+    quorum       C2SP tlog-policy: which logs and witnesses make a checkpoint valid
+    proof        C2SP tlog-proof: an entry's proof in one file
     keys         who signs: the Signer protocol and a key in a file
     tables       the schema's version and how a database gets it
     lanes        the two bounded queues in front of the sequencer

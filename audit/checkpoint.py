@@ -1,19 +1,31 @@
 """A checkpoint: the log's origin, its size and its root, signed as a note. Pure.
 
+The log's name in its signature line is its origin. Our own checkpoints carry one line more, of a
+key that does not exist ("grease"): a reader that trips over unknown signatures shows it at once,
+not on the day of a key rotation or a first witness. The line is made from the text alone, so the
+same head always gives the same note.
+
 Source: https://c2sp.org/tlog-checkpoint
 """
 
-import base64
-import binascii
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha512
 
+from audit.cosignature import COSIGNER_TYPES, cosign, verify_signatures
 from audit.errors import NoteError
-from audit.merkle import HASH_BYTES
-from audit.note import Note, NoteSigner, VerifierKey, parse_note, sign_note, verify_note
+from audit.note import (
+    KEY_ID_BYTES,
+    Note,
+    NoteSignature,
+    NoteSigner,
+    VerifierKey,
+    parse_note,
+    sign_note,
+)
+from audit.treehead import TreeHead, parse_tree_head
 
-_SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
+GREASE_NAME = "grease.invalid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +36,7 @@ class Checkpoint:
     size: int
     root: bytes
     note: bytes
+    extensions: tuple[str, ...] = ()
 
     @property
     def root_hex(self) -> str:
@@ -33,13 +46,27 @@ class Checkpoint:
 
 def checkpoint_text(origin: str, size: int, root: bytes) -> str:
     """Return the text that is signed."""
-    return f"{origin}\n{size}\n{base64.b64encode(root).decode()}\n"
+    return TreeHead(origin=origin, size=size, root=root).to_text()
 
 
-def make_checkpoint(size: int, root: bytes, signer: NoteSigner) -> Checkpoint:
-    """Sign a size and root; the signer's name is the log's origin."""
+def make_checkpoint(size: int, root: bytes, signer: NoteSigner, *others: NoteSigner) -> Checkpoint:
+    """Sign a size and root; the first signer's name is the log's origin.
+
+    The others are further keys of the same log: the old one while a rotation overlaps, or one of
+    ML-DSA-44, whose cosignature says nothing about time (its time is zero).
+
+    Raises:
+        NoteError: a signer's name is not the first one's, or the first is a cosigner.
+    """
     origin = signer.vkey.name
-    note = sign_note(checkpoint_text(origin, size, root), signer)
+    text = checkpoint_text(origin, size, root)
+    if any(other.vkey.name != origin for other in others):
+        raise NoteError("every key of a log has the log's name")
+    plain = [key for key in others if key.vkey.key_type not in COSIGNER_TYPES]
+    timed = [key for key in others if key.vkey.key_type in COSIGNER_TYPES]
+    note = sign_note(text, signer, *plain)
+    note = note.with_signatures(*(cosign(text, key, 0) for key in timed))
+    note = _greased(note)
     return Checkpoint(origin=origin, size=size, root=root, note=note.to_bytes())
 
 
@@ -60,21 +87,22 @@ def open_checkpoint(data: bytes, keys: Iterable[VerifierKey]) -> Checkpoint:
     """
     note = parse_note(data)
     checkpoint = _from_note(note, data)
-    verify_note(note, [key for key in keys if key.name == checkpoint.origin])
+    verify_signatures(note, [key for key in keys if key.name == checkpoint.origin])
     return checkpoint
 
 
+def _greased(note: Note) -> Note:
+    """Return the note with a line of nobody's, before or after the others by the text's hash."""
+    digest = sha512(b"countersign grease\n" + note.text.encode()).digest()
+    tail = sha512(b"countersign grease signature\n" + note.text.encode()).digest()
+    line = NoteSignature(name=GREASE_NAME, key_id=digest[:KEY_ID_BYTES], signature=tail)
+    first = digest[KEY_ID_BYTES] & 1
+    lines = (line, *note.signatures) if first else (*note.signatures, line)
+    return Note(text=note.text, signatures=lines)
+
+
 def _from_note(note: Note, data: bytes) -> Checkpoint:
-    lines = note.text.split("\n")
-    if len(lines) < 4 or "" in lines[:-1]:  # noqa: PLR2004 - origin, size, root, end
-        raise NoteError("checkpoint needs origin, size and root, and no empty line")
-    origin, size, root = lines[0], lines[1], lines[2]
-    if not _SIZE.fullmatch(size):
-        raise NoteError("checkpoint size is not a plain decimal")
-    try:
-        digest = base64.b64decode(root, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise NoteError("checkpoint root is not base64") from error
-    if len(digest) != HASH_BYTES or base64.b64encode(digest).decode() != root:
-        raise NoteError("checkpoint root is not a SHA-256 hash")
-    return Checkpoint(origin=origin, size=int(size), root=digest, note=data)
+    head = parse_tree_head(note.text)
+    return Checkpoint(
+        origin=head.origin, size=head.size, root=head.root, note=data, extensions=head.extensions
+    )

@@ -5,6 +5,7 @@ AuditError
 ├── DraftError              a draft that no kind allows
 ├── NoteError               a signed note, key or checkpoint that does not parse or verify
 ├── ProofError              a Merkle proof that does not fit
+├── PolicyError             a witness policy that does not parse or is not met
 ├── KeyFileError            a key file that is missing, malformed or readable by others
 └── LedgerError             the store and its sequencer
     ├── LedgerUnsafeError         the database's settings or content forbid starting
@@ -51,6 +52,12 @@ class ProofError(AuditError):
     """A Merkle proof that does not fit its tree."""
 
     code: ClassVar[str] = "proof"
+
+
+class PolicyError(AuditError):
+    """A witness policy that does not parse, or a checkpoint that does not meet it."""
+
+    code: ClassVar[str] = "witness_policy"
 
 
 class KeyFileError(AuditError):

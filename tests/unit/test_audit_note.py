@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import make_checkpoint, open_checkpoint, parse_checkpoint
+from audit.checkpoint import (
+    checkpoint_text,
+    make_checkpoint,
+    open_checkpoint,
+    parse_checkpoint,
+)
 from audit.errors import NoteError
 from audit.merkle import EMPTY_ROOT
 from audit.note import VerifierKey, parse_note, sign_note, verify_note
@@ -56,7 +61,7 @@ def test_a_second_signature_of_the_same_key_is_refused() -> None:
 
 
 def test_no_byte_of_a_checkpoint_can_change() -> None:
-    data = make_checkpoint(7, EMPTY_ROOT, SIGNER).note
+    data = sign_note(checkpoint_text(ORIGIN, 7, EMPTY_ROOT), SIGNER).to_bytes()
     assert open_checkpoint(data, [SIGNER.vkey]).size == 7
     for place in range(len(data)):
         for bit in (1, 0x20, 0x80):
