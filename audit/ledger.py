@@ -79,12 +79,14 @@ class Ledger:
         clock: Callable[[], int],
         on_step: Callable[[str], None],
         on_stop: Callable[[LedgerError], None],
+        on_checkpoint: Callable[[Checkpoint], None],
     ) -> None:
         """Start the threads; see `open`."""
         origin = signer.vkey.name
         self._config = config
         self._signer = signer
         self._on_stop = on_stop
+        self._on_checkpoint = on_checkpoint
         self._lanes = Lanes(
             urgent_max=config.urgent_lane_max, decision_max=config.decision_lane_max
         )
@@ -134,6 +136,7 @@ class Ledger:
         *,
         on_step: Callable[[str], None] = lambda _: None,
         on_stop: Callable[[LedgerError], None] = lambda _: None,
+        on_checkpoint: Callable[[Checkpoint], None] = lambda _: None,
     ) -> "Ledger":
         """Check the database and take over the log.
 
@@ -143,6 +146,8 @@ class Ledger:
             clock: microseconds UTC.
             on_step: called at `ledger.before_commit` and `ledger.after_commit`.
             on_stop: called once when the ledger will not write again, on its own thread.
+            on_checkpoint: told each new checkpoint once it is signed and stored, in order, on the
+                thread that made it; an exception is logged and the checkpoint stands.
 
         Raises:
             LedgerUnsafeError: settings, schema, origin, tree or checkpoint are wrong.
@@ -150,7 +155,7 @@ class Ledger:
             LedgerWriteError: the database does not answer.
         """
         try:
-            return cls(config, signer, clock, on_step, on_stop)
+            return cls(config, signer, clock, on_step, on_stop, on_checkpoint)
         except DatabaseError as error:
             raise LedgerWriteError(f"cannot open the ledger: {error}") from error
 
@@ -257,6 +262,7 @@ class Ledger:
             except DatabaseError as error:
                 raise LedgerWriteError(f"checkpoint not stored: {error}") from error
             self._last = checkpoint
+            self._tell(checkpoint)
             return checkpoint
 
     def subscribe(self, callback: Callable[[tuple[Record, ...]], None]) -> None:
@@ -332,6 +338,12 @@ class Ledger:
         self._known_blobs[blob] = None
         while len(self._known_blobs) > _KNOWN_BLOBS_MAX:
             self._known_blobs.pop(next(iter(self._known_blobs)), None)
+
+    def _tell(self, checkpoint: Checkpoint) -> None:
+        try:
+            self._on_checkpoint(checkpoint)
+        except Exception:
+            LOG.exception("checkpoint_not_passed_on size=%d", checkpoint.size)
 
     def _stopped(self) -> None:
         self._on_stop(self.stopped or LedgerStoppedError("stopped"))

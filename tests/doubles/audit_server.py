@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import psycopg
 
+from audit.checkpoint import Checkpoint
 from audit.errors import LedgerError
 from audit.ledger import Ledger, LedgerConfig
 from audit.sequencer import SequencerConfig
@@ -26,6 +27,7 @@ def opened(
     decision_lane_max: int = 1024,
     on_step: Callable[[str], None] = lambda _: None,
     on_stop: Callable[[LedgerError], None] = lambda _: None,
+    on_checkpoint: Callable[[Checkpoint], None] = lambda _: None,
 ) -> Ledger:
     return Ledger.open(
         LedgerConfig(
@@ -39,6 +41,7 @@ def opened(
         now_us,
         on_step=on_step,
         on_stop=on_stop,
+        on_checkpoint=on_checkpoint,
     )
 
 

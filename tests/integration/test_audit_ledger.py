@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from audit.checkpoint import open_checkpoint
+from audit.checkpoint import Checkpoint, open_checkpoint
 from audit.errors import (
     BlobMissingError,
     GuardMovedError,
@@ -111,6 +111,26 @@ def test_the_cadence_signs_what_was_appended_and_nothing_when_idle(postgres_dsn:
         time.sleep(0.3)
         assert ledger.last_checkpoint is signed
         assert ledger.size == signed.size == 2
+
+
+def test_each_stored_checkpoint_is_passed_on_once_and_a_broken_reader_hurts_nothing(
+    postgres_dsn: str,
+) -> None:
+    told: list[Checkpoint] = []
+
+    def reader(checkpoint: Checkpoint) -> None:
+        told.append(checkpoint)
+        raise RuntimeError("a broken reader")
+
+    with opened(postgres_dsn, on_checkpoint=reader) as ledger:
+        assert ledger.checkpoint_now() is None
+        ledger.append(note("a"))
+        first = ledger.checkpoint_now()
+        assert ledger.checkpoint_now() is first
+        ledger.append(note("b"))
+    assert [checkpoint.size for checkpoint in told] == [2, 4]
+    assert told[0] is first
+    assert verify_database(postgres_dsn, [KEY]).findings == 0
 
 
 def test_a_ledger_opened_again_goes_on_where_it_stood(postgres_dsn: str) -> None:
