@@ -23,6 +23,7 @@ Reading order, which is the way a record goes:
     recovery     taking over a log: its position, recomputed
     sequencer    the one thread that orders, chains and commits
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
+    tile_store   tiles over the database: full ones stored, partial ones when asked for
     queries      the read side: records, blobs, heads and proofs
     verify       the one-file verifier for outsiders (standard library + cryptography)
     fsck         a database or a dump, streamed through the verifier

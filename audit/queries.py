@@ -1,11 +1,10 @@
 """The read side: records, blobs, heads, checkpoints and proofs, as the reader role.
 
-Reads the primary only. Safe for many threads. Leaf hashes are cached (they never change), so a
-second proof reads only what was appended since.
+Reads the primary only. Safe for many threads. Proofs and tiles are made by `tile_store`, from a
+number of reads that grows with the tree's height.
 """
 
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import psycopg
@@ -15,10 +14,12 @@ from audit.chain import StreamHead
 from audit.checkpoint import Checkpoint, parse_checkpoint
 from audit.errors import LedgerError, LedgerWriteError
 from audit.kinds import Kind
-from audit.merkle import consistency_path, inclusion_path
+from audit.note import NoteSignature, parse_note
 from audit.record import Record
 from audit.store import Pool
 from audit.tables import READER_ROLE, RECORD_SQL, record_from_row
+from audit.tile_store import TileStore
+from audit.tiles import consistency_from, inclusion_from
 from audit.watchdog import Watchdog
 
 _PAGE_ROWS = 500
@@ -48,8 +49,7 @@ class LedgerReader:
         self._watchdog = Watchdog()
         self._pool = Pool(dsn, self._watchdog, READER_ROLE)
         self._timeout_s = timeout_s
-        self._leaves: list[bytes] = []
-        self._leaves_lock = threading.Lock()
+        self.tiles = TileStore(self._rows)
 
     def records(
         self,
@@ -174,16 +174,37 @@ class LedgerReader:
 
         Raises:
             ProofError: the record is not in that tree.
+            LedgerError: there are not so many records.
         """
-        return inclusion_path(self._leaves_until(size), seq)
+        return inclusion_from(self.tiles.reader(size), seq, size)
 
     def consistency_proof(self, old_size: int, size: int) -> tuple[bytes, ...]:
         """Return the path that shows that a tree extends an older one.
 
         Raises:
             ProofError: the old tree is not smaller.
+            LedgerError: there are not so many records.
         """
-        return consistency_path(self._leaves_until(size), old_size)
+        return consistency_from(self.tiles.reader(size), old_size, size)
+
+    def cosigned_note(self, checkpoint: Checkpoint) -> bytes:
+        """Return a checkpoint's note with the lines of every witness that cosigned it.
+
+        What outsiders are given: one file that a policy can judge.
+        """
+        rows = self._rows(
+            "SELECT line FROM ledger.cosignature WHERE size = %(size)s ORDER BY received_at_us",
+            {"size": checkpoint.size},
+        )
+        lines = (NoteSignature.parse(bytes(row[0]).decode()) for row in rows)
+        return parse_note(checkpoint.note).with_signatures(*lines).to_bytes()
+
+    def cosigned_sizes(self) -> dict[tuple[str, bytes], int]:
+        """Return the largest cosigned tree of each witness key, by name and key id."""
+        rows = self._rows(
+            "SELECT name, key_id, max(size) FROM ledger.cosignature GROUP BY name, key_id", {}
+        )
+        return {(row[0], bytes(row[1])): int(row[2]) for row in rows}
 
     def size_bytes(self) -> int:
         """Return the bytes on disk of the ledger's tables, with indexes and blobs."""
@@ -200,21 +221,7 @@ class LedgerReader:
         self._pool.close()
         self._watchdog.close()
 
-    def _leaves_until(self, size: int) -> list[bytes]:
-        with self._leaves_lock:
-            have = len(self._leaves)
-            if have < size:
-                rows = self._rows(
-                    "SELECT leaf FROM ledger.entry WHERE seq >= %(have)s AND seq < %(size)s"
-                    " ORDER BY seq",
-                    {"have": have, "size": size},
-                )
-                self._leaves.extend(bytes(row[0]) for row in rows)
-            if len(self._leaves) < size:
-                raise LedgerError(f"{len(self._leaves)} records exist, asked for {size}")
-            return self._leaves[:size]
-
-    def _rows(self, query: str, values: dict[str, object]) -> list[TupleRow]:
+    def _rows(self, query: str, values: Mapping[str, object]) -> list[TupleRow]:
         try:
             with self._pool.connection(self._timeout_s) as connection:
                 return connection.execute(query.encode(), values, prepare=False).fetchall()
