@@ -3,7 +3,8 @@
 Not here: what a kill or an approval does (`Actions`, the gateway's own), and the JSON API.
 
 Rules kept here:
-- Pages are served to loopback only; every response forbids scripts and foreign hosts (CSP).
+- Pages are served to loopback only; every response forbids scripts and foreign hosts (CSP);
+  the page that checks a record may run its own script.
 - A form post needs the page's own token and a bearer key typed in; the key's role must allow it.
 - The kill form and its answer need no ledger: they work while the database is down.
 - Templates escape everything; the only HTML made elsewhere is `plots`, which escapes its text.
@@ -25,12 +26,18 @@ from gateway.api.limits import in_kill_lane
 from gateway.errors import GatewayError
 from gateway.keyring import Caller
 from gateway.web.decision_view import DecisionView
+from gateway.web.evidence import VERIFIER
 from gateway.web.formats import FILTERS
 from gateway.web.forms import FormGuard, from_loopback, keep_session
 from gateway.web.views import OUTCOMES, Frame, Views
 
 HERE: Final = Path(__file__).parent
-ASSETS: Final = {"site.css": "text/css; charset=utf-8", "mark.svg": "image/svg+xml"}
+ASSETS: Final = {
+    "site.css": (HERE / "static" / "site.css", "text/css; charset=utf-8"),
+    "mark.svg": (HERE / "static" / "mark.svg", "image/svg+xml"),
+    "check.mjs": (HERE / "static" / "check.mjs", "text/javascript; charset=utf-8"),
+    "verify.mjs": (VERIFIER, "text/javascript; charset=utf-8"),
+}
 KILL: Final = "kill"
 MESSAGE: Final = "message.html"
 HEADERS: Final = {
@@ -41,6 +48,10 @@ HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
+}
+CHECKING: Final = HEADERS | {
+    "Content-Security-Policy": HEADERS["Content-Security-Policy"]
+    + "; script-src 'self'; connect-src 'self'"
 }
 
 
@@ -79,6 +90,8 @@ def register(app: FastAPI, views: Views, actions: Actions, secret: bytes) -> Non
         ("/positions", "GET", pages.positions),
         ("/ledger", "GET", pages.ledger),
         ("/records/{seq}", "GET", pages.record),
+        ("/records/{seq}/check", "GET", pages.check),
+        ("/records/{seq}/{form}", "GET", pages.evidence),
         ("/kill", "GET", pages.kill_form),
         ("/decisions/{decision_id}/approval", "POST", pages.approval),
     ):
@@ -95,10 +108,11 @@ async def loopback_only(request: Request) -> None:
 
 
 def asset(name: str) -> Response:
-    """Return one of the two files that pages need."""
+    """Return one of the files that pages need."""
     if name not in ASSETS:
         raise HTTPException(404, detail={"code": "no_such_file", "message": "no such file"})
-    return FileResponse(HERE / "static" / name, media_type=ASSETS[name], headers=HEADERS)
+    path, media_type = ASSETS[name]
+    return FileResponse(path, media_type=media_type, headers=HEADERS)
 
 
 class Pages:
@@ -195,6 +209,24 @@ class Pages:
             header=record.header.decode(),
             payload=json.dumps(record.body, indent=2, ensure_ascii=False),
         )
+
+    def check(self, request: Request, seq: int) -> Response:
+        """Show the page on which the browser checks one record; the only one with a script."""
+        record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
+        if record is None:
+            return self._say(request, "No such record", "The ledger has none at that place.", 404)
+        response = self._page(request, "check.html", record=record)
+        response.headers.update(CHECKING)
+        return response
+
+    def evidence(self, request: Request, seq: int, form: str) -> Response:
+        """Send one file of a record's evidence."""
+        found = self._views.download(seq, form)
+        if found is None:
+            text = "No such record or file, or no checkpoint covers the record yet."
+            return self._say(request, "No such evidence", text, 404)
+        found.headers.update(HEADERS)
+        return found
 
     def kill_form(self, request: Request) -> Response:
         """Say how to press the kill; needs no ledger."""

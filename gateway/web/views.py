@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fastapi.responses import Response
+
 from audit.errors import ProofError
 from audit.kinds import Kind
 from audit.merkle import verify_inclusion
@@ -14,6 +16,7 @@ from audit.queries import LedgerReader
 from audit.record import Record
 from gateway.web.body import Body
 from gateway.web.decision_view import DecisionView, decision_view
+from gateway.web.evidence import download
 from gateway.web.positions import POSITION_KINDS, PositionsView, positions_view
 from inference.rounds import QTable
 
@@ -253,6 +256,10 @@ class Views:
                 self._reader.records(before_seq=before, newest_first=True, limit=RECORD_ROWS)
             ),
         )
+
+    def download(self, seq: int, form: str) -> Response | None:
+        """Return one file of a record's evidence, None when there is none."""
+        return download(self._reader, seq, form)
 
     def inclusion(self, record: Record) -> Inclusion | None:
         """Return a record's path to the last checkpoint's root, checked; None when not covered."""
