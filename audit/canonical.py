@@ -8,6 +8,8 @@ RFC 8785 (JCS), inside a narrower profile:
 - object keys are strings, each once;
 - bytes that are not exactly the canonical form are refused when parsed.
 
+`jcs` is RFC 8785 whole, floats included, for what is not ledger: documents of others, vectors.
+
 Without floats and with ASCII keys the standard library's C encoder gives the form of RFC 8785
 (keys sorted by code point are keys sorted by UTF-16 unit); other values go through the `rfc8785`
 library, which is also the oracle that the tests hold the fast way against.
@@ -42,6 +44,21 @@ def canonical(value: JSON) -> bytes:
         if ascii_keys:
             return _ENCODER.encode(value).encode("utf-8")
         return rfc8785.dumps(_plain(value))
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
+        raise CanonicalError(str(error)) from error
+
+
+def jcs(value: object) -> bytes:
+    """Encode a value by RFC 8785 without our profile: floats are written as ECMAScript does.
+
+    Raises:
+        CanonicalError: NaN, an infinity, an integer beyond 2^53 - 1 (it would not survive as a
+            double), a lone surrogate, a key that is no string, a type that JSON has not, or
+            nesting deeper than `DEPTH_MAX`.
+    """
+    plain = _plain_json(value, 0)
+    try:
+        return rfc8785.dumps(plain)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise CanonicalError(str(error)) from error
 
@@ -91,6 +108,33 @@ def _check(value: object, depth: int) -> bool:
             fast = _check(item, depth + 1) and fast
         return fast
     raise CanonicalError(f"{type(value).__name__} has no canonical form here")
+
+
+def _plain_json(value: object, depth: int) -> Any:  # noqa: ANN401 - the library's own loose type
+    """Copy a value as the plain types that the library knows; subclasses lose their own text."""
+    if depth > DEPTH_MAX:
+        raise CanonicalError(f"nested deeper than {DEPTH_MAX}")
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str(value)
+        case int():
+            return int(value)
+        case float():
+            return float(value)
+        case Mapping():
+            return {_key(key): _plain_json(item, depth + 1) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain_json(item, depth + 1) for item in value]
+        case _:
+            raise CanonicalError(f"{type(value).__name__} has no canonical form")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise CanonicalError(f"key {key!r} is not a string")
+    return str(key)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - mirrors the library's own loose type

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -16,6 +16,7 @@ from audit.keys import FileSigner
 from audit.kinds import Kind
 from audit.lanes import Append, Guard, MapHeads
 from audit.merkle import Frontier
+from audit.note import Note, parse_note
 from audit.record import Draft, Record, prepare
 from audit.verify import LogVerifier, Report
 
@@ -271,6 +272,16 @@ def small_log() -> MemoryLog:
     log.checkpoint()
     log.append(note("three"))
     log.checkpoint()
+    return log
+
+
+def ungreased(log: MemoryLog) -> MemoryLog:
+    """Leave only the log's own signature lines, as logs before the grease line had them."""
+    for at, checkpoint in enumerate(log.checkpoints):
+        note = parse_note(checkpoint.note)
+        lines = tuple(line for line in note.signatures if line.name == ORIGIN)
+        bare = Note(text=note.text, signatures=lines).to_bytes()
+        log.checkpoints[at] = replace(checkpoint, note=bare)
     return log
 
 
