@@ -23,7 +23,8 @@ In reading order, down the walk:
 - clock, errors, failpoints, keyring, policy_desk, settings, state, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
-- replay, replay_past, replay_forecast, replay_intent, replay_orders: one decision again (10)
+- replay, replay_past, replay_forecast, replay_rows, replay_intent, replay_orders: one decision
+  again (10)
 - attach, verifying, exporting, stopping: the other verbs
 - demo_agent: a labelled agent that misbehaves
 - api, web, cli: the three surfaces

@@ -1,20 +1,21 @@
 """How many of four drafts the target accepts: as drafted, and as the free table would have done.
 
-The table's figure is computed from the recorded target rows: at each position the chance that a
-draft of the table is accepted is sum(min(p, q)), and a run of four is the product along the path.
-So both figures come from the same trajectories, whoever drafted.
+The table's figure is computed from the recorded tokens: a token drawn from the target weighs
+min(1, q / p), which is on average the chance that a draft of the table is accepted there, and the
+product along a window is the chance that a run goes so far. So both figures come from the same
+trajectories, whoever drafted, and need no row of the target.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from audit.queries import LedgerReader
-from inference.capture import decode_capture
 from inference.codec import ReturnCodec
-from inference.rounds import Capture, QTable, row_values, totals
+from inference.evidence import Evidence
+from inference.evidence_bytes import read_evidence
+from inference.rounds import QTable, row_values, totals
 
 LOOK_AHEAD = 4
-TRAJECTORIES = 4
 DECISIONS = 40
 
 
@@ -38,7 +39,7 @@ class TableFigure:
     ) -> Accepted:
         """Return both figures over captures, each a blob's digest with its prompt's token ids.
 
-        The table's figure is taken over a sample of decisions and trajectories.
+        The table's figure is taken over a sample of decisions.
         """
         full = accepted = 0
         expected: list[float] = []
@@ -47,7 +48,7 @@ class TableFigure:
             data = reader.blob(digest)
             if data is None:
                 continue
-            capture = decode_capture(data)
+            capture = read_evidence(data, self.table)
             counted = totals(capture)
             full += counted.full_rounds
             accepted += counted.full_accepted
@@ -58,11 +59,10 @@ class TableFigure:
             table_accepted=round(sum(expected) / len(expected), 4) if expected else None,
         )
 
-    def _expectations(self, capture: Capture, base: int) -> list[float]:
+    def _expectations(self, capture: Evidence, base: int) -> list[float]:
         """Return the expected accepted drafts of each window of `LOOK_AHEAD` positions."""
         found: list[float] = []
-        for index in range(min(TRAJECTORIES, len(capture.seeds))):
-            rates = self._rates(capture, index, base)
+        for rates in self._rates(capture, base):
             for start in range(len(rates) - LOOK_AHEAD + 1):
                 run, total = 1.0, 0.0
                 for rate in rates[start : start + LOOK_AHEAD]:
@@ -71,16 +71,18 @@ class TableFigure:
                 found.append(total)
         return found
 
-    def _rates(self, capture: Capture, index: int, base: int) -> list[float]:
-        """Return sum(min(p, q)) at each position after the first of one trajectory."""
+    def _rates(self, capture: Evidence, base: int) -> list[list[float]]:
+        """Return min(1, q / p) of each token after the first, by trajectory."""
+        rates: list[list[float]] = [[] for _ in capture.seeds]
         last: int | None = None
-        rates: list[float] = []
-        for one in (r for r in capture.rounds if r.trajectory == index):
-            for place, token in enumerate(one.emitted):
-                if last is not None:
-                    state = self.codec.table_step(base, last)
-                    q = row_values(self.table.row(state))
-                    p = row_values(one.p_rows[place])
-                    rates.append(sum(map(min, p, q)))
+        for r in capture.rounds:
+            for place, token in enumerate(r.emitted):
+                p = r.p[place] if place < r.accepted else r.token_p
+                if last is not None and r.step + place > 0:
+                    q = self._row(self.codec.table_step(base, last))[token - capture.bin_start]
+                    rates[r.trajectory].append(min(1.0, q / p) if p > 0.0 else 0.0)
                 last = token
         return rates
+
+    def _row(self, state: int) -> tuple[float, ...]:
+        return row_values(self.table.row(state))

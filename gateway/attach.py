@@ -14,7 +14,7 @@ from gateway.errors import SettingsError
 from gateway.postgres import EmbeddedPostgres
 from gateway.settings import Settings
 from gateway.state import StateFolder
-from inference.registry import load_pair, load_table
+from inference.registry import ModelPair, load_pair, load_table
 from inference.rounds import QTable
 
 
@@ -30,7 +30,12 @@ class Place:
     @property
     def table(self) -> QTable:
         """The distilled table of the configured model pair."""
-        return load_table(load_pair(self.settings.engine.model))
+        return load_table(self.pair)
+
+    @property
+    def pair(self) -> ModelPair:
+        """The configured model pair, checked against its manifest."""
+        return load_pair(self.settings.engine.model)
 
 
 @contextmanager

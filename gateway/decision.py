@@ -14,9 +14,10 @@ from gateway.forecasting import target_forecast
 from gateway.placebo_twin import judge_twin
 from gateway.section import Judged, Section
 from gateway.walk import Case, Tick, Tools
-from inference.capture import encode_capture
+from inference.condense import condense
 from inference.engine import SampleRequest
-from inference.errors import CodecError, EngineError, ForecastError
+from inference.errors import CaptureError, CodecError, EngineError, ForecastError
+from inference.evidence_bytes import encode_evidence
 from inference.forecast import Forecast
 from inference.prompt import Prompt
 from inference.seeds import decision_seed, trajectory_seeds
@@ -134,22 +135,27 @@ def _forecast(case: Case, tools: Tools, prompt: Prompt) -> _Forecasts | Decision
         )
         reach("decide.forecast_requested")  # a crash here leaves a counted attempt with its seeds
         samples = tools.engine.sample(request)
-    except EngineError as error:
+        evidence = condense(samples.capture, tools.table)
+    except (EngineError, CaptureError) as error:
         return _no_forecast(case, tools, reason=error.code, detail=str(error))
-    capture = encode_capture(samples.capture)
-    capture_blob = tools.ledger.put_blob(capture)
-    tools.ledger.append(journal.rounds_captured(case, samples, capture_blob, len(capture)))
+    kept = encode_evidence(evidence)
+    blob = tools.ledger.put_blob(kept)
+    tools.ledger.append(
+        journal.rounds_captured(
+            case, evidence, elapsed_us=samples.elapsed_us, blob=blob, size_bytes=len(kept)
+        )
+    )
     reach("decide.sampled")  # a crash here leaves the draft and target states on record
     try:
         target = target_forecast(
-            samples.capture,
+            evidence,
             codec=tools.codec,
             prompt=prompt,
             snapshot=case.snapshot,
             seed=seed,
             table=tools.table,
             model_digest=described.model_digest,
-            capture_digest=capture_blob,
+            capture_digest=blob,
         )
         placebo = tools.placebo.forecast(
             snapshot=case.snapshot, prompt=prompt, seed=seed, plan=tools.plan

@@ -1,21 +1,22 @@
 """From a capture to the integer forecast: one pure path, used by `decide` and again by replay.
 
-Not here: sampling. What the engine returned (or what the ledger kept of it) goes in; a replay gives
-the same bytes, because every number below follows from the capture, the prompt and the decision's
-seed.
+Not here: sampling. What the ledger keeps of the engine's answer goes in, when the decision is made
+and in every replay, so both give the same bytes: every number below follows from the evidence, the
+prompt and the decision's seed.
 """
 
 from inference.codec import ReturnCodec
+from inference.evidence import Evidence
 from inference.forecast import Forecast, ForecastLabel, ForecastSource, StepLaw, make_forecast
 from inference.prompt import Prompt
-from inference.rounds import Capture, QTable, row_values
+from inference.rounds import QTable
 from inference.seeds import dither_key
 from inference.snapshot import BAR_US, Snapshot
 from inference.trajectory import Trajectory, make_trajectories
 
 
 def trajectories_of(
-    capture: Capture, *, codec: ReturnCodec, prompt: Prompt, seed: bytes, table: QTable | None
+    capture: Evidence, *, codec: ReturnCodec, prompt: Prompt, seed: bytes, table: QTable | None
 ) -> tuple[Trajectory, ...]:
     """Return the sampled paths as log returns."""
     return make_trajectories(
@@ -25,14 +26,8 @@ def trajectories_of(
     )
 
 
-def first_row(capture: Capture) -> tuple[float, ...]:
-    """Return the target's probabilities of the first step, which every trajectory shares."""
-    first = next(r for r in capture.rounds if r.step == 0)
-    return row_values(first.p_rows[0])
-
-
 def target_forecast(  # noqa: PLR0913 - everything that a forecast follows from
-    capture: Capture,
+    capture: Evidence,
     *,
     codec: ReturnCodec,
     prompt: Prompt,
@@ -47,7 +42,7 @@ def target_forecast(  # noqa: PLR0913 - everything that a forecast follows from
     Raises:
         ForecastError: NaN, infinity or overflow: there is no forecast.
     """
-    p_up, mean, sd = codec.step_distribution(prompt, first_row(capture))
+    p_up, mean, sd = codec.step_distribution(prompt, capture.first_row)
     return make_forecast(
         trajectories_of(capture, codec=codec, prompt=prompt, seed=seed, table=table),
         StepLaw(p_up=p_up, mean=mean, sd=sd),

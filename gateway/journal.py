@@ -14,7 +14,8 @@ from audit.canonical import JSON, canonical
 from audit.kinds import Kind
 from audit.record import Draft
 from gateway.walk import Case, SamplingPlan
-from inference.engine import EngineDescription, SampleRequest, Samples
+from inference.engine import EngineDescription, SampleRequest
+from inference.evidence import Evidence
 from inference.forecast import Forecast, forecast_document
 from inference.prompt import Prompt, prompt_digest, prompt_document
 from inference.rounds import totals
@@ -121,9 +122,11 @@ def forecast_requested(
     )
 
 
-def rounds_captured(case: Case, samples: Samples, blob: str, size_bytes: int) -> Draft:
-    """Draft and target states of every round, as a blob, with their counts."""
-    counted = totals(samples.capture)
+def rounds_captured(
+    case: Case, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
+) -> Draft:
+    """What decided every round, as a blob, with its counts."""
+    counted = totals(evidence)
     return draft(
         case,
         Kind.ROUNDS_CAPTURED,
@@ -137,9 +140,9 @@ def rounds_captured(case: Case, samples: Samples, blob: str, size_bytes: int) ->
             "positions": counted.positions,
             "plain_fallback": len(counted.fallback_trajectories),
             "mean_accepted": f"{counted.mean_accepted:.4f}",
-            "elapsed_us": samples.elapsed_us,
-            "drafter": samples.capture.drafter.value,
-            "table_digest": samples.capture.table_digest,
+            "elapsed_us": elapsed_us,
+            "drafter": evidence.drafter.value,
+            "table_digest": evidence.table_digest,
             "attempt": case.attempt,
         },
     )

@@ -1,5 +1,8 @@
 """Replay: recompute one decision from the ledger alone, and name the first step that differs.
 
+Two statements, kept apart in words: every step from the record, exactly; and every row behind it
+from the weights, within a tolerance (`replay_rows`).
+
 Every record of the decision is made again, whole, by the function that made it, and compared: kind,
 actor, key and payload. What is taken as it stands is a reading that nothing else on record states:
 a clock's, a duration, a person's or another process's own words. A step whose counterpart is
@@ -17,7 +20,7 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record
 from fix.errors import FixError
-from gateway import replay_forecast, replay_intent, replay_orders
+from gateway import replay_forecast, replay_intent, replay_orders, replay_rows
 from gateway.attach import Place
 from gateway.errors import GatewayError, ReplayDiffersError, UnknownDecisionError
 from gateway.replay_past import Past
@@ -71,20 +74,29 @@ UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What a replay has recomputed, in order."""
+    """What a replay has recomputed, in order.
+
+    Attributes:
+        rows: what the weights are asked afterwards, one per forecast.
+    """
 
     lines: tuple[str, ...]
+    rows: tuple[replay_rows.Question, ...] = ()
 
 
 def replay_decision(place: Place, decision_id: str) -> int:
     """Replay and print each step; 0 equal, 1 differs."""
     try:
         steps = replay(place.reader, place.table, decision_id)
+        for line in steps.lines:
+            sys.stdout.write(f"equal   {line}\n")
+        sys.stdout.flush()
+        rows = tuple(replay_rows.regenerated(question, place.pair) for question in steps.rows)
     except ReplayDiffersError as difference:
         sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")
         return 1
-    for line in steps.lines:
-        sys.stdout.write(f"equal   {line}\n")
+    for line in rows:
+        sys.stdout.write(f"rows    {line}\n")
     sys.stdout.write(f"REPLAYED {decision_id}: every recorded step recomputes to the same bytes\n")
     return 0
 
@@ -112,7 +124,7 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
             if again is None:
                 raise ReplayDiffersError(step=record.kind.value, detail="no step of a decision")
             lines.append(f"{record.kind.value:18} {again(past, record)}")
-    return Steps(lines=tuple(lines))
+    return Steps(lines=tuple(lines), rows=replay_rows.questions(past))
 
 
 @contextmanager

@@ -1,11 +1,13 @@
 """Replay of what a decision foresaw: request, snapshot, seeds, rounds, forecast, placebo.
 
-Nothing is sampled again: what the weights said stands in the capture, every accept and reject is
-decided again from it, and the forecasts follow. Readings that no other record states (elapsed
+Nothing is sampled again: what decided stands in the capture, every accept and reject is decided
+again from it, exactly, and the forecasts follow. Whether the weights say so is asked in
+`replay_rows`. Readings that no other record states (elapsed
 time, deadline) are taken as they stand.
 """
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -20,10 +22,11 @@ from gateway.intents import decision_id_of, wish_of
 from gateway.replay_past import Attempt, Past, matches, same
 from gateway.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.walk import Case, SamplingPlan, Tick
-from inference.capture import decode_capture
-from inference.engine import SampleRequest, Samples
+from inference.engine import SampleRequest
+from inference.evidence import Evidence, judge
+from inference.evidence_bytes import read_evidence
 from inference.placebo import TableModel
-from inference.rounds import disagreements, paths
+from inference.rounds import paths
 from inference.seeds import decision_seed, trajectory_seeds
 from inference.snapshot import snapshot_from_document
 
@@ -137,25 +140,43 @@ def forecast_requested(past: Past, record: Record) -> str:
 
 def rounds_captured(past: Past, record: Record) -> str:
     """Decide every accept and reject again, and count again."""
-    case, _ = past.opened(record)
+    case, prompt = past.opened(record)
     body: dict[str, Any] = record.body
     attempt = past.attempt(record, body["attempt"])
     blob = str(body["capture_blob"])
     data = _blob(past, record, blob)
-    capture = decode_capture(data)
-    faults = disagreements(capture, past.table)
+    capture = read_evidence(data, past.table)
+    faults = (*judge(capture, past.table), *_states(past, capture, prompt.token_ids))
     if faults:
         raise ReplayDiffersError(step="rounds_captured", detail=faults[0])
     asked: dict[str, Any] = attempt.requested.body
     same("forecast_requested", "spec_k", capture.spec_k, asked["spec_k"])
     same("forecast_requested", "drafter", capture.drafter.value, asked["drafter"])
     same("forecast_requested", "seeds", [str(s) for s in capture.seeds], asked["seeds"])
+    bins = [capture.bin_start, capture.bin_start + capture.n_bins]
+    same("forecast_requested", "allowed_range", bins, asked["allowed_range"])
     lengths = sorted({len(path) for path in paths(capture)})
     same("forecast_requested", "n_tokens", lengths, [asked["n_tokens"]])
-    samples = Samples(paths=(), capture=capture, first_row=(), elapsed_us=body["elapsed_us"])
-    matches(record, journal.rounds_captured(case, samples, blob, len(data)))
+    matches(
+        record,
+        journal.rounds_captured(
+            case, capture, elapsed_us=body["elapsed_us"], blob=blob, size_bytes=len(data)
+        ),
+    )
     attempt.capture, attempt.blob = capture, blob
     return f"{body['positions']} accept/reject positions of {body['rounds']} rounds"
+
+
+def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Iterator[str]:
+    """Name every draft of the table whose state does not follow from prompt and tokens."""
+    base = past.codec.table_base(prompt_ids)
+    newest = 0
+    for r in capture.rounds:
+        before = (newest, *r.drafts)
+        for j, state in enumerate(r.states):
+            if state != past.codec.table_step(base, before[j]):
+                yield f"trajectory {r.trajectory} step {r.step}: state {j}"
+        newest = r.token
 
 
 def forecast_made(past: Past, record: Record) -> str:

@@ -17,9 +17,10 @@ from gateway.journal import book_digest
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk import Case, Tags
 from inference.codec import ReturnCodec
+from inference.evidence import Evidence
 from inference.forecast import Forecast
 from inference.prompt import Prompt
-from inference.rounds import Capture, QTable
+from inference.rounds import QTable
 from risk.book import Book, BookEvent, apply
 from risk.instrument import Instrument, instrument_from_document
 from risk.intent import Intent
@@ -39,7 +40,7 @@ class Attempt:
 
     requested: Record
     seed: bytes
-    capture: Capture | None = None
+    capture: Evidence | None = None
     blob: str = ""
     target: Forecast | None = None
     twin: Forecast | None = None

@@ -10,16 +10,19 @@ Rules kept here:
     - rows after the rejecting position decide nothing and are not kept;
     - float32 arithmetic is done in float64 and rounded once, which equals float32 arithmetic.
 
-Not here: the byte form (capture.py) and the engine that fills it (capture_adapter.py).
+Not here: the byte form (capture.py), what the ledger keeps (evidence.py), and the engine that
+fills it (capture_adapter.py).
 
 Source: Leviathan, Kalman, Matias (2023), "Fast inference from transformers via speculative
 decoding".
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import log
+from typing import Protocol
 
 from inference.errors import CaptureError
 from inference.seeds import Purpose, accept_draw, pick, token_draw
@@ -89,6 +92,11 @@ class DraftRound:
             or self.trajectory < 0
         ):
             raise CaptureError(f"round {self.trajectory}/{self.step} does not fit together")
+
+    @property
+    def verified(self) -> int:
+        """How many drafts were decided: the accepted ones and the one that was rejected."""
+        return len(self.draws)
 
     @property
     def emitted(self) -> tuple[int, ...]:
@@ -173,6 +181,64 @@ class CaptureTotals:
         return self.full_accepted / self.full_rounds if self.full_rounds else 0.0
 
 
+class AnyRound(Protocol):
+    """What counting needs of a round, with its rows or as evidence."""
+
+    @property
+    def trajectory(self) -> int:
+        """Index of the trajectory."""
+        ...
+
+    @property
+    def step(self) -> int:
+        """Output position of the round's first token."""
+        ...
+
+    @property
+    def drafts(self) -> tuple[int, ...]:
+        """The drafted tokens."""
+        ...
+
+    @property
+    def accepted(self) -> int:
+        """How many of them stood."""
+        ...
+
+    @property
+    def verified(self) -> int:
+        """How many of them were decided."""
+        ...
+
+    @property
+    def plain_reason(self) -> PlainReason | None:
+        """Why there were none."""
+        ...
+
+    @property
+    def emitted(self) -> tuple[int, ...]:
+        """The tokens it added."""
+        ...
+
+
+class AnyCapture(Protocol):
+    """What counting needs of a capture."""
+
+    @property
+    def spec_k(self) -> int:
+        """The look-ahead."""
+        ...
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One per trajectory."""
+        ...
+
+    @property
+    def rounds(self) -> Sequence[AnyRound]:
+        """By trajectory, then step."""
+        ...
+
+
 def recompute(round_: DraftRound, capture: Capture, table: QTable | None = None) -> Recomputation:
     """Decide a round again from its rows and the trajectory's seed alone.
 
@@ -223,7 +289,7 @@ def disagreements(capture: Capture, table: QTable | None = None) -> tuple[str, .
     )
 
 
-def totals(capture: Capture) -> CaptureTotals:
+def totals(capture: AnyCapture) -> CaptureTotals:
     """Count rounds, drafts and accepted drafts."""
     full = [r for r in capture.rounds if capture.spec_k and len(r.drafts) == capture.spec_k]
     fallen = {r.trajectory for r in capture.rounds if r.plain_reason is PlainReason.DRAFTS_REJECTED}
@@ -231,14 +297,14 @@ def totals(capture: Capture) -> CaptureTotals:
         rounds=len(capture.rounds),
         drafted=sum(len(r.drafts) for r in capture.rounds),
         accepted=sum(r.accepted for r in capture.rounds),
-        positions=sum(len(r.draws) for r in capture.rounds),
+        positions=sum(r.verified for r in capture.rounds),
         full_rounds=len(full),
         full_accepted=sum(r.accepted for r in full),
         fallback_trajectories=tuple(sorted(fallen)),
     )
 
 
-def paths(capture: Capture) -> tuple[tuple[int, ...], ...]:
+def paths(capture: AnyCapture) -> tuple[tuple[int, ...], ...]:
     """Join each trajectory's rounds into its tokens.
 
     Raises:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import fsum, isfinite, log
 
-from inference.rounds import Capture, QTable, row_values
+from inference.evidence import Evidence, RoundEvidence
+from inference.rounds import Outcome, QTable, row_values
 
 
 class DropReason(StrEnum):
@@ -46,7 +47,7 @@ class Trajectory:
     seed: int
     tokens: tuple[int, ...]
     log_returns: tuple[float, ...]  # one per step
-    loglik_target: float  # nats, all tokens, under the target's recorded rows
+    loglik_target: float  # nats, all tokens, under the target's recorded probabilities
     loglik_drafter: float | None  # nats, tokens at drafted positions; None when none was drafted
     loglik_target_drafted: float | None  # the target's at the same positions, to compare
     kept: bool
@@ -54,7 +55,7 @@ class Trajectory:
 
 
 def make_trajectories(
-    capture: Capture,
+    capture: Evidence,
     decode: Callable[[int, tuple[int, ...]], tuple[float, ...]],
     table: QTable | None = None,
     policy: TrajectoryPolicy | None = None,
@@ -62,7 +63,7 @@ def make_trajectories(
     """Turn a capture into trajectories, in the order of its seeds.
 
     Args:
-        capture: What the engine recorded.
+        capture: What is on record of the engine's rounds.
         decode: (trajectory index, tokens) to log returns; the codec with its dither key.
         table: The drafter's table, for `loglik_drafter` of a table capture.
         policy: When to drop; by default nothing is dropped but what is not finite.
@@ -74,11 +75,11 @@ def make_trajectories(
     for r in capture.rounds:
         tokens[r.trajectory].extend(r.emitted)
         for j, token in enumerate(r.emitted):
-            p = _log_at(r.p_rows[j], token - capture.bin_start)
+            p = _log(r.p[j] if j < r.accepted else r.token_p)
             target[r.trajectory].append(p)
-            row = _q_row(r.q_states, r.q_rows, j, table)
-            if row is not None:
-                drafted[r.trajectory].append((p, _log_at(row, token - capture.bin_start)))
+            q = _drafters(r, j, token - capture.bin_start, table)
+            if q is not None:
+                drafted[r.trajectory].append((p, _log(q)))
     result = []
     for index, seed in enumerate(capture.seeds):
         path = tuple(tokens[index])
@@ -135,17 +136,16 @@ def _quantile(ordered: Sequence[float], level: float) -> float:
     return ordered[low] + (place - low) * (ordered[high] - ordered[low])
 
 
-def _q_row(
-    states: tuple[int, ...], rows: tuple[bytes, ...], j: int, table: QTable | None
-) -> bytes | None:
-    if j < len(rows):
-        return rows[j]
-    if table is not None and j < len(states):
-        return table.row(states[j])
+def _drafters(r: RoundEvidence, j: int, bin_: int, table: QTable | None) -> float | None:
+    """Return the drafter's probability of the token at place `j`, None where it drafted none."""
+    if r.q:
+        if j < r.accepted:
+            return r.q[j]
+        return r.token_q if r.outcome is Outcome.RECOVERED else None
+    if table is not None and j < len(r.states):
+        return row_values(table.row(r.states[j]))[bin_]
     return None
 
 
-def _log_at(row: bytes, bin_: int) -> float:
-    values = row_values(row)
-    value = values[bin_] if 0 <= bin_ < len(values) else 0.0
+def _log(value: float) -> float:
     return log(value) if value > 0.0 else float("-inf")

@@ -20,8 +20,8 @@ from gateway.web.body import Body
 from gateway.web.parts import PromptPart, RuleRow, prompt_parts, rule_rows
 from gateway.web.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
 from gateway.web.tokens import TokensView, tokens_view
-from inference.capture import decode_capture
 from inference.errors import InferenceError
+from inference.evidence_bytes import read_evidence
 from inference.forecast import Forecast, forecast_from_document
 from inference.rounds import QTable
 from inference.snapshot import Snapshot, snapshot_from_document
@@ -176,7 +176,7 @@ def _tokens(
     if raw is None:
         return None
     try:
-        return tokens_view(decode_capture(raw), table, page)
+        return tokens_view(read_evidence(raw, table), table, page)
     except InferenceError:
         return None
 

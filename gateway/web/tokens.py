@@ -1,6 +1,6 @@
 """Draft rounds as a person reads them: each draft with its fate and the numbers that decided it.
 
-Not here: deciding again whether the record holds (`inference.rounds.recompute`), only its result.
+Not here: deciding again whether the record holds (`inference.evidence.Judge`), only its result.
 """
 
 from dataclasses import dataclass
@@ -8,7 +8,9 @@ from math import log
 
 from inference.bins import z_of
 from inference.errors import CaptureError
-from inference.rounds import Capture, DraftRound, Outcome, QTable, entropy, recompute, row_values
+from inference.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
+from inference.rounds import Outcome, QTable
+from inference.seeds import accept_draw
 
 PATHS_PER_PAGE = 4
 SHADES = 5
@@ -91,23 +93,25 @@ class TokensView:
     faults: int
 
 
-def tokens_view(capture: Capture, table: QTable | None, page: int = 0) -> TokensView:
+def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> TokensView:
     """Return one page of a capture's trajectories."""
-    usable = table if table is not None and table.digest == capture.table_digest else None
+    judge = _judge(capture, table)
     pages = max(1, -(-len(capture.seeds) // PATHS_PER_PAGE))
     page = min(max(page, 0), pages - 1)
     shown = range(page * PATHS_PER_PAGE, min(len(capture.seeds), (page + 1) * PATHS_PER_PAGE))
-    checks = [_check(r, capture, usable) for r in capture.rounds]
-    by_path: dict[int, list[tuple[DraftRound, bool | None]]] = {n: [] for n in shown}
-    for r, (holds, _) in zip(capture.rounds, checks, strict=True):
+    by_path: dict[int, list[RoundView]] = {n: [] for n in shown}
+    faults = 0
+    for r in capture.rounds:
+        found = judge.faults(r) if judge is not None else ()
+        faults += len(found)
         if r.trajectory in by_path:
-            by_path[r.trajectory].append((r, holds))
-    entropies = [value for r in capture.rounds for value in r.entropies]
-    complete = all(holds is not None for holds, _ in checks)
+            holds = None if judge is None else not found
+            by_path[r.trajectory].append(_round(r, capture, judge, holds=holds))
+    entropies = [value / ENTROPY_SCALE for r in capture.rounds for value in r.entropies]
     return TokensView(
         drafter=capture.drafter.value,
         spec_k=capture.spec_k,
-        paths=tuple(_path(n, rounds, capture, usable) for n, rounds in by_path.items()),
+        paths=tuple(_path(n, rounds, capture) for n, rounds in by_path.items()),
         n_paths=len(capture.seeds),
         page=page,
         pages=pages,
@@ -117,51 +121,48 @@ def tokens_view(capture: Capture, table: QTable | None, page: int = 0) -> Tokens
         rounds=len(capture.rounds),
         mean_entropy=sum(entropies) / len(entropies) if entropies else 0.0,
         max_entropy=log(capture.n_bins),
-        checked=sum(len(r.draws) + 1 for r in capture.rounds) if complete else None,
-        faults=sum(count for _, count in checks),
+        checked=None if judge is None else sum(r.verified + 1 for r in capture.rounds),
+        faults=faults,
     )
 
 
-def _check(r: DraftRound, capture: Capture, table: QTable | None) -> tuple[bool | None, int]:
+def _judge(capture: Evidence, table: QTable | None) -> Judge | None:
     try:
-        again = recompute(r, capture, table)
-    except CaptureError:
-        return None, 0
-    return again.agrees, len(again.faults)
+        return Judge(capture, table)
+    except CaptureError:  # the drafter's table is not at hand: nothing claims to be checked
+        return None
 
 
-def _path(
-    number: int,
-    rounds: list[tuple[DraftRound, bool | None]],
-    capture: Capture,
-    table: QTable | None,
-) -> PathView:
+def _path(number: int, rounds: list[RoundView], capture: Evidence) -> PathView:
+    own = [r for r in capture.rounds if r.trajectory == number]
     return PathView(
         number=number,
         seed=capture.seeds[number],
-        rounds=tuple(_round(r, capture, table, holds=holds) for r, holds in rounds),
-        drafted=sum(len(r.drafts) for r, _ in rounds),
-        accepted=sum(r.accepted for r, _ in rounds),
+        rounds=tuple(rounds),
+        drafted=sum(len(r.drafts) for r in own),
+        accepted=sum(r.accepted for r in own),
     )
 
 
 def _round(
-    r: DraftRound, capture: Capture, table: QTable | None, *, holds: bool | None
+    r: RoundEvidence, capture: Evidence, judge: Judge | None, *, holds: bool | None
 ) -> RoundView:
-    kept = len(r.drafts[: r.accepted]) + 1 - r.truncated
+    kept = len(r.emitted)
+    seed = capture.seeds[r.trajectory]
     drafts = []
     for j, token in enumerate(r.drafts):
         fate = "accepted" if j < r.accepted else "rejected" if j == r.accepted else "discarded"
-        verified = j <= r.accepted
-        bin_ = token - capture.bin_start
+        verified = j < r.verified
         drafts.append(
             _chip(
-                bin_,
+                token - capture.bin_start,
                 fate,
                 r.step + j,
-                row=r.p_rows[j] if verified else None,
-                q=_q(r, j, bin_, table) if verified else None,
-                u=r.draws[j] if verified else None,
+                p=r.p[j] if verified else None,
+                entropy=r.entropies[j] if verified else None,
+                n_bins=capture.n_bins,
+                q=judge.q_of(r, j, token) if verified and judge is not None else None,
+                u=accept_draw(seed, r.step, j) if verified else None,
                 beyond=fate == "accepted" and j >= kept,
             )
         )
@@ -169,7 +170,9 @@ def _round(
         r.token - capture.bin_start,
         r.outcome.value,
         r.step + r.accepted,
-        row=r.p_rows[-1],
+        p=r.token_p,
+        entropy=r.entropies[-1],
+        n_bins=capture.n_bins,
         beyond=r.truncated > 0,
     )
     why = r.plain_reason.value.replace("_", " ") if r.plain_reason else ""
@@ -186,42 +189,32 @@ _MARKS = {
 }
 
 
-def _chip(
+def _chip(  # noqa: PLR0913 - what a person reads of one token
     bin_: int,
     fate: str,
     position: int,
     *,
-    row: bytes | None = None,
+    n_bins: int,
+    p: float | None,
+    entropy: int | None,
     q: float | None = None,
     u: float | None = None,
     beyond: bool = False,
 ) -> Chip:
-    values = row_values(row) if row is not None else ()
-    held = entropy(values) if values else None
+    held = None if entropy is None else entropy / ENTROPY_SCALE
     return Chip(
         text=f"{z_of(bin_, 0.5):+.2f}".replace("-", "−"),
         bin=bin_,
         fate=fate,
         mark=_MARKS[fate],
         position=position,
-        p=values[bin_] if 0 <= bin_ < len(values) else None,
+        p=p,
         q=q,
         u=u,
         entropy=held,
-        shade=_shade(held, len(values)),
+        shade=_shade(held, n_bins),
         beyond=beyond,
     )
-
-
-def _q(r: DraftRound, j: int, bin_: int, table: QTable | None) -> float | None:
-    if r.q_rows:
-        row = r.q_rows[j]
-    elif table is not None and 0 <= r.q_states[j] < table.n_states:
-        row = table.row(r.q_states[j])
-    else:
-        return None
-    values = row_values(row)
-    return values[bin_] if 0 <= bin_ < len(values) else None
 
 
 def _shade(value: float | None, n_bins: int) -> int:

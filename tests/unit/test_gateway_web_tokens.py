@@ -6,11 +6,13 @@ import pytest
 
 from gateway.playback import load_playback
 from gateway.web.tokens import PATHS_PER_PAGE, tokens_view
-from inference.capture import decode_capture, encode_capture
 from inference.codec import ReturnCodec
+from inference.condense import condense
 from inference.engine import SampleRequest
+from inference.evidence import Evidence
+from inference.evidence_bytes import decode_evidence, encode_evidence
 from inference.registry import read_table
-from inference.rounds import Capture, QTable
+from inference.rounds import QTable
 from tests.doubles.row_engine import RowEngine
 
 TABLE_FILE = Path(__file__).parents[2] / "inference" / "models" / "pair_v1" / "table.safetensors"
@@ -22,7 +24,7 @@ def table() -> QTable:
 
 
 @pytest.fixture(scope="module")
-def capture(table: QTable) -> Capture:
+def capture(table: QTable) -> Evidence:
     codec = ReturnCodec()
     prompt = codec.encode(next(iter(load_playback().sessions(1))).snapshot)
     request = SampleRequest(
@@ -35,21 +37,21 @@ def capture(table: QTable) -> Capture:
         deadline_s=1.0,
     )
     made = RowEngine(table=table, codec=codec).sample(request).capture
-    return decode_capture(encode_capture(made))
+    return decode_evidence(encode_evidence(condense(made, table)))
 
 
-def all_pages(capture: Capture, table: QTable | None) -> Sequence[object]:
+def all_pages(capture: Evidence, table: QTable | None) -> Sequence[object]:
     pages = tokens_view(capture, table).pages
     return [path for page in range(pages) for path in tokens_view(capture, table, page).paths]
 
 
-def test_every_trajectory_is_on_exactly_one_page(capture: Capture, table: QTable) -> None:
+def test_every_trajectory_is_on_exactly_one_page(capture: Evidence, table: QTable) -> None:
     view = tokens_view(capture, table)
     assert view.pages == -(-len(capture.seeds) // PATHS_PER_PAGE)
     assert len(all_pages(capture, table)) == len(capture.seeds)
 
 
-def test_counts_on_the_page_are_the_captures(capture: Capture, table: QTable) -> None:
+def test_counts_on_the_page_are_the_captures(capture: Evidence, table: QTable) -> None:
     view = tokens_view(capture, table)
     assert view.drafted == sum(len(r.drafts) for r in capture.rounds)
     assert view.accepted == sum(r.accepted for r in capture.rounds)
@@ -57,7 +59,7 @@ def test_counts_on_the_page_are_the_captures(capture: Capture, table: QTable) ->
     assert view.rejected > 0
 
 
-def test_shown_tokens_read_as_the_path_that_was_sampled(capture: Capture, table: QTable) -> None:
+def test_shown_tokens_read_as_the_path_that_was_sampled(capture: Evidence, table: QTable) -> None:
     for path in tokens_view(capture, table).paths:
         shown = [
             chip.bin
@@ -75,7 +77,7 @@ def test_shown_tokens_read_as_the_path_that_was_sampled(capture: Capture, table:
         assert shown == sampled
 
 
-def test_an_accepted_draft_shows_a_draw_below_p_over_q(capture: Capture, table: QTable) -> None:
+def test_an_accepted_draft_shows_a_draw_below_p_over_q(capture: Evidence, table: QTable) -> None:
     decided = 0
     for path in tokens_view(capture, table).paths:
         for chip in (c for r in path.rounds for c in r.drafts):
@@ -90,20 +92,20 @@ def test_an_accepted_draft_shows_a_draw_below_p_over_q(capture: Capture, table: 
     assert decided > 0
 
 
-def test_a_changed_draw_shows_as_a_fault(capture: Capture, table: QTable) -> None:
-    at = next(i for i, r in enumerate(capture.rounds) if r.draws)
-    bent = replace(capture.rounds[at], draws=(0.5, *capture.rounds[at].draws[1:]))
+def test_a_changed_probability_shows_as_a_fault(capture: Evidence, table: QTable) -> None:
+    at = next(i for i, r in enumerate(capture.rounds) if r.accepted)
+    bent = replace(capture.rounds[at], p=(0.0, *capture.rounds[at].p[1:]))
     rounds = (*capture.rounds[:at], bent, *capture.rounds[at + 1 :])
     assert tokens_view(capture, table).faults == 0
     assert tokens_view(replace(capture, rounds=rounds), table).faults > 0
 
 
-def test_without_the_table_nothing_claims_to_be_checked(capture: Capture) -> None:
+def test_without_the_table_nothing_claims_to_be_checked(capture: Evidence) -> None:
     view = tokens_view(capture, None)
     assert view.checked is None
     assert all(c.q is None for p in view.paths for r in p.rounds for c in r.drafts)
 
 
-def test_a_page_outside_the_range_shows_the_nearest(capture: Capture, table: QTable) -> None:
+def test_a_page_outside_the_range_shows_the_nearest(capture: Evidence, table: QTable) -> None:
     assert tokens_view(capture, table, 999).page == tokens_view(capture, table).pages - 1
     assert tokens_view(capture, table, -5).page == 0

@@ -6,6 +6,7 @@ from math import fsum, log
 import pytest
 
 from inference.codec import ReturnCodec
+from inference.condense import condense
 from inference.forecast import ForecastSource
 from inference.placebo import TableModel
 from inference.rounds import QTable, row_values
@@ -34,7 +35,7 @@ def test_likelihoods_are_those_of_the_recorded_rows() -> None:
     sampler = ReferenceSampler(target=target, draft=draft_model(BINS))
     request = request_of(8, 9)
     capture = sampler.capture(request)
-    for trajectory in make_trajectories(capture, _decode):
+    for trajectory in make_trajectories(condense(capture), _decode):
         before = (request.prompt_ids[-1], *trajectory.tokens[:-1])
         expected = fsum(
             log(target(b)[token - 128]) for b, token in zip(before, trajectory.tokens, strict=True)
@@ -53,8 +54,9 @@ def test_likelihoods_are_those_of_the_recorded_rows() -> None:
 def test_a_table_gives_the_drafters_likelihood_only_when_it_is_there() -> None:
     table = make_table([draft_model(BINS)(t) for t in range(4)])
     capture = ReferenceSampler(target=target_model(BINS), table=table).capture(request_of(3))
-    with_table = make_trajectories(capture, _decode, table)
-    without = make_trajectories(capture, _decode)
+    evidence = condense(capture, table)
+    with_table = make_trajectories(evidence, _decode, table)
+    without = make_trajectories(evidence, _decode)
     assert all(t.loglik_drafter is not None and t.loglik_drafter < 0 for t in with_table)
     assert all(t.loglik_drafter is None for t in without)
 
@@ -62,14 +64,15 @@ def test_a_table_gives_the_drafters_likelihood_only_when_it_is_there() -> None:
 def test_a_token_the_drafter_cannot_make_has_no_likelihood_there() -> None:
     table = make_table([hopeless_row(BINS)])
     capture = ReferenceSampler(target=target_model(BINS), table=table).capture(request_of(3))
-    likelihoods = [t.loglik_drafter for t in make_trajectories(capture, _decode, table)]
+    evidence = condense(capture, table)
+    likelihoods = [t.loglik_drafter for t in make_trajectories(evidence, _decode, table)]
     assert float("-inf") in likelihoods
 
 
 def test_quantiles_interpolate_between_paths() -> None:
     capture = ReferenceSampler(target=target_model(BINS)).capture(request_of(5, 2, spec_k=0))
     values = iter([0.0, 0.25, 0.5, 0.75, 1.0])
-    trajectories = make_trajectories(capture, lambda _i, _t: (next(values), 0.0))
+    trajectories = make_trajectories(condense(capture), lambda _i, _t: (next(values), 0.0))
     assert path_quantiles(trajectories, (0.0, 0.125, 0.5, 1.0)) == (
         (0.0, 0.0),
         (0.125, 0.125),

@@ -18,9 +18,10 @@ from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.queries import LedgerReader
 from gateway.postgres import EmbeddedPostgres
-from inference.capture import decode_capture
+from inference.evidence import judge
+from inference.evidence_bytes import decode_evidence
 from inference.registry import load_pair, load_table
-from inference.rounds import disagreements, totals
+from inference.rounds import totals
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,8 +115,8 @@ def test_every_accept_and_reject_recomputes_from_the_ledger(reader: LedgerReader
     for record in reader.records(kinds=(Kind.ROUNDS_CAPTURED,)):
         data = reader.blob(record.body["capture_blob"])
         assert data is not None
-        capture = decode_capture(data)
-        assert disagreements(capture, table) == ()
+        capture = decode_evidence(data)
+        assert judge(capture, table) == ()
         counted = totals(capture)
         assert counted.positions > 0
         accepted, full = accepted + counted.full_accepted, full + counted.full_rounds
