@@ -11,6 +11,7 @@ Reading order, which is the way a record goes:
     treehead     C2SP tlog-checkpoint: the text of a checkpoint
     cosignature  C2SP tlog-cosignature: timestamped signatures of witnesses
     checkpoint   a signed size and root, with a line for nobody (grease)
+    rotation     a log's keys over time: who counts for which checkpoint
     tiles        C2SP tlog-tiles: the tree as files, and proofs read from them
     quorum       C2SP tlog-policy: which logs and witnesses make a checkpoint valid
     proof        C2SP tlog-proof: an entry's proof in one file

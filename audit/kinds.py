@@ -55,6 +55,9 @@ class Kind(StrEnum):
     KILL_OUTCOME = "kill_outcome"
     KILL_RELEASED = "kill_released"
     OPERATOR_NOTE = "operator_note"
+    KEY_ROTATED = "key_rotated"
+    KEY_REVOKED = "key_revoked"
+    KEY_DESTROYED = "key_destroyed"
     STREAM_HEADS = "stream_heads"
     RUN_FINISHED = "run_finished"
 
@@ -367,6 +370,11 @@ _TABLE: tuple[KindSpec, ...] = (
         firm_wide=True,
     ),
     _spec(Kind.OPERATOR_NOTE, _C, "text author?", "note:<n>"),
+    _spec(
+        Kind.KEY_ROTATED, _C, "statement old_vkey new_vkey from_size from_us", "rotated:<key id>"
+    ),
+    _spec(Kind.KEY_REVOKED, _C, "statement vkey from_us reason?", "revoked:<key id>"),
+    _spec(Kind.KEY_DESTROYED, _C, "vkey", "destroyed:<key id>"),
     _spec(
         Kind.STREAM_HEADS,
         _C,
