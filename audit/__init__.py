@@ -15,6 +15,8 @@ Reading order, which is the way a record goes:
     tiles        C2SP tlog-tiles: the tree as files, and proofs read from them
     quorum       C2SP tlog-policy: which logs and witnesses make a checkpoint valid
     proof        C2SP tlog-proof: an entry's proof in one file
+    quorum_watch how far witnesses lag, and what to ask them for next
+    witness      C2SP tlog-witness: what a witness answers
     keys         who signs: the Signer protocol and a key in a file
     tables       the schema's version and how a database gets it
     lanes        the two bounded queues in front of the sequencer
@@ -25,6 +27,10 @@ Reading order, which is the way a record goes:
     sequencer    the one thread that orders, chains and commits
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     tile_store   tiles over the database: full ones stored, partial ones when asked for
+    witness_memory  what a witness has cosigned, on disk
+    witness_client  one question to one witness, bounded
+    cosigning    a thread for each witness
+    publisher    after each checkpoint: tiles, cosignatures, lag
     queries      the read side: records, blobs, heads and proofs
     verify       the one-file verifier for outsiders (standard library + cryptography)
     fsck         a database or a dump, streamed through the verifier

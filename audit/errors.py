@@ -6,6 +6,7 @@ AuditError
 ├── NoteError               a signed note, key or checkpoint that does not parse or verify
 ├── ProofError              a Merkle proof that does not fit
 ├── PolicyError             a witness policy that does not parse or is not met
+├── WitnessError            a request to a witness, its memory or its answer is not usable
 ├── KeyFileError            a key file that is missing, malformed or readable by others
 └── LedgerError             the store and its sequencer
     ├── LedgerUnsafeError         the database's settings or content forbid starting
@@ -58,6 +59,12 @@ class PolicyError(AuditError):
     """A witness policy that does not parse, or a checkpoint that does not meet it."""
 
     code: ClassVar[str] = "witness_policy"
+
+
+class WitnessError(AuditError):
+    """A request to a witness, a witness's memory, or its answer that cannot be used."""
+
+    code: ClassVar[str] = "witness"
 
 
 class KeyFileError(AuditError):

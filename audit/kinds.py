@@ -58,6 +58,7 @@ class Kind(StrEnum):
     KEY_ROTATED = "key_rotated"
     KEY_REVOKED = "key_revoked"
     KEY_DESTROYED = "key_destroyed"
+    WITNESS_EVENT = "witness_event"
     STREAM_HEADS = "stream_heads"
     RUN_FINISHED = "run_finished"
 
@@ -375,6 +376,12 @@ _TABLE: tuple[KindSpec, ...] = (
     ),
     _spec(Kind.KEY_REVOKED, _C, "statement vkey from_us reason?", "revoked:<key id>"),
     _spec(Kind.KEY_DESTROYED, _C, "vkey", "destroyed:<key id>"),
+    _spec(
+        Kind.WITNESS_EVENT,
+        _C,
+        "event cosigned_size policy_digest witnesses waiting_us?",
+        "witness:<run_id>:<n>",
+    ),
     _spec(
         Kind.STREAM_HEADS,
         _C,

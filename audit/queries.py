@@ -193,11 +193,20 @@ class LedgerReader:
         What outsiders are given: one file that a policy can judge.
         """
         rows = self._rows(
-            "SELECT line FROM ledger.cosignature WHERE size = %(size)s ORDER BY received_at_us",
+            "SELECT line FROM ledger.cosignature WHERE size = %(size)s ORDER BY name, key_id",
             {"size": checkpoint.size},
         )
         lines = (NoteSignature.parse(bytes(row[0]).decode()) for row in rows)
         return parse_note(checkpoint.note).with_signatures(*lines).to_bytes()
+
+    def cosigned_checkpoints(self, *, limit: int) -> tuple[Checkpoint, ...]:
+        """Return the newest checkpoints that a witness cosigned, newest first."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint JOIN (SELECT DISTINCT size FROM ledger.cosignature"
+            " ORDER BY size DESC LIMIT %(limit)s) AS cosigned USING (size) ORDER BY size DESC",
+            {"limit": limit},
+        )
+        return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
 
     def cosigned_sizes(self) -> dict[tuple[str, bytes], int]:
         """Return the largest cosigned tree of each witness key, by name and key id."""

@@ -25,7 +25,9 @@ In reading order, down the walk:
 - summary, accepted, progress: the run in numbers, and on the screen
 - replay, replay_past, replay_forecast, replay_rows, replay_intent, replay_orders: one decision
   again (10)
-- attach, verifying, exporting, stopping: the other verbs
+- attach, verifying, showing, exporting, stopping, tile_files: the other verbs
+- publishing, log_files, witness_server: our checkpoints to witnesses, tiles to outsiders; and a
+  witness for anybody's log
 - demo_agent: a labelled agent that misbehaves
 - api, web, cli: the three surfaces
 """

@@ -110,7 +110,7 @@ class _Starter:
         engine = start_engine(plan, self._stack, self._events)
         self._say("database   starting PostgreSQL")
         dsn = start_database(plan, self._stack)
-        ledger, reader = open_ledger(plan, self._stack, dsn, self._orders)
+        ledger, reader, self._publishing = open_ledger(plan, self._stack, dsn, self._orders)
         self._say(f"ledger     {ledger.size} records")
         restore_kill(word, reader)
         simulator, profile, adopted = start_counterparty(plan, self._stack)
@@ -218,6 +218,8 @@ class _Starter:
                 origin=plan.origin,
                 parts=lambda: self._parts(ledger, engine, fix, section),
                 telemetry=self._telemetry,
+                log=self._publishing.log_files(reader),
+                witnessed=self._publishing.document,
             )
         )
 
@@ -269,4 +271,5 @@ class _Starter:
             "fix": ready(fix.state is SessionState.READY, fix.state),
             "settler": self._settler.state,
             "policy": ready(policy == "ACTIVE", policy),
+            **self._publishing.parts(),
         }

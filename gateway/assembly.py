@@ -22,6 +22,7 @@ from gateway.events import Events
 from gateway.orders import Orders
 from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan
+from gateway.publishing import Publishing
 from gateway.simulator import Simulator
 from gateway.walk import SamplingPlan, Tools
 from inference.codec import ReturnCodec
@@ -68,20 +69,25 @@ def start_database(plan: Plan, stack: ExitStack) -> str:
 
 def open_ledger(
     plan: Plan, stack: ExitStack, dsn: str, orders: Orders
-) -> tuple[Ledger, LedgerReader]:
-    """Open the ledger and fold the orders' projection from it."""
+) -> tuple[Ledger, LedgerReader, Publishing]:
+    """Open the ledger with its publisher, and fold the orders' projection from it."""
+    publishing = Publishing(plan, dsn)
+    stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
     ledger = Ledger.open(
         LedgerConfig(dsn=dsn, checkpoint_every_s=plan.settings.ledger.checkpoint_every_s),
         plan.signer,
         clock.wall_us,
         on_stop=lambda error: _log.critical("the ledger stopped: %s", error),
+        on_checkpoint=publishing.offer,
+        co_signers=plan.co_signers,
     )
     stack.callback(ledger.close)
+    publishing.start(ledger)
     reader = LedgerReader(dsn)
     stack.callback(reader.close)
     orders.fold(_order_records(reader))  # history first: nothing decides before the start
     ledger.subscribe(orders.fold)
-    return ledger, reader
+    return ledger, reader, publishing
 
 
 def restore_kill(word: KillWord, reader: LedgerReader) -> None:

@@ -30,6 +30,7 @@ from gateway.holds import agree, end_hold, expires_us, release
 from gateway.intents import decision_id_of, wish_of
 from gateway.keyring import Caller, Keyring, check_release
 from gateway.killing import KillSwitch
+from gateway.log_files import LogFiles
 from gateway.market import Market
 from gateway.orders import Orders, Standing
 from gateway.section import Section
@@ -42,6 +43,7 @@ from risk.instrument import Instrument
 from risk.intent import intent_from_document
 from risk.verdict import verdict_from_document
 
+HOUR_US: Final = 3_600_000_000
 INTENTS_MAX: Final = 8
 """Agents' intents in hand at once; one more is refused, so that no queue forms here."""
 
@@ -53,6 +55,8 @@ class DeskParts:
     Attributes:
         tags: of the run's own account; agents trade in the account `<account>.agent`.
         parts: states of the processes, for readiness: part -> "ready" or what is wrong.
+        log: what outsiders may read of the ledger.
+        witnessed: how far the witnesses are; None when none is asked.
     """
 
     tags: Tags
@@ -69,6 +73,8 @@ class DeskParts:
     origin: str
     parts: Callable[[], dict[str, str]]
     telemetry: Telemetry
+    log: LogFiles | None = None
+    witnessed: Callable[[], dict[str, Any] | None] = lambda: None
 
 
 @dataclass(slots=True)
@@ -77,6 +83,7 @@ class Desk:
 
     own: DeskParts
     _cases: dict[str, Case] = field(default_factory=dict)
+    _mirrored: dict[str, int] = field(default_factory=dict)
     _answers: threading.RLock = field(default_factory=threading.RLock)
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
@@ -162,6 +169,15 @@ class Desk:
                 for r in records
             ],
         }
+
+    def log_was_read(self, reader: Caller) -> None:
+        """Record that somebody mirrors the log: once an hour, or reading would make it grow."""
+        hour = self.own.dispatching.wall_us() // HOUR_US
+        if self._mirrored.get(reader.name) != hour:
+            text = f"{reader.name} ({reader.role}) mirrors the log"
+            draft = journal.note(text, idem_key=f"mirror:{reader.name}:{hour}")
+            self.own.tools.ledger.append(draft)
+            self._mirrored[reader.name] = hour
 
     def answer_hold(
         self, caller: Caller, decision_id: str, answer: ApprovalRequest

@@ -40,11 +40,33 @@ class LedgerSettings(_Section):
     origin: str = Field(
         default="countersign.local/dev", description="log id: the checkpoint origin line"
     )
+    signer: str = Field(
+        default="file",
+        description="where the log's key is: file (ledger.key in the key folder), or the PKCS#11 "
+        "URI of a key in a device, pkcs11:token=..;object=..?module-path=..&pin-source=file:..",
+    )
+    ml_dsa: bool = Field(
+        default=False, description="cosign each checkpoint with the log's own ML-DSA-44 key too"
+    )
     checkpoint_every_s: float = Field(
         default=1.0, gt=0, le=60, description="checkpoint cadence, seconds"
     )
     append_timeout_s: float = Field(
         default=5.0, gt=0, description="longest wait for one append, seconds"
+    )
+    witness_policy: Path | None = Field(
+        default=None,
+        description="tlog-policy file: witnesses with addresses, and the quorum; none: no witness",
+    )
+    witness_timeout_s: float = Field(
+        default=5.0, gt=0, le=60, description="longest wait for one witness's answer, seconds"
+    )
+    witness_lost_after_s: float = Field(
+        default=15.0, gt=0, description="quorum lost: a checkpoint without it for so many seconds"
+    )
+    tiles: Literal["auditor", "public"] = Field(
+        default="auditor",
+        description="who may read /log (headers, no payloads): auditors, or everybody",
     )
 
 

@@ -8,5 +8,6 @@
 - intents: POST /v1/intents
 - decisions: GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
 - kill: POST /v1/kill, POST /v1/kill/release
+- log: GET /log/checkpoint, /log/tile/...
 - health: liveness and readiness
 """

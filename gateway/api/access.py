@@ -8,13 +8,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from gateway.keyring import Caller, Keyring, Role
 
-_bearer = HTTPBearer(auto_error=False, description="key from `countersign keygen`")
+bearer = HTTPBearer(auto_error=False, description="key from `countersign keygen`")
 
 MAY: Final[dict[str, frozenset[Role]]] = {
     "submit": frozenset({Role.AGENT, Role.OPERATOR}),
     "read": frozenset(Role),
     "approve": frozenset({Role.APPROVER}),
     "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
+    "mirror": frozenset({Role.AUDITOR}),
 }
 
 
@@ -28,7 +29,7 @@ def allowed(
 
     async def dependency(
         request: Request,
-        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     ) -> Caller:
         keyring: Keyring = request.app.state.keyring
         caller = None if credentials is None else keyring.authenticate(credentials.credentials)

@@ -15,8 +15,12 @@ def healthz() -> dict[str, str]:
 
 @router.get("/readyz", summary="Every part is up")
 def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Return each part's state; 503 unless all are ready and the kill is not in force."""
+    """Return each part's state; 503 unless all are ready and the kill is not in force.
+
+    With a witness policy: also how far its witnesses lag.
+    """
     parts: dict[str, str] = request.app.state.desk.parts()
     ready = all(state == "ready" for state in parts.values())
     response.status_code = 200 if ready else 503
-    return {"ready": ready, "parts": parts}
+    witnessed = request.app.state.desk.own.witnessed()
+    return {"ready": ready, "parts": parts} | ({"witnessed": witnessed} if witnessed else {})

@@ -1,0 +1,110 @@
+"""How far witnesses are behind: what to ask for next, lags, a quorum met or lost. Pure.
+
+The lag of a checkpoint is the time from its storing until a quorum has cosigned it or a later one:
+witnesses cosign one history, so the later one covers it.
+
+Times are arguments, in seconds of one monotonic clock.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import ceil
+
+LAGS_KEPT = 1_000
+WAITING_MAX = 10_000
+
+
+class Quorum(StrEnum):
+    """Where a log stands with its witnesses."""
+
+    STARTING = "starting"
+    MET = "met"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lags:
+    """The lags of the last checkpoints, in seconds; None before the first."""
+
+    count: int
+    last_s: float | None
+    p50_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+
+@dataclass(slots=True)
+class QuorumWatch:
+    """Counts checkpoints in and quorums out.
+
+    Attributes:
+        lost_after_s: a checkpoint that waits longer for its quorum means that the quorum is lost.
+        cosigned_size: the largest tree that a quorum has cosigned.
+    """
+
+    lost_after_s: float
+    cosigned_size: int = 0
+    _waiting: deque[tuple[int, float]] = field(default_factory=deque)
+    _lags: deque[float] = field(default_factory=lambda: deque(maxlen=LAGS_KEPT))
+    _count: int = 0
+
+    def stored(self, size: int, at_s: float) -> None:
+        """Note that a checkpoint waits for its quorum; the oldest one is never forgotten."""
+        if size > self.cosigned_size:
+            if len(self._waiting) >= WAITING_MAX:
+                self._waiting.pop()
+            self._waiting.append((size, at_s))
+
+    def cosigned(self, size: int, at_s: float) -> None:
+        """Note that a quorum has cosigned a tree of this size."""
+        self.cosigned_size = max(self.cosigned_size, size)
+        while self._waiting and self._waiting[0][0] <= size:
+            self._lags.append(at_s - self._waiting.popleft()[1])
+            self._count += 1
+
+    def state(self, at_s: float) -> Quorum:
+        """Return where the log stands now."""
+        if self._waiting and at_s - self._waiting[0][1] > self.lost_after_s:
+            return Quorum.LOST
+        return Quorum.MET if self.cosigned_size else Quorum.STARTING
+
+    def waiting_s(self, at_s: float) -> float:
+        """Return how long the oldest checkpoint without a quorum has waited; 0 if none waits."""
+        return at_s - self._waiting[0][1] if self._waiting else 0.0
+
+    def lags(self) -> Lags:
+        """Return the lags of the last checkpoints."""
+        if not self._lags:
+            return Lags(count=0, last_s=None, p50_s=None, p99_s=None, max_s=None)
+        ordered = sorted(self._lags)
+        return Lags(
+            count=self._count,
+            last_s=self._lags[-1],
+            p50_s=percentile(ordered, 50),
+            p99_s=percentile(ordered, 99),
+            max_s=ordered[-1],
+        )
+
+
+def percentile(ordered: list[float], percent: int) -> float:
+    """Return the smallest value that so many percent do not exceed (nearest rank)."""
+    return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]
+
+
+def next_size(mine: int, offered: Collection[int], begun: Iterable[int]) -> int | None:
+    """Return the checkpoint that a witness should be asked for next, None if there is none.
+
+    The newest that another witness was asked for already, else the newest. If each witness simply
+    got the newest at its own pace, slow ones could pick different checkpoints for ever, and no
+    checkpoint would have a quorum.
+
+    Args:
+        mine: the largest size that this witness has cosigned.
+        offered: sizes of the checkpoints that may be asked for.
+        begun: sizes that other witnesses, in good order, are asked for now or cosigned last.
+    """
+    ahead = [size for size in offered if size > mine]
+    shared = set(begun).intersection(ahead)
+    return max(shared or ahead, default=None)

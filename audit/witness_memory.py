@@ -1,0 +1,109 @@
+"""What a witness remembers: the last tree of each log that it cosigned, on disk.
+
+Rules it keeps:
+
+- `remember` returns when the new tree would survive a power cut: temporary file, fsync, rename,
+  fsync of the folder; a crash leaves the old tree or the new one;
+- one update of a log at a time (`turn`); one process in a folder (a lock that dies with it);
+- a file that cannot be read stops its log: a witness that forgot would cosign a second history.
+
+A log's file holds the checkpoint note that was cosigned last, as it was submitted.
+"""
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from audit.checkpoint import Checkpoint, parse_checkpoint
+from audit.errors import NoteError, WitnessError
+from audit.witness import Seen
+
+_FOLDER_MODE = 0o700
+_FILE_MODE = 0o600
+
+
+class WitnessMemory:
+    """The memory of one witness; safe for many threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder, made when it is missing, for this process.
+
+        Raises:
+            WitnessError: another process has it, or it cannot be used.
+        """
+        self._logs = folder / "logs"
+        self._turns: dict[str, threading.Lock] = {}
+        self._turns_lock = threading.Lock()
+        try:
+            self._logs.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, _FILE_MODE)
+        except OSError as error:
+            raise WitnessError(f"cannot use {folder}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise WitnessError(f"another witness works in {folder}; stop it first") from None
+
+    @contextlib.contextmanager
+    def turn(self, origin: str) -> Iterator[Seen]:
+        """Hold a log for one request and yield its last tree.
+
+        Raises:
+            WitnessError: the log's file cannot be read.
+        """
+        with self._turns_lock:
+            lock = self._turns.setdefault(origin, threading.Lock())
+        with lock:
+            yield self.seen(origin)
+
+    def seen(self, origin: str) -> Seen:
+        """Return the last tree of a log; of one that was never cosigned, the empty tree.
+
+        Raises:
+            WitnessError: the log's file cannot be read, or is another log's.
+        """
+        path = self._path(origin)
+        try:
+            checkpoint = parse_checkpoint(path.read_bytes())
+        except FileNotFoundError:
+            return Seen()
+        except (OSError, NoteError) as error:
+            raise WitnessError(f"the memory of {origin!r} is damaged ({path.name})") from error
+        if checkpoint.origin != origin:
+            raise WitnessError(f"{path.name} is the memory of {checkpoint.origin!r}")
+        return Seen(size=checkpoint.size, root=checkpoint.root)
+
+    def remember(self, checkpoint: Checkpoint) -> None:
+        """Make a tree the last one of its log; durable on return. Call it inside `turn`.
+
+        Raises:
+            WitnessError: it could not be written; nothing may be answered then.
+        """
+        path = self._path(checkpoint.origin)
+        scratch = path.with_suffix(".new")
+        try:
+            handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
+            with os.fdopen(handle, "wb") as file:
+                file.write(checkpoint.note)
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.rename(path)
+            folder = os.open(self._logs, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise WitnessError(f"cannot remember a checkpoint: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        os.close(self._lock)
+
+    def _path(self, origin: str) -> Path:
+        return self._logs / f"{sha256(origin.encode()).hexdigest()}.checkpoint"

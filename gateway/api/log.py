@@ -1,0 +1,88 @@
+"""GET /log/...: the log for outsiders, as tlog-tiles has it: checkpoint, tiles, entry bundles.
+
+Who may: callers of role auditor, or everybody where the operator says so
+(`COUNTERSIGN_LEDGER__TILES`): bundles show which decisions and accounts there are, and when, though
+never a payload. That a caller mirrors the log is recorded once an hour, not once a file: a record
+for each would make the log grow by being read.
+
+Source: https://c2sp.org/tlog-tiles
+"""
+
+import gzip
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials
+
+from gateway.api.access import allowed, bearer
+from gateway.desk import Desk
+from gateway.keyring import Caller
+from gateway.log_files import LogFiles
+
+router = APIRouter(prefix="/log", tags=["log"])
+FOR_EVER: Final = "max-age=31536000, immutable"
+BRIEFLY: Final = "no-cache"
+
+
+async def reader_of(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+) -> Caller | None:
+    """Return who reads; None is anybody, where that is allowed."""
+    log: LogFiles | None = request.app.state.desk.own.log
+    if log is not None and log.public:
+        return None
+    return await allowed("mirror")(request, credentials)
+
+
+@router.get("/checkpoint", summary="The newest checkpoint, with its cosignatures")
+def checkpoint(request: Request, caller: Annotated[Caller | None, Depends(reader_of)]) -> Response:
+    """Return the signed note of the tree that may be read."""
+    desk: Desk = request.app.state.desk
+    _noted(desk, caller)
+    shown = _files(desk).shown()
+    if shown is None:
+        raise _nothing()
+    return Response(
+        shown[1],
+        headers={"Content-Type": "text/plain; charset=utf-8", "Cache-Control": BRIEFLY},
+    )
+
+
+@router.get("/{path:path}", summary="A tile (tile/L/N[.p/W]) or an entry bundle (tile/entries/N)")
+def tile(
+    path: str, request: Request, caller: Annotated[Caller | None, Depends(reader_of)]
+) -> Response:
+    """Return a tile's hashes or a bundle's record headers; they never change."""
+    desk: Desk = request.app.state.desk
+    found = _files(desk).resource(path)
+    if found is None:
+        raise _nothing()
+    place, data = found
+    headers = {
+        "Content-Type": "application/octet-stream",
+        "Cache-Control": f"{'public' if caller is None else 'private'}, {FOR_EVER}",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if place.level is None:
+        _noted(desk, caller)
+        headers["Vary"] = "Accept-Encoding"
+        if "gzip" in request.headers.get("Accept-Encoding", ""):
+            headers["Content-Encoding"] = "gzip"
+            data = gzip.compress(data, 6, mtime=0)
+    return Response(data, headers=headers)
+
+
+def _files(desk: Desk) -> LogFiles:
+    if desk.own.log is None:
+        raise _nothing()
+    return desk.own.log
+
+
+def _noted(desk: Desk, caller: Caller | None) -> None:
+    if caller is not None:
+        desk.log_was_read(caller)
+
+
+def _nothing() -> HTTPException:
+    return HTTPException(404, detail={"code": "not_there", "message": "no such file of the log"})

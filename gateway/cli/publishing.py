@@ -1,0 +1,52 @@
+"""witness and tiles: the ledger's other eyes, and its tree as files for whoever mirrors it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway import settings as settings_module
+from gateway.attach import attached
+from gateway.tile_files import published, write_tree
+from gateway.witness_server import serve_witness
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this group."""
+    app.command()(witness)
+    app.command()(tiles)
+
+
+def witness(
+    state: Annotated[Path, typer.Option(help="the witness's own folder: keys and memory")],
+    log: Annotated[
+        list[str],
+        typer.Option(help="a log to follow: its verifier key, or a file of them; may be repeated"),
+    ],
+    listen: Annotated[str, typer.Option(help="address to serve on")] = "127.0.0.1:8710",
+    url: Annotated[
+        str | None,
+        typer.Option(help="address under which the log reaches it (default: where it listens)"),
+    ] = None,
+    keygen: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="make missing keys under this name, then serve"),
+    ] = None,
+) -> None:
+    """Cosign the checkpoints of logs: a memory on another host, so that no history is rewritten.
+
+    Follows any C2SP log (tlog-witness). Writes STATE/policy, the policy file that asks for it.
+    """
+    raise typer.Exit(serve_witness(state, log, listen, url, keygen))
+
+
+def tiles(
+    folder: Annotated[Path, typer.Argument(help="folder to write; a second call goes on there")],
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+) -> None:
+    """Write the tree as static files (tlog-tiles): tiles, entry bundles, then the checkpoint.
+
+    Serve the folder with any web server, and a regulator mirrors the log with curl.
+    """
+    with attached(settings_module.load(state=state)) as place:
+        raise typer.Exit(write_tree(published(place), folder))

@@ -1,0 +1,67 @@
+"""The log as an outsider reads it: the checkpoint to show, tiles and entry bundles (tlog-tiles).
+
+Rules kept here:
+- The checkpoint shown is the newest that satisfies the witness policy; while none does, or without
+  a policy, the newest. Whoever has the policy can so check every checkpoint that he is shown.
+- Nothing beyond the newest checkpoint is shown: it is not signed yet.
+- Tiles hold hashes, bundles hold record headers; no payload is read here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audit.checkpoint import Checkpoint
+from audit.errors import NoteError, PolicyError, ProofError
+from audit.note import VerifierKey, parse_note
+from audit.queries import LedgerReader
+from audit.quorum import QuorumPolicy
+from audit.tiles import Tile, parse_tile_path, tile_width
+
+LOOKED_AT = 20
+"""Newest cosigned checkpoints that are held against the policy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFiles:
+    """Reads what is published of a ledger; safe from any thread.
+
+    Attributes:
+        policy: see `shown`; None shows the newest checkpoint.
+        keys: the log's own keys.
+        public: whether everybody may read, or auditors only.
+    """
+
+    reader: LedgerReader
+    policy: QuorumPolicy | None = None
+    keys: Sequence[VerifierKey] = ()
+    public: bool = False
+
+    def shown(self) -> tuple[Checkpoint, bytes] | None:
+        """Return the checkpoint to show, with its note and cosignatures; None for an empty log."""
+        if self.policy is not None:
+            policy = self.policy.with_logs(self.keys)
+            for checkpoint in self.reader.cosigned_checkpoints(limit=LOOKED_AT):
+                note = self.reader.cosigned_note(checkpoint)
+                try:
+                    policy.satisfied_by(parse_note(note))
+                except (PolicyError, NoteError):
+                    continue
+                return checkpoint, note
+        newest = next(iter(self.reader.checkpoints(limit=1)), None)
+        return None if newest is None else (newest, self.reader.cosigned_note(newest))
+
+    def resource(self, path: str) -> tuple[Tile, bytes] | None:
+        """Return a tile or entry bundle by its path under the prefix; None: there is none.
+
+        Raises:
+            LedgerError: the database does not answer.
+        """
+        try:
+            tile = parse_tile_path(path)
+        except ProofError:
+            return None
+        newest = next(iter(self.reader.checkpoints(limit=1)), None)
+        size = 0 if newest is None else newest.size
+        if tile.width > tile_width(tile.level or 0, tile.index, size):
+            return None
+        return tile, self.reader.tiles.fetch(tile)

@@ -1,0 +1,174 @@
+"""Our checkpoints to their witnesses: the publisher of one run, and what is said about it.
+
+The quorum policy comes from a file that the operator names; without one only tiles are written.
+What is on record: that the quorum was met or lost, with the policy's digest, once for each change.
+"""
+
+import logging
+from hashlib import sha256
+from typing import Any
+
+from audit.canonical import JSON
+from audit.errors import AuditError, PolicyError, WitnessError
+from audit.kinds import Kind
+from audit.ledger import Ledger
+from audit.publisher import Publication, Publisher, PublisherConfig
+from audit.queries import LedgerReader
+from audit.quorum import QuorumPolicy
+from audit.quorum_watch import Quorum
+from audit.record import Draft
+from gateway import clock
+from gateway.errors import SettingsError
+from gateway.log_files import LogFiles
+from gateway.profiles import Plan
+from gateway.settings import LedgerSettings
+
+_log = logging.getLogger(__name__)
+POLICY_SETTING = "COUNTERSIGN_LEDGER__WITNESS_POLICY"
+
+
+class Publishing:
+    """The publisher of one gateway, joined to its ledger."""
+
+    def __init__(self, plan: Plan, dsn: str) -> None:
+        """Read the policy; nothing is asked yet.
+
+        Raises:
+            SettingsError: the policy cannot be read, or asks for a witness without an address.
+        """
+        settings = plan.settings.ledger
+        self._run_id = plan.tags.run_id
+        self._digest, self._policy = read_policy(settings)
+        self._log_key, self._public = plan.signer.vkey, settings.tiles == "public"
+        self._ledger: Ledger | None = None
+        self._changes = 0
+        config = PublisherConfig(
+            dsn=dsn,
+            policy=self._policy,
+            timeout_s=settings.witness_timeout_s,
+            lost_after_s=settings.witness_lost_after_s,
+        )
+        try:
+            self._publisher = Publisher(config, self._log_key, clock.wall_us, self._record)
+        except WitnessError as error:
+            raise SettingsError(name=POLICY_SETTING, problem=str(error)) from error
+        self.offer = self._publisher.offer
+
+    def start(self, ledger: Ledger) -> None:
+        """Begin, with the last checkpoint of an earlier run.
+
+        Raises:
+            SettingsError: a witness's address is none.
+        """
+        self._ledger = ledger
+        if ledger.last_checkpoint is not None:
+            self._publisher.offer(ledger.last_checkpoint)
+        try:
+            self._publisher.start()
+        except WitnessError as error:
+            raise SettingsError(name=POLICY_SETTING, problem=str(error)) from error
+
+    def stop(self) -> None:
+        """Stop, after the ledger, so that its last checkpoint is published too."""
+        self._publisher.stop()
+
+    def parts(self) -> dict[str, str]:
+        """Return what readiness says of it; nothing of witnesses when none is asked."""
+        standing = self._publisher.standing()
+        parts = {"tiles": "ready" if standing.tiles is None else standing.tiles}
+        match standing.quorum:
+            case Quorum.MET:
+                parts["witnesses"] = "ready"
+            case Quorum.STARTING:
+                parts["witnesses"] = "waiting for the first quorum"
+            case Quorum.LOST:
+                parts["witnesses"] = f"no quorum for {standing.waiting_s:.0f} s"
+            case None:
+                pass
+        return parts
+
+    def log_files(self, reader: LedgerReader) -> LogFiles:
+        """Return what outsiders may read."""
+        return LogFiles(
+            reader=reader, policy=self._policy, keys=(self._log_key,), public=self._public
+        )
+
+    def document(self) -> dict[str, Any] | None:
+        """Return the standing for people and programs; None when no witness is asked for."""
+        standing = self._publisher.standing()
+        if standing.quorum is None:
+            return None
+        lags = standing.lags
+        return {
+            "quorum": standing.quorum.value,
+            "policy_digest": self._digest,
+            "cosigned_size": standing.cosigned_size,
+            "waiting_ms": round(standing.waiting_s * 1000),
+            "lag_ms": {
+                "checkpoints": lags.count,
+                "last": _ms(lags.last_s),
+                "p50": _ms(lags.p50_s),
+                "p99": _ms(lags.p99_s),
+                "max": _ms(lags.max_s),
+            },
+            "witnesses": _witnesses(standing),
+        }
+
+    def _record(self, standing: Publication) -> None:
+        """Put a change on record; one that the ledger does not take stays in the log."""
+        if self._ledger is None or standing.quorum is None:
+            return
+        self._changes += 1
+        try:
+            self._ledger.append(
+                Draft(
+                    stream="control",
+                    kind=Kind.WITNESS_EVENT,
+                    payload={
+                        "event": f"quorum_{standing.quorum}",
+                        "cosigned_size": standing.cosigned_size,
+                        "policy_digest": self._digest,
+                        "witnesses": _witnesses(standing),
+                        "waiting_us": int(standing.waiting_s * 1_000_000),
+                        "run_id": self._run_id,
+                    },
+                    actor="gateway",
+                    idem_key=f"witness:{self._run_id}:{self._changes}",
+                )
+            )
+        except AuditError as error:
+            _log.warning("witness_event_not_recorded %s", error)
+
+
+def read_policy(settings: LedgerSettings) -> tuple[str, QuorumPolicy | None]:
+    """Return the policy's SHA-256 in hex and the policy; nothing when none is set.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
+    path = settings.witness_policy
+    if path is None:
+        return "", None
+    try:
+        data = path.read_bytes()
+        return sha256(data).hexdigest(), QuorumPolicy.parse(data)
+    except OSError as error:
+        problem = f"cannot read {path}: {error.strerror}"
+    except PolicyError as error:
+        problem = f"{path}: {error}"
+    raise SettingsError(name=POLICY_SETTING, problem=problem)
+
+
+def _witnesses(standing: Publication) -> list[JSON]:
+    return [
+        {
+            "name": witness.name,
+            "cosigned_size": witness.cosigned_size,
+            "state": "ready" if witness.trouble is None else witness.trouble,
+        }
+        for witness in standing.witnesses
+    ]
+
+
+def _ms(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1000)
