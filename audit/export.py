@@ -7,7 +7,6 @@ nothing). Two builds of the same decision under the same checkpoint are equal to
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from audit import verify
 from audit.checkpoint import Checkpoint
@@ -59,7 +58,7 @@ def build_bundle(reader: LedgerReader, decision_id: str) -> bytes:
         },
         blobs=blobs,
     )
-    return bundle.to_zip(Path(verify.__file__).read_bytes())
+    return bundle.to_zip()
 
 
 def _covering(reader: LedgerReader, seq: int) -> Checkpoint:

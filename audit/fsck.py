@@ -7,7 +7,7 @@ The database is read in one snapshot, so a running gateway does not disturb the 
 import base64
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
 from audit.tables import READER_ROLE, RECORD_COLUMNS, connect
-from audit.verify import LogVerifier, Report
+from audit.verify import LogVerifier, Outside, Report
 from audit.verify import verify_dump as verify_lines
 
 _BATCH_ROWS = 500
@@ -27,10 +27,19 @@ _TABLES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("blob", "blob", ("digest", "data"), "digest"),
     ("entry", "entry", (*RECORD_COLUMNS, "account", "commitments"), "seq"),
 )
+_LINES = sql.SQL(
+    ", ARRAY(SELECT line FROM ledger.cosignature AS c WHERE c.size = t.size"
+    " ORDER BY name, key_id) AS lines"
+)
 
 
 def verify_database(
-    dsn: str, vkeys: Sequence[str], notes: Sequence[bytes] = (), now_us: int | None = None
+    dsn: str,
+    vkeys: Sequence[str],
+    notes: Sequence[bytes] = (),
+    now_us: int | None = None,
+    outside: Outside | None = None,
+    on_record: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Verify every row of a ledger's database.
 
@@ -40,34 +49,45 @@ def verify_database(
         notes: checkpoints kept outside the database, which its tree must contain.
         now_us: the time, if a gateway may be writing: its newest records may then wait for
             their checkpoint (see `LogVerifier.finish`). None: all must be signed.
+        outside: what else is given from outside: a witness policy, changes of keys.
+        on_record: called with the records done and the records that the head states.
 
     Raises:
         LedgerWriteError: the database cannot be read.
     """
-    log = LogVerifier(vkeys, notes)
+    log = LogVerifier(vkeys, notes, outside)
+    stated = 0
     try:
         for kind, row in _rows(dsn):
             match kind:
                 case "head":
                     log.head(row)
+                    stated = row["size"]
                 case "checkpoint":
                     log.checkpoint(row["size"], row["note"])
                 case "blob":
                     log.blob(row["digest"], row["data"])
                 case _:
                     log.entry(row)
+                    if on_record is not None:
+                        on_record(log.size, stated)
         return log.finish(now_us=now_us)
     except psycopg.Error as error:
         raise LedgerWriteError(f"cannot read the ledger: {error}") from error
     except Exception as error:  # noqa: BLE001 - whatever the tables break is a finding
-        log.report.surprise(error)
+        log.report.caught(error)
         return log.report
 
 
-def verify_dump(path: Path, vkeys: Sequence[str], notes: Sequence[bytes] = ()) -> Report:
+def verify_dump(
+    path: Path,
+    vkeys: Sequence[str],
+    notes: Sequence[bytes] = (),
+    outside: Outside | None = None,
+) -> Report:
     """Verify a dump file."""
     with path.open("rb") as lines:
-        return verify_lines(lines, vkeys, notes)
+        return verify_lines(lines, vkeys, notes, outside)
 
 
 def dump(dsn: str, path: Path) -> int:
@@ -104,13 +124,22 @@ def _rows(dsn: str) -> Iterator[tuple[str, dict[str, Any]]]:
             for row in cursor.execute(query):
                 yield "head", row
         for kind, table, columns, order in _TABLES:
-            query = sql.SQL("SELECT {} FROM ledger.{} ORDER BY {}").format(
-                _columns(columns), sql.Identifier(table), sql.Identifier(order)
+            query = sql.SQL("SELECT {}{} FROM ledger.{} AS t ORDER BY {}").format(
+                _columns(columns),
+                _LINES if kind == "checkpoint" else sql.SQL(""),
+                sql.Identifier(table),
+                sql.Identifier(order),
             )
             with connection.cursor(name=f"fsck_{table}", row_factory=dict_row) as cursor:
                 cursor.itersize = _BATCH_ROWS
                 for row in cursor.execute(query):
-                    yield kind, row
+                    yield kind, row if kind != "checkpoint" else _cosigned(row)
+
+
+def _cosigned(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a checkpoint's row with the witnesses' lines in its note, where they belong."""
+    lines = (line.rstrip(b"\n") + b"\n" for line in row["lines"])
+    return {"size": row["size"], "note": row["note"] + b"".join(lines)}
 
 
 def _columns(names: Sequence[str]) -> sql.Composed:

@@ -1,33 +1,55 @@
-"""Verify a Countersign bundle or dump without trusting who made it.
+"""Verify what Countersign hands out, without trusting who made it.
 
-    python verify.py FILE --key VKEY [--key ..] [--checkpoint NOTE]
+    python verify.py FILE --key VKEY [--policy POLICY] [--checkpoint NOTE] ..
 
-One file, standard library + cryptography. Take it and the key from a place you trust, never from
-the bundle itself. The formats are written a second time on purpose: nothing here is shared with
-the ledger that it judges, and for the same reason this file is longer than the others.
+One file, standard library + cryptography. Take it, the key and the policy from places you trust,
+never from beside FILE. The formats are written a second time on purpose: nothing here is shared
+with the ledger that it judges, and for the same reason this file is longer than the others.
 
-Exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key given).
+FILE is recognised by its content:
 
-Source: RFC 6962 section 2.1, RFC 8785, https://c2sp.org/signed-note and tlog-checkpoint.
+    bundle        ZIP: one decision, what it rests on, its checkpoint
+    receipt       one decision's list of records and its seal, as a C2SP tlog-proof
+    proof         one record (or a range of one stream) in the tree, as a C2SP tlog-proof
+    consistency   a later checkpoint extends an earlier one (body of C2SP add-checkpoint)
+    checkpoint    a C2SP signed note alone
+    dump          JSON lines: the whole log
+    folder        C2SP tlog-tiles: checkpoint and tile/..., the whole log's hashes and headers
+
+Exit codes: 0 all as signed; 1 tampered; 2 incomplete (records, blobs or cosignatures missing);
+3 not checkable (no trusted key, an unknown version, a signature type that is missing here).
+
+Reading order: what was found (Report), bytes (canonical JSON, hashes, trees), who may sign (keys,
+notes, policy, Trust), records, then one section for each sort of FILE, then the command line.
+
+Source: RFC 6962 section 2.1, RFC 9162 section 2.1, RFC 8785, https://c2sp.org/signed-note,
+tlog-checkpoint, tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles and tlog-witness.
 """
 
 import argparse
 import base64
-import binascii
+import datetime as dt
 import hashlib
 import io
 import itertools
 import json
 import re
 import sys
+import time
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+try:  # an older cryptography has no ML-DSA: its lines are then said to be not checkable here
+    from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
+except ImportError:
+    MLDSA44PublicKey = None  # type: ignore[assignment,misc]
 
 OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3
 WORDS = {OK: "OK", TAMPERED: "TAMPERED", INCOMPLETE: "INCOMPLETE", NOT_CHECKABLE: "NOT CHECKABLE"}
@@ -62,10 +84,27 @@ DUMP_FIELDS: dict[str, dict[str, Any]] = {
 }
 ORDER = tuple(DUMP_FIELDS)
 KIND = re.compile(r"[a-z_]{1,64}")
+DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+SIZE_MAX = 2**63 - 1
+_KINDS = """
+run_started policy_activated model_loaded engine_event instrument_listed intent_received
+snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed placebo_made
+quote_taken intent_proposed placebo_judged verdict_given approval_requested approval_given
+approval_refused reservation_released order_sending order_sent order_refused order_unknown
+order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event fix_inbound
+fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated key_revoked
+key_destroyed witness_event stream_heads run_finished
+"""
+KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
+"""What this file can interpret, with the version; of the rest only the bytes are verified."""
 
 
 class Bad(Exception):  # noqa: N818 - reads as what it says: this input is bad
     """Something in the input is not what it must be."""
+
+
+class Unknown(Bad):
+    """The input is of a version that this file does not know: it says nothing about it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,9 +133,18 @@ class Report:
         shown = (c if " " <= c <= "~" else ascii(c)[1:-1] for c in text[:TEXT_MAX])
         self.lines.append("".join(shown))
 
-    def surprise(self, error: Exception) -> None:
-        """Note that the input broke the verifier; a sound one cannot."""
-        self.find(TAMPERED, f"the input cannot be judged: {type(error).__name__}: {error}")
+    def caught(self, error: Exception) -> None:
+        """Note why the judging stopped; a sound input cannot break this file."""
+        if isinstance(error, Unknown):
+            self.find(NOT_CHECKABLE, str(error))
+        elif isinstance(error, Bad):
+            self.find(TAMPERED, str(error))
+        else:
+            text = f"the input cannot be judged: {type(error).__name__}: {error}"
+            self.find(TAMPERED, text)
+
+
+# ---------------------------------------------------------------- bytes
 
 
 def canonical(value: object) -> bytes:
@@ -126,6 +174,40 @@ def parse_canonical(data: bytes) -> Any:  # noqa: ANN401 - any JSON
     if not exact:
         raise Bad("not canonical JSON")
     return value
+
+
+def unbase64(text: object) -> bytes:
+    """Decode base64 that is exactly the encoding of its bytes."""
+    try:
+        data = base64.b64decode(text, validate=True) if isinstance(text, str) else None
+    except ValueError as error:
+        raise Bad("not base64") from error
+    if data is None or base64.b64encode(data).decode() != text:
+        raise Bad("not base64")
+    return data
+
+
+def unhash(text: str) -> bytes:
+    """Decode one hash in base64."""
+    digest = unbase64(text)
+    if len(digest) != len(ZERO_HASH):
+        raise Bad("a line is not a SHA-256 hash")
+    return digest
+
+
+def decimal(text: str) -> int:
+    """Read a number without sign or leading zeros, below 2^63."""
+    if DECIMAL.fullmatch(text) is None or int(text) > SIZE_MAX:
+        raise Bad(f"{text[:30]!r} is not a plain decimal")
+    return int(text)
+
+
+def unhex(digests: Sequence[str]) -> bytes:
+    """Join digests given in hex."""
+    try:
+        return bytes.fromhex("".join(digests))
+    except (TypeError, ValueError) as error:
+        raise Bad("a commitment is not hex") from error
 
 
 def leaf_hash(entry: bytes) -> bytes:
@@ -182,60 +264,554 @@ def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> b
     return result if last == 0 else None
 
 
-def read_vkey(text: str) -> tuple[str, bytes, bytes]:
-    """Read `<name>+<id>+<key>` into name, id and Ed25519 public key."""
+def extends(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[bytes]) -> bool:
+    """Say whether a consistency path shows that a tree (size, root) extends an older one."""
+    size, last = old[0], new[0] - 1
+    if size in {0, new[0]}:
+        return not path and old[1] == (new[1] if size else Tree().root())
+    index, nodes = size - 1, list(path)
+    if size > new[0] or not nodes:
+        return False
+    if size & (size - 1) == 0:
+        nodes.insert(0, old[1])
+    while index & 1:
+        index, last = index >> 1, last >> 1
+    before = after = nodes[0]
+    for node in nodes[1:]:
+        if last == 0:
+            return False
+        if index & 1 or index == last:
+            before, after = node_hash(node, before), node_hash(node, after)
+            while index & 1 == 0 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            after = node_hash(after, node)
+        index, last = index >> 1, last >> 1
+    return last == 0 and (before, after) == (old[1], new[1])
+
+
+# ---------------------------------------------------------------- who may sign
+
+ED25519, COSIGNER, COSIGNER_ML_DSA_44 = 1, 4, 6
+KEY_BYTES = {ED25519: 32, COSIGNER: 32, COSIGNER_ML_DSA_44: 1312}
+LINES_MAX = 100
+DASH = "\u2014 "
+
+
+class Key(NamedTuple):
+    """A public key with its name and signature type."""
+
+    name: str
+    key_id: bytes
+    kind: int
+    public: bytes
+
+
+def read_vkey(text: str) -> Key:
+    """Read `<name>+<id>+<type and key>`; the id must fit."""
     try:
         name, key_id, encoded = text.strip().split("+", 2)
         data = base64.b64decode(encoded, validate=True)
+        right_id = hashlib.sha256(name.encode() + b"\n" + data).digest()[:4]
     except ValueError as error:
         raise Bad("key is not <name>+<id>+<base64>") from error
-    if len(data) != 33 or data[0] != 1:  # noqa: PLR2004 - one type byte, 32 key bytes
-        raise Bad("key is not Ed25519")
-    expected = hashlib.sha256(name.encode() + b"\n" + data).digest()[:4]
-    if expected.hex() != key_id:
+    if not data or KEY_BYTES.get(data[0]) != len(data) - 1:
+        raise Bad("key is neither Ed25519 (0x01, 0x04) nor ML-DSA-44 (0x06)")
+    if right_id.hex() != key_id or base64.b64encode(data).decode() != encoded:
         raise Bad("the key's id does not fit its name and bytes")
-    return name, expected, data[1:]
+    _check_name(name)
+    return Key(name, right_id, data[0], data[1:])
 
 
-def read_checkpoint(note: bytes, vkeys: Iterable[str]) -> tuple[str, int, bytes, bool]:
-    """Return origin, size, root and whether a trusted key signed; an untrusted one does not."""
+def _check_name(name: str) -> None:
+    if not name or "+" in name or any(c.isspace() or c < " " for c in name):
+        raise Bad("a name cannot be a key's")
+
+
+class Note(NamedTuple):
+    """A signed note: its text, and its lines of name, key id and signature."""
+
+    text: str
+    lines: tuple[tuple[str, bytes, bytes], ...]
+
+
+def read_note(data: bytes) -> Note:
+    """Read a signed note; only its exact form is taken."""
     try:
-        text, _, block = note.decode().rpartition("\n\n")
-        origin, size, root = text.split("\n")[:3]
-        digest = base64.b64decode(root, validate=True)
-        if re.fullmatch("0|[1-9][0-9]{0,18}", size) is None or len(digest) != len(ZERO_HASH):
-            raise Bad("checkpoint is malformed")
-        lines = {}
-        for line in block.removesuffix("\n").split("\n"):
-            dash, name, encoded = line.split(" ")
-            data = base64.b64decode(encoded, validate=True)
-            if dash != "\u2014" or base64.b64encode(data).decode() != encoded:
-                raise Bad("signature line is malformed")
-            lines[name, data[:4]] = data[4:]
-    except (ValueError, binascii.Error) as error:
-        raise Bad(f"checkpoint is malformed: {error}") from error
-    signed = False
-    for name, key_id, key in map(read_vkey, vkeys):
-        signature = lines.get((name, key_id))
-        if name == origin and signature is not None:
-            try:
-                Ed25519PublicKey.from_public_bytes(key).verify(signature, text.encode() + b"\n")
-            except InvalidSignature as error:
-                raise Bad("the signature of a trusted key does not verify") from error
-            signed = True
-    return origin, int(size), digest, signed
+        whole = data.decode()
+    except ValueError as error:
+        raise Bad("a note is not UTF-8") from error
+    cut = whole.rfind("\n\n")
+    block = whole[cut + 2 :].split("\n")
+    if cut < 0 or block.pop() or not 0 < len(block) <= LINES_MAX:
+        raise Bad("a note has no block of 1 to 100 signature lines")
+    if any(c < " " and c != "\n" for c in whole):
+        raise Bad("a note holds control characters")
+    lines = []
+    for line in block:
+        name, _, encoded = line.removeprefix(DASH).partition(" ")
+        signature = unbase64(encoded)
+        _check_name(name)
+        if not line.startswith(DASH) or len(signature) <= 4:  # noqa: PLR2004 - the key id
+            raise Bad("a signature line is malformed")
+        lines.append((name, signature[:4], signature[4:]))
+    return Note(whole[: cut + 1], tuple(lines))
 
 
-def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a record's header and payload once the one is shown to bind the other."""
-    head, body = parse_canonical(header), parse_canonical(payload)
+class Head(NamedTuple):
+    """What a checkpoint says."""
+
+    origin: str
+    size: int
+    root: bytes
+
+
+def read_head(text: str) -> Head:
+    """Read a checkpoint's text; what follows origin, size and root is not interpreted."""
+    lines = text.split("\n")[:-1]
+    if len(lines) < 3 or "" in lines:  # noqa: PLR2004 - origin, size, root
+        raise Bad("checkpoint is malformed")
+    return Head(lines[0], decimal(lines[1]), unhash(lines[2]))
+
+
+def signed_time(key: Key, signature: bytes, text: str) -> int | None:
+    """Verify a line of a known key; return the time that a cosigner states, 0 for a log's key.
+
+    None if this installation cannot verify such a signature.
+    """
+    message, stated = text.encode(), 0
+    if key.kind != ED25519:
+        stated = int.from_bytes(signature[:8], "big")
+        signature, head = signature[8:], read_head(text)
+        if stated > SIZE_MAX:
+            raise Bad(f"the cosignature of {key.name} states an impossible time")
+        message = f"cosignature/v1\ntime {stated}\n{text}".encode()
+        if key.kind == COSIGNER_ML_DSA_44:
+            message = b"subtree/v1\n\0" + _opaque(key.name) + stated.to_bytes(8, "big")
+            message += _opaque(head.origin) + bytes(8) + head.size.to_bytes(8, "big") + head.root
+    try:
+        if key.kind != COSIGNER_ML_DSA_44:
+            Ed25519PublicKey.from_public_bytes(key.public).verify(signature, message)
+        elif MLDSA44PublicKey is None:
+            return None
+        else:
+            MLDSA44PublicKey.from_public_bytes(key.public).verify(signature, message)
+    except UnsupportedAlgorithm:
+        return None
+    except (InvalidSignature, ValueError) as error:
+        raise Bad(f"the signature of a trusted key does not verify: {key.name}") from error
+    return stated
+
+
+def _opaque(text: str) -> bytes:
+    data = text.encode()
+    if not 0 < len(data) < 256:  # noqa: PLR2004 - its length is one byte
+        raise Bad("a name is too long to be cosigned")
+    return bytes([len(data)]) + data
+
+
+class Signatures(NamedTuple):
+    """Lines of known keys: those that verify with their times, those of a type missing here."""
+
+    times: Mapping[Key, int]
+    unread: frozenset[Key]
+
+
+def signatures_of(note: Note, keys: Iterable[Key]) -> Signatures:
+    """Verify the lines of known keys; unknown ones are ignored, a wrong or second one is not."""
+    known = {(key.name, key.key_id): key for key in keys}
+    times: dict[Key, int] = {}
+    unread = set()
+    for name, key_id, signature in note.lines:
+        key = known.get((name, key_id))
+        if key is None:
+            continue
+        if key in times or key in unread:
+            raise Bad(f"{name} signed twice")
+        stated = signed_time(key, signature, note.text)
+        if stated is None:
+            unread.add(key)
+        else:
+            times[key] = stated
+    return Signatures(times, frozenset(unread))
+
+
+@dataclass(slots=True)
+class Policy:
+    """A C2SP tlog-policy: logs, witnesses by their name in the file, groups in order, a quorum."""
+
+    logs: list[Key] = field(default_factory=list)
+    witnesses: dict[bytes, Key] = field(default_factory=dict)
+    groups: dict[bytes, tuple[int, set[bytes]]] = field(default_factory=dict)
+    quorum: bytes | None = None
+    members: set[bytes] = field(default_factory=set)
+    publics: set[tuple[bytes, bytes]] = field(default_factory=set)
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for any witness at all."""
+        return self.quorum != b"none"
+
+    def met(self, present: Iterable[bytes]) -> bool:
+        """Say whether these witnesses are a quorum."""
+        there = {b"none", *present}
+        for name, (threshold, members) in self.groups.items():
+            if len(there & members) >= threshold:
+                there.add(name)
+        return self.quorum in there
+
+    def take(self, words: list[bytes]) -> None:
+        """Take one line."""
+        match words:
+            case [b"log", vkey] | [b"log", vkey, _]:
+                self._log(vkey)
+            case [b"witness", name, vkey] | [b"witness", name, vkey, _]:
+                key = read_vkey(vkey.decode())
+                if key.kind == ED25519:
+                    raise Bad("a witness's key has type 0x04 or 0x06")
+                self._define(name)
+                self._once(b"witness", key.public)
+                self.witnesses[name] = key
+            case [b"group", name, threshold, *members] if members:
+                known = self.witnesses.keys() | self.groups.keys()
+                if len(set(members)) < len(members) or not known.issuperset(members):
+                    raise Bad("a member is not defined above, or named twice")
+                if self.members.intersection(members):
+                    raise Bad("a member is a member twice")
+                self._define(name)
+                self.members.update(members)
+                self.groups[name] = (_threshold(threshold, len(members)), set(members))
+            case [b"quorum", name] if self.quorum is None:
+                if name not in {b"none", *self.witnesses, *self.groups}:
+                    raise Bad("the quorum is not defined above")
+                self.quorum = name
+            case _:
+                raise Bad("not a line of a policy")
+
+    def _log(self, vkey: bytes) -> None:
+        encoded = vkey.decode().rpartition("+")[2]
+        data = base64.b64decode(encoded, validate=True)
+        if data[:1] == bytes([COSIGNER]):
+            raise Bad("a log's key is of a witness's type")
+        self._once(b"log", data[1:])
+        if data and data[0] in KEY_BYTES:  # another type may be listed; it never satisfies
+            self.logs.append(read_vkey(vkey.decode()))
+
+    def _once(self, sort: bytes, public: bytes) -> None:
+        if (sort, public) in self.publics:
+            raise Bad("a key is listed twice")
+        self.publics.add((sort, public))
+
+    def _define(self, name: bytes) -> None:
+        if name in {b"none", *self.witnesses, *self.groups}:
+            raise Bad("a name is taken")
+
+
+def _threshold(word: bytes, count: int) -> int:
+    if word in {b"all", b"any"}:
+        return count if word == b"all" else 1
+    if re.fullmatch(rb"[1-9][0-9]{0,8}", word) is None or int(word) > count:
+        raise Bad(f"a threshold is not all, any or 1 to {count}")
+    return int(word)
+
+
+def read_policy(data: bytes) -> Policy:
+    """Read a policy file; one that cannot be read whole is refused: a part could be weaker."""
+    policy = Policy()
+    if any(c in b"\x7f" or (c < ord(" ") and c not in b"\t\n") for c in data):
+        raise Bad("the policy holds a control character other than tab and newline")
+    if not data.endswith(b"\n"):
+        raise Bad("the policy's last line does not end")
+    for number, line in enumerate(data.split(b"\n"), 1):
+        words = [word for word in re.split(rb"[ \t]+", line) if word]
+        if not words or words[0].startswith(b"#"):
+            continue
+        try:
+            policy.take(words)
+        except (Bad, ValueError) as error:
+            raise Bad(f"the policy's line {number}: {error}") from error
+    if policy.quorum is None:
+        raise Bad("the policy has no quorum line")
+    return policy
+
+
+class Seen(NamedTuple):
+    """A checkpoint whose lines were judged: the logs' keys and the witnesses that signed it."""
+
+    head: Head
+    signers: frozenset[Key]
+    cosigners: Mapping[bytes, int]
+    unread: frozenset[bytes]
+
+
+class Trust:
+    """What is trusted from outside: log keys, their successors, a witness policy."""
+
+    def __init__(self, vkeys: Iterable[str], policy: bytes | None = None) -> None:
+        """Read what was given.
+
+        Raises:
+            Bad: a key or the policy is not one.
+        """
+        self.policy = None if policy is None else read_policy(policy)
+        self.keys = set() if self.policy is None else set(self.policy.logs)
+        for key in map(read_vkey, vkeys):
+            if key.kind == COSIGNER:
+                raise Bad(f"{key.name} is a witness's key: it belongs into a policy")
+            self.keys.add(key)
+        self.revoked: dict[Key, int] = {}
+        self.until: dict[Key, int] = {}
+
+    def open(self, data: bytes) -> Seen:
+        """Read a checkpoint and verify the lines of everybody known.
+
+        Raises:
+            Bad: it is malformed, or such a line does not verify.
+        """
+        note = read_note(data)
+        head = read_head(note.text)
+        own = signatures_of(note, [key for key in self.keys if key.name == head.origin])
+        witnesses = {} if self.policy is None else self.policy.witnesses
+        others = signatures_of(note, witnesses.values())
+        return Seen(
+            head,
+            frozenset(own.times),
+            {name: others.times[key] for name, key in witnesses.items() if key in others.times},
+            frozenset(name for name, key in witnesses.items() if key in others.unread),
+        )
+
+    def met(self, seen: Iterable[Seen]) -> bool:
+        """Say whether the policy's quorum cosigned one of some checkpoints."""
+        return self.policy is None or any(self.policy.met(one.cosigners) for one in seen)
+
+    def follow(self, statement: str, origin: str) -> str:
+        """Follow a change of keys, if a trusted key signed it; return what was done, in words.
+
+        A rotation is signed by both keys: the old one counts for trees up to the size that it
+        names, the new one for later ones. A revocation is signed by another trusted key than the
+        one that it names, which counts for nothing made from the stated time on.
+
+        Raises:
+            Bad: the statement is malformed, of another log, or a signature does not verify.
+        """
+        note = read_note(statement.encode())
+        title, *lines = note.text.split("\n")[:-1]
+        if not lines or lines[0] != origin:
+            raise Bad("a change of keys is of another log")
+        match title, lines:
+            case [str(), [_, old, new, size, _]] if title == ROTATION:
+                return self._rotate(note, read_vkey(old), read_vkey(new), decimal(size))
+            case [str(), [_, key, from_us]] if title == REVOCATION:
+                return self._revoke(note, read_vkey(key), decimal(from_us))
+        if title in {ROTATION, REVOCATION}:
+            raise Bad("a change of keys is malformed")
+        raise Unknown("a change of keys of an unknown sort")
+
+    def _rotate(self, note: Note, old: Key, new: Key, size: int) -> str:
+        if old == new or {old.name, new.name} != {note.text.split("\n")[1]}:
+            raise Bad("a rotation names other keys than two of the log")
+        if signatures_of(note, {old, new}).times.keys() != {old, new}:
+            raise Bad("a rotation is not signed by both keys")
+        words = f"key {old.key_id.hex()} is followed by {new.key_id.hex()} from {size} on"
+        if old in self.revoked or old in self.until or not {old, new} & self.keys:
+            return f"{words}: not followed, no trusted key that still counts says so"
+        self.keys |= {old, new}
+        self.until[old] = size
+        return words
+
+    def _revoke(self, note: Note, key: Key, from_us: int) -> str:
+        words = f"key {key.key_id.hex()} is revoked from {_when(from_us // 1_000_000)} on"
+        if not signatures_of(note, self.keys - {key} - self.revoked.keys()).times:
+            return f"{words}: not followed, no other trusted key says so"
+        self.revoked[key] = min(from_us, self.revoked.get(key, from_us))
+        return words
+
+    def counts(self, signers: Iterable[Key], size: int, made_us: int) -> str:
+        """Return why none of the keys counts for a tree made by a time; nothing if one does."""
+        current = [key for key in signers if size <= self.until.get(key, SIZE_MAX)]
+        if any(made_us < self.revoked.get(key, SIZE_MAX + 1) for key in current):
+            return ""
+        return "revoked" if current else "replaced"
+
+
+ROTATION = "countersign.dev/key-rotation/v1"
+REVOCATION = "countersign.dev/key-revocation/v1"
+
+
+def _when(time_s: int) -> str:
+    """Return a time for people."""
+    try:
+        return f"{dt.datetime.fromtimestamp(time_s, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"second {time_s}"
+
+
+class Checkpoint(NamedTuple):
+    """What a checkpoint says and whether a trusted key signed it."""
+
+    origin: str
+    size: int
+    root: bytes
+    signed: bool
+
+
+def read_checkpoint(note: bytes, vkeys: Iterable[str]) -> Checkpoint:
+    """Read a checkpoint; an untrusted key does not sign it."""
+    seen = Trust(vkeys).open(note)
+    return Checkpoint(*seen.head, bool(seen.signers))
+
+
+class Link(NamedTuple):
+    """A consistency proof: an old size, the path, the checkpoint that it leads to."""
+
+    old_size: int
+    path: tuple[bytes, ...]
+    note: bytes
+
+
+def read_link(data: bytes) -> Link:
+    """Read a consistency proof in the form of C2SP tlog-witness's add-checkpoint request."""
+    block, _, note = data.partition(b"\n\n")
+    try:
+        first, *lines = block.decode().split("\n")
+    except ValueError as error:
+        raise Bad("the consistency proof is not UTF-8") from error
+    if not first.startswith("old ") or len(lines) > 63 or not note:  # noqa: PLR2004 - the spec's
+        raise Bad("the consistency proof is malformed")
+    return Link(decimal(first.removeprefix("old ")), tuple(map(unhash, lines)), note)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """Everything that comes from outside the file that is judged.
+
+    Attributes:
+        vkeys: trusted log keys.
+        policy: a C2SP tlog-policy.
+        notes: checkpoints kept outside, which the log must contain.
+        links: consistency proofs between them and the file's own.
+        rotations: changes of keys, as signed notes.
+        disclosures: personal values that somebody disclosed.
+    """
+
+    vkeys: Sequence[str] = ()
+    policy: bytes | None = None
+    notes: Sequence[bytes] = ()
+    links: Sequence[bytes] = ()
+    rotations: Sequence[str] = ()
+    disclosures: Sequence[bytes] = ()
+
+
+def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> Head:
+    """Judge the one checkpoint of a proof: who signed, who cosigned, what was kept of the log.
+
+    Raises:
+        Bad: it is malformed, or the line of a trusted key does not verify.
+    """
+    origin = read_head(read_note(note).text).origin
+    for statement in outside.rotations:
+        report.say(trust.follow(statement, origin))
+    seen = trust.open(note)
+    if not trust.keys:
+        report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this")
+    elif not seen.signers:
+        report.find(TAMPERED, "signed by no trusted key")
+    else:
+        made_us = min(seen.cosigners.values(), default=SIZE_MAX // 1_000_000) * 1_000_000
+        why = trust.counts(seen.signers, seen.head.size, made_us)
+        if why == "replaced":
+            report.find(TAMPERED, "signed only by a key that had been replaced")
+        elif why:
+            report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no witness says when")
+    public = _joined(report, trust, seen, outside)
+    judge_quorum(report, trust, public)
+    return seen.head
+
+
+def _keeps(report: Report, trust: Trust, kept: Seen, seen: Seen) -> bool:
+    """Judge a kept checkpoint by itself; say whether it may be compared."""
+    if trust.keys and not kept.signers:
+        text = f"the kept checkpoint of {kept.head.size} is signed by no trusted key"
+    elif kept.head.origin != seen.head.origin:
+        text = f"the kept checkpoint is of the log {kept.head.origin}, not {seen.head.origin}"
+    elif kept.head.size == seen.head.size and kept.head.root != seen.head.root:
+        text = f"the kept checkpoint of {kept.head.size} has another root: the log forked"
+    else:
+        return True
+    report.find(TAMPERED, text)
+    return False
+
+
+def _joined(report: Report, trust: Trust, seen: Seen, outside: Outside) -> list[Seen]:
+    """Return the checkpoints shown to be of the same log as this one: equal, before or after."""
+    kept = [one for one in map(trust.open, outside.notes) if _keeps(report, trust, one, seen)]
+    public = [seen, *(one for one in kept if one.head == seen.head)]
+    for link in map(read_link, outside.links):
+        new = trust.open(link.note)
+        old = next((one for one in (seen, *kept) if one.head.size == link.old_size), None)
+        same = next((one for one in (seen, *kept) if one.head.size == new.head.size), new)
+        if trust.keys and not new.signers:
+            report.find(TAMPERED, "the consistency proof's checkpoint is signed by no trusted key")
+        elif old is None or old.head.origin != new.head.origin:
+            report.find(NOT_CHECKABLE, f"no checkpoint of {link.old_size} is here to be extended")
+        elif not extends(old.head[1:], new.head[1:], link.path) or same.head != new.head:
+            text = f"the tree of {new.head.size} does not extend that of {link.old_size}"
+            report.find(TAMPERED, f"{text}: the log forked")
+        else:
+            report.say(f"the tree of {new.head.size} extends that of {link.old_size}")
+            public += [new, old]
+    for one in kept:
+        if one not in public:
+            text = f"the kept checkpoint of {one.head.size} is not comparable with that of"
+            text += f" {seen.head.size} here: give a consistency proof, or judge a dump"
+            report.find(NOT_CHECKABLE, text)
+    return public
+
+
+def judge_quorum(report: Report, trust: Trust, seen: Sequence[Seen]) -> None:
+    """Judge whether witnesses made a checkpoint public as the policy asks."""
+    policy = trust.policy
+    if policy is None or not policy.asks:
+        report.say("no witness policy given: that others saw this checkpoint is not shown")
+        return
+    there = {name: time_s for one in seen for name, time_s in one.cosigners.items()}
+    shown = [f"{name.decode(errors='replace')} at {_when(at)}" for name, at in there.items()]
+    who = ", ".join(shown) or "nobody that the policy names"
+    if trust.met(seen):
+        report.say(f"quorum met: cosigned by {who}")
+    elif any(policy.met([*one.cosigners, *one.unread]) for one in seen):
+        text = "the quorum needs ML-DSA-44 cosignatures, which this cryptography cannot verify"
+        report.find(NOT_CHECKABLE, text)
+    else:
+        report.find(INCOMPLETE, f"the policy's quorum is not met: cosigned by {who}")
+
+
+# ---------------------------------------------------------------- records
+
+
+def read_header(header: bytes) -> dict[str, Any]:
+    """Return a record's header: canonical JSON of exactly its fields and types."""
+    head = parse_canonical(header)
     if not isinstance(head, dict) or tuple(head) != tuple(HEADER_FIELDS):
         raise Bad("the header has another shape")
     if any(type(head[name]) is not wanted for name, wanted in HEADER_FIELDS.items()):
         raise Bad("a field of the header has another type")
-    if not isinstance(body, dict) or KIND.fullmatch(head["kind"]) is None:
-        raise Bad("the kind or the payload has another shape")
-    if head["kind"] == "stream_heads":
+    if KIND.fullmatch(head["kind"]) is None:
+        raise Bad("the kind has another shape")
+    return head
+
+
+def known(head: Mapping[str, Any]) -> bool:
+    """Say whether this file knows what a record of this kind and version means."""
+    return bool(KNOWN_KINDS.get(head["kind"]) == head["version"])
+
+
+def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a record's header and payload once the one is shown to bind the other."""
+    head, body = read_header(header), parse_canonical(payload)
+    if not isinstance(body, dict):
+        raise Bad("the payload has another shape")
+    if head["kind"] == "stream_heads" and known(head):
         _check_map(body)
     if hashlib.sha256(payload).hexdigest() != head["payload_sha256"]:
         raise Bad("the payload is not the one that the header names")
@@ -253,14 +829,6 @@ def _check_map(body: Mapping[str, Any]) -> None:
         raise Bad("the stream-head map has another shape")
 
 
-def unhex(digests: Sequence[str]) -> bytes:
-    """Join digests given in hex."""
-    try:
-        return bytes.fromhex("".join(digests))
-    except (TypeError, ValueError) as error:
-        raise Bad("a commitment is not hex") from error
-
-
 def blobs_of(value: object) -> Iterator[str]:
     """Yield the digests of `*_blob` fields, however deep."""
     waiting = [value]
@@ -276,35 +844,115 @@ def blobs_of(value: object) -> Iterator[str]:
             waiting.extend(item)
 
 
+class Disclosed:
+    """Personal values that somebody disclosed, held against the commitments of the records."""
+
+    def __init__(self, disclosures: Iterable[bytes]) -> None:
+        """Read them.
+
+        Raises:
+            Bad: one is not a disclosure.
+        """
+        self._open: dict[str, str] = {}
+        for data in disclosures:
+            text = data.decode("ascii", "replace").strip()
+            try:
+                value = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+                _, path, _ = parse_canonical(value)
+            except (ValueError, TypeError, Bad) as error:
+                raise Bad("a disclosure is not base64url of [salt, path, value]") from error
+            self._open[hashlib.sha256(text.encode()).hexdigest()] = str(path)
+
+    def see(self, report: Report, head: Mapping[str, Any]) -> None:
+        """Look for them among a verified record's commitments."""
+        if self._open:
+            for digest in head["commitments"]:
+                path = self._open.pop(digest, None)
+                if path is not None:
+                    report.say(f"record {head['seq']} commits to the disclosed value of {path}")
+
+    def finish(self, report: Report) -> None:
+        """Refuse those that nothing commits to."""
+        for path in self._open.values():
+            report.find(TAMPERED, f"no record here commits to the disclosed value of {path}")
+
+
+class Streams:
+    """Where every stream stands: records of one stream are dense and chained by `prev`."""
+
+    def __init__(self) -> None:
+        """Start before the first record."""
+        self.heads: dict[str, tuple[int, bytes, int]] = {}
+
+    def follow(self, report: Report, head: Mapping[str, Any], leaf: bytes) -> None:
+        """Hold a record against the last one of its stream."""
+        number, before, last = self.heads.get(head["stream"], (-1, ZERO_HASH, -1))
+        if head["stream_seq"] != number + 1:
+            code = INCOMPLETE if head["stream_seq"] > number else TAMPERED
+            text = f"{head['stream']} goes from {number} to {head['stream_seq']}"
+            report.find(code, text, head["seq"])
+        elif head["prev"] != before.hex():
+            text = f"is not the record that record {head['seq']} follows: one of them was altered"
+            report.find(TAMPERED, text, max(last, 0))
+        self.heads[head["stream"]] = (head["stream_seq"], leaf, head["seq"])
+
+
+# ---------------------------------------------------------------- a whole log
+
+
 class LogVerifier:
-    """A whole log, record by record, in memory that grows with streams and blobs only.
+    """A whole log, record by record, in memory that grows with streams, blobs and checkpoints.
 
     Call `head` once, then `checkpoint`, `blob` and `entry` in this order, then `finish`: a
     checkpoint that comes after its records would never be compared with them.
     """
 
-    def __init__(self, vkeys: Sequence[str], notes: Sequence[bytes] = ()) -> None:
-        """Keep the trusted keys, and take the checkpoints trusted from elsewhere."""
+    def __init__(
+        self,
+        vkeys: Sequence[str],
+        notes: Sequence[bytes] = (),
+        outside: Outside | None = None,
+    ) -> None:
+        """Keep the trusted keys and the policy, and take the checkpoints kept outside.
+
+        Raises:
+            Bad: a key, the policy or a disclosure is not one.
+        """
         self.report = Report()
-        self._vkeys = vkeys
+        outside = outside or Outside()
+        self._trust = Trust([*vkeys, *outside.vkeys], outside.policy)
+        self._rotations = outside.rotations
+        self._disclosed = Disclosed(outside.disclosures)
         self._stage = ""
         self._tree = Tree()
         self._head: Mapping[str, Any] = {}
         self._origin: str | None = None
         self._roots: dict[int, bytes] = {}
+        self._signers: dict[int, frozenset[Key]] = {}
+        self._unsigned: list[tuple[int, bytes]] = []
+        self._times: dict[int, int] = {}
+        self._public: set[int] = set()
+        self._newest: Seen | None = None
         self._compared: set[int] = set()
-        self._checked = 0
-        self._signed_at_us = 0
+        self._checked = self._witnessed = 0
+        self._signed_at_us = self._witnessed_at_us = 0
         self._blobs: set[str] = set()
-        self._heads: dict[str, tuple[int, bytes, int]] = {}
+        self._streams = Streams()
         self._changed: dict[str, list[Any]] = {}
         self._expected: list[list[Any]] = []
         self._map_rows: list[list[Any]] = []
         self._mapped = 0
+        self._unread: Counter[tuple[str, int]] = Counter()
+        self._last = -1
         self._whole = True
         self._disordered = False
-        for note in notes:
+        for note in (*notes, *outside.notes):
             self._take_note(None, note)
+
+    @property
+    def size(self) -> int:
+        """How many records were taken."""
+        return self._tree.size
 
     def _enter(self, stage: str) -> None:
         """Hold the order: exactly one head, first; then what `ORDER` says."""
@@ -323,27 +971,36 @@ class LogVerifier:
         if self._origin not in {None, row["origin"]}:
             self.report.find(TAMPERED, f"the trusted checkpoint is not of the log {row['origin']}")
         self._head, self._origin = row, row["origin"]
+        for statement in self._rotations:
+            self.report.say(self._trust.follow(statement, row["origin"]))
 
     def checkpoint(self, size: int, note: bytes) -> None:
-        """Take a checkpoint, stored under a size."""
+        """Take a checkpoint, stored under a size, with its cosignature lines if there are any."""
         self._enter("checkpoint")
         self._take_note(size, note)
 
     def _take_note(self, size: int | None, note: bytes) -> None:
         try:
-            origin, stated, root, signed = read_checkpoint(note, self._vkeys)
+            seen = self._trust.open(note)
         except Bad as error:
             self.report.find(TAMPERED, f"checkpoint of {size}: {error}")
             return
+        origin, stated, root = seen.head
         self._origin = self._origin or origin
         if size not in {None, stated} or origin != self._origin:
             self.report.find(TAMPERED, f"checkpoint of {size} states {origin} and {stated}")
-        elif self._vkeys and not signed:
-            self.report.find(TAMPERED, f"checkpoint of {stated} is signed by no trusted key")
-        elif self._roots.setdefault(stated, root) != root:
+            return
+        if self._roots.setdefault(stated, root) != root:
             self.report.find(TAMPERED, f"two checkpoints of {stated} differ")
         elif stated == 0 and not self._compare(root):
             self.report.find(TAMPERED, "the checkpoint of 0 is not that of an empty log")
+        if not seen.signers:
+            self._unsigned.append((stated, note))  # a key to come may have signed it
+        self._signers[stated] = self._signers.get(stated, frozenset()) | seen.signers
+        if self._newest is None or stated >= self._newest.head.size:
+            self._newest = seen
+        if self._trust.policy is not None and self._trust.met([seen]):
+            self._public.add(stated)
 
     def _compare(self, root: bytes) -> bool:
         """Compare a checkpoint's root with the tree of now."""
@@ -361,31 +1018,41 @@ class LogVerifier:
         """Take the next record with all its columns; bytes as bytes."""
         self._enter("entry")
         seq, leaf = row["seq"], bytes(row["leaf"])
-        if seq != self._tree.size and self._whole:
+        if seq != self._last + 1:
             self._whole = False
-            self.report.find(INCOMPLETE, "missing or out of order", min(seq, self._tree.size))
-        head: Mapping[str, Any] = row
+            text = f"out of order, after record {self._last}"
+            if seq > self._last:
+                text = f"missing, as all up to record {seq}"
+            self.report.find(
+                INCOMPLETE if seq > self._last else TAMPERED, text, min(seq, self._last + 1)
+            )
+        self._last = max(seq, self._last)
         try:
-            head = self._entry(row, leaf)
+            self._entry(row, leaf)
         except Bad as error:
             self.report.find(TAMPERED, str(error), seq)
-        self._heads[head["stream"]] = (head["stream_seq"], leaf, seq)
+            self._streams.heads[row["stream"]] = (row["stream_seq"], leaf, seq)
         self._tree.append(leaf)
         root = self._roots.get(self._tree.size)
-        if root is None or not self._whole:
-            return
-        if not self._compare(root):
-            where = None if self.report.first_bad_seq is not None else self._checked
-            text = (
-                f"the tree of {self._tree.size} is not the one signed, that of {self._checked} is"
-            )
-            self.report.find(TAMPERED, text, where)
-            self._whole = False
-        elif self._mapped != self._tree.size:
-            self.report.find(TAMPERED, "signed without a stream-head map before it", seq)
-        self._checked, self._signed_at_us = self._tree.size, row["recorded_at_us"]
+        if root is not None and self._whole:
+            self._under(root, row)
 
-    def _entry(self, row: Mapping[str, Any], leaf: bytes) -> Mapping[str, Any]:
+    def _under(self, root: bytes, row: Mapping[str, Any]) -> None:
+        """Compare the tree of now with the checkpoint of its size."""
+        size, report = self._tree.size, self.report
+        if not self._compare(root):
+            where = None if report.first_bad_seq is not None else self._checked
+            text = f"the tree of {size} is not the one signed, that of {self._checked} is"
+            report.find(TAMPERED, text, where)
+            self._whole = False
+        elif self._mapped != size and ("stream_heads", 0) not in self._unread:
+            report.find(TAMPERED, "signed without a stream-head map before it", row["seq"])
+        self._times[size] = row["recorded_at_us"]
+        self._checked, self._signed_at_us = size, row["recorded_at_us"]
+        if size in self._public:
+            self._witnessed, self._witnessed_at_us = size, row["recorded_at_us"]
+
+    def _entry(self, row: Mapping[str, Any], leaf: bytes) -> None:
         """Hold every column against the hashed bytes, and the record against its stream."""
         if leaf_hash(row["header"]) != leaf:
             raise Bad("the leaf is not the header's hash")
@@ -402,20 +1069,27 @@ class LogVerifier:
             differing.append("commitments")
         if differing:
             raise Bad(f"{', '.join(differing)} differs from the hashed bytes")
-        number, before, last = self._heads.get(head["stream"], (-1, ZERO_HASH, -1))
-        if head["stream_seq"] != number + 1:
-            code = INCOMPLETE if head["stream_seq"] > number else TAMPERED
-            text = f"{head['stream']} goes from {number} to {head['stream_seq']}"
-            self.report.find(code, text, row["seq"])
-        elif head["prev"] != before.hex():
-            text = f"is not the record that record {row['seq']} follows: one of them was altered"
-            self.report.find(TAMPERED, text, max(last, 0))
-        for digest in sorted(set(blobs_of(body)) - self._blobs):
-            self.report.find(INCOMPLETE, f"blob {digest} is missing", row["seq"])
-        if head["kind"] == "stream_heads":
-            self._map(body, row["seq"])
+        self._streams.follow(self.report, head, leaf)
+        self._disclosed.see(self.report, head)
+        if known(head):
+            self._interpret(head, body)
+        else:
+            self._unread[head["kind"], head["version"]] += 1
+            if head["kind"] == "stream_heads":
+                self._unread["stream_heads", 0] += 1
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
-        return head
+
+    def _interpret(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+        """Judge what a record of a known kind and version says."""
+        for digest in sorted(set(blobs_of(body)) - self._blobs):
+            self.report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
+        match head["kind"]:
+            case "stream_heads":
+                self._map(body, head["seq"])
+            case "key_rotated" | "key_revoked":
+                self.report.say(self._trust.follow(str(body["statement"]), head["log"]))
+            case _:
+                pass
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
         """Hold a map, which may have parts, against the streams that changed since the last one."""
@@ -429,14 +1103,20 @@ class LogVerifier:
         if self._map_rows == self._expected:
             return
         stated = {row[0]: row[1:] for row in self._map_rows}
-        for name, *head in self._expected:
-            if name in stated and stated[name][0] == head[0] and stated[name] != head:
+        for name, number, leaf in self._expected:
+            if name in stated and stated[name][0] == number and stated[name][1] != leaf:
                 text = f"is not the one that the stream-head map of record {seq} names"
-                self.report.find(TAMPERED, text, self._heads[name][2])
-        raise Bad("the stream-head map is not that of the streams")
+                self.report.find(TAMPERED, text, self._streams.heads[name][2])
+        if self._whole:
+            raise Bad("the stream-head map is not that of the streams")
+        for name, (number, _) in stated.items():
+            have = self._streams.heads.get(name, (-1,))[0]
+            if number > have:
+                text = f"{name} ends at {have} here, at {number} in the map of record {seq}"
+                self.report.find(INCOMPLETE, text)
 
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
-        """Judge the end: head, signed size, keys.
+        """Judge the end: head, signed size, keys, witnesses.
 
         Args:
             expected: how many records the source says there are.
@@ -455,15 +1135,40 @@ class LogVerifier:
             stated = (self._head["size"], bytes(self._head["root"]), bytes(self._head["frontier"]))
             if stated != (size, self._tree.root(), b"".join(self._tree.nodes)):
                 report.find(TAMPERED, f"the stored head is not that of {size} records")
+        self._judge_keys()
         if self._whole:
             self._judge_signatures(now_us)
-        if not self._vkeys:
+            self._judge_witnesses(now_us)
+        if not self._trust.keys:
             report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this")
+        self._disclosed.finish(report)
+        say_unread(report, self._unread)
         report.say(
-            f"{size} records, {len(self._heads)} streams, {len(self._blobs)} blobs,"
+            f"{size} records, {len(self._streams.heads)} streams, {len(self._blobs)} blobs,"
             f" {len(self._roots)} checkpoints; signed up to {self._checked}"
         )
         return report
+
+    def _judge_keys(self) -> None:
+        """Judge who signed each checkpoint, by the keys that the log came to have.
+
+        The tree holds its own changes of keys, so all of them are known only now.
+        """
+        for size, note in self._unsigned if self._trust.keys else ():
+            try:
+                seen = self._trust.open(note)
+            except Bad as error:
+                self.report.find(TAMPERED, f"checkpoint of {size}: {error}")
+                continue
+            self._signers[size] |= seen.signers
+            if not seen.signers:
+                self.report.find(TAMPERED, f"checkpoint of {size} is signed by no trusted key")
+        if self._trust.until or self._trust.revoked:
+            for size, signers in self._signers.items():
+                why = self._trust.counts(signers, size, self._times.get(size, SIZE_MAX))
+                if signers and why:
+                    text = f"checkpoint of {size} is signed only by a key that had been {why}"
+                    self.report.find(TAMPERED, text)
 
     def _judge_signatures(self, now_us: int | None) -> None:
         """Require that every checkpoint was compared, and that they cover all there is."""
@@ -474,17 +1179,48 @@ class LogVerifier:
         if not self._compared:
             report.find(INCOMPLETE, "no checkpoint covers these records")
         elif self._checked < size:
-            report.unsigned_from = self._checked
             text = f"records from {self._checked} on are not signed yet"
-            lag_us = TAIL_S * 1_000_000
-            if now_us is not None and abs(now_us - self._signed_at_us) <= lag_us:
-                report.say(f"{text}: a running log signs them within {TAIL_S} s")
-            else:
-                report.find(INCOMPLETE, text)
+            self._judge_lag(text, self._checked, self._signed_at_us, now_us)
+
+    def _judge_witnesses(self, now_us: int | None) -> None:
+        """Require that what is signed is also cosigned as the policy asks."""
+        policy = self._trust.policy
+        if policy is None or not policy.asks:
+            self.report.say("no witness policy given: that others saw this log is not shown")
+        elif self._witnessed:
+            self.report.say(f"the policy's quorum cosigned the tree of {self._witnessed}")
+            if self._witnessed < self._checked:
+                text = f"records from {self._witnessed} on are not cosigned by the quorum yet"
+                self._judge_lag(text, self._witnessed, self._witnessed_at_us, now_us)
+        elif self._newest is not None:
+            judge_quorum(self.report, self._trust, [self._newest])
+
+    def _judge_lag(self, text: str, since: int, at_us: int, now_us: int | None) -> None:
+        """Accept a tail that a running log has not dealt with yet."""
+        before = self.report.unsigned_from
+        self.report.unsigned_from = since if before is None else min(since, before)
+        if now_us is not None and abs(now_us - at_us) <= TAIL_S * 1_000_000:
+            self.report.say(f"{text}: a running log does it within {TAIL_S} s")
+        else:
+            self.report.find(INCOMPLETE, text)
+
+
+def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
+    """Say of which records only the bytes were judged; maps must be read to see an end."""
+    for (kind, version), count in sorted(unread.items()):
+        text = f"{kind} version {version} is not known here"
+        if kind == "stream_heads" and version == 0:
+            text = "a stream-head map of an unknown version: where streams end cannot be seen"
+            report.find(NOT_CHECKABLE, text)
+        else:
+            report.say(f"{text}: of {count} records only the bytes were verified")
 
 
 def verify_dump(
-    lines: Iterable[bytes], vkeys: Sequence[str], notes: Sequence[bytes] = ()
+    lines: Iterable[bytes],
+    vkeys: Sequence[str],
+    notes: Sequence[bytes] = (),
+    outside: Outside | None = None,
 ) -> Report:
     """Verify a dump: JSON lines, each with its type; the last announces the number of records.
 
@@ -492,8 +1228,9 @@ def verify_dump(
         lines: of the dump: one head, checkpoints, blobs, entries, the end, in this order.
         vkeys: trusted keys, from outside.
         notes: checkpoints kept outside, which the dump's tree must contain.
+        outside: what else is given from outside.
     """
-    log = LogVerifier(vkeys, notes)
+    log = LogVerifier(vkeys, notes, outside)
     expected = None
     try:
         for line in lines:
@@ -504,7 +1241,7 @@ def verify_dump(
     except Bad as error:
         log.report.find(TAMPERED, f"the dump is malformed: {error}")
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        log.report.surprise(error)
+        log.report.caught(error)
     if expected is None:
         log.report.find(INCOMPLETE, "the dump has no end")
     return log.finish(expected)
@@ -543,35 +1280,60 @@ def _read_line(line: bytes) -> tuple[str, dict[str, Any]]:
     for name, wanted in DUMP_FIELDS[kind].items():
         value = row[name]
         if wanted is bytes:
-            row[name] = value = _unbase64(value)
+            row[name] = value = unbase64(value)
         if isinstance(value, bool) or not isinstance(value, wanted):
             raise Bad(f"{name} of a line of type {kind} has another type")
     return kind, row
 
 
-def _unbase64(text: object) -> bytes:
-    """Decode base64 that is exactly the encoding of its bytes."""
-    try:
-        data = base64.b64decode(text, validate=True) if isinstance(text, str) else None
-    except ValueError as error:
-        raise Bad("not base64") from error
-    if data is None or base64.b64encode(data).decode() != text:
-        raise Bad("not base64")
-    return data
+# ---------------------------------------------------------------- one decision: a bundle
+
+BUNDLE = "countersign-bundle/2"
+OLD_BUNDLE = "countersign-bundle/1"
+"""Carried a copy of verify.py; only copies that were published are accepted there."""
+PUBLISHED = {
+    "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
+    "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
+    "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
+    "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
+}
+README = b"""One decision of a Countersign ledger, with what it rests on.
+
+Check it with verify.py and the log's key, both from a place that you trust, not from here:
+
+    python verify.py THIS.zip --key KEY [--policy POLICY] [--checkpoint KEPT]
+
+checkpoint.txt  the signed tree that holds every record here (C2SP tlog-checkpoint)
+witnessed.txt   if there: a later tree, cosigned by witnesses, that extends it (consistency.txt)
+records/        each record: the hashed header, and the payload that it names by SHA-256
+proofs/         the path from each record to the root (RFC 6962)
+blobs/          larger documents, named by their SHA-256
+fix/            FIX messages as text, for reading
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
-    """One decision's evidence: records with their inclusion paths, a checkpoint, blobs."""
+    """One decision's evidence: records with their inclusion paths, a checkpoint, blobs.
+
+    Attributes:
+        link: a consistency proof to a later checkpoint that witnesses cosigned, or nothing.
+        verifier: the copy of this file that old bundles carried.
+    """
 
     stream: str
     note: bytes
     records: Mapping[str, tuple[bytes, bytes, Sequence[bytes]]]
     blobs: Mapping[str, bytes]
+    link: bytes = b""
+    verifier: bytes = b""
 
-    def to_zip(self, verifier: bytes) -> bytes:
+    def to_zip(self) -> bytes:
         """Return the canonical ZIP: sorted names, stored, no times; a function of the evidence."""
-        files = {"checkpoint.txt": self.note, "verify.py": verifier}
+        files = {"checkpoint.txt": self.note}
+        files |= {"verify.py": self.verifier} if self.verifier else {"README.txt": README}
+        if self.link:
+            files |= {"consistency.txt": self.link, "witnessed.txt": read_link(self.link).note}
         files |= {f"blobs/{digest}": data for digest, data in self.blobs.items()}
         dev = False
         for header, payload, path in self.records.values():
@@ -583,7 +1345,8 @@ class Bundle:
             if isinstance(body.get("raw"), str):
                 files[f"fix/{name}.txt"] = body["raw"].replace("\x01", "|\n").encode()
             dev = dev or body.get("dev") is True
-        manifest = {"dev": dev, "format": "countersign-bundle/1", "stream": self.stream}
+        version = OLD_BUNDLE if self.verifier else BUNDLE
+        manifest = {"dev": dev, "format": version, "stream": self.stream}
         files["manifest.json"] = canonical(manifest)
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
@@ -601,6 +1364,8 @@ def read_bundle(data: bytes) -> Bundle:
             infos = archive.infolist()
             plain = not any(info.compress_type or info.file_size > len(data) for info in infos)
             files = {info.filename: archive.read(info) for info in infos if plain}
+        manifest = parse_canonical(files["manifest.json"])
+        _check_format(manifest["format"])
         records = {}
         for name in sorted(files):
             if name.startswith("records/") and name.endswith(".header.json"):
@@ -608,77 +1373,110 @@ def read_bundle(data: bytes) -> Bundle:
                 path = list(map(bytes.fromhex, parse_canonical(files[f"proofs/{stem}.json"])))
                 records[stem] = (files[name], files[f"records/{stem}.payload.json"], path)
         return Bundle(
-            stream=str(parse_canonical(files["manifest.json"])["stream"]),
+            stream=str(manifest["stream"]),
             note=files["checkpoint.txt"],
             records=records,
             blobs={n.removeprefix("blobs/"): files[n] for n in files if n.startswith("blobs/")},
+            link=files.get("consistency.txt", b""),
+            verifier=files.get("verify.py", b""),
         )
+    except Unknown:
+        raise
     except Exception as error:
         raise Bad(f"not a bundle: {error!r}") from error
 
 
+def _check_format(name: object) -> None:
+    """Refuse a bundle of another format; of a later one nothing is said."""
+    if name not in {BUNDLE, OLD_BUNDLE}:
+        if isinstance(name, str) and re.fullmatch(r"countersign-bundle/[1-9][0-9]{0,3}", name):
+            raise Unknown(f"a bundle of the format {name} is not known here")
+        raise Bad("the manifest names no format")
+
+
 def verify_bundle(
     data: bytes,
-    vkeys: Sequence[str],
-    verifier: bytes | None = None,
+    vkeys: Sequence[str] = (),
     notes: Sequence[bytes] = (),
+    outside: Outside | None = None,
 ) -> Report:
     """Verify a bundle's bytes.
 
     Args:
         data: the ZIP.
         vkeys: trusted keys, from outside.
-        verifier: the bytes that its verify.py must have; this file's own unless given.
-        notes: checkpoints kept outside; only one of the bundle's size can be compared with it.
+        notes: checkpoints kept outside; one of another size needs a consistency proof.
+        outside: what else is given from outside.
     """
     report = Report()
     try:
+        outside = _with(outside, vkeys, notes)
         bundle = read_bundle(data)
-        origin, size, root, signed = read_checkpoint(bundle.note, vkeys)
-        if not vkeys:
-            report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this")
-        elif not signed:
-            report.find(TAMPERED, "signed by no trusted key")
-        for note in notes:
-            _judge_note(report, note, vkeys, (origin, size, root))
-        records = [
-            _proven(report, stem, item, origin, size, root) for stem, item in bundle.records.items()
-        ]
-        _judge_stream(report, bundle.stream, records, size)
+        trust, disclosed = Trust(outside.vkeys, outside.policy), Disclosed(outside.disclosures)
+        for header, payload, _ in bundle.records.values():
+            follow_keys(report, trust, *read_record(header, payload))
+        links = [bundle.link, *outside.links] if bundle.link else outside.links
+        head = judge_head(report, trust, bundle.note, _replaced(outside, links))
+        records = [_proven(report, stem, item, head) for stem, item in bundle.records.items()]
+        for record in records:
+            disclosed.see(report, record[0])
+        _judge_stream(report, bundle.stream, records, head.size)
         _judge_context(report, bundle.stream, records)
         _judge_blobs(report, bundle.blobs, records)
-        if bundle.to_zip(verifier or Path(__file__).read_bytes()) != data:
+        if bundle.verifier and hashlib.sha256(bundle.verifier).hexdigest() not in PUBLISHED:
+            report.find(TAMPERED, "the verify.py in it is none that was published")
+        if bundle.to_zip() != data:
             text = "the bytes are not those of the canonical bundle of this content"
             report.find(TAMPERED, text)
-        report.say(f"{bundle.stream}: {len(records)} records under {origin} at {size}")
-    except Bad as error:
-        report.find(TAMPERED, str(error))
+        disclosed.finish(report)
+        say_unread(report, unread_of(record[0] for record in records))
+        report.say(f"{bundle.stream}: {len(records)} records under {head.origin} at {head.size}")
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        report.surprise(error)
+        report.caught(error)
     return report
 
 
-def _judge_note(
-    report: Report, note: bytes, vkeys: Sequence[str], bundled: tuple[str, int, bytes]
+def _with(outside: Outside | None, vkeys: Sequence[str], notes: Sequence[bytes]) -> Outside:
+    """Join what was given apart."""
+    given = outside or Outside()
+    return _replaced(given, given.links, (*vkeys, *given.vkeys), (*notes, *given.notes))
+
+
+def _replaced(
+    outside: Outside,
+    links: Sequence[bytes],
+    vkeys: Sequence[str] | None = None,
+    notes: Sequence[bytes] | None = None,
+) -> Outside:
+    """Return it with other parts."""
+    return Outside(
+        vkeys=outside.vkeys if vkeys is None else vkeys,
+        policy=outside.policy,
+        notes=outside.notes if notes is None else notes,
+        links=links,
+        rotations=outside.rotations,
+        disclosures=outside.disclosures,
+    )
+
+
+def follow_keys(
+    report: Report, trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]
 ) -> None:
-    """Hold a checkpoint kept outside against the bundle's own."""
-    origin, size, root, signed = read_checkpoint(note, vkeys)
-    if vkeys and not signed:
-        report.find(TAMPERED, f"the kept checkpoint of {size} is signed by no trusted key")
-    elif origin != bundled[0]:
-        report.find(TAMPERED, f"the kept checkpoint is of the log {origin}, not {bundled[0]}")
-    elif size != bundled[1]:
-        text = f"the kept checkpoint of {size} is not comparable with the bundle's of {bundled[1]}"
-        report.find(NOT_CHECKABLE, f"{text}; a dump can be held against it")
-    elif root != bundled[2]:
-        report.find(TAMPERED, f"the kept checkpoint of {size} has another root: the log forked")
+    """Follow a record that changes the log's keys; its statement proves itself."""
+    if known(head) and head["kind"] in {"key_rotated", "key_revoked"}:
+        report.say(trust.follow(str(body["statement"]), head["log"]))
+
+
+def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
+    """Count the records whose kind or version is unknown here."""
+    return Counter((head["kind"], head["version"]) for head in heads if not known(head))
 
 
 def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
     """Check that what the decision rests on and names is there, recorded before it was named."""
     there: dict[tuple[object, ...], int] = {}
     for head, body, _ in records:
-        match head["kind"]:
+        match head["kind"] if known(head) else "":
             case "run_started":
                 key: tuple[object, ...] = ("run", body.get("run_id"))
             case "policy_activated":
@@ -689,7 +1487,7 @@ def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) ->
                 continue
         there[key] = min(head["seq"], there.get(key, head["seq"]))
     for head, body, _ in records:
-        if head["stream"] != stream:
+        if head["stream"] != stream or not known(head):
             continue
         named: list[tuple[object, ...]] = [("run", body.get("run_id"))]
         named.append(("policy", body.get("policy_digest")))
@@ -706,7 +1504,7 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["
     for head, body, _ in records:
         digests = set(blobs_of(body))
         named |= digests
-        for digest in sorted(digests - blobs.keys()):
+        for digest in sorted(digests - blobs.keys()) if known(head) else ():
             report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
     for digest, content in blobs.items():
         if hashlib.sha256(content).hexdigest() != digest:
@@ -719,12 +1517,7 @@ _Proven = tuple[dict[str, Any], dict[str, Any], bytes]
 
 
 def _proven(
-    report: Report,
-    stem: str,
-    item: tuple[bytes, bytes, Sequence[bytes]],
-    origin: str,
-    size: int,
-    root: bytes,
+    report: Report, stem: str, item: tuple[bytes, bytes, Sequence[bytes]], signed: Head
 ) -> _Proven:
     """Read one record and check that it sits where it says in the signed tree."""
     try:
@@ -732,74 +1525,568 @@ def _proven(
     except Bad as error:
         raise Bad(f"record {stem}: {error}") from error
     leaf = leaf_hash(item[0])
-    if not 0 <= head["seq"] < size or root_by_path(leaf, head["seq"], size, item[2]) != root:
-        report.find(TAMPERED, "is not in the signed tree", head["seq"])
-    if head["log"] != origin:
-        report.find(TAMPERED, "is of another log", head["seq"])
+    judge_place(report, head, leaf, item[2], signed)
     return head, body, leaf
+
+
+def judge_place(
+    report: Report, head: Mapping[str, Any], leaf: bytes, path: Sequence[bytes], signed: Head
+) -> None:
+    """Check that a record sits where it says in the signed tree of its own log."""
+    index, size = head["seq"], signed.size
+    if not 0 <= index < size or root_by_path(leaf, index, size, path) != signed.root:
+        report.find(TAMPERED, "is not in the signed tree", index)
+    if head["log"] != signed.origin:
+        report.find(TAMPERED, "is of another log", index)
 
 
 def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size: int) -> None:
     """Check that the decision's records are all there are: dense, chained, mapped, sealed."""
-    number, last, sealed = -1, ZERO_HASH, False
-    for head, _, leaf in records:
-        if head["stream"] != stream:
-            continue
-        if head["stream_seq"] != number + 1:
-            report.find(INCOMPLETE, f"{stream} goes from {number} to {head['stream_seq']}")
-        elif head["prev"] != last.hex():
-            report.find(TAMPERED, "does not follow the one before it", head["seq"])
-        number, last, sealed = head["stream_seq"], leaf, sealed or head["kind"] == "decision_sealed"
+    own = [(head, leaf) for head, _, leaf in records if head["stream"] == stream]
+    streams = Streams()
+    for head, leaf in own:
+        streams.follow(report, head, leaf)
+    number, last, _ = streams.heads.get(stream, (-1, ZERO_HASH, -1))
     mapped = [
         row
         for head, body, _ in records
-        if head["kind"] == "stream_heads" and head["seq"] + body["parts"] - body["part"] == size
+        if head["kind"] == "stream_heads"
+        and known(head)
+        and head["seq"] + body["parts"] - body["part"] == size
         for row in body["heads"]
         if row[0] == stream
     ]
     if not mapped:
         report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision")
-    elif mapped[0][1:] != [number, last.hex()]:
-        text = f"{stream} ends at {mapped[0][1]} in the signed map, at {number} in the bundle"
-        report.find(INCOMPLETE if mapped[0][1] > number else TAMPERED, text)
-    if not sealed:
+    else:
+        judge_end(report, mapped[0], number, last)
+    judge_seal(report, stream, [head for head, _ in own])
+
+
+def judge_end(report: Report, row: Sequence[Any], number: int, leaf: bytes) -> None:
+    """Hold where a stream ends here against a row of a stream-head map."""
+    if list(row[1:]) != [number, leaf.hex()]:
+        text = f"{row[0]} ends at {row[1]} in the signed map, at {number} here"
+        report.find(INCOMPLETE if row[1] > number else TAMPERED, text)
+
+
+def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) -> None:
+    """Require the record that ends a decision."""
+    seals = [head for head in heads if head["kind"] == "decision_sealed"]
+    if any(known(head) for head in seals):
+        return
+    if seals:
+        report.find(NOT_CHECKABLE, "the seal is of an unknown version", seals[0]["seq"])
+    else:
         report.find(INCOMPLETE, f"{stream} is not sealed")
 
 
-def _read_key(text: str) -> str:
-    """Return a trusted key, given itself or as a file with it."""
+# ---------------------------------------------------------------- proofs and receipts
+
+PROOF = "c2sp.org/tlog-proof@v1"
+RECORD, RECEIPT, RANGE = "countersign-record/1", "countersign-receipt/1", "countersign-range/1"
+EXTRA_FIELDS: dict[str, dict[str, type]] = {
+    RECORD: {"format": str, "header": dict, "keys": list, "payload": dict},
+    RECEIPT: {"format": str, "headers": list, "keys": list, "map": dict, "payloads": list},
+    RANGE: {
+        "first": int,
+        "format": str,
+        "headers": list,
+        "keys": list,
+        "last": int,
+        "map": dict,
+        "payloads": list,
+    },
+}
+"""What the extra line of our proofs holds: records as they are hashed, never trusted unproven.
+
+A receipt has every header of a decision and the payload of its seal; a range has the headers of a
+stream from `first` to where a stream-head map says that it ended, and payloads up to `last`.
+`keys` are statements about the log's keys.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """A C2SP tlog-proof."""
+
+    index: int
+    path: tuple[bytes, ...]
+    note: bytes
+    extra: bytes | None = None
+
+
+def read_proof(data: bytes) -> Proof:
+    """Read a tlog-proof; only its exact form is taken."""
+    block, _, note = data.partition(b"\n\n")
     try:
-        key = text if "+" in text else Path(text).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise Bad(f"{text} holds no key: not UTF-8") from error
-    read_vkey(key)
-    return key
+        lines = block.decode().split("\n")
+    except ValueError as error:
+        raise Bad("the proof is not UTF-8") from error
+    if lines[0] != PROOF:
+        if re.fullmatch(r"c2sp\.org/tlog-proof@v[1-9][0-9]{0,2}", lines[0]):
+            raise Unknown(f"a proof of the form {lines[0]} is not known here")
+        raise Bad(f"the proof does not start with {PROOF}")
+    extra = None
+    if len(lines) > 1 and lines[1].startswith("extra "):
+        extra = unbase64(lines.pop(1).removeprefix("extra "))
+    if len(lines) < 2 or not lines[1].startswith("index ") or len(lines) > 65:  # noqa: PLR2004
+        raise Bad("the proof has no index, or more than 63 hashes")
+    index = decimal(lines[1].removeprefix("index "))
+    return Proof(index=index, path=tuple(map(unhash, lines[2:])), note=note, extra=extra)
+
+
+def verify_proof(
+    data: bytes, outside: Outside, entry: bytes | None = None, payload: bytes | None = None
+) -> Report:
+    """Verify a proof or receipt.
+
+    Args:
+        data: the file.
+        outside: what is trusted.
+        entry: the entry's bytes, if they are not in the proof's extra data.
+        payload: the payload of the record that is proven, to be held against its header.
+    """
+    report = Report()
+    try:
+        proof = read_proof(data)
+        trust, disclosed = Trust(outside.vkeys, outside.policy), Disclosed(outside.disclosures)
+        extra = read_extra(proof.extra)
+        origin = read_head(read_note(proof.note).text).origin
+        for statement in extra.get("keys", ()):
+            report.say(trust.follow(str(statement), origin))
+        signed = judge_head(report, trust, proof.note, outside)
+        if "headers" in extra:
+            _judge_list(report, proof, extra, signed, disclosed)
+        else:
+            if payload is not None:
+                extra = {**extra, "payload": parse_canonical(payload)}
+            _judge_entry(report, proof, extra, entry, signed, disclosed)
+        disclosed.finish(report)
+    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
+        report.caught(error)
+    return report
+
+
+def read_extra(data: bytes | None) -> dict[str, Any]:
+    """Read our extra data; a header alone is taken too, and foreign data is left alone."""
+    if data is None or not data.startswith(b"{"):
+        return {}
+    extra = parse_canonical(data)
+    if tuple(extra) == tuple(HEADER_FIELDS):
+        return {"header": extra}
+    sort = extra.get("format")
+    fields = EXTRA_FIELDS.get(sort) if isinstance(sort, str) else None
+    if fields is None:
+        if isinstance(sort, str) and re.fullmatch(r"countersign-[a-z]+/[0-9]{1,4}", sort):
+            raise Unknown(f"extra data of the format {sort} is not known here")
+        raise Bad("the extra data is of no known format")
+    if list(fields) != list(extra) or [type(value) for value in extra.values()] != [
+        *fields.values()
+    ]:
+        raise Bad("the extra data has another shape")
+    return dict(extra)
+
+
+def _judge_entry(
+    report: Report,
+    proof: Proof,
+    extra: Mapping[str, Any],
+    entry: bytes | None,
+    signed: Head,
+    disclosed: Disclosed,
+) -> None:
+    """Judge the proof of one entry, which may be no record of ours."""
+    inside = canonical(extra["header"]) if "header" in extra else None
+    if entry is None and inside is None:
+        report.find(NOT_CHECKABLE, "no entry: give its bytes with --header")
+        return
+    data = inside if entry is None else entry
+    if inside not in {None, data}:
+        report.find(TAMPERED, "the entry given is not the one in the proof")
+    assert data is not None  # noqa: S101 - one of the two is there
+    leaf, size = leaf_hash(data), signed.size
+    if not proof.index < size or root_by_path(leaf, proof.index, size, proof.path) != signed.root:
+        report.find(TAMPERED, "is not in the signed tree", proof.index)
+    try:
+        head = read_header(data)
+    except Bad:
+        if inside is not None:
+            raise
+        report.say("the entry is not a record of this ledger: only its bytes were verified")
+        return
+    if "payload" in extra:
+        read_record(data, canonical(extra["payload"]))
+    judge_place(report, head, leaf, proof.path, signed)
+    disclosed.see(report, head)
+    say_unread(report, unread_of([head]))
+    say_record(report, head)
+
+
+def say_record(report: Report, head: Mapping[str, Any]) -> None:
+    """Say which record this is."""
+    at = _when(head["recorded_at_us"] // 1_000_000)
+    text = f"record {head['seq']} of {head['log']}: {head['kind']} by {head['actor']} at {at}"
+    report.say(f"{text}, number {head['stream_seq']} of {head['stream']}")
+
+
+def _judge_list(
+    report: Report, proof: Proof, extra: Mapping[str, Any], signed: Head, disclosed: Disclosed
+) -> None:
+    """Judge a receipt or a range: a chain of headers that ends where a proven map says.
+
+    One entry is proven by its path; the map by its own; the others by the chain between them.
+    """
+    headers = [canonical(header) for header in extra["headers"]]
+    heads = [read_header(header) for header in headers]
+    if not heads:
+        report.find(INCOMPLETE, "there is no record in the list")
+        return
+    stream, first = heads[0]["stream"], extra.get("first", 0)
+    streams = Streams()
+    streams.heads[stream] = (first - 1, unhex([heads[0]["prev"]]), -1)
+    if first == 0:
+        del streams.heads[stream]
+    for head, header in zip(heads, headers, strict=True):
+        if head["stream"] != stream or head["log"] != signed.origin:
+            report.find(TAMPERED, "is of another stream or log", head["seq"])
+        streams.follow(report, head, leaf_hash(header))
+        disclosed.see(report, head)
+    _judge_map(report, extra["map"], signed, streams, stream)
+    proven = [n for n, head in enumerate(heads) if head["seq"] == proof.index]
+    for n in proven:
+        judge_place(report, heads[n], leaf_hash(headers[n]), proof.path, signed)
+    if not proven:
+        report.find(INCOMPLETE, "the record that is proven is missing in the list", proof.index)
+    elif extra["format"] == RECEIPT:
+        judge_seal(report, stream, [heads[n] for n in proven])
+        _judge_payloads(report, extra["payloads"], [heads[n] for n in proven])
+    else:
+        last = extra["last"]
+        if not first <= last <= heads[-1]["stream_seq"]:
+            report.find(INCOMPLETE, f"{stream} is not listed up to {last}")
+        _judge_payloads(report, extra["payloads"], heads[: last - first + 1])
+    say_unread(report, unread_of(heads))
+    report.say(f"{stream}: {len(heads)} records from number {first} on, no other between them")
+
+
+def _judge_payloads(
+    report: Report, payloads: Sequence[Any], heads: Sequence[Mapping[str, Any]]
+) -> None:
+    """Hold payloads against the headers that name them, in the same order."""
+    for head in heads:
+        say_record(report, head)
+    if len(payloads) != len(heads):
+        report.find(INCOMPLETE, f"{len(payloads)} payloads for {len(heads)} records")
+    for payload, head in zip(payloads, heads, strict=False):
+        if hashlib.sha256(canonical(payload)).hexdigest() != head["payload_sha256"]:
+            report.find(TAMPERED, "the payload is not the one that the header names", head["seq"])
+
+
+def _judge_map(
+    report: Report, found: Mapping[str, Any], signed: Head, streams: Streams, stream: str
+) -> None:
+    """Judge the stream-head map that says where the stream ends; it is a later record."""
+    if list(found) != ["header", "path", "payload"] or not isinstance(found["path"], list):
+        raise Bad("the stream-head map has another shape")
+    header = canonical(found["header"])
+    head, body = read_record(header, canonical(found["payload"]))
+    path = [unhex([node]) for node in found["path"]]
+    judge_place(report, head, leaf_hash(header), path, signed)
+    if head["kind"] != "stream_heads":
+        raise Bad("the stream-head map is none")
+    if not known(head):
+        text = "a stream-head map of an unknown version: where the stream ends cannot be seen"
+        report.find(NOT_CHECKABLE, text)
+        return
+    number, leaf, seq = streams.heads[stream]
+    rows = [row for row in body["heads"] if row[0] == stream]
+    if not rows or head["seq"] <= seq:
+        report.find(INCOMPLETE, f"the stream-head map does not name {stream}")
+        return
+    judge_end(report, rows[0], number, leaf)
+    at = _when(head["recorded_at_us"] // 1_000_000)
+    report.say(f"{stream} ended at {rows[0][1]} when record {head['seq']} was made, {at}")
+
+
+def verify_link(data: bytes, outside: Outside) -> Report:
+    """Verify a consistency proof: its checkpoint extends one that was kept."""
+    report = Report()
+    try:
+        trust = Trust(outside.vkeys, outside.policy)
+        link = read_link(data)
+        if not any(trust.open(note).head.size == link.old_size for note in outside.notes):
+            text = f"give the kept checkpoint of {link.old_size} with --checkpoint"
+            report.find(NOT_CHECKABLE, text)
+        links = (*outside.links, data) if outside.notes else outside.links
+        head = judge_head(report, trust, link.note, _replaced(outside, links))
+        report.say(f"checkpoint of {head.origin} at {head.size}")
+    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
+        report.caught(error)
+    return report
+
+
+def verify_note(data: bytes, outside: Outside) -> Report:
+    """Verify a checkpoint alone: who signed and cosigned it, and that a kept one agrees."""
+    report = Report()
+    try:
+        head = judge_head(report, Trust(outside.vkeys, outside.policy), data, outside)
+        report.say(f"checkpoint of {head.origin} at {head.size}")
+    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
+        report.caught(error)
+    return report
+
+
+# ---------------------------------------------------------------- tiles
+
+TILE_WIDTH = 256
+
+
+class Tiles:
+    """A folder of tiles, read level by level and held against the tree that its entries make."""
+
+    def __init__(self, report: Report, folder: Path, head: Head) -> None:
+        """Start before the first entry."""
+        self._report = report
+        self._folder = folder
+        self._head = head
+        self._tree = Tree()
+        self._above: list[list[bytes]] = []
+        self._counts: list[int] = []
+        self._streams = Streams()
+        self._unread: Counter[tuple[str, int]] = Counter()
+        self._foreign = 0
+
+    def run(self) -> None:
+        """Judge every tile and every entry."""
+        size, report = self._head.size, self._report
+        for n in range(-(-size // TILE_WIDTH)):
+            width = min(TILE_WIDTH, size - n * TILE_WIDTH)
+            hashes = self._hashes(0, n, width)
+            entries = self._entries(n, width)
+            if hashes is None and entries is None:
+                return
+            leaves = hashes or [leaf_hash(entry) for entry in entries or ()]
+            for at, leaf in enumerate(leaves):
+                self._tree.append(leaf)
+                if entries is not None:
+                    self._entry(n * TILE_WIDTH + at, entries[at], leaf)
+            self._raise(0, leaves)
+        for level, hashes in enumerate(self._above, 1):
+            if hashes:
+                self._hold(level, hashes)
+        if self._tree.root() != self._head.root:
+            report.find(TAMPERED, f"the tiles' tree of {size} is not the one signed")
+        unread = f", {self._foreign} entries are not records: bytes only" if self._foreign else ""
+        say_unread(report, self._unread)
+        report.say(f"{size} entries, {len(self._streams.heads)} streams{unread}")
+
+    def _raise(self, level: int, hashes: Sequence[bytes]) -> None:
+        """Carry a full tile's root to the level above."""
+        if len(hashes) < TILE_WIDTH:
+            return
+        if len(self._above) == level:
+            self._above.append([])
+            self._counts.append(0)
+        tree = Tree()
+        for node in hashes:
+            tree.nodes.append(node)
+        row = list(hashes)
+        while len(row) > 1:
+            row = [node_hash(row[i], row[i + 1]) for i in range(0, len(row), 2)]
+        self._above[level].append(row[0])
+        if len(self._above[level]) == TILE_WIDTH:
+            full = self._above[level]
+            self._hold(level + 1, full)
+            self._above[level] = []
+            self._counts[level] += 1
+            self._raise(level + 1, full)
+
+    def _hold(self, level: int, hashes: Sequence[bytes]) -> None:
+        """Compare a stored tile above the lowest with what the tiles below make."""
+        n = self._counts[level - 1]
+        stored = self._hashes(level, n, len(hashes))
+        if stored is not None and stored != list(hashes):
+            text = f"tile {level}/{n} is not what the tiles below it make"
+            self._report.find(TAMPERED, text)
+
+    def _hashes(self, level: int, n: int, width: int) -> list[bytes] | None:
+        data = self._file(str(level), n, width)
+        if data is None:
+            return None
+        if len(data) % 32 or len(data) // 32 not in {width, TILE_WIDTH}:
+            raise Bad(f"tile {level}/{n} has {len(data)} bytes, not those of {width} hashes")
+        return [data[i : i + 32] for i in range(0, 32 * width, 32)]
+
+    def _entries(self, n: int, width: int) -> list[bytes] | None:
+        data, entries, at = self._file("entries", n, width), [], 0
+        if data is None:
+            return None
+        while at < len(data):
+            start = at + 2
+            at = start + int.from_bytes(data[at:start], "big")
+            entries.append(data[start:at])
+            if at > len(data):
+                raise Bad(f"the entry bundle {n} is cut off")
+        if len(entries) not in {width, TILE_WIDTH}:
+            raise Bad(f"the entry bundle {n} has {len(entries)} entries, not {width}")
+        return entries
+
+    def _file(self, level: str, n: int, width: int) -> bytes | None:
+        """Return a tile's bytes: the partial one, or the full one in its stead."""
+        digits = str(n).zfill(-(-len(str(n)) // 3) * 3)
+        parts = [digits[i : i + 3] for i in range(0, len(digits), 3)]
+        path = "/".join(["tile", level, *(f"x{part}" for part in parts[:-1]), parts[-1]])
+        names = [path] if width == TILE_WIDTH else [f"{path}.p/{width}", path]
+        for name in names:
+            if (self._folder / name).is_file():
+                return (self._folder / name).read_bytes()
+        self._report.find(INCOMPLETE, f"{names[0]} is missing")
+        return None
+
+    def _entry(self, seq: int, entry: bytes, leaf: bytes) -> None:
+        """Judge an entry's header; its payload is not part of the tiles."""
+        report = self._report
+        if leaf_hash(entry) != leaf:
+            report.find(TAMPERED, "the entry is not the one in its tile", seq)
+        try:
+            head = read_header(entry)
+        except Bad:
+            self._foreign += 1
+            return
+        if head["seq"] != seq or head["log"] != self._head.origin:
+            report.find(TAMPERED, f"calls itself record {head['seq']} of {head['log']}", seq)
+        self._streams.follow(report, head, leaf)
+        if not known(head):
+            self._unread[head["kind"], head["version"]] += 1
+
+
+def verify_tiles(folder: Path, outside: Outside) -> Report:
+    """Verify a folder of tiles: every hash, every entry, every stream's chain."""
+    report = Report()
+    try:
+        note = (folder / "checkpoint").read_bytes()
+        head = judge_head(report, Trust(outside.vkeys, outside.policy), note, outside)
+        Tiles(report, folder, head).run()
+    except FileNotFoundError:
+        report.find(NOT_CHECKABLE, f"{folder} holds no checkpoint: not a folder of tiles")
+    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
+        report.caught(error)
+    return report
+
+
+# ---------------------------------------------------------------- the command line
+
+HELP = """\
+examples:
+  verify.py DECISION.zip --key log.pub                 one decision, everything it rests on
+  verify.py DECISION.receipt --key log.pub --policy witnesses.policy
+  verify.py 17.tlog-proof --key log.pub                one record
+  verify.py new.consistency --key log.pub --checkpoint kept.txt
+  verify.py ledger.jsonl --key log.pub --checkpoint kept.txt
+  verify.py tiles/ --policy witnesses.policy           a mirrored log
+
+what to bring, from places that you trust and not from beside FILE:
+  a key        proves who signed; the owner of the log can still have rewritten it
+  a policy     proves that witnesses saw the same log, so that no rewriting stays unseen
+  a checkpoint that you kept earlier proves the same against your own memory
+
+exit codes:
+  0  all as signed
+  1  tampered: bytes, signatures or order are not what was signed
+  2  incomplete: records, blobs, tiles or cosignatures are missing
+  3  not checkable: no trusted key, unknown version, nothing to compare with
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify a file from the command line."""
-    parser = argparse.ArgumentParser(description="Verify a Countersign bundle (ZIP) or dump.")
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--key", action="append", default=[], help="trusted key, or a file with it")
-    parser.add_argument("--checkpoint", action="append", default=[], type=Path, help="trusted note")
-    asked = parser.parse_args(arguments)
+    parser = argparse.ArgumentParser(
+        description="Verify a Countersign bundle, receipt, proof, checkpoint, dump or tiles.",
+        epilog=HELP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    many: dict[str, Any] = {"action": "append", "default": []}
+    parser.add_argument("file", type=Path, help="what to judge; a folder for tiles")
+    parser.add_argument("--key", **many, help="trusted log key (vkey), or a file with some")
+    parser.add_argument("--policy", type=Path, help="C2SP tlog-policy: logs, witnesses, quorum")
+    parser.add_argument("--checkpoint", **many, type=Path, help="a checkpoint that was kept")
+    parser.add_argument("--consistency", **many, type=Path, help="proof between checkpoints")
+    parser.add_argument("--rotation", **many, type=Path, help="a signed change of the log's keys")
+    parser.add_argument("--disclosure", **many, type=Path, help="a disclosed personal value")
+    parser.add_argument("--header", type=Path, help="the entry of a proof, if it is not in it")
+    parser.add_argument("--payload", type=Path, help="the payload of the record that it proves")
     report = Report()
     try:
-        keys = [_read_key(key) for key in asked.key]
-        notes = [path.read_bytes() for path in asked.checkpoint]
-        if zipfile.is_zipfile(asked.file):
-            report = verify_bundle(asked.file.read_bytes(), keys, notes=notes)
-        else:
-            with asked.file.open("rb") as lines:
-                report = verify_dump(lines, keys, notes)
+        report = _judge(parser.parse_args(arguments))
     except (OSError, Bad) as error:
         report.find(NOT_CHECKABLE, str(error))
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        report.surprise(error)
+        report.caught(error)
     for line in report.lines:
         print(line)
     print(WORDS[report.exit_code])
     return report.exit_code
+
+
+def _judge(asked: argparse.Namespace) -> Report:
+    """Read what is trusted, then judge the file by its first bytes."""
+    outside = Outside(
+        vkeys=[key for given in asked.key for key in read_keys(given)],
+        policy=None if asked.policy is None else asked.policy.read_bytes(),
+        notes=[path.read_bytes() for path in asked.checkpoint],
+        links=[path.read_bytes() for path in asked.consistency],
+        rotations=[path.read_text(encoding="utf-8") for path in asked.rotation],
+        disclosures=[path.read_bytes() for path in asked.disclosure],
+    )
+    Trust(outside.vkeys, outside.policy)  # what is wrong with these is no finding about the file
+    Disclosed(outside.disclosures)
+    if asked.file.is_dir():
+        return verify_tiles(asked.file, outside)
+    with asked.file.open("rb") as file:
+        start = file.read(4096)
+    if start.startswith(b"PK"):
+        return verify_bundle(asked.file.read_bytes(), outside=outside)
+    if start.startswith(b"c2sp.org/tlog-proof"):
+        header = None if asked.header is None else asked.header.read_bytes()
+        payload = None if asked.payload is None else asked.payload.read_bytes()
+        return verify_proof(asked.file.read_bytes(), outside, header, payload)
+    if start.startswith(b"old "):
+        return verify_link(asked.file.read_bytes(), outside)
+    if b"\n\n" + DASH.encode() in start:
+        return verify_note(asked.file.read_bytes(), outside)
+    with asked.file.open("rb") as lines:
+        return verify_dump(_watched(lines, asked.file.stat().st_size), (), (), outside)
+
+
+def _watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """Say on stderr how far a long reading is, every two seconds."""
+    done, said = 0, time.monotonic()
+    for line in lines:
+        yield line
+        done += len(line)
+        if time.monotonic() - said > 2:  # noqa: PLR2004 - seconds
+            said = time.monotonic()
+            print(f"{100 * done // max(size, 1)} % read", file=sys.stderr)
+
+
+def read_keys(given: str) -> tuple[str, ...]:
+    """Return trusted keys, given as text or as a file with one on each line.
+
+    Raises:
+        Bad: there is none.
+    """
+    try:
+        path = Path(given)
+        text = path.read_text(encoding="utf-8") if path.is_file() or "+" not in given else given
+    except ValueError as error:
+        raise Bad(f"{given} holds no key: not UTF-8") from error
+    keys = tuple(line.strip() for line in text.splitlines() if line.strip())
+    for key in keys:
+        read_vkey(key)
+    if not keys:
+        raise Bad(f"{given} holds no key")
+    return keys
 
 
 if __name__ == "__main__":
