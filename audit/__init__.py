@@ -18,6 +18,7 @@ Reading order, which is the way a record goes:
     quorum_watch how far witnesses lag, and what to ask them for next
     witness      C2SP tlog-witness: what a witness answers
     keys         who signs: the Signer protocol and a key in a file
+    pkcs11       a key in a device
     tables       the schema's version and how a database gets it
     lanes        the two bounded queues in front of the sequencer
     batch        requests become records on a known position

@@ -182,13 +182,13 @@ def _write_pair(path: Path, key: Ed25519PrivateKey | MLDSA44PrivateKey, vkey: Ve
         serialization.NoEncryption(),
     )
     try:
-        _write_new(path, pem, KEY_FILE_MODE)
-        _write_new(public_file(path), f"{vkey}\n".encode(), 0o644)
+        write_new(path, pem, KEY_FILE_MODE)
+        write_new(public_file(path), f"{vkey}\n".encode(), 0o644)
     except OSError as error:
         raise KeyFileError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _write_new(path: Path, data: bytes, mode: int) -> None:
+def write_new(path: Path, data: bytes, mode: int) -> None:
     """Write a new file durably: exclusive create, fsync of file and folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
@@ -80,11 +80,12 @@ class Ledger:
         on_step: Callable[[str], None],
         on_stop: Callable[[LedgerError], None],
         on_checkpoint: Callable[[Checkpoint], None],
+        co_signers: Sequence[Signer] = (),
     ) -> None:
         """Start the threads; see `open`."""
         origin = signer.vkey.name
         self._config = config
-        self._signer = signer
+        self._signers = (signer, *co_signers)
         self._on_stop = on_stop
         self._on_checkpoint = on_checkpoint
         self._lanes = Lanes(
@@ -94,7 +95,7 @@ class Ledger:
         try:
             store = Store(config.dsn, origin, config.lock_wait_s, self._watchdog)
             try:
-                position, self._last = position_of(store, signer)
+                position, self._last = position_of(store, self._signers)
             except BaseException:
                 store.close()
                 raise
@@ -137,6 +138,7 @@ class Ledger:
         on_step: Callable[[str], None] = lambda _: None,
         on_stop: Callable[[LedgerError], None] = lambda _: None,
         on_checkpoint: Callable[[Checkpoint], None] = lambda _: None,
+        co_signers: Sequence[Signer] = (),
     ) -> "Ledger":
         """Check the database and take over the log.
 
@@ -148,6 +150,7 @@ class Ledger:
             on_stop: called once when the ledger will not write again, on its own thread.
             on_checkpoint: told each new checkpoint once it is signed and stored, in order, on the
                 thread that made it; an exception is logged and the checkpoint stands.
+            co_signers: further keys of the log that sign each checkpoint too.
 
         Raises:
             LedgerUnsafeError: settings, schema, origin, tree or checkpoint are wrong.
@@ -155,7 +158,7 @@ class Ledger:
             LedgerWriteError: the database does not answer.
         """
         try:
-            return cls(config, signer, clock, on_step, on_stop, on_checkpoint)
+            return cls(config, signer, clock, on_step, on_stop, on_checkpoint, co_signers)
         except DatabaseError as error:
             raise LedgerWriteError(f"cannot open the ledger: {error}") from error
 
@@ -252,7 +255,7 @@ class Ledger:
                 return self._last
             request = MapHeads()
             size, root = self._ask(request, request.done, Lane.URGENT, deadline)
-            checkpoint = make_checkpoint(size, root, self._signer)
+            checkpoint = make_checkpoint(size, root, *self._signers)
             try:
                 with self._pool.connection(max(0.1, deadline - time.monotonic())) as connection:
                     connection.execute(
@@ -281,7 +284,7 @@ class Ledger:
         if self.stopped is None:
             try:
                 self.checkpoint_now()
-            except LedgerError:
+            except AuditError:
                 LOG.exception("last_checkpoint_failed")
         self._lanes.close()
         config = self._config.sequencer

@@ -3,6 +3,8 @@
 Reads every leaf hash once (32 bytes a record); headers and payloads are the verifier's work.
 """
 
+from collections.abc import Sequence
+
 from audit.batch import Position
 from audit.checkpoint import Checkpoint, open_checkpoint
 from audit.errors import AuditError, LedgerUnsafeError
@@ -11,7 +13,7 @@ from audit.merkle import Frontier
 from audit.store import Loaded, Store
 
 
-def position_of(store: Store, signer: Signer) -> tuple[Position, Checkpoint | None]:
+def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Checkpoint | None]:
     """Recompute the tree from its leaves and hold head and last checkpoint against it.
 
     Raises:
@@ -21,7 +23,7 @@ def position_of(store: Store, signer: Signer) -> tuple[Position, Checkpoint | No
     try:
         checkpoint = None
         if loaded.checkpoint is not None:
-            checkpoint = open_checkpoint(loaded.checkpoint, [signer.vkey])
+            checkpoint = open_checkpoint(loaded.checkpoint, [key.vkey for key in signers])
     except AuditError as error:
         raise LedgerUnsafeError(f"last checkpoint: {error}") from error
     frontier = _grow(loaded, checkpoint)

@@ -4,12 +4,10 @@ import sys
 from pathlib import Path
 
 from audit.export import NotYetSignedError, build_bundle
-from audit.keys import FileSigner
-from audit.ledger import Ledger, LedgerConfig
-from gateway import clock
 from gateway.attach import Place
 from gateway.clock import pause
 from gateway.errors import StateInUseError
+from gateway.rotating import open_ledger
 
 CADENCE_S = 2.0
 """A running gateway signs each second; after this its checkpoint covers what was recorded."""
@@ -47,6 +45,5 @@ def _sign(place: Place) -> None:
 
 
 def _sign_stopped(place: Place) -> None:
-    signer = FileSigner.load(place.state.ledger_key, place.settings.ledger.origin)
-    with Ledger.open(LedgerConfig(dsn=place.dsn), signer, clock.wall_us) as ledger:
+    with open_ledger(place) as ledger:
         ledger.checkpoint_now()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.canonical import JSON
-from audit.keys import FileSigner, Signer
+from audit.keys import Signer
 from audit.kinds import Kind
 from audit.record import Draft
 from fix.ems_control import SimulatorConfig
@@ -27,6 +27,7 @@ from gateway import clock
 from gateway.errors import SettingsError
 from gateway.journal import digest_of
 from gateway.keyring import Keyring
+from gateway.log_keys import load_signers
 from gateway.playback import PLAYED, Playback
 from gateway.policy_desk import development_policy, given_policy
 from gateway.settings import Settings
@@ -51,6 +52,7 @@ class Plan:
         simulator: the paper counterparty, None with a real broker.
         profile: the FIX session's profile for a port (the simulator's own).
         first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
+        co_signers: further keys that sign each checkpoint (a rotation overlaps, or ML-DSA-44).
         engine_program: the engine child's command line; no setting reaches it.
     """
 
@@ -71,6 +73,7 @@ class Plan:
     failpoint: str | None
     engine_fault: str
     engine_program: tuple[str, ...] = ENGINE_PROGRAM
+    co_signers: tuple[Signer, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -153,6 +156,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
     state = StateFolder.of(settings)
     state.create()
     keyring = Keyring.create(state.keys)
+    signer, *co_signers = load_signers(state, settings.ledger, create=True)
     quotes = state.root / "ems" / "quotes.jsonl"
     playback.write_quotes(quotes)
     run_id = new_run_id()
@@ -161,7 +165,8 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         settings=settings,
         state=state,
         keyring=keyring,
-        signer=_signer(state, settings.ledger.origin, create=True),
+        signer=signer,
+        co_signers=tuple(co_signers),
         policy=development_policy(keyring),
         tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=True),
         instruments=instruments,
@@ -212,12 +217,14 @@ def serving_plan(settings: Settings) -> Plan:
     state = StateFolder.of(settings)
     state.create()
     keyring = Keyring(state.keys)
+    signer, *co_signers = load_signers(state, settings.ledger, create=False)
     run_id = new_run_id()
     return Plan(
         settings=settings,
         state=state,
         keyring=keyring,
-        signer=_signer(state, settings.ledger.origin, create=False),
+        signer=signer,
+        co_signers=tuple(co_signers),
         policy=given_policy(keyring),
         tags=Tags(account=settings.account, run_id=run_id, mode="paper", dev=False),
         instruments=played_instruments(),
@@ -265,17 +272,6 @@ def data_cutoff_us(model: Path) -> int:
     manifest = json.loads((model / "manifest.json").read_bytes())
     day = datetime.fromisoformat(manifest["data_cutoff"]).replace(tzinfo=UTC)
     return int(day.timestamp()) * 1_000_000
-
-
-def _signer(state: StateFolder, origin: str, *, create: bool) -> Signer:
-    """Load the checkpoint signer; its public line lies beside it for a verifier."""
-    if not state.ledger_key.exists():
-        if not create:
-            raise SettingsError(
-                name="COUNTERSIGN_KEYS", problem=f"no {state.ledger_key.name} in it"
-            )
-        FileSigner.generate(state.ledger_key, origin)
-    return FileSigner.load(state.ledger_key, origin)
 
 
 def _git() -> str:

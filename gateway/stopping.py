@@ -8,16 +8,15 @@ from typing import Any
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.keys import FileSigner
 from audit.kinds import Kind
-from audit.ledger import Lane, Ledger, LedgerConfig
+from audit.ledger import Lane
 from audit.record import Draft
 from fix.kill import KillWord
-from gateway import clock
 from gateway.attach import attached
 from gateway.errors import ReleaseRefusedError, SettingsError, StateInUseError
 from gateway.journal import kill_released
 from gateway.keyring import SIGNING_ROLES, Keyring, check_release, release_statement
+from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
 
@@ -80,13 +79,11 @@ def _record_release(
     settings: Settings, epoch: int, reason: str, signatures: dict[str, str]
 ) -> None:
     """Put press (if the ledger missed it) and release on record."""
-    with attached(settings) as place:
-        signer = FileSigner.load(place.state.ledger_key, settings.ledger.origin)
-        with Ledger.open(LedgerConfig(dsn=place.dsn), signer, clock.wall_us) as ledger:
-            pressed = place.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
-            if all(r.body["kill_epoch"] != epoch for r in pressed):
-                ledger.append(_pressed(epoch), lane=Lane.URGENT)
-            ledger.append(kill_released(epoch, "cli", reason, signatures), lane=Lane.URGENT)
+    with attached(settings) as place, open_ledger(place) as ledger:
+        pressed = place.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
+        if all(r.body["kill_epoch"] != epoch for r in pressed):
+            ledger.append(_pressed(epoch), lane=Lane.URGENT)
+        ledger.append(kill_released(epoch, "cli", reason, signatures), lane=Lane.URGENT)
 
 
 def _pressed(epoch: int) -> Draft:

@@ -1,10 +1,12 @@
-"""keygen and settings."""
+"""keygen, rotate-key, revoke-key and settings."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gateway import rotating
 from gateway import settings as settings_module
 from gateway.attach import key_folder
 from gateway.keyring import Keyring, Role
@@ -15,6 +17,16 @@ def register(app: typer.Typer) -> None:
     app.command(
         help="Make a bearer key for the API, printed once; creates the key folder when missing."
     )(keygen)
+    app.command(
+        name="rotate-key",
+        help="Hand the log over to a new signing key, or end the overlap of the last rotation; "
+        "the gateway must be stopped.",
+    )(rotate_key)
+    app.command(
+        name="revoke-key",
+        help="Record that an earlier key of the log no longer counts from a time on, signed by the "
+        "present key; the gateway must be stopped.",
+    )(revoke_key)
     app.command(name="settings", help="List every setting with its meaning.")(list_settings)
 
 
@@ -26,6 +38,38 @@ def keygen(
     """Make a key."""
     folder = key_folder(settings_module.load(state=state))
     typer.echo(Keyring.create(folder).issue(name, role))
+
+
+def rotate_key(
+    to: Annotated[
+        str,
+        typer.Option(help="where the new key is: file, or the PKCS#11 URI of a key in a device"),
+    ] = "file",
+    finish: Annotated[
+        bool, typer.Option("--finish", help="end the overlap: destroy the old private key")
+    ] = False,
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+) -> None:
+    """Rotate the log's key."""
+    settings = settings_module.load(state=state)
+    raise typer.Exit(
+        rotating.finish_rotation(settings) if finish else rotating.rotate_key(settings, to)
+    )
+
+
+def revoke_key(
+    key: Annotated[str, typer.Argument(help="the key's public line, or a file that holds it")],
+    reason: Annotated[str, typer.Option(help="why; recorded")],
+    since: Annotated[
+        datetime | None,
+        typer.Option("--from", help="UTC time from which it no longer counts (default: now)"),
+    ] = None,
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+) -> None:
+    """Revoke a key of the log."""
+    from_us = None if since is None else int(since.replace(tzinfo=UTC).timestamp()) * 1_000_000
+    settings = settings_module.load(state=state)
+    raise typer.Exit(rotating.revoke_key(settings, key, from_us, reason))
 
 
 def list_settings() -> None:

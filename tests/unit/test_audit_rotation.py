@@ -8,6 +8,7 @@ from audit.checkpoint import make_checkpoint
 from audit.errors import NoteError
 from audit.note import Note, VerifierKey, parse_note, sign_note
 from audit.rotation import (
+    KeyRecord,
     Revocation,
     TrustedKey,
     open_trusted,
@@ -52,7 +53,7 @@ def test_a_rotation_hands_over_at_its_size_and_old_trees_stay_signed() -> None:
 
 
 def test_a_revoked_key_counts_only_for_what_is_proven_to_be_earlier() -> None:
-    records = [rotate(OLD, NEW, 100, 5), revoke(NEW, OLD.vkey, 1_000)]
+    records: list[KeyRecord] = [rotate(OLD, NEW, 100, 5), revoke(NEW, OLD.vkey, 1_000)]
     keys = trusted_keys([OLD.vkey], records)
     assert opened(100, keys, OLD, at=999)
     assert not opened(100, keys, OLD, at=1_000)

@@ -1,0 +1,151 @@
+"""The log's keys in the key folder: which there are, who signs, and how one follows another.
+
+    ledger.key         signs checkpoints: PEM, or one line `pkcs11:...` that names a key in a device
+    ledger.key.next    a rotation has begun: signs beside the present key
+    ledger.key.old     a rotation overlaps: still signs beside the new key
+    ledger.mldsa.key   ML-DSA-44: cosigns too, where the setting asks for it
+    FILE.pub           the verifier key of each; it stays when the private half is gone
+
+Every change is one rename or starts over: a crash in between is made good at the next start.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from audit.errors import KeyFileError
+from audit.keys import FileSigner, MlDsaSigner, Signer, destroy_key, public_file, write_new
+from audit.pkcs11 import SCHEME, Pkcs11Signer
+from gateway.errors import SettingsError
+from gateway.settings import LedgerSettings
+from gateway.state import StateFolder
+
+FILE: Final = "file"
+
+
+def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) -> tuple[Signer, ...]:
+    """Return the keys that sign checkpoints: the log's present one first, then those beside it.
+
+    Args:
+        state: its key folder is read.
+        ledger: origin, and which sort of key the settings name.
+        create: make a key that is missing (the development profile).
+
+    Raises:
+        SettingsError: there is no key, or it is not where the setting says.
+        KeyFileError: a key cannot be read.
+    """
+    current = state.ledger_key
+    settle(current)
+    if not current.exists():
+        if not create:
+            raise SettingsError(name="COUNTERSIGN_KEYS", problem=f"no {current.name} in it")
+        make_key(current, ledger.origin, ledger.signer)
+    if place_of(current) != ledger.signer:
+        raise SettingsError(
+            name="COUNTERSIGN_LEDGER__SIGNER",
+            problem=f"{current} is {place_of(current)}; to change it: countersign rotate-key --to",
+        )
+    beside = (path for path in (next_of(current), old_of(current)) if path.exists())
+    signers = [open_key(path, ledger.origin) for path in (current, *beside)]
+    if ledger.ml_dsa:
+        signers.append(_ml_dsa(current.with_name("ledger.mldsa.key"), ledger.origin, create=create))
+    return tuple(signers)
+
+
+def next_of(current: Path) -> Path:
+    """Return the file of a key that a rotation has made."""
+    return current.with_name(current.name + ".next")
+
+
+def old_of(current: Path) -> Path:
+    """Return the file of a key that a rotation has replaced."""
+    return current.with_name(current.name + ".old")
+
+
+def place_of(path: Path) -> str:
+    """Return the URI that a key file holds, `file` when it holds the key itself.
+
+    Raises:
+        KeyFileError: it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"cannot read {path}: {error.strerror}") from error
+    return data.decode().strip() if data.startswith(SCHEME.encode()) and data.isascii() else FILE
+
+
+def open_key(path: Path, origin: str) -> Signer:
+    """Open the key of a key file, wherever it lies.
+
+    Raises:
+        KeyFileError: it cannot be read or reached.
+    """
+    place = place_of(path)
+    return FileSigner.load(path, origin) if place == FILE else Pkcs11Signer(place, origin)
+
+
+def make_key(path: Path, origin: str, place: str) -> None:
+    """Make a key in a file or a device; one that is there already is never replaced.
+
+    A key of that name in the device is taken as it is: it was made there by hand, or by a rotation
+    that was cut off before its file was written.
+
+    Raises:
+        KeyFileError: the file exists or cannot be written, or the device refuses.
+    """
+    if place == FILE:
+        FileSigner.generate(path, origin)
+        return
+    if not Pkcs11Signer.exists(place):
+        Pkcs11Signer.generate(place, origin)
+    vkey = Pkcs11Signer(place, origin).vkey
+    try:
+        write_new(public_file(path), f"{vkey}\n".encode(), 0o644)
+        write_new(path, f"{place}\n".encode(), 0o600)
+    except OSError as error:
+        raise KeyFileError(f"cannot write {path}: {error.strerror}") from error
+
+
+def hand_over(current: Path) -> None:
+    """Make the next key the present one and the present one the old one."""
+    for path, after in ((current, old_of(current)), (next_of(current), current)):
+        if path.exists():
+            public_file(path).replace(public_file(after))
+            path.replace(after)
+    _sync(current.parent)
+
+
+def settle(current: Path) -> None:
+    """Finish a handing over that was cut off between its two renames."""
+    if not current.exists() and next_of(current).exists() and old_of(current).exists():
+        hand_over(current)
+
+
+def retire(old: Path, key_id: str) -> None:
+    """Destroy a private key where it lies; its public line stays under the key's id.
+
+    Raises:
+        KeyFileError: it cannot be destroyed.
+    """
+    place = place_of(old)
+    if place != FILE:
+        Pkcs11Signer.destroy(place)
+    if public_file(old).exists():
+        public_file(old).replace(old.with_name(f"retired-{key_id}.pub"))
+    destroy_key(old)
+
+
+def _ml_dsa(path: Path, origin: str, *, create: bool) -> MlDsaSigner:
+    if create and not path.exists():
+        MlDsaSigner.generate(path, origin)
+    return MlDsaSigner.load(path, origin)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,201 @@
+"""rotate-key and revoke-key: the log's key changes hands, on record and signed by both.
+
+The verbs work on a stopped installation: they take its lock, start its database when it is down,
+write the record before they touch a key, and can be given again after a crash at any point. A
+running gateway read its keys when it started, so it has to be stopped for the seconds this takes.
+
+Statements lie beside the keys as rotation-ID.note and revocation-ID.note, for verifiers.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from audit.keys import Signer
+from audit.kinds import Kind
+from audit.ledger import Ledger, LedgerConfig
+from audit.note import VerifierKey
+from audit.record import Draft
+from audit.rotation import revoke, rotate
+from gateway import clock
+from gateway.attach import Place, attached
+from gateway.errors import SettingsError
+from gateway.log_keys import (
+    hand_over,
+    load_signers,
+    make_key,
+    next_of,
+    old_of,
+    open_key,
+    place_of,
+    retire,
+    settle,
+)
+from gateway.settings import Settings
+from gateway.state import StateFolder
+
+
+def open_ledger(place: Place) -> Ledger:
+    """Open the ledger of a stopped installation with every key that signs.
+
+    Raises:
+        LedgerError: it cannot be opened.
+        SettingsError: there is no key.
+    """
+    signer, *others = load_signers(place.state, place.settings.ledger, create=False)
+    config = LedgerConfig(dsn=place.dsn)
+    return Ledger.open(config, signer, clock.wall_us, co_signers=others)
+
+
+def rotate_key(settings: Settings, to: str) -> int:
+    """Hand over to a new key in a file or a device; the old one goes on signing beside it.
+
+    Raises:
+        SettingsError: the overlap of an earlier rotation has not ended.
+    """
+    with _stopped(settings) as place:
+        current, origin = place.state.ledger_key, settings.ledger.origin
+        settle(current)
+        if old_of(current).exists():
+            raise _refused("the last rotation still overlaps: countersign rotate-key --finish")
+        if not next_of(current).exists():
+            _say("making the new key")
+            make_key(next_of(current), origin, to)
+        old, new = open_key(current, origin), open_key(next_of(current), origin)
+        _say("writing the rotation to the ledger, signed by both keys")
+        with open_ledger(place) as ledger:
+            statement = _record_rotation(place, ledger, old, new)
+            ledger.checkpoint_now()
+        note = current.with_name(f"rotation-{old.vkey.key_id.hex()}.note")
+        note.write_text(statement)
+        hand_over(current)
+        _say(f"the log's key is now\n  {new.vkey}")
+        _say(f"verifiers that hold the old key follow it with\n  {note}")
+        if place_of(current) != settings.ledger.signer:
+            _say(f"before the next start set\n  COUNTERSIGN_LEDGER__SIGNER='{place_of(current)}'")
+        _say("both keys sign until, when every reader has the new one:")
+        _say("  countersign rotate-key --finish")
+    return 0
+
+
+def finish_rotation(settings: Settings) -> int:
+    """End the overlap: put the end of the old private key on record, then destroy it.
+
+    Raises:
+        SettingsError: no rotation overlaps.
+    """
+    with _stopped(settings) as place:
+        current = place.state.ledger_key
+        settle(current)
+        if not old_of(current).exists():
+            raise _refused("no rotation overlaps: countersign rotate-key begins one")
+        old = open_key(old_of(current), settings.ledger.origin).vkey
+        key_id = old.key_id.hex()
+        _say("writing to the ledger that the old key ends")
+        with open_ledger(place) as ledger:
+            ledger.append(_draft(Kind.KEY_DESTROYED, f"destroyed:{key_id}", vkey=str(old)))
+            ledger.checkpoint_now()
+        retire(old_of(current), key_id)
+        _say(f"the old private key {key_id} is destroyed; only the new one signs")
+        _say(f"its public line stays in\n  {current.with_name(f'retired-{key_id}.pub')}")
+    return 0
+
+
+def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) -> int:
+    """Put on record that another key of the log no longer counts from a time on.
+
+    Args:
+        settings: where the log is.
+        vkey: the key's public line, or a file that holds it.
+        from_us: microseconds UTC; None is now.
+        reason: why, recorded.
+
+    Raises:
+        NoteError: not a key, the present key itself, or a key of another log.
+    """
+    key = _vkey(vkey)
+    key_id = key.key_id.hex()
+    with _stopped(settings) as place:
+        signer = load_signers(place.state, settings.ledger, create=False)[0]
+        record = revoke(signer, key, clock.wall_us() if from_us is None else from_us)
+        draft = _draft(
+            Kind.KEY_REVOKED,
+            f"revoked:{key_id}:{record.from_us}",
+            statement=record.statement.decode(),
+            vkey=str(key),
+            from_us=record.from_us,
+            reason=reason,
+        )
+        _say("writing the revocation to the ledger, signed by the present key")
+        with open_ledger(place) as ledger:
+            ledger.append(draft)
+            ledger.checkpoint_now()
+        note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
+        note.write_bytes(record.statement)
+        _say(f"key {key_id} no longer counts for what is made from {record.from_us} us UTC on")
+        _say(f"verifiers need\n  {note}")
+        if old_of(place.state.ledger_key).exists():
+            _say("an old key still signs beside the present one: countersign rotate-key --finish")
+    return 0
+
+
+def _record_rotation(place: Place, ledger: Ledger, old: Signer, new: Signer) -> str:
+    """Append the statement, or return the one that an interrupted rotation has put on record."""
+    for found in place.reader.records(stream="control", kinds=(Kind.KEY_ROTATED,)):
+        if found.body["old_vkey"] == str(old.vkey) and found.body["new_vkey"] == str(new.vkey):
+            return str(found.body["statement"])
+    rotation = rotate(old, new, ledger.size, clock.wall_us())
+    statement = rotation.statement.decode()
+    ledger.append(
+        _draft(
+            Kind.KEY_ROTATED,
+            f"rotated:{old.vkey.key_id.hex()}",
+            statement=statement,
+            old_vkey=str(old.vkey),
+            new_vkey=str(new.vkey),
+            from_size=rotation.from_size,
+            from_us=rotation.from_us,
+        )
+    )
+    return statement
+
+
+@contextmanager
+def _stopped(settings: Settings) -> Iterator[Place]:
+    """Hold a stopped installation's lock and yield its ledger.
+
+    Raises:
+        StateInUseError: a gateway is running on it.
+        SettingsError: there is no state.
+    """
+    state = StateFolder.of(settings)
+    if not state.root.is_dir():
+        raise SettingsError(
+            name="COUNTERSIGN_STATE",
+            problem=f"no state in {state.root}; start with `countersign run`",
+        )
+    with state.lock(), attached(settings) as place:
+        yield place
+
+
+def _vkey(text: str) -> VerifierKey:
+    path = Path(text)
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else text
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(f"cannot read {path}: {error}") from error
+    return VerifierKey.parse(text)
+
+
+def _draft(kind: Kind, idem_key: str, **payload: str | int) -> Draft:
+    return Draft(stream="control", kind=kind, payload=payload, actor="cli", idem_key=idem_key)
+
+
+def _refused(problem: str) -> SettingsError:
+    return SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
