@@ -17,7 +17,7 @@ STATE ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench crash mutate train screenshots docs lock clean
+.PHONY: help setup check test unit run golden bench crash mutate train ledger-size screenshots docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ mutate: setup ## plant known faults one by one; the tests must notice each
 
 train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
 	@$(BIN)/countersign train
+
+ledger-size: setup ## measure what a decision costs on disk, per drafter and plan (minutes)
+	@$(BIN)/python scripts/ledger_size.py
 
 screenshots: setup ## look at every page in a real browser, with and without JavaScript
 	@$(BIN)/python scripts/screenshots.py

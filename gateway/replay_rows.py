@@ -11,7 +11,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.replay_past import Past
 from inference.errors import InferenceError
 from inference.evidence import Evidence
-from inference.regeneration import ROW_TOLERANCE, regenerate
+from inference.regeneration import ROW_TOLERANCE, compare, rows_of
 from inference.registry import ModelPair, load_table
 
 
@@ -54,7 +54,8 @@ def regenerated(question: Question, pair: ModelPair) -> str:
             f"at hand are {pair.manifest_digest[:16]}.. ({pair.model_id})"
         )
     try:
-        found = regenerate(question.evidence, question.prompt_ids, pair, load_table(pair))
+        rows = rows_of(question.evidence, question.prompt_ids, pair)
+        found = compare(question.evidence, rows, load_table(pair))
     except InferenceError as error:
         raise ReplayDiffersError(step=step, detail=f"its rows: {error}") from error
     if found.faults:

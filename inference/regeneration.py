@@ -7,8 +7,9 @@ differ in their last bits; a number outside it is named.
 
     compared   each probability of a draft and of a token, each sum before a picked entry, each
                entropy, the whole first row; of the network drafter's rows the same
-    not        the table drafter's rows (exact already, from its file) and the digests of raw logits
-               (bits of the engine that served)
+    not        the table drafter's rows (exact already, from its file); held by the record's digest
+               alone: digests of raw logits (bits of the engine that served) and the drafts of a
+               network that no row ever judged
 """
 
 from collections.abc import Iterator
@@ -56,46 +57,62 @@ class _Pair:
         return gap if gap >= 0.0 else inf
 
 
-def regenerate(
-    evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair, table: QTable
-) -> Regeneration:
-    """Make every row of a record again and compare.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Rows made from weights, per trajectory [tokens, bins]."""
+
+    target: list[Doubles]
+    draft: list[Doubles] | None  # None unless the network drafted
+
+
+def rows_of(evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair) -> Rows:
+    """Make every row behind a record's tokens.
 
     Args:
         evidence: What stands on record.
         prompt_ids: The recorded prompt.
         pair: The recorded weights, checked against their manifest.
-        table: The pair's table.
 
     Raises:
         RegistryError: A model file that cannot be read, or a token it does not know.
+    """
+    bins = slice(evidence.bin_start, evidence.bin_start + evidence.n_bins)
+    answers = [evidence.tokens_of(n) for n in range(len(evidence.seeds))]
+    by_network = evidence.drafter is DrafterKind.NETWORK
+    return Rows(
+        target=Teacher(pair.target).rows(prompt_ids, answers, bins),
+        draft=Teacher(pair.draft).rows(prompt_ids, answers, bins) if by_network else None,
+    )
+
+
+def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
+    """Compare every number of a record with the rows of its tokens.
+
+    Args:
+        evidence: What stands on record; its rounds recompute.
+        rows: What `rows_of` gave for the same tokens.
+        table: The drafter's table.
+
+    Raises:
         CaptureError: The record has no rounds.
     """
     if not evidence.rounds:
         raise CaptureError("the record holds no rounds")
-    bins = slice(evidence.bin_start, evidence.bin_start + evidence.n_bins)
-    answers = [evidence.tokens_of(n) for n in range(len(evidence.seeds))]
-    target = Teacher(pair.target).rows(prompt_ids, answers, bins)
-    draft = None
-    if evidence.drafter is DrafterKind.NETWORK:
-        draft = Teacher(pair.draft).rows(prompt_ids, answers, bins)
     pairs = [
-        _Pair(where="first row", recorded=a, again=float(b), tolerance=ROW_TOLERANCE)
-        for a, b in zip(evidence.first_row, target[0][0], strict=True)
+        _pair(f"first row {i}", a, b)
+        for i, (a, b) in enumerate(zip(evidence.first_row, rows.target[0][0], strict=True))
     ]
-    compare = _Compare(evidence, table)
+    numbers = _Numbers(evidence, table)
+    pairs.append(numbers.entropy("first entropy", evidence.first_entropy, rows.target[0][0]))
     for r in evidence.rounds:
-        rows = target[r.trajectory][r.step :]
-        drafted = None if draft is None else draft[r.trajectory][r.step :]
-        pairs.extend(compare.round(r, rows, drafted))
-    sums = [p for p in pairs if p.tolerance == ROW_TOLERANCE]
-    entropies = [p for p in pairs if p.tolerance != ROW_TOLERANCE]
+        drafted = None if rows.draft is None else rows.draft[r.trajectory][r.step :]
+        pairs.extend(numbers.round(r, rows.target[r.trajectory][r.step :], drafted))
     return Regeneration(
-        target_rows=sum(len(answer) for answer in answers),
+        target_rows=sum(len(path) for path in rows.target),
         drafter_rows=sum(len(r.q) for r in evidence.rounds),
         numbers=len(pairs),
-        row_gap=max(p.gap for p in sums),
-        entropy_gap=max((p.gap for p in entropies), default=0.0),
+        row_gap=max(p.gap for p in pairs if p.tolerance == ROW_TOLERANCE),
+        entropy_gap=max(p.gap for p in pairs if p.tolerance != ROW_TOLERANCE),
         faults=tuple(
             f"{p.where} is {p.recorded:.6g}, the weights give {p.again:.6g}"
             for p in pairs
@@ -104,7 +121,7 @@ def regenerate(
     )
 
 
-class _Compare:
+class _Numbers:
     """Pairs a round's numbers with those of its rows."""
 
     def __init__(self, evidence: Evidence, table: QTable) -> None:
@@ -122,12 +139,7 @@ class _Compare:
                 before = drafted[j][:at].sum()
                 yield _pair(f"{name} q sum {j}", r.q_picks[j].before, before)
         for j, value in enumerate(r.entropies):
-            yield _Pair(
-                where=f"{name} entropy {j}",
-                recorded=value / ENTROPY_SCALE,
-                again=_entropy(rows[j]),
-                tolerance=ENTROPY_TOLERANCE,
-            )
+            yield self.entropy(f"{name} entropy {j}", value, rows[j])
         last, row = r.token - self._start, rows[r.accepted]
         yield _pair(f"{name} token p", r.token_p, row[last])
         if r.picked is None:
@@ -140,6 +152,15 @@ class _Compare:
             picked_from = row if r.no_rest else np.maximum(row - q, 0.0)
         yield _pair(f"{name} token sum", r.picked.before, picked_from[:last].sum())
         yield _pair(f"{name} token total", r.picked.total, picked_from.sum())
+
+    def entropy(self, where: str, recorded: int, row: Doubles) -> _Pair:
+        """Pair a recorded entropy with that of its row."""
+        return _Pair(
+            where=where,
+            recorded=recorded / ENTROPY_SCALE,
+            again=_entropy(row),
+            tolerance=ENTROPY_TOLERANCE,
+        )
 
     def _row(self, r: RoundEvidence) -> Doubles:
         return np.asarray(self._table[r.states[r.accepted]], dtype=np.float64)

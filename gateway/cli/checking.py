@@ -1,4 +1,4 @@
-"""verify, dump, replay and export: what anyone may ask of the ledger."""
+"""verify, dump, show, replay and export: what anyone may ask of the ledger."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +9,7 @@ from gateway import settings as settings_module
 from gateway.attach import attached
 from gateway.exporting import export_decision
 from gateway.replay import replay_decision
+from gateway.showing import show_decision
 from gateway.verifying import dump_ledger, verify_dump_file, verify_ledger
 
 KEY_HELP = "trusted log key (a vkey line, or a file that holds one), from outside; none: exit 3"
@@ -18,7 +19,7 @@ KEPT_HELP = "a checkpoint kept outside, which the log must contain; may be given
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (verify, dump, replay, export):
+    for verb in (verify, dump, show, replay, export):
         app.command(help=verb.__doc__)(verb)
 
 
@@ -45,10 +46,18 @@ def dump(
         dump_ledger(place, path)
 
 
+def show(
+    decision: str, state: Annotated[Path | None, typer.Option(help="state folder")] = None
+) -> None:
+    """Print all of a decision as JSON: inputs, text, model internals, verdict, FIX messages."""
+    with attached(settings_module.load(state=state)) as place:
+        raise typer.Exit(show_decision(place, decision))
+
+
 def replay(
     decision: str, state: Annotated[Path | None, typer.Option(help="state folder")] = None
 ) -> None:
-    """Recompute a decision from the ledger alone; names the first differing step."""
+    """Recompute a decision from the ledger alone, its rows from the weights; names what differs."""
     with attached(settings_module.load(state=state)) as place:
         raise typer.Exit(replay_decision(place, decision))
 

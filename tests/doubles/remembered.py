@@ -26,6 +26,7 @@ class Remembered(LedgerReader):
         self._checkpoints = reader.checkpoints()
         self._blobs: dict[str, bytes | None] = {}
         self._accounts = {r.seq: r.body.get("account") for r in self._records}
+        self.spoilt: dict[str, bytes | None] = {}
         self.forged: Record | None = None
         self.dropped: int | None = None
 
@@ -59,7 +60,9 @@ class Remembered(LedgerReader):
 
     @override
     def blob(self, digest: str) -> bytes | None:
-        """Return a blob."""
+        """Return a blob, or what was put in its place."""
+        if digest in self.spoilt:
+            return self.spoilt[digest]
         if digest not in self._blobs:
             self._blobs[digest] = self._reader.blob(digest)
         return self._blobs[digest]

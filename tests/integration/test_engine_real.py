@@ -17,8 +17,12 @@ from gateway.engine_child import EngineChild
 from gateway.engine_process import EngineChildConfig
 from inference.capture import encode_capture
 from inference.codec import ReturnCodec
+from inference.condense import condense
 from inference.engine import EngineConfig, EngineState, SampleRequest, Samples
 from inference.errors import EngineDeadlineError, EngineRefusedError
+from inference.evidence import judge
+from inference.evidence_bytes import decode_evidence, encode_evidence
+from inference.regeneration import ROW_TOLERANCE, Regeneration, compare, rows_of
 from inference.registry import MANIFEST, TABLE, load_pair, load_table
 from inference.rounds import (
     DrafterKind,
@@ -38,6 +42,8 @@ PAIR = Path(__file__).parents[2] / "inference" / "models" / "pair_v1"
 CODEC = ReturnCodec()
 BINS = (CODEC.bin_start, CODEC.bin_start + CODEC.n_bins)
 SEEDS = trajectory_seeds(b"real engine".ljust(32), 32)
+KEPT_SEEDS = trajectory_seeds(b"kept".ljust(32), 64)
+LIMIT_BYTES = 64_000
 
 
 @contextmanager
@@ -175,6 +181,25 @@ def _recorded(samples: Samples, trajectory: int) -> dict[int, tuple[float, ...]]
     }
 
 
+def _kept(samples: Samples) -> tuple[bytes, Regeneration]:
+    """Return what the ledger would keep, and what the weights say of it."""
+    pair = load_pair(PAIR)
+    table = load_table(pair)
+    data = encode_evidence(condense(samples.capture, table))
+    evidence = decode_evidence(data)
+    assert judge(evidence, table) == ()
+    return data, compare(evidence, rows_of(evidence, _prompt(), pair), table)
+
+
+def test_64_paths_of_20_steps_are_kept_in_64_kilobytes(table_engine: EngineChild) -> None:
+    samples = table_engine.sample(_request("kept", KEPT_SEEDS, tokens=20))
+    data, found = _kept(samples)
+    assert len(data) < LIMIT_BYTES < len(encode_capture(samples.capture)) / 10
+    assert found.faults == ()
+    assert found.target_rows == 64 * 20
+    assert found.row_gap < ROW_TOLERANCE / 5
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_recorded_rows_are_the_targets_own(table_engine: EngineChild) -> None:
     samples = table_engine.sample(_request("rows", SEEDS[:4], tokens=16))
@@ -225,10 +250,15 @@ def test_the_network_drafts_from_its_own_rows_over_the_bins(state: Path) -> None
         samples = child.sample(_request("network", tokens=16))
         again = child.sample(_request("network again", tokens=16))
         alone = child.sample(_request("network alone", SEEDS[7:8], tokens=16))
+        kept = child.sample(_request("network kept", KEPT_SEEDS, tokens=20))
     assert encode_capture(samples.capture) == encode_capture(again.capture)
     assert _of(alone, 0) == _of(samples, 7)
     assert disagreements(samples.capture) == ()
     assert all(BINS[0] <= d < BINS[1] for r in samples.rounds for d in r.drafts)
+    data, found = _kept(kept)
+    assert len(data) < LIMIT_BYTES
+    assert found.faults == ()
+    assert found.drafter_rows == totals(kept.capture).positions > 500
     other = _rows_by_transformers(PAIR / "draft", samples, 0)
     compared = 0
     for r in samples.rounds:

@@ -3,6 +3,7 @@
 The model stands in (drafts of the distilled table, rows of its own), the walk is real.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +17,10 @@ from audit.ledger import Ledger, LedgerConfig
 from audit.queries import LedgerReader
 from gateway.accepted import LOOK_AHEAD, TableFigure
 from gateway.clock import wall_us
-from gateway.errors import ReplayDiffersError
+from gateway.errors import ReplayDiffersError, UnknownDecisionError
 from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay
+from gateway.showing import decision_document
 from gateway.summary import quantile, summarise
 from inference.codec import ReturnCodec
 from inference.evidence import judge
@@ -142,6 +144,30 @@ def test_every_draft_of_the_table_recomputes_from_its_state(played: SmallDesk) -
         turned = replace(first, token=first.token ^ 1)
         bent = replace(capture, rounds=(turned, *capture.rounds[1:]))
         assert judge(bent, played.table) != (), "it would not notice"
+
+
+def test_show_gives_every_input_text_and_internal_of_a_decision(played: SmallDesk) -> None:
+    for stream in played.reader.streams("decision/"):
+        records = list(played.reader.records(stream=stream))
+        decision = stream.removeprefix("decision/")
+        shown = json.loads(json.dumps(decision_document(played.reader, played.table, decision)))
+        assert [r["payload"] for r in shown["records"]] == [r.body for r in records]
+        body = {r.kind: r.body for r in records}
+        snapshot = shown["blobs"][body[Kind.SNAPSHOT_TAKEN]["snapshot_blob"]]
+        assert len(snapshot["bars"]) == body[Kind.SNAPSHOT_TAKEN]["n_bars"]
+        assert len(snapshot["news"]) == body[Kind.SNAPSHOT_TAKEN]["n_news"]
+        capture = shown["blobs"][body[Kind.ROUNDS_CAPTURED]["capture_blob"]]
+        drafts = [d for t in capture["trajectories"] for r in t["rounds"] for d in r["drafts"]]
+        assert len(drafts) == body[Kind.ROUNDS_CAPTURED]["drafted"]
+        decided = [d for d in drafts if d["fate"] != "discarded"]
+        assert len(decided) == body[Kind.ROUNDS_CAPTURED]["positions"]
+        for draft in decided:
+            assert (draft["u"] <= draft["p"] / draft["q"]) == (draft["fate"] == "accepted")
+        reports = sum(r.kind is Kind.ORDER_REPORTED for r in records)
+        assert len(shown["inbound_fix"]) == reports
+        assert all(r["payload"]["raw"] for r in shown["inbound_fix"])
+    with pytest.raises(UnknownDecisionError):
+        decision_document(played.reader, played.table, "nothing")
 
 
 def test_a_seed_from_a_root_that_nobody_signed_does_not_replay(played: SmallDesk) -> None:

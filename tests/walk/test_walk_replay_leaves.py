@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from audit.kinds import Kind
-from audit.record import Record
+from audit.record import Record, blob_digests
 from gateway.app import App
 from gateway.errors import ReplayDiffersError
 from gateway.replay import STEPS, replay
@@ -72,6 +72,7 @@ def unforged(ledger: Remembered) -> Iterator[None]:
     """Leave the ledger as it was."""
     yield
     ledger.forged = ledger.dropped = None
+    ledger.spoilt = {}
 
 
 def records_of(ledger: Remembered, decision_id: str) -> list[Record]:
@@ -126,6 +127,25 @@ def test_an_agents_wish_cannot_be_forged(
         r for r in records_of(ledger, decided["asked"]) if r.kind is Kind.INTENT_RECEIVED
     ]
     assert {(received.kind, path) for path in passed(app, ledger, received)} <= READINGS
+
+
+def test_no_byte_of_a_blob_can_be_another(
+    app: App, ledger: Remembered, decided: dict[str, str]
+) -> None:
+    blobs = {d for r in records_of(ledger, decided["ours"]) for d in blob_digests(r.body)}
+    assert len(blobs) == 2, "the snapshot and the capture"
+    for digest in blobs:
+        data = ledger.blob(digest)
+        assert data is not None
+        ledger.spoilt = {digest: None}
+        assert differs(app, ledger, decided["ours"])
+        for at in range(0, len(data), len(data) // 50):
+            changed = bytearray(data)
+            changed[at] ^= 1
+            ledger.spoilt = {digest: bytes(changed)}
+            assert differs(app, ledger, decided["ours"]), at
+        ledger.spoilt = {}
+    assert not differs(app, ledger, decided["ours"])
 
 
 @pytest.mark.parametrize("name", ["ours", "asked", "held"])
