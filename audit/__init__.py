@@ -20,11 +20,15 @@ Reading order, which is the way a record goes:
     keys         who signs: the Signer protocol and a key in a file
     pkcs11       a key in a device
     tables       the schema's version and how a database gets it
+    promise      an answer given once, to a thread or to a coroutine
     lanes        the two bounded queues in front of the sequencer
     batch        requests become records on a known position
     watchdog     deadlines for database calls
+    wire         rows as PostgreSQL's binary forms: arrays and COPY
+    pipe         one commit on the wire, sent without waiting
     store        the psycopg door for writing: one fenced connection
-    recovery     taking over a log: its position, recomputed
+    loading      what a sequencer must know of a log, read with few rows
+    recovery     taking over a log: its position, held against what is signed
     sequencer    the one thread that orders, chains and commits
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     tile_store   tiles over the database: full ones stored, partial ones when asked for
@@ -36,6 +40,7 @@ Reading order, which is the way a record goes:
     verify       the one-file verifier for outsiders (standard library + cryptography)
     fsck         a database or a dump, streamed through the verifier
     export       one decision as a canonical ZIP
+    receipt      a receipt, a record's proof, a range of a stream: small files
     errors       everything that can go wrong, by name
 
 Nothing here imports another package of the project.

@@ -4,16 +4,15 @@ Nothing here changes the position; a batch that did not commit leaves no trace. 
 refused (guard, idempotency) leaves the others of its batch alone.
 """
 
-from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from audit.chain import NO_HEAD, StreamHead, head_of, heads_drafts
 from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError
 from audit.kinds import KINDS
 from audit.lanes import Append, Guard, MapHeads, Request, Resolve
-from audit.merkle import Frontier
-from audit.record import Prepared, Record, make_record, prepare
+from audit.merkle import Frontier, push
+from audit.record import Draft, Prepared, Record, make_record, prepare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +52,13 @@ class Batch:
     resolved: list[tuple[Resolve, Record | None]] = field(default_factory=list)
     mapped: list[MapHeads] = field(default_factory=list)
 
+    def requests(self) -> Iterator[Request]:
+        """Yield everybody who waits for an answer."""
+        for answered in (self.refused, self.appended, self.resolved):
+            for request, _ in answered:
+                yield request
+        yield from self.mapped
+
 
 class Builder:
     """Builds one batch on a position, in an overlay of its own."""
@@ -60,25 +66,37 @@ class Builder:
     def __init__(
         self,
         position: Position,
-        existing: Mapping[tuple[str, str], Record],
+        existing: Mapping[tuple[str, str], Record] | None,
         now_us: int,
+        after: "Builder | None" = None,
     ) -> None:
         """Start an empty batch.
 
         Args:
             position: where the log stands; not changed.
-            existing: committed records by (stream, idempotency key), for the keys asked about.
+            existing: committed records by (stream, idempotency key), for all keys of the batch.
+                None when nobody looked: a key that is on record is then not noticed here but
+                refused by the database, and `unsure` says that an answer hangs on it.
             now_us: the batch's time; a clock that went back does not reorder records.
+            after: a batch on the same position that is being committed. This one stands on it,
+                and is worthless if it fails.
         """
         self._position = position
-        self._existing: ChainMap[tuple[str, str], Record] = ChainMap({}, dict(existing))
-        self._heads = ChainMap[str, StreamHead]({}, position.heads)
-        self._changed = dict(position.changed)
-        self._sections = ChainMap[str, int]({}, position.sections)
-        self._firm_seq = position.firm_seq
-        self._frontier = position.frontier
-        self._now_us = max(now_us, position.recorded_at_us)
+        self._after = after
+        self._looked = existing is not None
+        self._existing = existing or {}
+        self.placed: dict[tuple[str, str], Record] = {}
+        self.heads: dict[str, StreamHead] = {}
+        self._changed: dict[str, StreamHead] = {}
+        self.sections: dict[str, int] = {}
+        self._mapped = False
+        edge = position.frontier if after is None else after.frontier
+        self._size, self._nodes = edge.size, list(edge.nodes)
+        self.firm_seq: int = position.firm_seq if after is None else after.firm_seq
+        self._last_us = position.recorded_at_us if after is None else after.recorded_at_us
+        self._now_us = max(now_us, self._last_us)
         self.batch = Batch()
+        self.unsure = False
 
     def add(self, request: Request) -> None:
         """Add a request; a stream-head map is written by `finish`, after all others."""
@@ -86,89 +104,143 @@ class Builder:
             case Append():
                 try:
                     new = self._check_keys(request.prepared)
-                    self._check_guard(request.guard if new else None)
+                    if new and request.guard is not None:
+                        self._check_guard(request.guard)
                 except (GuardMovedError, IdempotencyConflictError) as error:
+                    self.unsure = self.unsure or not self._looked
                     self.batch.refused.append((request, error))
                 else:
-                    records = tuple(self._place(item) for item in request.prepared)
+                    records = tuple([self._place(item) for item in request.prepared])
                     self.batch.appended.append((request, records))
             case Resolve():
-                found = self._existing.get((request.stream, request.idem_key))
+                found = self._held((request.stream, request.idem_key))
+                if found is None and not self._looked:
+                    self.unsure = self.unsure or self._head(request.stream) is not NO_HEAD
                 self.batch.resolved.append((request, found))
             case MapHeads():
                 self.batch.mapped.append(request)
 
+    def attest(self, draft: Draft) -> None:
+        """Write a record of the ledger's own."""
+        self._place(prepare(draft))
+
     @property
     def frontier(self) -> Frontier:
         """The tree's right edge with the batch's records."""
-        return self._frontier
+        return Frontier(size=self._size, nodes=tuple(self._nodes))
+
+    @property
+    def recorded_at_us(self) -> int:
+        """The log's last time once the batch is in it."""
+        return self._now_us if self.batch.rows else self._last_us
 
     def finish(self) -> Batch:
         """Write the map if one was asked for, and return the batch to commit."""
-        if self.batch.mapped:
-            drafts = list(heads_drafts(self._frontier.size, self._changed))
+        if self.batch.mapped and not self._mapped:
+            drafts = list(heads_drafts(self._size, self.all_changed()))
             self._changed = {}
+            self._mapped = True
             for draft in drafts:
                 self._place(prepare(draft))
         return self.batch
 
+    def rebase(self, position: Position) -> None:
+        """Stand on what the batch before has become, now that it is committed."""
+        self._position = position
+        self._after = None
+
     def advance(self) -> Position:
         """Return the position after the committed batch; the old position is used up."""
         old = self._position
-        old.heads.update(self._heads.maps[0])
-        old.sections.update(self._sections.maps[0])
+        old.heads.update(self.heads)
+        old.sections.update(self.sections)
+        if self._mapped:
+            changed = self._changed
+        else:
+            changed = old.changed
+            changed.update(self._changed)
         return Position(
             log=old.log,
-            frontier=self._frontier,
+            frontier=self.frontier,
             heads=old.heads,
-            changed=self._changed,
+            changed=changed,
             sections=old.sections,
-            firm_seq=self._firm_seq,
-            recorded_at_us=self._now_us if self.batch.rows else old.recorded_at_us,
+            firm_seq=self.firm_seq,
+            recorded_at_us=self.recorded_at_us,
         )
 
-    def _check_guard(self, guard: Guard | None) -> None:
-        if guard is None:
-            return
-        moved = max(self._sections.get(guard.section, -1), self._firm_seq)
+    def all_changed(self) -> dict[str, StreamHead]:
+        """Return the streams that changed since the last map, with the batch's."""
+        if self._mapped:
+            return self._changed
+        before = self._position.changed if self._after is None else self._after.all_changed()
+        return {**before, **self._changed}
+
+    def _head(self, stream: str) -> StreamHead:
+        head = self.heads.get(stream)
+        if head is None and self._after is not None:
+            head = self._after.heads.get(stream)
+        return head or self._position.heads.get(stream, NO_HEAD)
+
+    def _held(self, key: tuple[str, str]) -> Record | None:
+        """Return the record that is known to hold a key."""
+        held = self.placed.get(key)
+        if held is None and self._after is not None:
+            held = self._after.placed.get(key)
+        return held or self._existing.get(key)
+
+    def _check_guard(self, guard: Guard) -> None:
+        moved = self.firm_seq
+        for sections in (
+            self.sections,
+            {} if self._after is None else self._after.sections,
+            self._position.sections,
+        ):
+            moved = max(moved, sections.get(guard.section, -1))
         if moved > guard.basis_seq:
             raise GuardMovedError(guard.section, guard.basis_seq, moved)
 
     def _check_keys(self, prepared: Sequence[Prepared]) -> bool:
         """Refuse keys that other content holds; say whether anything is not on record yet."""
         asked: dict[tuple[str, str], Prepared] = {}
+        new = False
         for item in prepared:
             key = (item.draft.stream, item.draft.idem_key)
-            held = self._existing.get(key)
-            if held is not None and not same(held, item):
+            held = self._held(key)
+            if held is None:
+                new = True
+            elif not same(held, item):
                 raise IdempotencyConflictError(*key, held.seq)
             if asked.setdefault(key, item) is not item:
                 raise IdempotencyConflictError(*key, -1)
-        return any(key not in self._existing for key in asked)
+        return new
 
     def _place(self, item: Prepared) -> Record:
-        key = (item.draft.stream, item.draft.idem_key)
-        held = self._existing.get(key)
+        draft = item.draft
+        stream = draft.stream
+        key = (stream, draft.idem_key)
+        held = self._held(key)
         if held is not None:
             return held
-        head = self._heads.get(item.draft.stream, NO_HEAD)
+        head = self._head(stream)
+        seq = self._size
         record = make_record(
             item,
             log=self._position.log,
-            seq=self._frontier.size,
+            seq=seq,
             stream_seq=head.stream_seq + 1,
             prev=head.leaf,
             recorded_at_us=self._now_us,
         )
-        self._frontier = self._frontier.append(record.leaf)
-        self._heads[record.stream] = self._changed[record.stream] = head_of(record)
-        self._existing[key] = record
+        self._size = push(self._nodes, seq, record.leaf)
+        self.heads[stream] = self._changed[stream] = head_of(record)
+        self.placed[key] = record
         spec = KINDS[record.kind]
         if spec.firm_wide:
-            self._firm_seq = record.seq
+            self.firm_seq = seq
         elif spec.section and item.account is not None:
-            self._sections[item.account] = record.seq
-        commitments = bytes.fromhex("".join(item.draft.commitments))
+            self.sections[item.account] = seq
+        commitments = bytes.fromhex("".join(draft.commitments)) if draft.commitments else b""
         self.batch.rows.append(Row(record=record, account=item.account, commitments=commitments))
         return record
 

@@ -8,12 +8,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from audit.errors import LaneFullError, LedgerStoppedError, LedgerTimeoutError
+from audit.promise import Promise
 from audit.record import Prepared, Record
 
 
@@ -43,7 +43,7 @@ class Append:
 
     prepared: tuple[Prepared, ...]
     guard: Guard | None = None
-    done: Future[tuple[Record, ...]] = field(default_factory=Future)
+    done: Promise[tuple[Record, ...]] = field(default_factory=Promise)
 
     @property
     def rows(self) -> int:
@@ -55,7 +55,7 @@ class Append:
 class MapHeads:
     """Write a stream-head map as the last records of a batch."""
 
-    done: Future[tuple[int, bytes]] = field(default_factory=Future)
+    done: Promise[tuple[int, bytes]] = field(default_factory=Promise)
     rows: int = 0
 
 
@@ -65,7 +65,7 @@ class Resolve:
 
     stream: str
     idem_key: str
-    done: Future[Record | None] = field(default_factory=Future)
+    done: Promise[Record | None] = field(default_factory=Promise)
     rows: int = 0
 
 
@@ -79,7 +79,9 @@ class Lanes:
         """Set the queues' sizes, in requests."""
         self._room = {Lane.URGENT: urgent_max, Lane.DECISION: decision_max}
         self._queues: dict[Lane, deque[Request]] = {lane: deque() for lane in Lane}
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        self._work = threading.Condition(lock)
+        self._space = threading.Condition(lock)
         self._closed = False
 
     def put(self, request: Request, lane: Lane, deadline: float) -> None:
@@ -95,36 +97,57 @@ class Lanes:
             LedgerTimeoutError: the urgent lane stayed full.
             LedgerStoppedError: the lanes are closed.
         """
-        with self._changed:
-            queue = self._queues[lane]
-            while len(queue) >= self._room[lane] and not self._closed:
-                if lane is Lane.DECISION:
-                    raise LaneFullError(f"{len(queue)} decisions wait already")
-                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+        with self._space:
+            while not self._offer(request, lane):
+                if not self._space.wait(max(0.0, deadline - time.monotonic())):
                     raise LedgerTimeoutError("the urgent lane stayed full", written=False)
-            if self._closed:
-                raise LedgerStoppedError("the ledger is closed")
-            queue.append(request)
-            self._changed.notify_all()
 
-    def drain(self, rows_max: int) -> Sequence[Request]:
-        """Wait for requests and take up to `rows_max` rows, urgent first; empty once closed."""
-        with self._changed:
-            while not self._closed and not any(self._queues.values()):
-                self._changed.wait()
+    def offer(self, request: Request, lane: Lane) -> bool:
+        """Queue a request without waiting; say False if the urgent lane is full.
+
+        Raises:
+            LaneFullError: the decision lane is full.
+            LedgerStoppedError: the lanes are closed.
+        """
+        with self._space:
+            return self._offer(request, lane)
+
+    def _offer(self, request: Request, lane: Lane) -> bool:
+        if self._closed:
+            raise LedgerStoppedError("the ledger is closed")
+        queue = self._queues[lane]
+        if len(queue) >= self._room[lane]:
+            if lane is Lane.DECISION:
+                raise LaneFullError(f"{len(queue)} decisions wait already")
+            return False
+        queue.append(request)
+        self._work.notify()
+        return True
+
+    def drain(self, rows_max: int, *, wait: bool = True) -> list[Request]:
+        """Take requests of up to `rows_max` rows, urgent first.
+
+        With `wait` at least one, or none once the lanes are closed and empty.
+        """
+        urgent, decision = self._queues[Lane.URGENT], self._queues[Lane.DECISION]
+        with self._work:
+            while wait and not urgent and not decision and not self._closed:
+                self._work.wait()
             taken: list[Request] = []
             rows = 0
-            for lane in Lane:
-                queue = self._queues[lane]
+            for queue in (urgent, decision):
                 while queue and (not taken or rows + queue[0].rows <= rows_max):
-                    rows += queue[0].rows
-                    taken.append(queue.popleft())
-            self._changed.notify_all()
+                    request = queue.popleft()
+                    rows += request.rows
+                    taken.append(request)
+            if taken:
+                self._space.notify_all()
             return taken
 
     def close(self) -> Sequence[Request]:
         """Refuse further requests and return those still waiting when nobody will drain them."""
-        with self._changed:
+        with self._work:
             self._closed = True
-            self._changed.notify_all()
+            self._work.notify_all()
+            self._space.notify_all()
             return [request for queue in self._queues.values() for request in queue]

@@ -12,8 +12,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from types import TracebackType
@@ -31,6 +29,7 @@ from audit.errors import (
 )
 from audit.keys import Signer
 from audit.lanes import Append, Guard, Lane, Lanes, MapHeads, Request, Resolve
+from audit.promise import Promise
 from audit.record import Draft, Prepared, Record, prepare
 from audit.recovery import position_of
 from audit.sequencer import Sequencer, SequencerConfig
@@ -307,17 +306,12 @@ class Ledger:
         """Close."""
         self.close()
 
-    def _ask(self, request: Request, done: "Future[_T]", lane: Lane, deadline: float) -> _T:
+    def _ask(self, request: Request, done: Promise[_T], lane: Lane, deadline: float) -> _T:
         """Queue a request and wait for its answer."""
         if self.stopped is not None:
             raise self.stopped
         self._lanes.put(request, lane, deadline)
-        try:
-            return done.result(max(0.0, deadline - time.monotonic()))
-        except FutureTimeoutError:
-            if done.cancel():
-                raise LedgerTimeoutError("still queued, withdrawn", written=False) from None
-            raise LedgerTimeoutError("sent to the database, no answer", written=None) from None
+        return done.result(deadline - time.monotonic())
 
     def _check_blobs(self, prepared: tuple[Prepared, ...], timeout_s: float) -> None:
         asked = {blob for item in prepared for blob in item.blobs} - self._known_blobs.keys()

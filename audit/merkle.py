@@ -37,13 +37,8 @@ class Frontier:
 
     def append(self, leaf: bytes) -> "Frontier":
         """Return the frontier with one more leaf hash."""
-        nodes = [*self.nodes, leaf]
-        size = self.size + 1
-        bits = size
-        while bits & 1 == 0:
-            right = nodes.pop()
-            nodes.append(node_hash(nodes.pop(), right))
-            bits >>= 1
+        nodes = list(self.nodes)
+        size = push(nodes, self.size, leaf)
         return Frontier(size=size, nodes=tuple(nodes))
 
     def root(self) -> bytes:
@@ -72,12 +67,28 @@ class Frontier:
         return cls(size=size, nodes=nodes)
 
 
+def push(nodes: list[bytes], size: int, node: bytes, level: int = 0) -> int:
+    """Append the root of a perfect subtree of 2^level leaves to a frontier's nodes, in place.
+
+    The size must be a multiple of 2^level. Returns the new size.
+    """
+    size += 1 << level
+    nodes.append(node)
+    bits = size >> level
+    while bits & 1 == 0:
+        right = nodes.pop()
+        nodes[-1] = node_hash(nodes[-1], right)
+        bits >>= 1
+    return size
+
+
 def root_of(leaves: Sequence[bytes]) -> bytes:
     """Return the root over leaf hashes."""
-    frontier = Frontier()
+    nodes: list[bytes] = []
+    size = 0
     for leaf in leaves:
-        frontier = frontier.append(leaf)
-    return frontier.root()
+        size = push(nodes, size, leaf)
+    return Frontier(size=size, nodes=tuple(nodes)).root()
 
 
 def inclusion_path(leaves: Sequence[bytes], index: int) -> tuple[bytes, ...]:

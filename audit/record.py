@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from audit.canonical import JSON, canonical, parse
+from audit.canonical import INT_MAX, JSON, canonical, parse, quoted
 from audit.errors import CanonicalError, DraftError
 from audit.kinds import KINDS, LEDGER, Kind, StreamClass
 from audit.merkle import HASH_BYTES, leaf_hash
@@ -26,6 +26,7 @@ COMMITMENTS_MAX = 64
 _STREAM = re.compile(r"[!-~]{1,200}")
 _TEXT = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,200}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_LEAVES = frozenset({str, int, bool, type(None)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,8 @@ class Prepared:
     payload_digest: bytes
     account: str | None
     blobs: tuple[str, ...]
+    header_parts: tuple[bytes, bytes, bytes]
+    """The header's bytes before the log's name, before `prev`, and from the stream on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,12 +109,14 @@ def prepare(draft: Draft) -> Prepared:
     if len(payload) > ENTRY_BYTES_MAX:
         raise DraftError(f"{draft.kind}: payload of {len(payload)} bytes; put the rest in a blob")
     account = draft.payload.get("account")
+    digest = sha256(payload)
     return Prepared(
         draft=draft,
         payload=payload,
-        payload_digest=sha256(payload).digest(),
+        payload_digest=digest.digest(),
         account=account if isinstance(account, str) else None,
         blobs=tuple(blob_digests(draft.payload)),
+        header_parts=_header_parts(draft, digest.hexdigest()),
     )
 
 
@@ -126,29 +131,20 @@ def make_record(
 ) -> Record:
     """Give a prepared draft its place: header, leaf, record."""
     draft = prepared.draft
-    version = KINDS[draft.kind].version
-    header = header_bytes(
-        {
-            "actor": draft.actor,
-            "commitments": list(draft.commitments),
-            "idem_key": draft.idem_key,
-            "kind": str(draft.kind),
-            "log": log,
-            "payload_sha256": prepared.payload_digest.hex(),
-            "prev": prev.hex(),
-            "recorded_at_us": recorded_at_us,
-            "seq": seq,
-            "stream": draft.stream,
-            "stream_seq": stream_seq,
-            "version": version,
-        }
+    header = header_line(
+        prepared,
+        log=log,
+        seq=seq,
+        stream_seq=stream_seq,
+        prev=prev,
+        recorded_at_us=recorded_at_us,
     )
     return Record(
         seq=seq,
         stream=draft.stream,
         stream_seq=stream_seq,
         kind=draft.kind,
-        version=version,
+        version=KINDS[draft.kind].version,
         recorded_at_us=recorded_at_us,
         actor=draft.actor,
         prev=prev,
@@ -157,6 +153,55 @@ def make_record(
         payload=prepared.payload,
         leaf=leaf_hash(header),
         idem_key=draft.idem_key,
+    )
+
+
+def header_line(
+    prepared: Prepared,
+    *,
+    log: str,
+    seq: int,
+    stream_seq: int,
+    prev: bytes,
+    recorded_at_us: int,
+) -> bytes:
+    """Return the bytes that `header_bytes` gives, put together from parts made by the caller.
+
+    Raises:
+        DraftError: a number or the size is out of range.
+    """
+    before_log, before_prev, from_stream = prepared.header_parts
+    if not (0 <= seq <= INT_MAX and 0 <= stream_seq <= INT_MAX and 0 <= recorded_at_us <= INT_MAX):
+        raise DraftError("a header's number is out of range")
+    header = b'%b%b%b%b","recorded_at_us":%d,"seq":%d%b%d,"version":%d}' % (
+        before_log,
+        quoted(log),
+        before_prev,
+        prev.hex().encode(),
+        recorded_at_us,
+        seq,
+        from_stream,
+        stream_seq,
+        KINDS[prepared.draft.kind].version,
+    )
+    if len(header) > ENTRY_BYTES_MAX:
+        raise DraftError("a header's size is out of range")
+    return header
+
+
+def _header_parts(draft: Draft, payload_sha256: str) -> tuple[bytes, bytes, bytes]:
+    commitments = '","'.join(draft.commitments)
+    commitments = f'["{commitments}"]' if commitments else "[]"
+    return (
+        b'{"actor":%b,"commitments":%b,"idem_key":%b,"kind":%b,"log":'
+        % (
+            quoted(draft.actor),
+            commitments.encode(),
+            quoted(draft.idem_key),
+            quoted(draft.kind.value),
+        ),
+        b',"payload_sha256":"%b","prev":"' % payload_sha256.encode(),
+        b',"stream":%b,"stream_seq":' % quoted(draft.stream),
     )
 
 
@@ -198,11 +243,12 @@ def blob_digests(value: JSON) -> Iterator[str]:
                     if not isinstance(item, str) or not _DIGEST.fullmatch(item):
                         raise DraftError(f"{key} is not a SHA-256 in hex")
                     yield item
-            else:
+            elif type(item) not in _LEAVES:
                 yield from blob_digests(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from blob_digests(item)
+            if type(item) not in _LEAVES:
+                yield from blob_digests(item)
 
 
 def _check_payload(kind: Kind, payload: Mapping[str, JSON]) -> None:

@@ -1,32 +1,41 @@
-"""Taking over a log: its position in memory, recomputed from what is stored.
+"""Taking over a log: its position in memory, held against what is signed and stored.
 
-Reads every leaf hash once (32 bytes a record); headers and payloads are the verifier's work.
+The last checkpoint's tree is taken from the stored tiles if they lead to the signed root, which
+takes a handful of reads; if they do not (or a checkpoint is missing), from the leaves. What came
+after the checkpoint is always rebuilt from the leaves, and the stored head must say the same.
+Headers, payloads, and leaves under the signed root are the verifier's work (`fsck`).
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from audit.batch import Position
 from audit.checkpoint import Checkpoint, open_checkpoint
 from audit.errors import AuditError, LedgerUnsafeError
 from audit.keys import Signer
-from audit.merkle import Frontier
-from audit.store import Loaded, Store
+from audit.loading import leaves_from, load
+from audit.merkle import Frontier, push
+from audit.store import Store
+from audit.tile_store import TileStore
+
+LOG = logging.getLogger(__name__)
 
 
 def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Checkpoint | None]:
-    """Recompute the tree from its leaves and hold head and last checkpoint against it.
+    """Find the log's position; head and last checkpoint must agree with the leaves.
 
     Raises:
-        LedgerUnsafeError: they do not agree.
+        LedgerUnsafeError: they do not.
     """
-    loaded = store.load()
+    loaded = load(store.connection)
     try:
         checkpoint = None
         if loaded.checkpoint is not None:
-            checkpoint = open_checkpoint(loaded.checkpoint, [key.vkey for key in signers])
+            checkpoint = open_checkpoint(loaded.checkpoint, [one.vkey for one in signers])
     except AuditError as error:
         raise LedgerUnsafeError(f"last checkpoint: {error}") from error
-    frontier = _grow(loaded, checkpoint)
+    frontier = _grow(store, checkpoint)
     head = store.head
     if (head.size, head.root, head.frontier) != (
         frontier.size,
@@ -46,17 +55,47 @@ def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Chec
     return position, checkpoint
 
 
-def _grow(loaded: Loaded, checkpoint: Checkpoint | None) -> Frontier:
-    frontier = Frontier()
-    signed = 0 if checkpoint is None else checkpoint.size
-    if signed > len(loaded.leaves):
-        raise LedgerUnsafeError(f"a checkpoint of {signed} is signed, {len(loaded.leaves)} exist")
-    for leaf in loaded.leaves:
-        frontier = frontier.append(leaf)
+def _grow(store: Store, checkpoint: Checkpoint | None) -> Frontier:
+    """Return the frontier of all leaves there are; the checkpoint's root must be on the way."""
+    signed = None if checkpoint is None else _from_tiles(store, checkpoint)
+    nodes = [] if signed is None else list(signed.nodes)
+    size = 0 if signed is None else signed.size
+    for leaf in leaves_from(store.connection, size):
+        size = push(nodes, size, leaf)
         if (
-            frontier.size == signed
-            and checkpoint is not None
-            and frontier.root() != checkpoint.root
+            checkpoint is not None
+            and size == checkpoint.size
+            and Frontier(size=size, nodes=tuple(nodes)).root() != checkpoint.root
         ):
-            raise LedgerUnsafeError(f"leaves do not lead to the checkpoint of {signed}")
-    return frontier
+            raise LedgerUnsafeError(f"leaves do not lead to the checkpoint of {size}")
+    if checkpoint is not None and size < checkpoint.size:
+        raise LedgerUnsafeError(f"a checkpoint of {checkpoint.size} is signed, {size} exist")
+    return Frontier(size=size, nodes=tuple(nodes))
+
+
+def _from_tiles(store: Store, checkpoint: Checkpoint) -> Frontier | None:
+    """Return the checkpoint's frontier if the tiles have one that leads to its root."""
+
+    def rows(query: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
+        return store.connection.execute(query.encode(), values, prepare=False).fetchall()
+
+    read = TileStore(rows).reader(checkpoint.size)
+    try:
+        nodes = tuple([read(level, index) for level, index in _subtrees(checkpoint.size)])
+    except AuditError as error:
+        LOG.warning("tiles_not_used error=%r", error)
+        return None
+    frontier = Frontier(size=checkpoint.size, nodes=nodes)
+    if frontier.root() == checkpoint.root:
+        return frontier
+    LOG.warning("tiles_do_not_lead_to_the_checkpoint size=%d", checkpoint.size)
+    return None
+
+
+def _subtrees(size: int) -> Iterator[tuple[int, int]]:
+    """Yield level and index of a tree's perfect subtrees, largest first."""
+    start = 0
+    for level in range(size.bit_length() - 1, -1, -1):
+        if size >> level & 1:
+            yield level, start >> level
+            start += 1 << level

@@ -1,8 +1,10 @@
 """The one thread that orders, chains and commits.
 
-It drains whatever waits (no timer: while one batch commits, the next one gathers), builds records
-on the position in memory, writes them with a compare-and-swap on the stored head, and only then
-tells the callers.
+It drains whatever waits (no timer: while one batch commits, the next one gathers and is built on
+top of it), writes each batch with a compare-and-swap on the stored head, and only then tells the
+callers. Whether an idempotency key is on record is not asked beforehand: the database refuses a
+second one, and only then, or when an answer hangs on it, the keys are looked up and the batch is
+built again. If a batch is lost, what was built on it is thrown away.
 
 A commit whose answer did not come is *in doubt*: the sequencer takes a new connection and the
 session lock (so the old back end is gone), raises the fence (so nothing late can land), and reads
@@ -13,12 +15,11 @@ sequencer wrote, and this one stops for good. It never guesses.
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from audit.batch import Batch, Builder, Position
+from audit.batch import Builder, Position
 from audit.errors import (
-    AuditError,
     LedgerError,
     LedgerFencedError,
     LedgerStoppedError,
@@ -26,6 +27,8 @@ from audit.errors import (
     LedgerWriteError,
 )
 from audit.lanes import Append, Lanes, Request, Resolve
+from audit.pipe import Answer
+from audit.promise import wake
 from audit.record import Record
 from audit.store import Head, Store
 from audit.tables import DatabaseError
@@ -36,6 +39,7 @@ BEFORE_COMMIT = "ledger.before_commit"
 AFTER_COMMIT = "ledger.after_commit"
 _ATTEMPTS = 2
 _RETRY_S = 0.2
+_SLICE_S = 0.001
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +98,9 @@ class Sequencer:
         self._on_step = on_step
         self._on_commit = on_commit
         self._on_stop = on_stop
+        self._flight: Builder | None = None
+        self._flying: list[Request] = []
+        self._held: list[Request] = []
         self._thread = threading.Thread(target=self._run, name="ledger-sequencer", daemon=True)
         self.stopped: LedgerError | None = None
 
@@ -112,76 +119,170 @@ class Sequencer:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        taken: Sequence[Request] = ()
         try:
-            while taken := self._lanes.drain(self._config.batch_rows_max):
-                self._turn([item for item in taken if item.done.set_running_or_notify_cancel()])
+            self._work()
         except Exception as error:
             LOG.exception("sequencer_stopped")
-            self._stop(taken, error)
+            self._stop(error)
         finally:
             self._store.close()
 
-    def _turn(self, requests: Sequence[Request]) -> None:
-        """Carry out some requests in one commit."""
-        problem: DatabaseError | None = None
+    def _work(self) -> None:
+        """Take and build, on top of what is being committed; when that has landed, send."""
+        while True:
+            rows_max = self._config.batch_rows_max
+            self._held = self._lanes.drain(rows_max, wait=self._flight is None)
+            if self._flight is not None:
+                self._go_on(self._flight)
+            elif self._held:
+                self._launch(self._build(self._held, None))
+            else:
+                return
+
+    def _go_on(self, flight: Builder) -> None:
+        """Build what was taken while a batch is being committed, then send it."""
+        builder = self._build(self._held, None, flight)
+        answer = self._ask(_SLICE_S)
+        while answer is None:
+            room = self._config.batch_rows_max - len(builder.batch.rows)
+            for request in self._lanes.drain(room, wait=False) if room > 0 else ():
+                self._held.append(request)
+                builder.add(request)
+            answer = self._ask(_SLICE_S)
+        self._flight = None
+        if answer is not Answer.COMMITTED:
+            self._recover(flight, answer)
+            self._launch(self._build(self._held, None))
+            return
+        self._landed(flight)
+        builder.rebase(self._position)
+        try:  # the next batch goes first: the database need not wait for our callers
+            self._launch(builder)
+        finally:
+            self._release(flight)
+
+    def _launch(self, builder: Builder) -> None:
+        """Send a batch that was built on the position; it flies until it is answered.
+
+        Up to here a caller may have withdrawn what was built; then it is built without.
+        """
+        going = [request for request in self._held if request.done.take()]
+        if len(going) < len(self._held):
+            builder = self._build(going, None)
+        self._held, self._flying = [], going
+        if builder.unsure:
+            self._carry_out(going)
+        elif not builder.finish().rows:
+            self._release(builder)
+        else:
+            self._flight = builder
+            try:
+                self._write(builder)
+            except DatabaseError as error:
+                self._flight = None
+                self._recover(builder, error)
+
+    def _recover(self, builder: Builder, answer: Answer | DatabaseError) -> None:
+        """Find out what became of a batch that was not simply committed; if lost, do it again.
+
+        Raises:
+            LedgerFencedError: the stored head is not ours.
+            LedgerTimeoutError: the database did not answer in time.
+        """
+        if answer is Answer.NOT_OURS:
+            raise LedgerFencedError("the stored head is not this sequencer's")
+        if isinstance(answer, DatabaseError):
+            LOG.warning("commit_in_doubt error=%r", answer)
+            if self._committed(builder):
+                self._landed(builder)
+                self._release(builder)
+                return
+        self._carry_out(self._flying)
+
+    def _carry_out(self, requests: Sequence[Request]) -> None:
+        """Carry requests out one batch at a time, looking their idempotency keys up first."""
+        problem: Answer | DatabaseError | None = None
         for _ in range(_ATTEMPTS):
             builder = None
             try:
-                builder = self._build(requests)
-                self._write(builder)
+                builder = self._build(requests, self._look_up(requests))
+                if builder.finish().rows:
+                    self._write(builder)
+                    problem = self._store.answer(self._config.commit_deadline_s)
+                    if problem is Answer.NOT_OURS:
+                        raise LedgerFencedError("the stored head is not this sequencer's")
+                    if problem is not Answer.COMMITTED:
+                        continue
             except DatabaseError as error:
                 LOG.warning("commit_in_doubt error=%r", error)
                 problem = error
                 if not self._committed(builder) or builder is None:
                     continue
-            self._position = builder.advance()
-            self._release(builder.batch)
+            self._landed(builder)
+            self._release(builder)
             return
         refusal = LedgerWriteError(f"the database refused: {problem}")
         for request in requests:
             request.done.set_exception(refusal)
 
-    def _build(self, requests: Sequence[Request]) -> Builder:
-        """Build the batch; streams that exist are asked for the requests' idempotency keys."""
-        asked = [
-            key for request in requests for key in _keys(request) if key[0] in self._position.heads
-        ]
-        with self._watchdog.within(self._store.connection, self._config.commit_deadline_s):
-            existing = self._store.existing(asked) if asked else {}
-        builder = Builder(self._position, existing, self._clock())
+    def _build(
+        self,
+        requests: Sequence[Request],
+        existing: Mapping[tuple[str, str], Record] | None,
+        after: Builder | None = None,
+    ) -> Builder:
+        """Build a batch; without `existing` nobody has looked for the requests' keys."""
+        builder = Builder(self._position, existing, self._clock(), after)
         for request in requests:
             builder.add(request)
-        builder.finish()
         return builder
 
+    def _look_up(self, requests: Sequence[Request]) -> Mapping[tuple[str, str], Record]:
+        """Ask streams that exist for the requests' idempotency keys."""
+        heads = self._position.heads
+        asked = [key for request in requests for key in _keys(request) if key[0] in heads]
+        if not asked:
+            return {}
+        with self._watchdog.within(self._store.connection, self._config.commit_deadline_s):
+            return self._store.existing(asked)
+
     def _write(self, builder: Builder) -> None:
-        """Make the batch durable.
+        """Send a batch.
 
         Raises:
-            LedgerFencedError: the stored head is not ours.
             DatabaseError: in doubt.
         """
-        if not builder.batch.rows:
-            return
         self._on_step(BEFORE_COMMIT)
-        with self._watchdog.within(self._store.connection, self._config.commit_deadline_s):
-            if not self._store.commit(builder.batch.rows, self._head_after(builder)):
-                raise LedgerFencedError("the stored head is not this sequencer's")
-        self._on_step(AFTER_COMMIT)
+        rows, head = builder.batch.rows, self._head_after(builder)
+        self._store.send(rows, head, self._config.commit_deadline_s)
 
-    def _release(self, batch: Batch) -> None:
+    def _ask(self, timeout_s: float) -> Answer | DatabaseError | None:
+        """Return what became of the batch that flies, None while that is not known."""
+        try:
+            return self._store.answer(timeout_s)
+        except DatabaseError as error:
+            return error
+
+    def _landed(self, builder: Builder) -> None:
+        """Stand where the committed batch ends."""
+        if builder.batch.rows:
+            self._on_step(AFTER_COMMIT)
+        self._position = builder.advance()
+
+    def _release(self, builder: Builder) -> None:
         """Tell the callers, then the subscribers."""
+        batch = builder.batch
         for request, error in batch.refused:
-            request.done.set_exception(error)
+            request.done.refuse(error)
         for append, records in batch.appended:
-            append.done.set_result(records)
+            append.done.keep(records)
         for resolve, record in batch.resolved:
-            resolve.done.set_result(record)
+            resolve.done.keep(record)
         for mapped in batch.mapped:
-            mapped.done.set_result((self._position.size, self._position.frontier.root()))
+            mapped.done.keep((builder.frontier.size, builder.frontier.root()))
+        wake([request.done for request in batch.requests()])
         if batch.rows:
-            self._on_commit(tuple(row.record for row in batch.rows))
+            self._on_commit(tuple([row.record for row in batch.rows]))
 
     def _head_after(self, builder: Builder) -> Head:
         frontier = builder.frontier
@@ -217,14 +318,15 @@ class Sequencer:
             return True
         raise LedgerFencedError(f"head is at {found[0]}, which this sequencer did not write")
 
-    def _stop(self, taken: Sequence[Request], error: Exception) -> None:
-        """Stop for good: what was taken is in doubt, what waits was never written."""
+    def _stop(self, error: Exception) -> None:
+        """Stop for good: what was sent is in doubt, what waits was never written."""
         self.stopped = LedgerStoppedError(f"the sequencer stopped: {error}")
         doubt = LedgerTimeoutError(f"the sequencer stopped: {error}", written=None)
-        for request in taken:
-            _fail(request, doubt)
-        for request in self._lanes.close():
-            _fail(request, self.stopped)
+        for request in self._flying:
+            request.done.set_exception(doubt)
+        for request in (*self._held, *self._lanes.close()):
+            if request.done.take():
+                request.done.set_exception(self.stopped)
         self._on_stop()
 
 
@@ -236,12 +338,3 @@ def _keys(request: Request) -> Sequence[tuple[str, str]]:
             return [(request.stream, request.idem_key)]
         case _:
             return ()
-
-
-def _fail(request: Request, error: AuditError) -> None:
-    """Fail a request that is not done; nobody may be left waiting."""
-    if not request.done.done():
-        if not request.done.running():
-            request.done.set_running_or_notify_cancel()
-        if not request.done.cancelled():
-            request.done.set_exception(error)

@@ -14,11 +14,10 @@ from queue import Empty, LifoQueue
 import psycopg
 
 from audit.batch import Row
-from audit.chain import StreamHead
 from audit.errors import LedgerFencedError, LedgerUnsafeError
-from audit.kinds import KINDS, Kind
 from audit.merkle import EMPTY_ROOT
-from audit.record import Record, parse_payload
+from audit.pipe import Answer, Pipe
+from audit.record import Record
 from audit.tables import (
     RECORD_SQL,
     SCHEMA_REVISION,
@@ -31,7 +30,6 @@ from audit.tables import (
 from audit.watchdog import Watchdog
 
 SEQUENCER_LOCK = 4_369_022
-UNNEST_ROWS_MAX = 128
 _LOCK_POLL_S = 0.05
 _OPEN_S = 5.0
 _POOL_MAX = 4
@@ -44,45 +42,6 @@ _SETTINGS: Mapping[str, frozenset[str]] = {
     "server_encoding": frozenset({"UTF8"}),
 }
 
-_COLUMNS: Mapping[str, str] = {
-    "seq": "bigint",
-    "stream": "text",
-    "stream_seq": "bigint",
-    "kind": "text",
-    "version": "integer",
-    "recorded_at_us": "bigint",
-    "actor": "text",
-    "idem_key": "text",
-    "account": "text",
-    "prev": "bytea",
-    "payload_digest": "bytea",
-    "leaf": "bytea",
-    "header": "bytea",
-    "payload": "bytea",
-    "commitments": "bytea",
-}
-_NAMES = ", ".join(_COLUMNS)
-_COPY_TYPES = [
-    "int4" if t == "integer" else "int8" if t == "bigint" else t for t in _COLUMNS.values()
-]
-
-_HEAD_SQL = (
-    "UPDATE ledger.head SET size = %b, root = %b, frontier = %b"
-    " WHERE id = 1 AND size = %b AND root = %b AND fence = %b RETURNING 1"
-)
-_UNNEST_SQL = " ".join(
-    (
-        "WITH moved AS (",
-        _HEAD_SQL,
-        ") INSERT INTO ledger.entry (",
-        _NAMES,
-        ") SELECT rows.* FROM unnest(",
-        ", ".join(f"%b::{kind}[]" for kind in _COLUMNS.values()),
-        ") AS rows, moved",
-    )
-)
-_COPY_SQL = f"COPY ledger.entry ({_NAMES}) FROM STDIN (FORMAT BINARY)"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
@@ -93,19 +52,6 @@ class Head:
     root: bytes
     frontier: bytes
     fence: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """What the sequencer keeps in memory, as read at the start."""
-
-    leaves: Sequence[bytes]
-    heads: dict[str, StreamHead]
-    changed: dict[str, StreamHead]
-    sections: dict[str, int]
-    firm_seq: int
-    recorded_at_us: int
-    checkpoint: bytes | None
 
 
 class Store:
@@ -126,7 +72,8 @@ class Store:
             with watchdog.within(self._connection, lock_wait_s + _OPEN_S):
                 self._check(origin)
                 self._lock(lock_wait_s)
-                self.head = self._fence(origin)
+                self.head = self._sent = self._fence(origin)
+                self._pipe = Pipe(self._connection)
         except BaseException:
             self.close()
             raise
@@ -175,50 +122,6 @@ class Store:
             raise LedgerUnsafeError(f"the ledger is {head.origin!r}, not {origin!r}")
         return head
 
-    def load(self) -> Loaded:
-        """Read what the sequencer needs: leaves, stream heads, sections, last times."""
-        run = self._connection.execute
-        leaves = [row[0] for row in run("SELECT leaf FROM ledger.entry ORDER BY seq")]
-        heads = self._heads(0)
-        mapped = run(
-            "SELECT seq, payload FROM ledger.entry WHERE kind = %s ORDER BY seq DESC LIMIT 1",
-            (Kind.STREAM_HEADS,),
-        ).fetchone()
-        since = 0
-        if mapped is not None:
-            since = int(mapped[0]) - int(str(parse_payload(mapped[1])["part"]))
-        moving = [kind.value for kind, spec in KINDS.items() if spec.section and not spec.firm_wide]
-        firm = [kind.value for kind, spec in KINDS.items() if spec.firm_wide]
-        sections = run(
-            "SELECT account, max(seq) FROM ledger.entry"
-            " WHERE account IS NOT NULL AND kind = ANY(%s) GROUP BY account",
-            (moving,),
-        )
-        firm_row = run(
-            "SELECT coalesce(max(seq), -1) FROM ledger.entry WHERE kind = ANY(%s)", (firm,)
-        ).fetchone()
-        time_row = run(
-            "SELECT recorded_at_us FROM ledger.entry ORDER BY seq DESC LIMIT 1"
-        ).fetchone()
-        note = run("SELECT note FROM ledger.checkpoint ORDER BY size DESC LIMIT 1").fetchone()
-        return Loaded(
-            leaves=leaves,
-            heads=heads,
-            changed=self._heads(since),
-            sections={row[0]: row[1] for row in sections},
-            firm_seq=-1 if firm_row is None else firm_row[0],
-            recorded_at_us=0 if time_row is None else time_row[0],
-            checkpoint=None if note is None else note[0],
-        )
-
-    def _heads(self, since_seq: int) -> dict[str, StreamHead]:
-        rows = self._connection.execute(
-            "SELECT DISTINCT ON (stream) stream, stream_seq, leaf FROM ledger.entry"
-            " WHERE seq >= %s ORDER BY stream, stream_seq DESC",
-            (since_seq,),
-        )
-        return {row[0]: StreamHead(stream_seq=row[1], leaf=row[2]) for row in rows}
-
     def existing(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Record]:
         """Return the records that hold these (stream, idempotency key) pairs."""
         rows = self._connection.execute(
@@ -229,33 +132,36 @@ class Store:
         records = [record_from_row(row) for row in rows]
         return {(record.stream, record.idem_key): record for record in records}
 
-    def commit(self, rows: Sequence[Row], head: Head) -> bool:
-        """Write rows and head in one durable commit; say False if the head was not ours.
+    def send(self, rows: Sequence[Row], head: Head, deadline_s: float) -> None:
+        """Send rows and head as one durable commit; `answer` says what became of it.
 
         Raises:
-            psycopg.Error: refused or in doubt; the caller must look.
+            psycopg.Error: in doubt; the caller must look.
         """
-        moved = (head.size, head.root, head.frontier, self.head.size, self.head.root, head.fence)
-        if len(rows) <= UNNEST_ROWS_MAX:
-            cursor = self._connection.execute(
-                _UNNEST_SQL, (*moved, *_transpose(rows)), prepare=True
-            )
-            if cursor.rowcount != len(rows):
-                return False
-        elif not self._copy(rows, moved):
-            return False
-        self.head = head
-        return True
+        old = self.head
+        moved = (head.size, head.root, head.frontier, old.size, old.root, head.fence)
+        self._sent = head
+        self._pipe.send(rows, moved, deadline_s)
 
-    def _copy(self, rows: Sequence[Row], moved: Sequence[object]) -> bool:
-        with self._connection.transaction(), self._connection.cursor() as cursor:
-            if cursor.execute(_HEAD_SQL, moved).rowcount != 1:
-                return False
-            with cursor.copy(_COPY_SQL) as copy:
-                copy.set_types(_COPY_TYPES)
-                for row in rows:
-                    copy.write_row(_values(row))
-        return True
+    def answer(self, timeout_s: float) -> Answer | None:
+        """Wait for what became of the commit that was sent; None if that is not known yet.
+
+        Raises:
+            psycopg.Error: refused, overdue or in doubt; the caller must look.
+        """
+        answer = self._pipe.answer(timeout_s)
+        if answer is Answer.COMMITTED:
+            self.head = self._sent
+        return answer
+
+    def commit(self, rows: Sequence[Row], head: Head, deadline_s: float = 60.0) -> bool:
+        """Send a commit and wait for it; say False if the head was not ours or a key is taken.
+
+        Raises:
+            psycopg.Error: as `answer`.
+        """
+        self.send(rows, head, deadline_s)
+        return self.answer(deadline_s) is Answer.COMMITTED
 
     def close(self) -> None:
         """Drop the connection and with it the lock."""
@@ -300,28 +206,3 @@ class Pool:
         with contextlib.suppress(Empty):
             while True:
                 self._idle.get_nowait().close()
-
-
-def _values(row: Row) -> tuple[object, ...]:
-    record = row.record
-    return (
-        record.seq,
-        record.stream,
-        record.stream_seq,
-        record.kind.value,
-        record.version,
-        record.recorded_at_us,
-        record.actor,
-        record.idem_key,
-        row.account,
-        record.prev,
-        record.payload_digest,
-        record.leaf,
-        record.header,
-        record.payload,
-        row.commitments,
-    )
-
-
-def _transpose(rows: Sequence[Row]) -> list[list[object]]:
-    return [list(column) for column in zip(*map(_values, rows), strict=True)]

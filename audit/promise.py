@@ -1,0 +1,139 @@
+"""An answer that is given once, to a waiting thread or to a waiting coroutine.
+
+Lighter than the standard library's two kinds of futures, of which one cannot wait in an event loop
+and the other not outside of it. What becomes of the request is decided once: either the sequencer
+takes it, or its caller withdraws it.
+
+One commit answers many callers: `wake` releases all of them and enters each event loop once.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar, cast
+
+from audit.errors import LedgerTimeoutError
+
+_T = TypeVar("_T")
+
+
+class Promise(Generic[_T]):
+    """What a caller waits for."""
+
+    __slots__ = ("_answered", "_claim", "_error", "_future", "_loop", "_value", "_waiter")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Make a promise to a thread, or to the coroutine that runs in `loop`."""
+        self._claim = threading.Lock()
+        self._waiter = threading.Lock()
+        self._waiter.acquire()
+        self._loop = loop
+        self._future: asyncio.Future[_T] | None = None if loop is None else loop.create_future()
+        self._answered = False
+        self._value: _T | None = None
+        self._error: BaseException | None = None
+
+    def take(self) -> bool:
+        """Decide what becomes of the request; only the first who asks may."""
+        return self._claim.acquire(blocking=False)
+
+    def keep(self, value: _T) -> None:
+        """Hold the answer ready for `wake`; the first answer stands."""
+        if not self._answered:
+            self._answered = True
+            self._value = value
+
+    def refuse(self, error: BaseException) -> None:
+        """Hold a refusal ready for `wake`; the first answer stands."""
+        if not self._answered:
+            self._answered = True
+            self._error = error
+
+    def set_result(self, value: _T) -> None:
+        """Answer at once."""
+        self.keep(value)
+        wake((self,))
+
+    def set_exception(self, error: BaseException) -> None:
+        """Refuse at once."""
+        self.refuse(error)
+        wake((self,))
+
+    def result(self, timeout_s: float) -> _T:
+        """Wait in a thread for the answer.
+
+        Raises:
+            LedgerTimeoutError: none in time; `written` is False if the request was withdrawn.
+            BaseException: the refusal.
+        """
+        if not self._waiter.acquire(timeout=max(0.0, timeout_s)):
+            raise self._late()
+        self._waiter.release()
+        if self._error is not None:
+            raise self._error
+        return cast("_T", self._value)
+
+    async def wait(self, timeout_s: float) -> _T:
+        """Wait in the promise's own event loop for the answer; as `result`.
+
+        A cancelled task withdraws a request that nobody has taken yet; one that was taken is
+        carried out, and nobody hears of it.
+        """
+        assert self._loop is not None  # noqa: S101 - made for a loop; narrows the type
+        assert self._future is not None  # noqa: S101 - as above
+        alarm = self._loop.call_later(timeout_s, self._expire)
+        try:
+            return await self._future
+        except asyncio.CancelledError:
+            self.take()
+            raise
+        finally:
+            alarm.cancel()
+
+    def _late(self) -> LedgerTimeoutError:
+        if self.take():
+            return LedgerTimeoutError("still queued, withdrawn", written=False)
+        return LedgerTimeoutError("sent to the database, no answer", written=None)
+
+    def _expire(self) -> None:
+        if self._future is not None and not self._future.done():
+            self._future.set_exception(self._late())
+
+    def _settle(self) -> None:
+        """Hand the answer to the coroutine, in its loop."""
+        future = self._future
+        if future is None or future.done():
+            return
+        if self._error is not None:
+            future.set_exception(self._error)
+        else:
+            future.set_result(cast("_T", self._value))
+
+    @property
+    def home(self) -> asyncio.AbstractEventLoop | None:
+        """The event loop that waits, None for a thread."""
+        return self._loop
+
+    def release(self) -> None:
+        """Let the waiting thread go."""
+        with contextlib.suppress(RuntimeError):  # it went already
+            self._waiter.release()
+
+
+def wake(promises: Iterable[Promise[Any]]) -> None:
+    """Let everybody go whose answer is kept; each event loop is entered once."""
+    loops: dict[asyncio.AbstractEventLoop, list[Promise[Any]]] = {}
+    for promise in promises:
+        if promise.home is None:
+            promise.release()
+        else:
+            loops.setdefault(promise.home, []).append(promise)
+    for loop, waiting in loops.items():
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle_all, waiting)
+
+
+def _settle_all(promises: Iterable[Promise[Any]]) -> None:
+    for promise in promises:
+        promise._settle()  # noqa: SLF001 - the same file
