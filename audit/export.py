@@ -3,17 +3,27 @@
 In it: the decision's records, the records they refer to (policy, run, model, inbound FIX), the
 stream-head map that shows where the decision ends, inclusion proofs, the checkpoint, the blobs,
 FIX messages as text, and a copy of `verify.py` (to read; a verifier from the bundle proves
-nothing). Two builds of the same decision under the same checkpoint are equal to the byte.
+nothing). The checkpoint is the first that covers the decision; when witnesses cosigned not that
+one but a later one, that one comes too, with the proof that it extends the first. Two builds of the
+same decision are equal to the byte as long as no new cosignature came between them.
 """
 
+import base64
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from audit import verify
 from audit.checkpoint import Checkpoint
-from audit.errors import LedgerError
+from audit.errors import LedgerError, NoteError, PolicyError
 from audit.kinds import Kind
+from audit.note import parse_note
 from audit.queries import LedgerReader
+from audit.quorum import QuorumPolicy
 from audit.record import Record, blob_digests
+
+KEY_KINDS = (Kind.KEY_ROTATED, Kind.KEY_REVOKED)
+_TRIES_MAX = 100
+"""So many cosigned checkpoints are asked for a quorum; at one a second, a minute and a half."""
 
 
 class NotYetSignedError(LedgerError):
@@ -22,8 +32,15 @@ class NotYetSignedError(LedgerError):
     code = "not_yet_signed"
 
 
-def build_bundle(reader: LedgerReader, decision_id: str) -> bytes:
+def build_bundle(
+    reader: LedgerReader, decision_id: str, policy: QuorumPolicy | None = None
+) -> bytes:
     """Return the bundle of a decision under the first checkpoint that covers all of it.
+
+    Args:
+        reader: of the ledger.
+        decision_id: which one.
+        policy: whose quorum the later, cosigned checkpoint shall meet; none: any cosignature does.
 
     Raises:
         LedgerError: there is no such decision.
@@ -33,9 +50,10 @@ def build_bundle(reader: LedgerReader, decision_id: str) -> bytes:
     own = list(reader.records(stream=stream))
     if not own:
         raise LedgerError(f"no decision {decision_id}")
-    checkpoint = _covering(reader, own[-1].seq)
+    checkpoint = covering(reader, own[-1].seq)
     maps = _maps(reader, stream, checkpoint)
     context = [*_context(reader, own), *_inbound(reader, own)]
+    context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
     blobs: dict[str, bytes] = {}
@@ -47,7 +65,7 @@ def build_bundle(reader: LedgerReader, decision_id: str) -> bytes:
             blobs[digest] = data
     bundle = verify.Bundle(
         stream=stream,
-        note=checkpoint.note,
+        note=reader.cosigned_note(checkpoint),
         records={
             str(record.seq): (
                 record.header,
@@ -57,16 +75,67 @@ def build_bundle(reader: LedgerReader, decision_id: str) -> bytes:
             for record in chosen
         },
         blobs=blobs,
+        verifier=Path(verify.__file__).read_bytes(),
+        link=_link(reader, checkpoint, cosigned_covering(reader, own[-1].seq, policy)),
     )
     return bundle.to_zip()
 
 
-def _covering(reader: LedgerReader, seq: int) -> Checkpoint:
-    """Return the smallest stored checkpoint whose tree holds a record."""
+def covering(reader: LedgerReader, seq: int) -> Checkpoint:
+    """Return the smallest stored checkpoint whose tree holds a record.
+
+    Raises:
+        NotYetSignedError: there is none yet.
+    """
     found = reader.checkpoint_after(seq)
     if found is None:
         raise NotYetSignedError(f"record {seq} is not under a checkpoint yet")
     return found
+
+
+def cosigned_covering(
+    reader: LedgerReader, seq: int, policy: QuorumPolicy | None
+) -> Checkpoint | None:
+    """Return the smallest checkpoint over a record that witnesses cosigned, as a policy asks."""
+    found = reader.cosigned_after(seq)
+    for _ in range(_TRIES_MAX):
+        if found is None or policy is None or _meets(reader.cosigned_note(found), policy):
+            return found
+        found = reader.cosigned_after(found.size)
+    return None
+
+
+def consistency(reader: LedgerReader, old_size: int, checkpoint: Checkpoint) -> bytes:
+    """Return the proof that a checkpoint's tree extends an older one.
+
+    Its form is the body of an add-checkpoint request, which witnesses read as well.
+
+    Raises:
+        ProofError: the old tree is not smaller.
+
+    Source: https://c2sp.org/tlog-witness
+    """
+    path = reader.consistency_proof(old_size, checkpoint.size)
+    lines = [f"old {old_size}", *(base64.b64encode(node).decode() for node in path), ""]
+    return "".join(f"{line}\n" for line in lines).encode() + reader.cosigned_note(checkpoint)
+
+
+def _meets(note: bytes, policy: QuorumPolicy) -> bool:
+    try:
+        policy.satisfied_by(parse_note(note))
+    except (NoteError, PolicyError):
+        return False
+    return True
+
+
+def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> bytes:
+    """Return the way to a later checkpoint; none where the log's keys changed in between."""
+    if later is None or later.size <= first.size:
+        return b""
+    changes = reader.records(
+        kinds=KEY_KINDS, after_seq=first.size - 1, before_seq=later.size, limit=1
+    )
+    return b"" if any(changes) else consistency(reader, first.size, later)
 
 
 def _maps(reader: LedgerReader, stream: str, checkpoint: Checkpoint) -> Iterator[Record]:

@@ -199,6 +199,31 @@ class LedgerReader:
         lines = (NoteSignature.parse(bytes(row[0]).decode()) for row in rows)
         return parse_note(checkpoint.note).with_signatures(*lines).to_bytes()
 
+    def cosigned_after(self, seq: int) -> Checkpoint | None:
+        """Return the smallest cosigned checkpoint whose tree holds a record."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size ="
+            " (SELECT min(size) FROM ledger.cosignature WHERE size > %(seq)s)",
+            {"seq": seq},
+        )
+        return parse_checkpoint(rows[0][0]) if rows else None
+
+    def checkpoint_of(self, size: int) -> Checkpoint | None:
+        """Return the stored checkpoint of a size."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size = %(size)s", {"size": size}
+        )
+        return parse_checkpoint(rows[0][0]) if rows else None
+
+    def stream_range(self, stream: str, first: int, last: int) -> tuple[Record, ...]:
+        """Return the records of a stream by their numbers in it, both ends included."""
+        rows = self._rows(
+            f"SELECT {RECORD_SQL} FROM ledger.entry WHERE stream = %(stream)s"  # noqa: S608
+            " AND stream_seq BETWEEN %(first)s AND %(last)s ORDER BY stream_seq",
+            {"stream": stream, "first": first, "last": last},
+        )
+        return tuple(record_from_row(row) for row in rows)
+
     def cosigned_checkpoints(self, *, limit: int) -> tuple[Checkpoint, ...]:
         """Return the newest checkpoints that a witness cosigned, newest first."""
         rows = self._rows(

@@ -1237,7 +1237,7 @@ def verify_dump(
             if expected is not None:
                 log.report.find(TAMPERED, "the dump goes on after its end")
                 break
-            expected = _take(log, line)
+            expected = take_line(log, line)
     except Bad as error:
         log.report.find(TAMPERED, f"the dump is malformed: {error}")
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
@@ -1247,7 +1247,7 @@ def verify_dump(
     return log.finish(expected)
 
 
-def _take(log: LogVerifier, line: bytes) -> int | None:
+def take_line(log: LogVerifier, line: bytes) -> int | None:
     """Give one line of a dump to the verifier; return the announced number if it is the last."""
     kind, row = _read_line(line)
     match kind:
@@ -1290,26 +1290,13 @@ def _read_line(line: bytes) -> tuple[str, dict[str, Any]]:
 
 BUNDLE = "countersign-bundle/2"
 OLD_BUNDLE = "countersign-bundle/1"
-"""Carried a copy of verify.py; only copies that were published are accepted there."""
+"""Its manifest does not name its copy of verify.py: only published ones are accepted there."""
 PUBLISHED = {
     "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
     "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
     "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
     "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
 }
-README = b"""One decision of a Countersign ledger, with what it rests on.
-
-Check it with verify.py and the log's key, both from a place that you trust, not from here:
-
-    python verify.py THIS.zip --key KEY [--policy POLICY] [--checkpoint KEPT]
-
-checkpoint.txt  the signed tree that holds every record here (C2SP tlog-checkpoint)
-witnessed.txt   if there: a later tree, cosigned by witnesses, that extends it (consistency.txt)
-records/        each record: the hashed header, and the payload that it names by SHA-256
-proofs/         the path from each record to the root (RFC 6962)
-blobs/          larger documents, named by their SHA-256
-fix/            FIX messages as text, for reading
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1317,21 +1304,21 @@ class Bundle:
     """One decision's evidence: records with their inclusion paths, a checkpoint, blobs.
 
     Attributes:
+        verifier: a copy of this file as it was then, for reading; the manifest has its digest.
         link: a consistency proof to a later checkpoint that witnesses cosigned, or nothing.
-        verifier: the copy of this file that old bundles carried.
     """
 
     stream: str
     note: bytes
     records: Mapping[str, tuple[bytes, bytes, Sequence[bytes]]]
     blobs: Mapping[str, bytes]
+    verifier: bytes
     link: bytes = b""
-    verifier: bytes = b""
+    version: str = BUNDLE
 
     def to_zip(self) -> bytes:
         """Return the canonical ZIP: sorted names, stored, no times; a function of the evidence."""
-        files = {"checkpoint.txt": self.note}
-        files |= {"verify.py": self.verifier} if self.verifier else {"README.txt": README}
+        files = {"checkpoint.txt": self.note, "verify.py": self.verifier}
         if self.link:
             files |= {"consistency.txt": self.link, "witnessed.txt": read_link(self.link).note}
         files |= {f"blobs/{digest}": data for digest, data in self.blobs.items()}
@@ -1345,8 +1332,9 @@ class Bundle:
             if isinstance(body.get("raw"), str):
                 files[f"fix/{name}.txt"] = body["raw"].replace("\x01", "|\n").encode()
             dev = dev or body.get("dev") is True
-        version = OLD_BUNDLE if self.verifier else BUNDLE
-        manifest = {"dev": dev, "format": version, "stream": self.stream}
+        manifest = {"dev": dev, "format": self.version, "stream": self.stream}
+        if self.version != OLD_BUNDLE:
+            manifest["verifier_sha256"] = hashlib.sha256(self.verifier).hexdigest()
         files["manifest.json"] = canonical(manifest)
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as archive:
@@ -1378,12 +1366,29 @@ def read_bundle(data: bytes) -> Bundle:
             records=records,
             blobs={n.removeprefix("blobs/"): files[n] for n in files if n.startswith("blobs/")},
             link=files.get("consistency.txt", b""),
-            verifier=files.get("verify.py", b""),
+            verifier=files["verify.py"],
+            version=manifest["format"],
         )
     except Unknown:
         raise
     except Exception as error:
         raise Bad(f"not a bundle: {error!r}") from error
+
+
+def _judge_copy(report: Report, bundle: Bundle) -> None:
+    """Judge the copy of this file; its digest in the manifest binds it to no signature.
+
+    It is part of no evidence, so that a newer verifier may judge an older bundle and the other
+    way round; but one that is not known is said, for nobody should run it.
+    """
+    digest = hashlib.sha256(bundle.verifier).hexdigest()
+    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    if digest in {own, *PUBLISHED}:
+        return
+    if bundle.version == OLD_BUNDLE:
+        report.find(TAMPERED, "the verify.py in it is none that was published")
+    else:
+        report.say(f"the verify.py in it is of another version than this one: {digest}")
 
 
 def _check_format(name: object) -> None:
@@ -1423,8 +1428,7 @@ def verify_bundle(
         _judge_stream(report, bundle.stream, records, head.size)
         _judge_context(report, bundle.stream, records)
         _judge_blobs(report, bundle.blobs, records)
-        if bundle.verifier and hashlib.sha256(bundle.verifier).hexdigest() not in PUBLISHED:
-            report.find(TAMPERED, "the verify.py in it is none that was published")
+        _judge_copy(report, bundle)
         if bundle.to_zip() != data:
             text = "the bytes are not those of the canonical bundle of this content"
             report.find(TAMPERED, text)

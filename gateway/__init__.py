@@ -23,9 +23,9 @@ In reading order, down the walk:
 - clock, errors, failpoints, keyring, log_keys, policy_desk, settings, state, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
-- replay, replay_past, replay_forecast, replay_rows, replay_intent, replay_orders: one decision
-  again (10)
-- attach, verifying, showing, exporting, stopping, rotating, tile_files: the other verbs
+- replay, replay_past, replay_forecast, replay_rows, replay_engine, replay_intent, replay_orders:
+  one decision again (10)
+- attach, verifying, showing, exporting, proving, stopping, rotating, tile_files: the other verbs
 - publishing, log_files, witness_server: our checkpoints to witnesses, tiles to outsiders; and a
   witness for anybody's log
 - demo_agent: a labelled agent that misbehaves

@@ -7,6 +7,7 @@ from audit.export import NotYetSignedError, build_bundle
 from gateway.attach import Place
 from gateway.clock import pause
 from gateway.errors import StateInUseError
+from gateway.publishing import read_policy
 from gateway.rotating import open_ledger
 
 CADENCE_S = 2.0
@@ -19,11 +20,12 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
     Raises:
         LedgerError: there is no such decision.
     """
+    _, policy = read_policy(place.settings.ledger)
     try:
-        data = build_bundle(place.reader, decision_id)
+        data = build_bundle(place.reader, decision_id, policy)
     except NotYetSignedError:
-        _sign(place)
-        data = build_bundle(place.reader, decision_id)
+        sign_missing(place)
+        data = build_bundle(place.reader, decision_id, policy)
     out.write_bytes(data)
     sys.stdout.write(
         f"{out}: {len(data)} bytes\n"
@@ -33,7 +35,7 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
     return 0
 
 
-def _sign(place: Place) -> None:
+def sign_missing(place: Place) -> None:
     """Make the checkpoint that a stopped gateway did not get to; a running one makes its own."""
     try:
         lock = place.state.lock()

@@ -1,0 +1,60 @@
+"""receipt and prove: single proofs as small files, checkable offline by anyone."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway import settings as settings_module
+from gateway.attach import attached
+from gateway.proving import Question, answer, write_receipt
+
+State = Annotated[Path | None, typer.Option(help="state folder")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this group."""
+    app.command()(receipt)
+    app.command()(prove)
+
+
+def receipt(
+    decision: Annotated[str, typer.Argument(help="decision id")],
+    out: Annotated[
+        Path | None, typer.Option(help="file to write (default: <decision>.receipt.tlog-proof)")
+    ] = None,
+    state: State = None,
+) -> None:
+    """Write a decision's receipt: its seal, the list of all its records, a cosigned checkpoint.
+
+    One file of some kilobytes. Whoever has it and the log's key can show, offline and for ever,
+    that the decision was recorded so, and notices when a record of it is withheld.
+    """
+    with attached(settings_module.load(state=state)) as place:
+        raise typer.Exit(write_receipt(place, decision, out))
+
+
+def prove(
+    seq: Annotated[int | None, typer.Argument(min=0, help="number of a record")] = None,
+    from_size: Annotated[
+        int | None, typer.Option(min=0, help="size of an earlier checkpoint: nothing was rewritten")
+    ] = None,
+    stream: Annotated[
+        str | None, typer.Option(help="a stream, such as decision/ID: these are all its records")
+    ] = None,
+    first: Annotated[int | None, typer.Option(min=0, help="first number in the stream")] = None,
+    last: Annotated[int | None, typer.Option(min=0, help="last number in the stream")] = None,
+    out: Annotated[Path | None, typer.Option(help="file to write")] = None,
+    state: State = None,
+) -> None:
+    """Write a proof: one record is in the log, the log only grew, or a stream is complete.
+
+    countersign prove 17                                     record 17 (C2SP tlog-proof)
+
+    countersign prove --from-size 1200                       from a checkpoint that you kept
+
+    countersign prove --stream decision/ID --first 3 --last 9
+    """
+    question = Question(seq=seq, from_size=from_size, stream=stream, first=first, last=last)
+    with attached(settings_module.load(state=state)) as place:
+        raise typer.Exit(answer(place, question, out))
