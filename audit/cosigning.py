@@ -2,7 +2,7 @@
 
 Rules it keeps:
 
-- one question at a time; behind, it skips checkpoints (`quorum_watch.next_size`);
+- one question at a time; behind, it skips checkpoints (`quorum_watch.next_target`);
 - the witness's memory decides where a proof starts: its own answer (409) is believed for that, and
   for nothing else;
 - a witness that refuses is asked again after 1 s, then 2 s, up to 30 s, or when it says;
@@ -31,14 +31,16 @@ class Work:
     """What the worker needs of the publisher; every call is safe from its thread.
 
     Attributes:
-        next: waits for the next checkpoint larger than a size; None: stop.
+        next: waits for a checkpoint that the witness should cosign; None: stop.
         prove: the consistency path between two sizes.
         store: keeps a checkpoint's verified lines.
+        changed: hears that `trouble` is another.
     """
 
     next: Callable[["WitnessWorker"], Checkpoint | None]
     prove: Callable[[int, int], Sequence[bytes]]
     store: Callable[[Checkpoint, Sequence[NoteSignature]], None]
+    changed: Callable[[], None]
 
 
 class WitnessWorker:
@@ -62,7 +64,6 @@ class WitnessWorker:
         self.url = url
         self.keys = tuple(keys)
         self.cosigned_size = 0
-        self.asked_size = 0
         self.trouble: str | None = None
         self._seen = seen
         self._work = work
@@ -88,7 +89,6 @@ class WitnessWorker:
 
     def _run(self) -> None:
         while (checkpoint := self._work.next(self)) is not None and not self._stopping.is_set():
-            self.asked_size = checkpoint.size
             try:
                 refused = self._ask(checkpoint)
             except (LedgerError, ProofError) as error:
@@ -99,7 +99,8 @@ class WitnessWorker:
                 LOG.exception("witness_not_asked url=%s", self.url)
                 refused = Refused(status=0, why=type(error).__name__)
             if refused is None:
-                self._failures, self.trouble = 0, None
+                self._failures = 0
+                self._set_trouble(None)
             else:
                 self._rest(refused)
         self._client.close()
@@ -124,10 +125,14 @@ class WitnessWorker:
                     return outcome
         return Refused(status=409, why="another program has the same log cosigned at this witness")
 
+    def _set_trouble(self, trouble: str | None) -> None:
+        if trouble != self.trouble:
+            LOG.warning("witness url=%s trouble=%s", self.url, trouble or "over")
+            self.trouble = trouble
+            self._work.changed()
+
     def _rest(self, refused: Refused) -> None:
-        if refused.why != self.trouble:
-            LOG.warning("witness_refused url=%s why=%s", self.url, refused.why)
-        self.trouble = refused.why
+        self._set_trouble(refused.why)
         self._failures += 1
         pause_s = min(BACK_OFF_S_MAX, BACK_OFF_S * 2.0 ** min(self._failures - 1, 10))
         self._stopping.wait(max(pause_s, refused.retry_after_s))

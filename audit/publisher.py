@@ -23,11 +23,12 @@ from audit.cosigning import WitnessWorker, Work
 from audit.errors import LedgerError, LedgerUnsafeError, NoteError, PolicyError, WitnessError
 from audit.note import Note, NoteSignature, VerifierKey, parse_note
 from audit.quorum import NONE, QuorumPolicy
-from audit.quorum_watch import Lags, Quorum, QuorumWatch, next_size
+from audit.quorum_watch import Lags, Quorum, QuorumWatch, next_target
 from audit.store import Pool
 from audit.tile_store import TileStore, TileWriter, pooled
 from audit.tiles import consistency_from
 from audit.watchdog import Watchdog
+from audit.witness_client import WitnessClient
 
 LOG = logging.getLogger(__name__)
 _OFFERED_MAX = 256
@@ -101,9 +102,9 @@ class Publisher:
             on_change: told when the quorum is met or lost, on a thread of the publisher's.
 
         Raises:
-            WitnessError: a witness of the policy has no address.
+            WitnessError: a witness of the policy has no address, or a bad one.
         """
-        self._addresses = _addresses(config.policy)
+        self._addresses = _addresses(config)
         self._watchdog = Watchdog()
         self._pool = Pool(config.dsn, self._watchdog)
         self._rows = pooled(self._pool, _DATABASE_S)
@@ -118,6 +119,7 @@ class Publisher:
         self._offered: dict[int, Checkpoint] = {}
         self._notes: dict[int, Note] = {}
         self._watch = QuorumWatch(lost_after_s=config.lost_after_s)
+        self._target = 0
         self._tiles: str | None = None
         self._workers: tuple[WitnessWorker, ...] = ()
         self._threads = [threading.Thread(target=self._tile, name="tiles", daemon=True)]
@@ -143,14 +145,13 @@ class Publisher:
         """Begin to publish what is offered.
 
         Raises:
-            WitnessError: a witness's address is none.
             LedgerError: the database does not answer.
         """
         rows = self._rows(
             "SELECT name, key_id, max(size) FROM ledger.cosignature GROUP BY name, key_id", {}
         )
         seen = {(row[0], bytes(row[1])): int(row[2]) for row in rows}
-        work = Work(next=self._next, prove=self._prove, store=self._keep)
+        work = Work(next=self._next, prove=self._prove, store=self._keep, changed=self._told)
         self._workers = tuple(
             WitnessWorker(
                 url,
@@ -212,14 +213,25 @@ class Publisher:
         """Wait until there is a checkpoint that the witness should be asked for."""
         with self._changed:
             while not self._stopping:
-                others = (w for w in self._workers if w is not worker and w.trouble is None)
-                size = next_size(
-                    worker.cosigned_size, self._offered.keys(), (w.asked_size for w in others)
-                )
-                if size is not None:
-                    return self._offered[size]
+                self._aim()
+                if worker.cosigned_size < self._target:
+                    return self._offered[self._target]
                 self._changed.wait()
         return None
+
+    def _aim(self) -> None:
+        before, newest = self._target, max(self._offered, default=0)
+        healthy = (w.cosigned_size for w in self._workers if w.trouble is None)
+        self._target = next_target(before, newest, self._watch.cosigned_size, healthy)
+        if self._target not in self._offered:
+            self._target = newest
+        if self._target != before:
+            self._changed.notify_all()
+
+    def _told(self) -> None:
+        """Hear that a witness is in trouble or out of it: the others need not wait for it."""
+        with self._changed:
+            self._changed.notify_all()
 
     def _prove(self, old_size: int, size: int) -> Sequence[bytes]:
         return consistency_from(self._store.reader(size), old_size, size)
@@ -301,13 +313,14 @@ class Publisher:
                 LOG.exception("quorum_change_not_recorded")
 
 
-def _addresses(policy: QuorumPolicy | None) -> dict[str, tuple[VerifierKey, ...]]:
+def _addresses(config: PublisherConfig) -> dict[str, tuple[VerifierKey, ...]]:
     """Return each address with the keys of the witnesses there; none if no quorum is asked for.
 
     Raises:
-        WitnessError: a witness has no address.
+        WitnessError: a witness has no address, or a bad one.
     """
     found: dict[str, tuple[VerifierKey, ...]] = {}
+    policy = config.policy
     if policy is None or policy.quorum == NONE:
         return found
     for witness in policy.witnesses:
@@ -315,5 +328,6 @@ def _addresses(policy: QuorumPolicy | None) -> dict[str, tuple[VerifierKey, ...]
             name = witness.name.decode("utf-8", "replace")
             raise WitnessError(f"the policy has no address for its witness {name!r}")
         url = witness.url.decode("utf-8", "replace").rstrip("/")
+        WitnessClient(url, (), config.timeout_s)  # refuses what is no address
         found[url] = (*found.get(url, ()), witness.key)
     return found

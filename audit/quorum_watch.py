@@ -7,7 +7,7 @@ Times are arguments, in seconds of one monotonic clock.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
@@ -93,18 +93,18 @@ def percentile(ordered: list[float], percent: int) -> float:
     return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]
 
 
-def next_size(mine: int, offered: Collection[int], begun: Iterable[int]) -> int | None:
-    """Return the checkpoint that a witness should be asked for next, None if there is none.
+def next_target(target: int, newest: int, quorum_size: int, healthy: Iterable[int]) -> int:
+    """Return the size of the checkpoint that witnesses are asked for.
 
-    The newest that another witness was asked for already, else the newest. If each witness simply
-    got the newest at its own pace, slow ones could pick different checkpoints for ever, and no
-    checkpoint would have a quorum.
+    One for all of them: if each got the newest at its own pace, slow ones could pick different
+    checkpoints for ever, and none would have a quorum. It is left behind for the newest as soon as
+    it has its quorum, or when every witness in good order has cosigned it.
 
     Args:
-        mine: the largest size that this witness has cosigned.
-        offered: sizes of the checkpoints that may be asked for.
-        begun: sizes that other witnesses, in good order, are asked for now or cosigned last.
+        target: what they are asked for now.
+        newest: the newest checkpoint.
+        quorum_size: the largest tree under a quorum.
+        healthy: what each witness in good order cosigned last.
     """
-    ahead = [size for size in offered if size > mine]
-    shared = set(begun).intersection(ahead)
-    return max(shared or ahead, default=None)
+    settled = quorum_size >= target or all(size >= target for size in healthy)
+    return newest if settled else target

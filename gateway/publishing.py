@@ -58,15 +58,12 @@ class Publishing:
         """Begin, with the last checkpoint of an earlier run.
 
         Raises:
-            SettingsError: a witness's address is none.
+            LedgerError: the database does not answer.
         """
         self._ledger = ledger
         if ledger.last_checkpoint is not None:
             self._publisher.offer(ledger.last_checkpoint)
-        try:
-            self._publisher.start()
-        except WitnessError as error:
-            raise SettingsError(name=POLICY_SETTING, problem=str(error)) from error
+        self._publisher.start()
 
     def stop(self) -> None:
         """Stop, after the ledger, so that its last checkpoint is published too."""

@@ -279,6 +279,7 @@ def _listening(listen: str) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, int(port)))
+        listener.listen()  # who reads the printed address may connect at once
     except OSError as error:
         listener.close()
         raise SettingsError(
