@@ -1,7 +1,8 @@
 """Replay: recompute one decision from the ledger alone, and name the first step that differs.
 
-Two statements, kept apart in words: every step from the record, exactly; and every row behind it
-from the weights, within a tolerance (`replay_rows`).
+Up to three statements, kept apart in words: every step from the record, exactly; every row behind
+it from the weights, within a tolerance (`replay_rows`); on request, the bits of the engine
+(`replay_engine`).
 
 Every record of the decision is made again, whole, by the function that made it, and compared: kind,
 actor, key and payload. What is taken as it stands is a reading that nothing else on record states:
@@ -23,6 +24,7 @@ from fix.errors import FixError
 from gateway import replay_forecast, replay_intent, replay_orders, replay_rows
 from gateway.attach import Place
 from gateway.errors import GatewayError, ReplayDiffersError, UnknownDecisionError
+from gateway.replay_engine import sampled_again
 from gateway.replay_past import Past
 from inference.errors import InferenceError
 from inference.rounds import QTable
@@ -84,19 +86,27 @@ class Steps:
     rows: tuple[replay_rows.Question, ...] = ()
 
 
-def replay_decision(place: Place, decision_id: str) -> int:
-    """Replay and print each step; 0 equal, 1 differs."""
+def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> int:
+    """Replay and print each step; 0 equal, 1 differs.
+
+    Args:
+        place: The ledger.
+        decision_id: The decision.
+        engine: Whether to sample again too; starts the engine.
+    """
     try:
         steps = replay(place.reader, place.table, decision_id)
         for line in steps.lines:
             sys.stdout.write(f"equal   {line}\n")
         sys.stdout.flush()
-        rows = tuple(replay_rows.regenerated(question, place.pair) for question in steps.rows)
+        for question in steps.rows:
+            sys.stdout.write(f"rows    {replay_rows.regenerated(question, place.pair)}\n")
+        sys.stdout.flush()
+        for line in sampled_again(steps.rows, place.pair, place.table) if engine else ():
+            sys.stdout.write(f"engine  {line}\n")
     except ReplayDiffersError as difference:
         sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")
         return 1
-    for line in rows:
-        sys.stdout.write(f"rows    {line}\n")
     sys.stdout.write(f"REPLAYED {decision_id}: every recorded step recomputes to the same bytes\n")
     return 0
 

@@ -55,11 +55,15 @@ def show(
 
 
 def replay(
-    decision: str, state: Annotated[Path | None, typer.Option(help="state folder")] = None
+    decision: str,
+    engine: Annotated[
+        bool, typer.Option("--engine", help="also sample again and compare bits (half a minute)")
+    ] = False,
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Recompute a decision from the ledger alone, its rows from the weights; names what differs."""
     with attached(settings_module.load(state=state)) as place:
-        raise typer.Exit(replay_decision(place, decision))
+        raise typer.Exit(replay_decision(place, decision, engine=engine))
 
 
 def export(

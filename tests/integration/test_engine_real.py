@@ -15,6 +15,9 @@ import pytest
 
 from gateway.engine_child import EngineChild
 from gateway.engine_process import EngineChildConfig
+from gateway.errors import ReplayDiffersError
+from gateway.replay_engine import again, sampled_again
+from gateway.replay_rows import Question, regenerated
 from inference.capture import encode_capture
 from inference.codec import ReturnCodec
 from inference.condense import condense
@@ -198,6 +201,31 @@ def test_64_paths_of_20_steps_are_kept_in_64_kilobytes(table_engine: EngineChild
     assert found.faults == ()
     assert found.target_rows == 64 * 20
     assert found.row_gap < ROW_TOLERANCE / 5
+
+
+def test_a_record_is_sampled_again_to_the_same_bits(table_engine: EngineChild) -> None:
+    pair = load_pair(PAIR)
+    table = load_table(pair)
+    samples = table_engine.sample(_request("to be replayed"))
+    question = Question(
+        attempt=0,
+        evidence=condense(samples.capture, table),
+        prompt_ids=_prompt(),
+        model_digest=pair.manifest_digest,
+    )
+    assert "32 of 32" in again(question, table_engine, table)
+    digests = (b"\x00" * 32, *question.evidence.row_digests[1:])
+    other = replace(question, evidence=replace(question.evidence, row_digests=digests))
+    with pytest.raises(ReplayDiffersError, match=r"32 of 32 .* 31 the recorded logits"):
+        again(other, table_engine, table)
+    strange = replace(question, model_digest="0" * 64)
+    assert sampled_again((strange,), pair, table) == (
+        "not sampled again: the recorded weights are not at hand",
+    )
+    assert "not regenerated" in regenerated(strange, pair)
+    assert "320 rows" in regenerated(question, pair)
+    with pytest.raises(ReplayDiffersError, match="the weights give"):
+        regenerated(replace(question, prompt_ids=_prompt(100)), pair)
 
 
 @pytest.mark.filterwarnings("ignore")
