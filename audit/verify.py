@@ -489,7 +489,7 @@ class Policy:
                 raise Bad("not a line of a policy")
 
     def _log(self, vkey: bytes) -> None:
-        encoded = vkey.decode().rpartition("+")[2]
+        encoded = vkey.decode().partition("+")[2].partition("+")[2]
         data = base64.b64decode(encoded, validate=True)
         if data[:1] == bytes([COSIGNER]):
             raise Bad("a log's key is of a witness's type")
@@ -1132,9 +1132,7 @@ class LogVerifier:
         if not self._head:
             report.find(INCOMPLETE, "there is no head")
         elif self._whole:
-            stated = (self._head["size"], bytes(self._head["root"]), bytes(self._head["frontier"]))
-            if stated != (size, self._tree.root(), b"".join(self._tree.nodes)):
-                report.find(TAMPERED, f"the stored head is not that of {size} records")
+            self._judge_stored_head()
         self._judge_keys()
         if self._whole:
             self._judge_signatures(now_us)
@@ -1148,6 +1146,19 @@ class LogVerifier:
             f" {len(self._roots)} checkpoints; signed up to {self._checked}"
         )
         return report
+
+    def _judge_stored_head(self) -> None:
+        """Hold the stored head against the tree; a sound one of a larger tree shows a lost tail."""
+        stated, frontier = self._head["size"], bytes(self._head["frontier"])
+        larger = Tree()
+        larger.nodes = [frontier[i : i + 32] for i in range(0, len(frontier), 32)]
+        sound = len(frontier) == 32 * stated.bit_count() and larger.root() == self._head["root"]
+        if sound and stated > self._tree.size:
+            text = f"the stored head is that of {stated} records, {self._tree.size} found"
+            self.report.find(INCOMPLETE, text, self._tree.size)
+        elif not sound or (stated, larger.nodes) != (self._tree.size, self._tree.nodes):
+            text = f"the stored head is not that of {self._tree.size} records"
+            self.report.find(TAMPERED, text)
 
     def _judge_keys(self) -> None:
         """Judge who signed each checkpoint, by the keys that the log came to have.

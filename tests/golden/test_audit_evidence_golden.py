@@ -1,0 +1,54 @@
+"""Golden evidence: fixed once, for ever; the Python verifier judges it as its manifest says."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from audit import verify
+from tests.doubles.evidence_collection import FOLDER
+from tests.doubles.evidence_vectors import collection
+
+OPTIONS = frozenset({"--key", "--policy", "--checkpoint", "--consistency", "--header", "--payload"})
+
+
+def test_the_evidence_keeps_its_bytes(
+    golden: Callable[[str, bytes], None], request: pytest.FixtureRequest
+) -> None:
+    files = collection().files
+    if request.config.getoption("--rewrite-golden"):
+        for path in sorted(FOLDER.rglob("*")):
+            if path.is_file() and str(path.relative_to(FOLDER)) not in files:
+                path.unlink()
+    for name, data in files.items():
+        golden(f"evidence/{name}", data)
+    there = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.is_file()}
+    assert there == set(files)
+
+
+def questions() -> list[dict[str, object]]:
+    path = FOLDER / "manifest.json"
+    return json.loads(path.read_bytes()) if path.is_file() else []
+
+
+@pytest.mark.parametrize("question", questions(), ids=lambda q: f"{q['file']} {q['why']}"[:90])
+def test_each_question_ends_as_the_manifest_says(
+    question: dict[str, object], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(FOLDER)
+    arguments = question["arguments"]
+    assert isinstance(arguments, list)
+    assert OPTIONS.issuperset(arguments[::2])
+    code = verify.main([str(question["file"]), *arguments])
+    said = capsys.readouterr().out
+    assert code == question["exit"], said
+    assert said.splitlines()[-1] == verify.WORDS[code]
+    if code != verify.OK:
+        assert any(line.startswith(f"{verify.WORDS[code]}: ") for line in said.splitlines())
+
+
+def test_the_manifest_asks_for_every_code_of_every_sort_of_file() -> None:
+    asked = {(Path(str(q["file"])).suffix, q["exit"]) for q in questions()}
+    for suffix in (".tlog-proof", ".note", ".receipt", ".zip", ".jsonl"):
+        assert {(suffix, code) for code in range(4)} <= asked, suffix
