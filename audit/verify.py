@@ -2071,10 +2071,10 @@ def _judge(asked: argparse.Namespace) -> Report:
     if b"\n\n" + DASH.encode() in start:
         return verify_note(asked.file.read_bytes(), outside)
     with asked.file.open("rb") as lines:
-        return verify_dump(_watched(lines, asked.file.stat().st_size), (), (), outside)
+        return verify_dump(watched(lines, asked.file.stat().st_size), (), (), outside)
 
 
-def _watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
+def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
     """Say on stderr how far a long reading is, every two seconds."""
     done, said = 0, time.monotonic()
     for line in lines:
@@ -2092,10 +2092,19 @@ def read_keys(given: str) -> tuple[str, ...]:
         Bad: there is none.
     """
     try:
-        path = Path(given)
-        text = path.read_text(encoding="utf-8") if path.is_file() or "+" not in given else given
+        read_vkey(given)
+    except Bad as error:
+        wrong = error
+    else:
+        return (given.strip(),)
+    try:
+        text = Path(given).read_text(encoding="utf-8")
     except ValueError as error:
         raise Bad(f"{given} holds no key: not UTF-8") from error
+    except OSError:
+        if "+" in given:
+            raise wrong from None
+        raise
     keys = tuple(line.strip() for line in text.splitlines() if line.strip())
     for key in keys:
         read_vkey(key)

@@ -1,41 +1,102 @@
 """verify and dump: the ledger against a key from outside, and the whole ledger as one file."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from audit.fsck import dump, verify_database, verify_dump
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, TAIL_S, Bad, Report, read_vkey
+from audit.fsck import dump, verify_database
+from audit.verify import (
+    INCOMPLETE,
+    NOT_CHECKABLE,
+    TAIL_S,
+    Outside,
+    Report,
+    Trust,
+    read_keys,
+    verify_dump,
+    watched,
+)
 from gateway.attach import Place
-from gateway.clock import pause, wall_us
+from gateway.clock import monotonic_us, pause, wall_us
+from gateway.progress import Progress
+
+QUIET_US = 2_000_000
+"""What takes longer than this says how far it is."""
 
 
-def verify_ledger(place: Place, key: str | None, kept: Sequence[Path] = ()) -> int:
-    """Verify the database; prints what was found; returns the verifier's exit code.
+def read_outside(
+    keys: Sequence[str],
+    policy: Path | None = None,
+    kept: Sequence[Path] = (),
+    rotations: Sequence[Path] = (),
+) -> Outside:
+    """Read what a verifier brings along.
 
     Args:
-        place: the ledger.
-        key: see `trusted`.
-        kept: files with checkpoints kept outside, which the log must contain.
+        keys: trusted log keys, each a vkey line or a file with some.
+        policy: a C2SP tlog-policy.
+        kept: checkpoints kept outside, which the log must contain.
+        rotations: signed changes of the log's keys.
+
+    Raises:
+        Bad: one of them is not what it should be.
+        OSError: a file cannot be read.
     """
-    try:
-        keys, notes = trusted(key), [path.read_bytes() for path in kept]
-    except (Bad, OSError) as error:
-        return _not_checkable(error)
-    report = verify_database(place.dsn, keys, notes, now_us=wall_us())
-    if report.exit_code == INCOMPLETE and report.findings == 1 and report.unsigned_from is not None:
+    outside = Outside(
+        vkeys=[line for key in keys for line in read_keys(key)],
+        policy=None if policy is None else policy.read_bytes(),
+        notes=[path.read_bytes() for path in kept],
+        rotations=[path.read_text(encoding="utf-8") for path in rotations],
+    )
+    Trust(outside.vkeys, outside.policy)
+    return outside
+
+
+def verify_ledger(place: Place, outside: Outside) -> int:
+    """Verify the database; prints what was found; returns the verifier's exit code."""
+    report = _verified(place, outside)
+    unsigned = report.unsigned_from is not None and report.findings <= 2  # noqa: PLR2004 - both lags
+    if report.exit_code == INCOMPLETE and unsigned:
         pause(TAIL_S / 2)  # a gateway that was idle signs its first records only now
-        report = verify_database(place.dsn, keys, notes, now_us=wall_us())
-    return _print(report, place)
+        report = _verified(place, outside)
+    if not Trust(outside.vkeys, outside.policy).keys:
+        report.say(
+            "no trusted key was given. A verifier gets the log's key from outside;"
+            f" this installation's own is {place.state.ledger_vkey}"
+        )
+    return _print(report)
 
 
-def verify_dump_file(path: Path, key: str | None, kept: Sequence[Path] = ()) -> int:
-    """Verify a dump file; see `verify_ledger`."""
+def verify_dump_file(path: Path, outside: Outside) -> int:
+    """Verify a dump file; prints what was found; returns the verifier's exit code."""
     try:
-        report = verify_dump(path, trusted(key), [note.read_bytes() for note in kept])
-    except (Bad, OSError) as error:
-        return _not_checkable(error)
-    return _print(report, None)
+        with path.open("rb") as lines:
+            report = verify_dump(watched(lines, path.stat().st_size), (), (), outside)
+    except OSError as error:
+        return not_checkable(error)
+    return _print(report)
+
+
+def _verified(place: Place, outside: Outside) -> Report:
+    progress = Progress(sys.stderr)
+    report = verify_database(
+        place.dsn, (), now_us=wall_us(), outside=outside, on_record=_shown(progress)
+    )
+    progress.end()
+    return report
+
+
+def _shown(progress: Progress) -> Callable[[int, int], None]:
+    """Return what shows how far a long verification is, every two seconds."""
+    said_us = monotonic_us()
+
+    def show(done: int, stated: int) -> None:
+        nonlocal said_us
+        if monotonic_us() - said_us >= QUIET_US:
+            said_us = monotonic_us()
+            progress.line(f"verifying  {done}/{stated} records")
+
+    return show
 
 
 def dump_ledger(place: Place, path: Path) -> None:
@@ -52,31 +113,18 @@ def trusted(key: str | None) -> tuple[str, ...]:
 
     Raises:
         Bad: it is no key.
+        OSError: there is no such file.
     """
-    if key is None:
-        return ()
-    path = Path(key)
-    try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else key
-    except UnicodeDecodeError as error:
-        raise Bad(f"{key} holds no key: not UTF-8") from error
-    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
-    for line in lines:
-        read_vkey(line)
-    return lines
+    return () if key is None else read_keys(key)
 
 
-def _not_checkable(error: Exception) -> int:
+def not_checkable(error: Exception) -> int:
+    """Print why nothing can be said; return the exit code."""
     sys.stdout.write(f"NOT CHECKABLE: {error}\n")
     return NOT_CHECKABLE
 
 
-def _print(report: Report, place: Place | None) -> int:
+def _print(report: Report) -> int:
     for line in report.lines:
         sys.stdout.write(f"{line}\n")
-    if report.exit_code == 3 and place is not None:  # noqa: PLR2004 - not checkable: no key
-        sys.stdout.write(
-            "no trusted key was given. A verifier gets the log's key from outside;"
-            f" this installation's own is {place.state.ledger_vkey}\n"
-        )
     return int(report.exit_code)

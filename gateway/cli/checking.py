@@ -5,16 +5,24 @@ from typing import Annotated
 
 import typer
 
+from audit.verify import Bad
 from gateway import settings as settings_module
 from gateway.attach import attached
 from gateway.exporting import export_decision
 from gateway.replay import replay_decision
 from gateway.showing import show_decision
-from gateway.verifying import dump_ledger, verify_dump_file, verify_ledger
+from gateway.verifying import (
+    dump_ledger,
+    not_checkable,
+    read_outside,
+    verify_dump_file,
+    verify_ledger,
+)
 
-KEY_HELP = "trusted log key (a vkey line, or a file that holds one), from outside; none: exit 3"
-
+KEY_HELP = "trusted log key (a vkey line, or a file with some), from outside; none: exit 3"
+POLICY_HELP = "C2SP tlog-policy from outside: which witnesses must have cosigned; not met: exit 2"
 KEPT_HELP = "a checkpoint kept outside, which the log must contain; may be given again"
+ROTATION_HELP = "a signed change of the log's keys, if the log does not hold it; may be given again"
 
 
 def register(app: typer.Typer) -> None:
@@ -24,18 +32,28 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    key: Annotated[str | None, typer.Option(help=KEY_HELP)] = None,
+    key: Annotated[list[str] | None, typer.Option(help=KEY_HELP)] = None,
+    policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
+    checkpoint: Annotated[list[Path] | None, typer.Option(help=KEPT_HELP)] = None,
+    rotation: Annotated[list[Path] | None, typer.Option(help=ROTATION_HELP)] = None,
     dump_file: Annotated[
         Path | None, typer.Option("--dump", help="check this dump instead of the database")
     ] = None,
-    checkpoint: Annotated[list[Path] | None, typer.Option(help=KEPT_HELP)] = None,
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
-    """Check every record against a key given from outside; names the first bad record."""
+    """Check every record against what you bring from outside; names the first bad record.
+
+    Exit codes: 0 all as signed, 1 tampered, 2 incomplete, 3 not checkable. A key shows who signed;
+    a policy or a kept checkpoint shows that not even the log's owner has rewritten it since.
+    """
+    try:
+        outside = read_outside(key or (), policy, checkpoint or (), rotation or ())
+    except (Bad, OSError) as error:
+        raise typer.Exit(not_checkable(error)) from None
     if dump_file is not None:
-        raise typer.Exit(verify_dump_file(dump_file, key, checkpoint or ()))
+        raise typer.Exit(verify_dump_file(dump_file, outside))
     with attached(settings_module.load(state=state)) as place:
-        raise typer.Exit(verify_ledger(place, key, checkpoint or ()))
+        raise typer.Exit(verify_ledger(place, outside))
 
 
 def dump(

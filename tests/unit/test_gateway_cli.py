@@ -14,7 +14,7 @@ from gateway.settings import known_names, load
 from gateway.state import StateFolder
 
 VERBS = (
-    "run serve verify dump replay export kill release keygen settings train".split()  # noqa: SIM905 - as they are typed
+    "run serve verify dump replay export receipt prove kill release keygen settings train".split()  # noqa: SIM905 - as they are typed
 )
 
 
