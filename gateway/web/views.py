@@ -15,6 +15,7 @@ from audit.merkle import verify_inclusion
 from audit.queries import LedgerReader
 from audit.record import Record
 from gateway.web.body import Body
+from gateway.web.cosigners import CosignerRow, cosigners
 from gateway.web.decision_view import DecisionView, decision_view
 from gateway.web.evidence import download
 from gateway.web.positions import POSITION_KINDS, PositionsView, positions_view
@@ -110,6 +111,7 @@ class LedgerView:
         checkpoint_size: records under the last signed checkpoint, 0 without one.
         root: that checkpoint's root in hex.
         note: the checkpoint as signed.
+        cosigned_size: records under the last checkpoint that a witness cosigned, 0 without one.
     """
 
     origin: str
@@ -118,6 +120,8 @@ class LedgerView:
     checkpoint_size: int
     root: str
     note: str
+    cosigned_size: int
+    cosigners: tuple[CosignerRow, ...]
     kinds: tuple[tuple[str, int], ...]
     latest: tuple[Record, ...]
 
@@ -244,6 +248,7 @@ class Views:
         head = self._reader.head()
         last = next(iter(self._reader.checkpoints(limit=1)), None)
         counts = self._reader.kind_counts()
+        cosigned_size, who = cosigners(self._reader)
         return LedgerView(
             origin=head.origin,
             size=head.size,
@@ -251,6 +256,8 @@ class Views:
             checkpoint_size=last.size if last else 0,
             root=last.root_hex if last else "",
             note=last.note.decode() if last else "",
+            cosigned_size=cosigned_size,
+            cosigners=who,
             kinds=tuple((str(kind), counts[kind]) for kind in Kind if counts.get(kind)),
             latest=tuple(
                 self._reader.records(before_seq=before, newest_first=True, limit=RECORD_ROWS)

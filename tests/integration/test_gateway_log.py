@@ -39,6 +39,25 @@ pytestmark = pytest.mark.postgres
 TABLE_FILE = Path(__file__).parents[2] / "inference" / "models" / "pair_v1" / "table.safetensors"
 
 
+ABSENT = (
+    "tile/0/002",
+    "tile/0/003.p/1",
+    "tile/1/000",
+    "tile/1/000.p/3",
+    "tile/2/000.p/1",
+    "tile/64/000",
+    "tile/0/0",
+    "tile/0/000.p/0",
+    "tile/0/000.p/256",
+    "tile/entries/009.p/1",
+    "tile/0/x000/000",
+    "tile/%2e%2e/checkpoint",
+    "tile/0/%00",
+    "",
+    "elsewhere",
+)
+
+
 @contextmanager
 def served(desk: SmallDesk, log: LogFiles | None) -> Iterator[str]:
     """Serve a desk on loopback with what it publishes."""
@@ -76,6 +95,24 @@ def mirrored(get: Callable[[str], bytes]) -> Checkpoint:
     return checkpoint
 
 
+def looks_as_the_format_says(http: httpx.Client) -> None:
+    """Look at types, caching and compression."""
+    seen = http.get("/log/checkpoint")
+    assert seen.headers["content-type"] == "text/plain; charset=utf-8"
+    assert seen.headers["cache-control"] == "no-cache"
+    full = http.get("/log/tile/0/000")
+    assert (len(full.content), full.headers["content-type"]) == (
+        8192,
+        "application/octet-stream",
+    )
+    assert full.headers["cache-control"] == "private, max-age=31536000, immutable"
+    bundle = http.get("/log/tile/entries/000", headers={"Accept-Encoding": "gzip"})
+    assert bundle.headers["content-encoding"] == "gzip"
+    plain = http.get("/log/tile/entries/000", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert bundle.content == plain.content
+
+
 def test_an_auditor_mirrors_the_log_over_http(desk: SmallDesk) -> None:
     ledger = desk.ledger
     ledger.append(*(note(str(n)) for n in range(300)))
@@ -106,39 +143,10 @@ def test_an_auditor_mirrors_the_log_over_http(desk: SmallDesk) -> None:
         for checkpoint in (first, second):  # what an older checkpoint needs is there for ever
             for tile in tiles_of(checkpoint.size):
                 assert get(tile.path) == desk.reader.tiles.fetch(tile)
-        seen = http.get("/log/checkpoint")
-        assert seen.headers["content-type"] == "text/plain; charset=utf-8"
-        assert seen.headers["cache-control"] == "no-cache"
-        full = http.get("/log/tile/0/000")
-        assert (len(full.content), full.headers["content-type"]) == (
-            8192,
-            "application/octet-stream",
-        )
-        assert full.headers["cache-control"] == "private, max-age=31536000, immutable"
-        bundle = http.get("/log/tile/entries/000", headers={"Accept-Encoding": "gzip"})
-        assert bundle.headers["content-encoding"] == "gzip"
-        plain = http.get("/log/tile/entries/000", headers={"Accept-Encoding": "identity"})
-        assert "content-encoding" not in plain.headers
-        assert bundle.content == plain.content
+        looks_as_the_format_says(http)
         width = second.size - 512
-        for absent in (
-            f"tile/0/002.p/{width + 1}",  # it exists, and is not signed
-            "tile/0/002",
-            "tile/0/003.p/1",
-            "tile/1/000",
-            "tile/1/000.p/3",
-            "tile/2/000.p/1",
-            "tile/64/000",
-            "tile/0/0",
-            "tile/0/000.p/0",
-            "tile/0/000.p/256",
-            "tile/entries/009.p/1",
-            "tile/0/x000/000",
-            "tile/%2e%2e/checkpoint",
-            "tile/0/%00",
-            "",
-            "elsewhere",
-        ):
+        unsigned = f"tile/0/002.p/{width + 1}"  # it exists, and no checkpoint needs it yet
+        for absent in (unsigned, *ABSENT):
             assert http.get(f"/log/{absent}").status_code == 404, absent
         reads = [
             r.body["text"]

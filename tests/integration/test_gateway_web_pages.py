@@ -8,9 +8,11 @@ import pytest
 from fastapi.testclient import TestClient
 from typing_extensions import override
 
+from audit.cosignature import cosign
 from audit.keys import FileSigner
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
+from audit.note import parse_note
 from audit.queries import LedgerReader
 from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
@@ -19,6 +21,7 @@ from gateway.postgres import EmbeddedPostgres
 from gateway.server import build_site
 from gateway.web.views import PAGE_ROWS, Views
 from inference.registry import read_table
+from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres
@@ -244,6 +247,25 @@ def test_the_ledger_page_shows_the_signed_checkpoint(browser: TestClient, desk: 
     assert checkpoint.root_hex in page
     assert f"{desk.reader.head().size:,}" in page
     assert "pages.test" in page
+    assert "no witness asked" in page
+
+
+def test_the_ledger_page_names_who_cosigned(
+    browser: TestClient, desk: SmallDesk, database: str
+) -> None:
+    (checkpoint,) = desk.reader.checkpoints(limit=1)
+    text = parse_note(checkpoint.note).text
+    with psycopg.connect(database, autocommit=True) as connection:
+        for signer in (WITNESSES[0], QUANTUM_SAFE):
+            line = cosign(text, signer, 1_800_000_000)
+            connection.execute(
+                "INSERT INTO ledger.cosignature VALUES (%s, %s, %s, %s, 0)",
+                (checkpoint.size, line.name, line.key_id, str(line).encode()),
+            )
+    page = browser.get("/ledger").text
+    for said in ("w0.example", "Ed25519", "w9.example", "ML-DSA-44", "2027-01-15"):
+        assert said in page
+    assert "no witness asked" not in page
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,44 @@
+"""Who cosigned the newest checkpoint that anybody did, as the ledger page shows it.
+
+What is shown is what is stored: whether it verifies is for a verifier with the policy to say.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from audit.note import COSIGNATURE_ED25519, COSIGNATURE_ML_DSA_44, RAW_SIGNATURE_BYTES, parse_note
+from audit.queries import LedgerReader
+
+TIME_BYTES: Final = 8
+# a cosignature's length tells its type: a time, then the signature
+TYPES: Final = {
+    TIME_BYTES + RAW_SIGNATURE_BYTES[COSIGNATURE_ED25519]: "Ed25519",
+    TIME_BYTES + RAW_SIGNATURE_BYTES[COSIGNATURE_ML_DSA_44]: "ML-DSA-44",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CosignerRow:
+    """One stored cosignature."""
+
+    name: str
+    kind: str
+    time_us: int
+
+
+def cosigners(reader: LedgerReader) -> tuple[int, tuple[CosignerRow, ...]]:
+    """Return the largest cosigned tree's size and who cosigned it; 0 and nobody without one."""
+    newest = next(iter(reader.cosigned_checkpoints(limit=1)), None)
+    if newest is None:
+        return 0, ()
+    own = set(parse_note(newest.note).signatures)
+    lines = parse_note(reader.cosigned_note(newest)).signatures
+    return newest.size, tuple(
+        CosignerRow(
+            name=line.name,
+            kind=TYPES.get(len(line.signature), "another type"),
+            time_us=int.from_bytes(line.signature[:TIME_BYTES], "big") * 1_000_000,
+        )
+        for line in lines
+        if line not in own
+    )

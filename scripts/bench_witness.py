@@ -1,0 +1,201 @@
+"""Measure how long a checkpoint waits for its cosignatures: the real witness, the real ledger.
+
+    .venv/bin/python scripts/bench_witness.py [--checkpoints 60] [--rate 200] [--write]
+
+The witness is a process of its own that cosigns with Ed25519 and ML-DSA-44 and fsyncs before each
+answer; the ledger runs in the embedded PostgreSQL, takes records at a steady rate and signs once a
+second. A lag is the time from the storing of a checkpoint until its quorum is stored too. `--write`
+puts the table into docs/bench-witness.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.keys import FileSigner
+from audit.kinds import Kind
+from audit.ledger import Ledger, LedgerConfig
+from audit.publisher import Publication, Publisher, PublisherConfig
+from audit.quorum import QuorumPolicy
+from audit.record import Draft
+from audit.tables import migrate
+from gateway.clock import pause, wall_us
+from gateway.postgres import EmbeddedPostgres
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "bench-witness.md"
+BAR_S = 5.0
+CLOSED = "http://127.0.0.1:9"  # the discard port: nobody listens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One arrangement and what it gave."""
+
+    name: str
+    records: int
+    standing: Publication
+
+
+@contextlib.contextmanager
+def witness(state: Path, logs: Path) -> Iterator[Path]:
+    """Start `countersign witness`; yield its policy file."""
+    command = [sys.executable, "-m", "gateway.cli", "witness", "--state", str(state)]
+    process = subprocess.Popen(
+        [*command, "--log", str(logs), "--listen", "127.0.0.1:0", "--keygen", f"w/{state.name}"],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        text=True,
+    )
+    try:
+        for line in process.stdout or ():
+            if line.startswith("witness "):
+                break
+        yield state / "policy"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def measure(
+    name: str, dsn: str, signer: FileSigner, policy: bytes, asked: argparse.Namespace
+) -> Row:
+    """Run one ledger until so many checkpoints had their quorum."""
+    config = PublisherConfig(dsn=dsn, policy=QuorumPolicy.parse(policy), timeout_s=5.0)
+    publisher = Publisher(config, signer.vkey, wall_us)
+    ledger = Ledger.open(
+        LedgerConfig(dsn=dsn, checkpoint_every_s=1.0),
+        signer,
+        wall_us,
+        on_checkpoint=publisher.offer,
+    )
+    publisher.start()
+    ended = threading.Event()
+
+    def write() -> None:
+        began, number = time.monotonic(), 0
+        while not ended.wait(max(0.0, began + number / asked.rate - time.monotonic())):
+            number += 1
+            ledger.append(
+                Draft(
+                    stream="control",
+                    kind=Kind.OPERATOR_NOTE,
+                    payload={"text": "x" * 200},
+                    actor="bench",
+                    idem_key=f"{name}:{number}",
+                )
+            )
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while publisher.standing().lags.count < asked.checkpoints:
+        if sys.stderr.isatty():
+            shown = f"\r{name}: {publisher.standing().lags.count}/{asked.checkpoints} checkpoints"
+            print(shown, end="", file=sys.stderr, flush=True)
+        pause(0.5)
+    ended.set()
+    writer.join()
+    ledger.close()
+    publisher.stop()
+    print(file=sys.stderr)
+    return Row(name=name, records=ledger.size, standing=publisher.standing())
+
+
+def arrangements(own: bytes, second: bytes) -> dict[str, bytes]:
+    """Return the policies that are measured: one witness, two, and one beside a dead one."""
+    lines = own.decode().splitlines()
+    mine = [line for line in lines if line.startswith("witness ")]
+    other = [
+        re.sub(r"^witness (\w+)", r"witness other-\1", line)
+        for line in second.decode().splitlines()
+        if line.startswith("witness ")
+    ]
+    dead = [re.sub(r"http://\S+$", CLOSED, line) for line in other]
+    both = ["group a all w1 w2", "group b all other-w1 other-w2"]
+    return {
+        "one witness": own,
+        "two witnesses, both needed": _policy(*mine, *other, *both, "group q all a b", "quorum q"),
+        "two witnesses, one needed, one dead": _policy(
+            *mine, *dead, *both, "group q any a b", "quorum q"
+        ),
+    }
+
+
+def page(rows: list[Row], asked: argparse.Namespace) -> str:
+    """Return the document."""
+
+    def ms(seconds: float | None) -> str:
+        return "-" if seconds is None else f"{seconds * 1000:.0f}"
+
+    lines = [
+        "# Cosignature lag",
+        "",
+        "Written by `scripts/bench_witness.py --write`; do not edit. Time from the storing of a",
+        "checkpoint until its quorum of cosignatures (Ed25519 and ML-DSA-44 of each witness,",
+        f"verified and stored) stands in the ledger. Local witnesses, {asked.rate} records/s, one",
+        f"checkpoint a second, {os.cpu_count()} cores. The bar is p99 at most {BAR_S:.0f} s.",
+        "",
+        "| arrangement | checkpoints | records | p50 ms | p99 ms | max ms |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        lags = row.standing.lags
+        lines.append(
+            f"| {row.name} | {lags.count} | {row.records} | {ms(lags.p50_s)} | {ms(lags.p99_s)} |"
+            f" {ms(lags.max_s)} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def main() -> int:
+    """Measure; 1 when the bar is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--checkpoints", type=int, default=60)
+    parser.add_argument("--rate", type=int, default=200, help="records per second")
+    parser.add_argument("--write", action="store_true", help="write docs/bench-witness.md")
+    asked = parser.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="countersign-witness-") as folder:
+        root = Path(folder)
+        root.chmod(0o711)
+        # a log for each arrangement: a witness that knew the last one would refuse the next
+        signers = [
+            FileSigner.generate(root / f"log{n}.key", f"bench.example/{n}") for n in range(3)
+        ]
+        keys = root / "logs"
+        keys.write_text("".join(f"{signer.vkey}\n" for signer in signers))
+        with witness(root / "a", keys) as own, witness(root / "b", keys) as second:
+            policies = arrangements(own.read_bytes(), second.read_bytes())
+            for signer, (name, policy) in zip(signers, policies.items(), strict=True):
+                server = EmbeddedPostgres(root / signer.vkey.name.rpartition("/")[2])
+                dsn = server.start()
+                try:
+                    migrate(dsn)
+                    rows.append(measure(name, dsn, signer, policy, asked))
+                finally:
+                    server.stop()
+    text = page(rows, asked)
+    print(text)
+    if asked.write:
+        PAGE.write_text(text)
+    missed = [row for row in rows if (row.standing.lags.p99_s or 0.0) > BAR_S]
+    return 1 if missed else 0
+
+
+def _policy(*lines: str) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
