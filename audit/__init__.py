@@ -29,6 +29,7 @@ Reading order, which is the way a record goes:
     store        the psycopg door for writing: one fenced connection
     loading      what a sequencer must know of a log, read with few rows
     recovery     taking over a log: its position, held against what is signed
+    blobs        bytes too long for a record, stored before it
     sequencer    the one thread that orders, chains and commits
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     tile_store   tiles over the database: full ones stored, partial ones when asked for
@@ -39,6 +40,16 @@ Reading order, which is the way a record goes:
     queries      the read side: records, blobs, heads and proofs
     verify       the one-file verifier for outsiders (standard library + cryptography)
     fsck         a database or a dump, streamed through the verifier
+    fsck_chunk   what a chunk of records says about itself, and its subtree
+    fsck_fast    headers rebuilt from columns, 150,000 a second and more
+    fsck_state   where a check stands, on disk
+    fsck_judge   chunks put together by the outsider's verifier
+    fsck_database  the psycopg door of fsck: one snapshot, read in ranges
+    fsck_worker  a reader process of fsck
+    fsck_readers  the reader processes, asked in turn
+    fsck_plan    what to check, and from where
+    fsck_run     fsck of a database
+    fsck_dump    fsck of a dump
     export       one decision as a canonical ZIP
     receipt      a receipt, a record's proof, a range of a stream: small files
     errors       everything that can go wrong, by name

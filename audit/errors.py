@@ -8,6 +8,7 @@ AuditError
 ├── PolicyError             a witness policy that does not parse or is not met
 ├── WitnessError            a request to a witness, its memory or its answer is not usable
 ├── KeyFileError            a key file that is missing, malformed or readable by others
+├── FsckStateError          a check that cannot be resumed
 └── LedgerError             the store and its sequencer
     ├── LedgerUnsafeError         the database's settings or content forbid starting
     ├── LedgerFencedError         another sequencer holds the log
@@ -71,6 +72,12 @@ class KeyFileError(AuditError):
     """A key file that is missing, malformed or readable by others."""
 
     code: ClassVar[str] = "key_file"
+
+
+class FsckStateError(AuditError):
+    """A check's state file that cannot be used: nothing to resume, or of another check."""
+
+    code: ClassVar[str] = "fsck_state"
 
 
 class LedgerError(AuditError):

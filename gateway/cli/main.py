@@ -10,7 +10,7 @@ import typer
 
 from audit.errors import AuditError
 from fix.errors import FixError
-from gateway.cli import checking, keys, proving, publishing, running, stopping, training
+from gateway.cli import checking, keys, proving, publishing, running, stopping, training, upkeep
 from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError
@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for group in (running, checking, proving, publishing, stopping, keys, training):
+for group in (running, checking, upkeep, proving, publishing, stopping, keys, training):
     group.register(app)
 
 

@@ -1,0 +1,216 @@
+"""The psycopg door of fsck: one snapshot of a ledger's database, read in ranges by several readers.
+
+The first reader exports its snapshot; the others join it, so all see the same log while a gateway
+goes on writing. A chunk's range is open below for the first chunk, and a chunk never reads more
+than twice its records: what a superuser puts in between is found, and memory stays what it is.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import psycopg
+from psycopg import pq, sql
+from psycopg.rows import dict_row
+
+from audit.errors import LedgerWriteError
+from audit.fsck_chunk import CHUNK, Chunk, Finding, tree_levels, tree_nodes
+from audit.fsck_fast import COLUMNS, HEX_COLUMNS, SPECIAL_KINDS, judge_chunk, judge_payloads
+from audit.tables import READER_ROLE, connect
+from audit.tiles import TILE_BYTES
+from audit.verify import TAMPERED
+
+ROWS_MAX = 2 * CHUNK
+_PAYLOAD_ROWS = 256
+BLOB_RANGES = 32
+_SELECTED = ", ".join(f"encode({name}, 'hex')" if name in HEX_COLUMNS else name for name in COLUMNS)
+_PAYLOADS = "seq, leaf, header, payload, account, payload_digest"
+_LOWEST = -(2**63)
+
+
+class Snapshot:
+    """One connection in one read-only snapshot."""
+
+    def __init__(self, dsn: str, name: str | None = None) -> None:
+        """Begin a snapshot, or join the one of a name.
+
+        Raises:
+            LedgerWriteError: the database cannot be read.
+        """
+        try:
+            self._connection = connect(dsn, role=READER_ROLE, name="countersign-fsck")
+            self._connection.execute("SET client_encoding = 'UTF8'")
+            self._connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            if name is not None:
+                quoted = sql.Literal(name)
+                self._connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(quoted))
+        except psycopg.Error as error:
+            raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+
+    def close(self) -> None:
+        """Leave the snapshot."""
+        self._connection.close()
+
+    def export(self) -> str:
+        """Return the name under which others join."""
+        return str(self._row("SELECT pg_export_snapshot()")[0])
+
+    def head(self) -> dict[str, Any] | None:
+        """Return the stored head."""
+        with self._connection.cursor(row_factory=dict_row) as cursor:
+            cursor.execute("SELECT origin, size, root, frontier FROM ledger.head")
+            rows = cursor.fetchmany(2)
+            return rows[0] if len(rows) == 1 else None
+
+    def log_name(self) -> str:
+        """Return the log's name as its first record has it, for a log without a head."""
+        row = self._row("SELECT header FROM ledger.entry ORDER BY seq LIMIT 1")
+        try:
+            return str(json.loads(row[0])["log"]) if row else ""
+        except (ValueError, TypeError, KeyError):
+            return ""
+
+    def next_seq(self, seq: int) -> int | None:
+        """Return the lowest record number from `seq` on."""
+        value: int | None = self._row("SELECT min(seq) FROM ledger.entry WHERE seq >= %s", seq)[0]
+        return value
+
+    def notes(self, above: int, upto: int, most: int = ROWS_MAX) -> list[tuple[int, bytes]]:
+        """Return size and note of the checkpoints with `above` < size <= `upto`."""
+        return self._connection.execute(
+            "SELECT size, note FROM ledger.checkpoint WHERE size > %s AND size <= %s"
+            " ORDER BY size LIMIT %s",
+            (above, upto, most),
+        ).fetchall()
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many blobs there are, and how many checkpoints."""
+        row = self._row(
+            "SELECT (SELECT count(*) FROM ledger.blob), (SELECT count(*) FROM ledger.checkpoint)"
+        )
+        return int(row[0]), int(row[1])
+
+    def judge(self, chunk: Chunk, log: str, sizes: Sequence[int], *, payloads: bool) -> None:
+        """Read and judge one chunk; `sizes` are those of checkpoints kept outside."""
+        first = chunk.first
+        low = first or _LOWEST  # a checkpoint of `first` is the chunk's before
+        high = first + chunk.width
+        special = self._connection.execute(
+            "SELECT seq, payload FROM ledger.entry"
+            " WHERE seq >= %s AND seq < %s AND kind = ANY(%s) ORDER BY seq LIMIT %s",
+            (low, high, list(SPECIAL_KINDS), ROWS_MAX),
+        ).fetchall()
+        notes = dict.fromkeys(sizes, "") | {
+            size: base64.b64encode(bytes(note)).decode() for size, note in self.notes(low, high)
+        }
+        levels = judge_chunk(chunk, self._lines(low, high), log, dict(special), list(notes.items()))
+        if chunk.width == CHUNK:
+            chunk.findings += self._tiles(first, levels)
+        if payloads:
+            findings, chunk.blobs = judge_payloads(self._payloads(low, high), log)
+            chunk.findings += findings
+            self._keep_missing(chunk.blobs)
+
+    def nodes(self, first: int, stop: int) -> list[str]:
+        """Return the roots of the perfect subtrees of stored leaves, of one chunk at most."""
+        rows = self._connection.execute(
+            "SELECT encode(leaf, 'hex') FROM ledger.entry WHERE seq >= %s AND seq < %s"
+            " ORDER BY seq LIMIT %s",
+            (first, stop, stop - first),
+        ).fetchall()
+        levels = tree_levels([row[0] for row in rows]) if rows else []
+        return [node.hex() for node in tree_nodes(levels, len(rows))] if levels else []
+
+    def blobs(self, first: int) -> tuple[int, list[str]]:
+        """Check one of `BLOB_RANGES` ranges of blobs; return how many, and the bad ones."""
+        width = 256 // BLOB_RANGES
+        low = bytes([first * width]) if first else b""
+        high = bytes([(first + 1) * width]) if first + 1 < BLOB_RANGES else None
+        count, bad = 0, []
+        with self._connection.cursor(name="fsck_blobs", binary=True) as cursor:
+            cursor.itersize = 8
+            cursor.execute(
+                "SELECT digest, data FROM ledger.blob"
+                " WHERE digest >= %s AND (%s::bytea IS NULL OR digest < %s) ORDER BY digest",
+                (low, high, high),
+            )
+            for digest, data in cursor:
+                count += 1
+                if hashlib.sha256(data).digest() != digest:
+                    bad.append(bytes(digest).hex())
+        return count, bad
+
+    def _lines(self, low: int, high: int) -> bytes:
+        """Return the range's columns as COPY text, through libpq: a Python object per row less."""
+        query = (
+            f"COPY (SELECT {_SELECTED} FROM ledger.entry WHERE seq >= {low} AND seq < {high}"  # noqa: S608 - numbers
+            f" ORDER BY seq LIMIT {ROWS_MAX}) TO STDOUT"
+        )
+        link = self._connection.pgconn
+        result = link.exec_(query.encode())
+        if result.status != pq.ExecStatus.COPY_OUT:
+            raise psycopg.OperationalError(result.error_message.decode(errors="replace"))
+        parts = []
+        read = link.get_copy_data
+        size, data = read(0)
+        while size > 0:
+            parts.append(bytes(data))
+            size, data = read(0)
+        ended = link.get_result()
+        if size != -1 or ended is None or ended.status != pq.ExecStatus.COMMAND_OK:
+            raise psycopg.OperationalError("the copy of a chunk was cut off")
+        while link.get_result() is not None:
+            pass
+        return b"".join(parts)
+
+    def _payloads(self, low: int, high: int) -> Iterator[dict[str, Any]]:
+        query = (
+            f"SELECT {_PAYLOADS} FROM ledger.entry WHERE seq >= %s AND seq < %s"  # noqa: S608
+            f" ORDER BY seq LIMIT {ROWS_MAX}"
+        )
+        with self._connection.cursor(
+            name="fsck_payloads", row_factory=dict_row, binary=True
+        ) as cursor:
+            cursor.itersize = _PAYLOAD_ROWS
+            yield from cursor.execute(query, (low, high))
+
+    def _keep_missing(self, blobs: dict[str, int]) -> None:
+        """Leave only the digests that are not stored; one that is no digest stays."""
+        names = list(blobs)
+        for start in range(0, len(names), _PAYLOAD_ROWS):
+            rows = self._connection.execute(
+                "SELECT encode(digest, 'hex') FROM ledger.blob WHERE digest = ANY(%s)",
+                ([_digest(name) for name in names[start : start + _PAYLOAD_ROWS]],),
+            )
+            for row in rows:
+                blobs.pop(row[0], None)
+
+    def _tiles(self, first: int, levels: Sequence[bytes]) -> Iterator[Finding]:
+        """Hold the stored tiles of a chunk against its tree."""
+        for height, level in ((0, 0), (8, 1)):
+            if height >= len(levels):
+                return
+            low = first // CHUNK << (8 - height)
+            rows = self._connection.execute(
+                "SELECT n, hashes FROM ledger.tile WHERE level = %s AND n >= %s AND n < %s"
+                " ORDER BY n LIMIT 512",
+                (level, low, low + (1 << (8 - height))),
+            )
+            for n, hashes in rows:
+                at = (n - low) * TILE_BYTES
+                held = levels[height][at : at + TILE_BYTES]
+                if len(held) == TILE_BYTES and held != hashes:
+                    yield TAMPERED, f"tile {level}/{n} is not that of the tree", n << (8 + height)
+
+    def _row(self, query: str, *values: object) -> tuple[Any, ...]:
+        row = self._connection.execute(query.encode(), values).fetchone()
+        return () if row is None else tuple(row)
+
+
+def _digest(name: str) -> bytes:
+    try:
+        return bytes.fromhex(name)
+    except ValueError:
+        return b""

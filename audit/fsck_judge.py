@@ -1,0 +1,282 @@
+"""Chunks put together: the outsider's verifier, told of 2^16 records at a time.
+
+`ChunkVerifier` is `LogVerifier` with another way in: keys, policies, maps, signatures and the end
+are judged by the same lines, so a database has one verdict, whoever is asked. What it forgets after
+each chunk keeps its memory constant: checkpoints below the position, and streams (on disk).
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+from typing_extensions import override
+
+from audit.fsck_chunk import UNCHECKED, Chunk, Segment, Special, broken_link
+from audit.fsck_state import FsckState
+from audit.merkle import node_hash
+from audit.verify import (
+    INCOMPLETE,
+    KNOWN_KINDS,
+    TAMPERED,
+    ZERO_HASH,
+    Bad,
+    Key,
+    LogVerifier,
+    Outside,
+    Report,
+)
+
+_PLAIN = (
+    "_checked",
+    "_witnessed",
+    "_signed_at_us",
+    "_witnessed_at_us",
+    "_mapped",
+    "_last",
+    "_checkpoints",
+)
+_LISTS = ("_changed", "_expected", "_map_rows")
+
+
+class ChunkVerifier(LogVerifier):
+    """A whole log, chunk by chunk, in constant memory."""
+
+    def __init__(self, outside: Outside, state: FsckState) -> None:
+        """Keep what is trusted; streams and blobs live in the state's file.
+
+        Raises:
+            Bad: a key or the policy is not one.
+        """
+        super().__init__((), (), outside)
+        self._streams.heads = self._disk = state.heads
+        self._blobs = state.blobs
+        self._followed: list[str] = []
+        self._newest_note = ""
+        self._checkpoints = 0
+        self._latest: dict[frozenset[Key], int] = {}
+        self._notes: dict[int, str] = {}
+
+    @property
+    def nodes(self) -> list[bytes]:
+        """The roots of the tree's perfect subtrees, largest first."""
+        return self._tree.nodes
+
+    def kept_sizes(self) -> tuple[int, ...]:
+        """Return the sizes of checkpoints not compared yet."""
+        return tuple(sorted(self._roots.keys() - self._compared))
+
+    def fold(self, chunk: Chunk) -> None:
+        """Take the next chunk."""
+        if not chunk.rows and not chunk.marks:
+            return
+        self._enter("entry")
+        for mark in chunk.marks:
+            if mark.note:
+                self._newest_note = self._notes[mark.size] = mark.note
+                self._take_note(mark.size, base64.b64decode(mark.note))
+        self._link(chunk)
+        nodes = list(self._tree.nodes)
+        self._replay(chunk, nodes)
+        for special in chunk.statements:
+            self._hear(special)
+        for name, count in chunk.kinds.items():
+            self._count(name, count)
+        self._grow(chunk, nodes)
+
+    def _link(self, chunk: Chunk) -> None:
+        """Hold each stream's first record against its last one before, and move the heads."""
+        heads = self._streams.heads
+        before = self._disk.many(chunk.starts)
+        for stream, start in chunk.starts.items():
+            if tuple(start) == UNCHECKED:
+                continue
+            number, leaf, seq = before.get(stream, (-1, ZERO_HASH, -1))
+            for finding in broken_link(stream, (number, leaf.hex(), seq), start):
+                self.report.find(*finding)
+        for code, text, seq in chunk.findings:
+            self.report.find(code, text, seq)
+        for stream, (number, leaf_hex, seq) in chunk.ends.items():
+            heads[stream] = (number, bytes.fromhex(leaf_hex), seq)
+
+    def _replay(self, chunk: Chunk, nodes: list[bytes]) -> None:
+        """Judge checkpoints and maps, then the numbers that are missing, then the maps after."""
+        jumps = self._jumps(chunk)
+        if jumps and self._last + 1 != chunk.first:
+            self._jump(jumps)
+        for mark in sorted(chunk.marks, key=lambda mark: mark.size):
+            root = self._roots.get(mark.size)
+            if root is not None and self._whole and mark.folded:
+                self._tree.size = mark.size
+                self._tree.nodes = [*nodes, bytes.fromhex(mark.folded)]
+                self._mapped = mark.size if mark.mapped else -1
+                self._under(root, {"seq": mark.size - 1, "recorded_at_us": mark.recorded_at_us})
+        for segment in chunk.segments:
+            self._pass(jumps, segment)
+            self._changed.update(_changes(segment))
+            if segment.then is not None:
+                self._hear(segment.then)
+        if chunk.maps is not None:
+            for segment in chunk.differing:
+                self._pass(jumps, segment)
+                self._changed = _changes(segment)
+                if segment.then is not None:
+                    self._hear(segment.then)
+            self._changed = {name: [*link[:2]] for name, link in chunk.maps.changed.items()}
+            self._expected, self._map_rows = chunk.maps.expected, chunk.maps.rows
+        self._jump(jumps)
+
+    def _jumps(self, chunk: Chunk) -> list[tuple[int, int]]:
+        """Return the chunk's jumps as seen from the last record of all."""
+        jumps = [(seq, last) for seq, last in chunk.jumps]
+        if chunk.rows and self._last + 1 != chunk.first:
+            if jumps and jumps[0][1] == chunk.first - 1:
+                jumps[0] = (jumps[0][0], self._last)
+            else:
+                jumps.insert(0, (chunk.first, self._last))
+        return jumps
+
+    def _pass(self, jumps: list[tuple[int, int]], segment: Segment) -> None:
+        """Take the jumps before a segment's map is judged."""
+        if segment.then is not None and jumps and segment.then.seq >= jumps[0][0]:
+            self._jump(jumps)
+
+    def _jump(self, jumps: list[tuple[int, int]]) -> None:
+        """Note numbers that do not follow the highest one before."""
+        for seq, last in jumps:
+            self._whole = False
+            missing = seq > last
+            text = (
+                f"missing, as all up to record {seq}" if missing else f"out of order, after {last}"
+            )
+            self.report.find(INCOMPLETE if missing else TAMPERED, text, min(seq, last + 1))
+        jumps.clear()
+
+    def _hear(self, special: Special) -> None:
+        """Judge what a record says that the log itself depends on."""
+        if "statement" in special.body:
+            self._followed.append(str(special.body["statement"]))
+        head = {"kind": special.kind, "seq": special.seq, "log": self._head.get("origin", "")}
+        try:
+            self._interpret(head, special.body)
+        except Bad as error:
+            self.report.find(TAMPERED, str(error), special.seq)
+
+    def _count(self, name: str, count: int) -> None:
+        kind, _, version = name.rpartition(" ")
+        if KNOWN_KINDS.get(kind) != int(version):
+            self._unread[kind, int(version)] += count
+            if kind == "stream_heads":
+                self._unread["stream_heads", 0] += count
+
+    def _grow(self, chunk: Chunk, nodes: list[bytes]) -> None:
+        """Put the chunk's subtree under the tree, and forget the checkpoints that were compared."""
+        before = chunk.first if self._whole else self._tree.size
+        self._tree.size, self._tree.nodes = before + chunk.rows, nodes
+        if self._whole:
+            nodes += map(bytes.fromhex, chunk.nodes)
+            bits = chunk.first // chunk.width
+            while chunk.rows == chunk.width and bits & 1:
+                right = nodes.pop()
+                nodes.append(node_hash(nodes.pop(), right))
+                bits >>= 1
+        if chunk.ends:
+            self._last = max(self._last, *(link[2] for link in chunk.ends.values()))
+        self._forget()
+        if not self._trust.keys:
+            self._unsigned.clear()
+
+    def _forget(self) -> None:
+        """Drop the checkpoints that were compared; a sound log has no others so far."""
+        size = self._tree.size
+        for old in [old for old in self._roots if old <= size]:
+            if old in self._compared or not self._whole:
+                self._checkpoints += 1
+                self._public.discard(old)
+                del self._roots[old]
+                self._keep_latest(old)
+        self._compared = {self._checked} if self._compared else set()
+
+    def _keep_latest(self, size: int) -> None:
+        """Of checkpoints with the same signers keep the newest: if it counts, they all do.
+
+        One that nobody known signed stays, for the log may still tell of its key.
+        """
+        signers = self._signers[size]
+        if not signers and self._trust.keys:
+            return
+        for old in {size, self._latest.get(signers, size)} - {size if signers else -1}:
+            self._signers.pop(old, None)
+            self._times.pop(old, None)
+            self._notes.pop(old, None)
+        self._latest[signers] = size
+
+    def late_notes(self, notes: Iterable[tuple[int, bytes]]) -> None:
+        """Take the checkpoints beyond the last chunk."""
+        for size, note in notes:
+            self._take_note(size, bytes(note))
+
+    @override
+    def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
+        """Judge the end; say what was counted rather than what is in memory."""
+        report = super().finish(expected, now_us)
+        report.lines[-1] = (
+            f"{self.size} records, {len(self._streams.heads)} streams,"
+            f" {self._checkpoints + len(self._roots)} checkpoints; signed up to {self._checked}"
+        )
+        return report
+
+    def blob_missing(self, digest: str, seq: int) -> None:
+        """Note a blob that a record names and that is not stored."""
+        self.report.find(INCOMPLETE, f"blob {digest} is missing", seq)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return everything that a resumed check needs, as JSON."""
+        report = self.report
+        return {
+            **{name: getattr(self, name) for name in (*_PLAIN, *_LISTS)},
+            "size": self._tree.size,
+            "nodes": [node.hex() for node in self._tree.nodes],
+            "unread": [[*key, count] for key, count in self._unread.items()],
+            "unsigned": [[size, base64.b64encode(n).decode()] for size, n in self._unsigned],
+            "whole": self._whole,
+            "followed": self._followed,
+            "newest": self._newest_note,
+            "notes": [[n, self._notes.get(n, ""), self._times.get(n)] for n in self._signers],
+            "report": [report.exit_code, report.lines, report.first_bad_seq, report.findings],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from `to_state`, after `head`."""
+        for statement in state["followed"]:
+            self._trust.follow(statement, self._head.get("origin", ""))
+        for name in (*_PLAIN, *_LISTS):
+            setattr(self, name, state[name])
+        self._tree.size = state["size"]
+        self._tree.nodes = [bytes.fromhex(node) for node in state["nodes"]]
+        for size, text, time_us in state["notes"]:
+            if text:
+                self._notes[size] = text
+                self._signers[size] = self._trust.open(base64.b64decode(text)).signers
+                self._latest[self._signers[size]] = size
+            if time_us is not None:
+                self._times[size] = time_us
+        for kind, version, count in state["unread"]:
+            self._unread[kind, version] = count
+        self._unsigned = [(size, base64.b64decode(note)) for size, note in state["unsigned"]]
+        self._whole = state["whole"]
+        self._followed = state["followed"]
+        self._newest_note = state["newest"]
+        if self._newest_note:
+            self._newest = self._trust.open(base64.b64decode(self._newest_note))
+        self._compared = {size for size in self._roots if size <= self._tree.size}
+        if self._checked:
+            self._compared.add(self._checked)
+        code, lines, first_bad, findings = state["report"]
+        self.report = Report(
+            exit_code=code, lines=lines, first_bad_seq=first_bad, findings=findings
+        )
+
+
+def _changes(segment: Segment) -> dict[str, list[Any]]:
+    """Return a segment's changed streams in the verifier's own form."""
+    return {name: [*link[:2]] for name, link in segment.changed.items()}

@@ -1,0 +1,183 @@
+"""fsck of a database: readers, judge and state, from the first record or from where it stopped.
+
+What a resumed check repeats: head, snapshot, keys and policy are read anew, and the tree below the
+position is rebuilt from the stored leaves and must be the one that was checked. What it takes over:
+that the other columns (and payloads, and blobs) below the position are still what they were.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from audit.fsck_chunk import Chunk
+from audit.fsck_database import BLOB_RANGES, Snapshot
+from audit.fsck_judge import ChunkVerifier
+from audit.fsck_plan import ChangedBelowError, FsckPlan, Progress, whole_or_again
+from audit.fsck_readers import Asked, Inline, Readers
+from audit.fsck_state import FsckState
+from audit.merkle import node_hash
+from audit.verify import TAMPERED, Bad, Report
+
+SMALL = 5_000
+"""Records below which starting processes costs more than they save."""
+
+
+def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | None) -> Report:
+    """Check a ledger's database; an interruption leaves the state for `resume`.
+
+    Args:
+        dsn: of a user who may `SET ROLE countersign_reader`.
+        plan: what to check and how.
+        progress: told how far it is.
+        now_us: see `LogVerifier.finish`.
+
+    Raises:
+        LedgerWriteError: the database cannot be read.
+        FsckStateError: the state file cannot be used.
+        Bad: a key or the policy is not one.
+    """
+    snapshot = Snapshot(dsn)
+    try:
+        head = snapshot.head()
+        source = "database " + ("without a head" if head is None else head["origin"])
+
+        def check(asked: Asked) -> Report:
+            return whole_or_again(
+                plan,
+                source,
+                lambda state: _Check(plan, snapshot, asked, state, progress).run(head, now_us),
+            )
+
+        if plan.readers == 0 or (head is not None and head["size"] < SMALL):
+            return check(Inline(snapshot))
+        with Readers(plan.readers, dsn, snapshot.export()) as readers:
+            return check(readers)
+    finally:
+        snapshot.close()
+
+
+class _Check:
+    """One run over one snapshot."""
+
+    def __init__(
+        self,
+        plan: FsckPlan,
+        snapshot: Snapshot,
+        readers: Asked,
+        state: FsckState,
+        progress: Progress,
+    ) -> None:
+        self._plan = plan
+        self._snapshot = snapshot
+        self._readers = readers
+        self._state = state
+        self._progress = progress
+        self._log = ChunkVerifier(plan.outside, state)
+        self._position = 0
+        self._blob_range = 0
+        self._blobs = 0
+        self._noted = 0
+
+    def run(self, head: dict[str, Any] | None, now_us: int | None) -> Report:
+        """Check head, blobs, records and the end."""
+        log = self._log
+        if head is not None:
+            log.head(head)
+        total = 0 if head is None else int(head["size"])
+        try:
+            if self._state.saved is not None:
+                self._go_on(self._state.saved)
+            if self._plan.payloads:
+                self._check_blobs()
+            self._check_records(
+                self._snapshot.log_name() if head is None else head["origin"], total
+            )
+            log.late_notes(self._snapshot.notes(self._noted, 2**63 - 1))
+            report = log.finish(now_us=now_us)
+        except Bad as error:
+            report = log.report
+            report.caught(error)
+        return report
+
+    def _go_on(self, saved: dict[str, Any]) -> None:
+        """Take over what was checked, once the stored leaves below still make its tree."""
+        log = self._log
+        self._position, self._blob_range = saved["position"], saved["blob_range"]
+        self._blobs = saved["blobs"]
+        log.restore(saved["log"])
+        nodes: list[bytes] = []
+        width = self._plan.width
+        tasks = (
+            {"do": "nodes", "first": first, "stop": first + width}
+            for first in range(0, self._position, width)
+        )
+        for task, answer in self._readers.ask(tasks):
+            nodes += map(bytes.fromhex, json.loads(answer))
+            bits = task["first"] // width
+            while bits & 1 and len(nodes) > 1:
+                right = nodes.pop()
+                nodes.append(node_hash(nodes.pop(), right))
+                bits >>= 1
+            self._progress("leaves below", task["stop"], self._position)
+        if nodes != log.nodes:
+            raise ChangedBelowError
+        log.report.say(
+            f"resumed at record {self._position}: the leaves below are those checked before;"
+            " their other columns and the blobs are taken to be so too"
+        )
+
+    def _check_blobs(self) -> None:
+        """Hash every blob, a range of digests at a time."""
+        tasks = ({"do": "blobs", "first": first} for first in range(self._blob_range, BLOB_RANGES))
+        for task, answer in self._readers.ask(tasks):
+            count, bad = json.loads(answer)
+            self._blobs += count
+            for digest in bad:
+                self._log.report.find(TAMPERED, f"blob {digest} has other content")
+            self._blob_range = task["first"] + 1
+            if count or self._blob_range == BLOB_RANGES:
+                self._save()
+            self._progress("blobs", self._blob_range, BLOB_RANGES)
+
+    def _check_records(self, origin: str, total: int) -> None:
+        """Judge chunk after chunk; after a short one, look where the next record is."""
+        at: int | None = self._position
+        width = self._plan.width
+        while at is not None:
+            for task, answer in self._readers.ask(self._chunks(at, origin, total)):
+                chunk = Chunk.from_json(answer)
+                self._log.fold(chunk)
+                for digest, seq in sorted(chunk.blobs.items()):
+                    self._log.blob_missing(digest, seq)
+                at = self._noted = task["first"] + width
+                self._progress("records", min(self._log.size, total), total)
+                if chunk.rows != width:
+                    break
+                self._position = at
+                self._save()
+            found = self._snapshot.next_seq(at)
+            at = None if found is None else found // width * width
+
+    def _chunks(self, first: int, origin: str, total: int) -> Iterator[dict[str, Any]]:
+        """Yield the tasks of a run of chunks, up to the one in which the head says the log ends."""
+        width = self._plan.width
+        last = max(first, (min(total, 2**62) - 1) // width * width)
+        for start in range(first, last + 1, width):
+            yield {
+                "do": "chunk",
+                "first": start,
+                "width": width,
+                "log": origin,
+                "payloads": self._plan.payloads,
+                "sizes": [size for size in self._log.kept_sizes() if start < size <= start + width],
+            }
+
+    def _save(self) -> None:
+        self._state.save(
+            {
+                "position": self._position,
+                "blob_range": self._blob_range,
+                "blobs": self._blobs,
+                "log": self._log.to_state(),
+            }
+        )

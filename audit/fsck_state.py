@@ -1,0 +1,186 @@
+"""Where a check stands, on disk: what makes it resumable and its memory constant.
+
+A SQLite file beside the log holds what grows with the log, one row a stream and a blob, and one
+line of JSON with everything else. `save` commits both in one transaction, so a check that is
+killed at any moment resumes from its last save. A file of another check is refused, not reused.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from audit.errors import FsckStateError
+
+FORMAT = "countersign-fsck/1"
+CACHED_MAX = 20_000
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS stream
+  (name TEXT PRIMARY KEY, number INTEGER NOT NULL, leaf BLOB NOT NULL, seq INTEGER NOT NULL)
+  WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS blob (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+_ASKED_MAX = 500
+
+Head = tuple[int, bytes, int]
+
+
+class StreamHeads(dict[str, Head]):
+    """The last record of every stream; a dictionary that keeps only the newest in memory."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        """Read and write the table `stream`."""
+        super().__init__()
+        self._database = database
+
+    @override
+    def get(self, name: str, default: Any = None, /) -> Any:  # as a dictionary's
+        held = super().get(name)
+        if held is not None:
+            return held
+        row = self._database.execute(
+            "SELECT number, leaf, seq FROM stream WHERE name = ?", (name,)
+        ).fetchone()
+        return default if row is None else tuple(row)
+
+    def many(self, names: Iterable[str]) -> dict[str, Head]:
+        """Return the heads of those streams that have one; one question for hundreds."""
+        found: dict[str, Head] = {}
+        asked = []
+        for name in names:
+            held = super().get(name)
+            if held is None:
+                asked.append(name)
+            else:
+                found[name] = held
+        for start in range(0, len(asked), _ASKED_MAX):
+            part = asked[start : start + _ASKED_MAX]
+            marks = ",".join("?" * len(part))
+            query = f"SELECT name, number, leaf, seq FROM stream WHERE name IN ({marks})"  # noqa: S608
+            found.update((row[0], row[1:]) for row in self._database.execute(query, part))
+        return found
+
+    @override
+    def __getitem__(self, name: str, /) -> Head:
+        found: Head | None = self.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    @override
+    def __setitem__(self, name: str, head: Head, /) -> None:
+        super().__setitem__(name, head)
+        if super().__len__() > CACHED_MAX:
+            self.flush()
+
+    @override
+    def __len__(self) -> int:
+        self.flush()
+        return int(self._database.execute("SELECT count(*) FROM stream").fetchone()[0])
+
+    def flush(self) -> None:
+        """Move everything to the table."""
+        self._database.executemany(
+            "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?)",
+            ((name, *head) for name, head in self.items()),
+        )
+        self.clear()
+
+
+class Blobs(set[str]):
+    """The digests of stored blobs, on disk only."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        """Read and write the table `blob`."""
+        super().__init__()
+        self._database = database
+
+    @override
+    def add(self, digest: str, /) -> None:
+        self._database.execute("INSERT OR IGNORE INTO blob VALUES (?)", (digest,))
+
+    def __rsub__(self, others: AbstractSet[str], /) -> set[str]:  # as a set's
+        return {
+            name
+            for name in others
+            if not self._database.execute("SELECT 1 FROM blob WHERE digest = ?", (name,)).fetchone()
+        }
+
+    @override
+    def __len__(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM blob").fetchone()[0])
+
+
+class FsckState:
+    """One check's state file."""
+
+    def __init__(self, path: Path, about: Iterable[str], *, resume: bool) -> None:
+        """Open the file of a check, or begin a new one.
+
+        Args:
+            path: of the file.
+            about: what the check is of: log, keys, options. Another check's file is refused.
+            resume: go on with what the file holds; otherwise it is begun anew.
+
+        Raises:
+            FsckStateError: there is nothing to resume, or it is of another check.
+        """
+        self.path = path
+        self._about = list(about)
+        self.saved: dict[str, Any] | None = None
+        if not resume:
+            self._unlink()
+        elif not path.exists():
+            raise FsckStateError(f"nothing to resume: {path} does not exist")
+        try:
+            self._database = sqlite3.connect(path, isolation_level=None)
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.executescript(_SCHEMA)
+            row = self._database.execute("SELECT text FROM meta").fetchone()
+            self._database.execute("BEGIN")
+        except sqlite3.Error as error:
+            raise FsckStateError(f"cannot use {path}: {error}") from error
+        if resume:
+            self.saved = self._held(row)
+        self.heads = StreamHeads(self._database)
+        self.blobs = Blobs(self._database)
+
+    def _held(self, row: tuple[str] | None) -> dict[str, Any]:
+        try:
+            held: dict[str, Any] = json.loads(row[0]) if row else {}
+        except ValueError as error:
+            raise FsckStateError(f"{self.path} is no state of a check") from error
+        if not held:
+            raise FsckStateError(f"nothing to resume: {self.path} was not saved yet")
+        if held.get("format") != FORMAT or held.get("about") != self._about:
+            raise FsckStateError(
+                f"{self.path} is of another check (other log, keys or options): begin without"
+                " --resume"
+            )
+        state: dict[str, Any] = held["state"]
+        return state
+
+    def save(self, state: dict[str, Any]) -> None:
+        """Make streams, blobs and the rest durable together."""
+        text = json.dumps({"format": FORMAT, "about": self._about, "state": state})
+        self.heads.flush()
+        self._database.execute("INSERT OR REPLACE INTO meta VALUES (1, ?)", (text,))
+        self._database.execute("COMMIT")
+        self._database.execute("BEGIN")
+
+    def close(self, *, keep: bool) -> None:
+        """Close the file; remove it when the check came to its end."""
+        self._database.execute("ROLLBACK")
+        self._database.close()
+        if not keep:
+            self._unlink()
+
+    def _unlink(self) -> None:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)

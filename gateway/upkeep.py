@@ -1,0 +1,141 @@
+"""fsck for people: which log, trusted what, how far it is, and the verdict in words."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from audit.fsck_dump import fsck_dump
+from audit.fsck_plan import FsckPlan
+from audit.fsck_run import fsck_database
+from audit.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
+from gateway.attach import Place
+from gateway.clock import monotonic_us, wall_us
+from gateway.verifying import trusted
+
+INTERRUPTED = 130
+STATE_NAME = "fsck.state"
+_SHOW_US = 500_000
+_WIDTH = 28
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the command line gives from outside.
+
+    Attributes:
+        key: a log's key line, or a file of such lines.
+        checkpoints: files with checkpoints kept outside.
+        policy: a file with a witness policy (C2SP tlog-policy).
+    """
+
+    key: str | None
+    checkpoints: Sequence[Path] = ()
+    policy: Path | None = None
+
+    def read(self) -> Outside:
+        """Return it as the verifier takes it.
+
+        Raises:
+            Bad: the key is none.
+            OSError: a file cannot be read.
+        """
+        return Outside(
+            vkeys=trusted(self.key),
+            notes=[path.read_bytes() for path in self.checkpoints],
+            policy=None if self.policy is None else self.policy.read_bytes(),
+        )
+
+
+def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> int:
+    """Check the ledger's database; return the verifier's exit code."""
+
+    def check(outside: Outside, bar: "RateBar") -> Report:
+        plan = FsckPlan(
+            outside=outside,
+            state=place.state.root / STATE_NAME,
+            resume=resume,
+            payloads=payloads,
+            readers=max(2, os.cpu_count() or 2),
+        )
+        report = fsck_database(place.dsn, plan, bar.show, wall_us())
+        if not payloads:
+            report.say("stored headers, payloads, accounts and blobs were not read (--payloads)")
+        return report
+
+    return _run(given, check)
+
+
+def fsck_dump_file(path: Path, given: Given, *, resume: bool) -> int:
+    """Check a dump; return the verifier's exit code."""
+
+    def check(outside: Outside, bar: "RateBar") -> Report:
+        state = path.with_name(path.name + ".fsck")
+        return fsck_dump(path, FsckPlan(outside=outside, state=state, resume=resume), bar.show)
+
+    return _run(given, check)
+
+
+def fsck_tiles(folder: Path, given: Given) -> int:
+    """Check a folder of tiles; return the verifier's exit code."""
+    return _run(given, lambda outside, _: verify_tiles(folder, outside))
+
+
+def _run(given: Given, check: Callable[[Outside, "RateBar"], Report]) -> int:
+    """Run a check under a bar, print what it found and return the exit code."""
+    bar = RateBar(sys.stderr, monotonic_us)
+    try:
+        report = check(given.read(), bar)
+    except KeyboardInterrupt:
+        bar.end()
+        sys.stdout.write("stopped; the same command with --resume goes on from here\n")
+        return INTERRUPTED
+    except (Bad, OSError) as error:
+        bar.end()
+        sys.stdout.write(f"{WORDS[NOT_CHECKABLE]}: {error}\n")
+        return NOT_CHECKABLE
+    bar.end()
+    for line in (*report.lines, WORDS[report.exit_code]):
+        sys.stdout.write(f"{line}\n")
+    return report.exit_code
+
+
+class RateBar:
+    """How far a check is, how fast it goes, when it will end; on a terminal, and over 0.5 s."""
+
+    def __init__(self, stream: TextIO, clock_us: Callable[[], int]) -> None:
+        """Draw on a terminal; write nothing elsewhere."""
+        self._stream = stream
+        self._clock_us = clock_us
+        self._stage = ""
+        self._begun_us = self._shown_us = clock_us()
+        self._first = 0
+        self._drawn = False
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Take the progress of a stage."""
+        now_us = self._clock_us()
+        if stage != self._stage:
+            self._stage, self._begun_us, self._first = stage, now_us, done
+        if now_us - self._shown_us < _SHOW_US or not self._stream.isatty():
+            return
+        self._shown_us, self._drawn = now_us, True
+        self._stream.write(f"\r\x1b[K{self.text(done, total, now_us)}")
+        self._stream.flush()
+
+    def text(self, done: int, total: int, now_us: int) -> str:
+        """Return the bar's line."""
+        total = max(total, done, 1)
+        filled = _WIDTH * done // total
+        rate = (done - self._first) / max((now_us - self._begun_us) / 1e6, 1e-6)
+        left = "" if rate <= 0 else f", {(total - done) / rate:.0f} s left"
+        bar = "#" * filled + "." * (_WIDTH - filled)
+        return f"{self._stage:12} [{bar}] {done:,}/{total:,}  {rate:,.0f}/s{left}"
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._drawn:
+            self._stream.write("\n")
+            self._drawn = False

@@ -1,0 +1,142 @@
+"""A log for checking the checkers: many streams, four checkpoints, and every way to spoil it."""
+# ruff: noqa: S608 - table and column names are this file's own constants
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from audit.checkpoint import make_checkpoint
+from audit.fsck_plan import FsckPlan
+from audit.ledger import Ledger, LedgerConfig
+from audit.tables import connect
+from audit.verify import Outside
+from tests.doubles.audit_log import (
+    OTHER_SIGNER,
+    SIGNER,
+    TIME_US,
+    flipped,
+    inbound,
+    note,
+    sealed,
+    sent,
+    snapshot,
+    started,
+)
+
+WIDTH = 4
+
+
+def fill(dsn: str) -> None:
+    """Write some thirty records in eight streams under four checkpoints."""
+    config = LedgerConfig(dsn=dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        blob = ledger.put_blob(b"snapshot")
+        ledger.append(started(), snapshot("d1", blob), note('quoted "text" \\ ü'))
+        ledger.append(sent("d1"), inbound(1), sealed("d1"))
+        ledger.checkpoint_now()
+        for number in range(2, 6):
+            ledger.append(snapshot(f"d{number}", blob), sent(f"d{number}"), inbound(number))
+        ledger.checkpoint_now()
+        ledger.append(*(sealed(f"d{number}") for number in range(2, 6)))
+        ledger.checkpoint_now()
+        ledger.append(note("last"))
+        ledger.checkpoint_now()
+
+
+def disarm(dsn: str) -> None:
+    """Take away the triggers and constraints with which the database defends itself."""
+    with connect(dsn) as admin:
+        for table in ("entry", "blob", "checkpoint", "head", "tile"):
+            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
+        rows = admin.execute(
+            "SELECT conrelid::regclass::text, conname FROM pg_constraint"
+            " WHERE connamespace = 'ledger'::regnamespace ORDER BY contype = 'n'"
+        ).fetchall()
+        for table, name in rows:
+            admin.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}".encode())
+
+
+def silent(*_: object) -> None:
+    """Show no progress."""
+
+
+def plan_of(folder: Path, *keys: str, **changes: Any) -> FsckPlan:  # noqa: ANN401 - FsckPlan's own
+    """Return a plan with tiny chunks, so that a small log has many borders."""
+    outside = changes.pop("outside", Outside(vkeys=keys))
+    return FsckPlan(
+        **{
+            "outside": outside,
+            "state": folder / "state",
+            "readers": 0,
+            "width": WIDTH,
+            **changes,
+        }
+    )
+
+
+def mutations(admin: psycopg.Connection[Any]) -> Iterator[tuple[str, list[bytes], list[Any]]]:
+    """Yield every mutation: its name, and the statements with their values."""
+    columns = [
+        str(row[0])
+        for row in admin.execute(
+            "SELECT column_name FROM information_schema.columns"
+            " WHERE table_schema = 'ledger' AND table_name = 'entry'"
+        )
+    ]
+    assert len(columns) == 15
+    for column, seq in itertools.product(columns, (1, 9)):
+        row = admin.execute(f"SELECT {column} FROM ledger.entry WHERE seq = {seq}".encode())
+        (value,) = row.fetchone() or (None,)
+        for number, other in enumerate(itertools.islice(flipped(value), 2 if seq == 9 else 1)):
+            change = f"UPDATE ledger.entry SET {column} = %s WHERE seq = {seq}".encode()
+            yield f"{column} of {seq}, {number}", [change], [(other,)]
+    swap = (
+        "UPDATE ledger.entry SET seq = CASE seq WHEN {0} THEN {1} ELSE {0} END"
+        " WHERE seq IN ({0}, {1})"
+    )
+    plain = {
+        "first record gone": "DELETE FROM ledger.entry WHERE seq = 0",
+        "a record gone": "DELETE FROM ledger.entry WHERE seq = 5",
+        "a border's record gone": "DELETE FROM ledger.entry WHERE seq = 8",
+        "a whole chunk gone": "DELETE FROM ledger.entry WHERE seq BETWEEN 8 AND 11",
+        "three chunks gone": "DELETE FROM ledger.entry WHERE seq BETWEEN 6 AND 17",
+        "a map gone": "DELETE FROM ledger.entry WHERE seq = 6",
+        "the tail gone": "DELETE FROM ledger.entry WHERE seq > 20",
+        "all gone": "DELETE FROM ledger.entry",
+        "neighbours swapped": swap.format(4, 5),
+        "chunks apart swapped": swap.format(2, 13),
+        "a record twice": "INSERT INTO ledger.entry SELECT * FROM ledger.entry WHERE seq = 3",
+        "a record below": "INSERT INTO ledger.entry (SELECT (jsonb_populate_record(e,"
+        " '{\"seq\": -1}')).* FROM ledger.entry e WHERE seq = 3)",
+        "a record far above": "UPDATE ledger.entry SET seq = 900000 WHERE seq = 9",
+        "a null": "UPDATE ledger.entry SET actor = NULL WHERE seq = 9",
+        "head too small": "UPDATE ledger.head SET size = size - 1",
+        "head far too large": "UPDATE ledger.head SET size = 4000000000000000000",
+        "head's root": "UPDATE ledger.head SET root = sha256(root)",
+        "head's frontier": "UPDATE ledger.head SET frontier = sha256(frontier)",
+        "head gone": "DELETE FROM ledger.head",
+        "another origin": "UPDATE ledger.head SET origin = 'other'",
+        "checkpoints gone": "DELETE FROM ledger.checkpoint",
+        "newest checkpoint gone": "DELETE FROM ledger.checkpoint WHERE size = (SELECT size FROM"
+        " ledger.head)",
+        "a checkpoint moved": "UPDATE ledger.checkpoint SET size = size + 1 WHERE size = 7",
+        "a checkpoint flipped": "UPDATE ledger.checkpoint SET note = set_byte(note, 90, 33)",
+        "blobs gone": "DELETE FROM ledger.blob",
+        "a blob flipped": "UPDATE ledger.blob SET data = set_byte(data, 0, 33)",
+    }
+    for name, statement in plain.items():
+        yield name, [part.encode() for part in statement.split(";")], [None] * 9
+    for name, size in (("a forged checkpoint", 7), ("a forged later checkpoint", 40)):
+        forged = make_checkpoint(size, bytes(32), SIGNER).note
+        change = b"INSERT INTO ledger.checkpoint VALUES (%s, %s)"
+        yield (
+            name,
+            [b"DELETE FROM ledger.checkpoint WHERE size = 7", change],
+            [None, (size, forged)],
+        )
+    foreign = make_checkpoint(7, bytes(32), OTHER_SIGNER).note
+    change = b"UPDATE ledger.checkpoint SET note = %s WHERE size = 7"
+    yield "a foreign checkpoint", [change], [(foreign,)]
