@@ -10,6 +10,7 @@ Statements lie beside the keys as rotation-ID.note and revocation-ID.note, for v
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from audit.keys import Signer
@@ -20,7 +21,7 @@ from audit.record import Draft
 from audit.rotation import revoke, rotate
 from gateway import clock
 from gateway.attach import Place, attached
-from gateway.errors import SettingsError
+from gateway.errors import RequestError, SettingsError
 from gateway.log_keys import (
     hand_over,
     load_signers,
@@ -52,7 +53,7 @@ def rotate_key(settings: Settings, to: str) -> int:
     """Hand over to a new key in a file or a device; the old one goes on signing beside it.
 
     Raises:
-        SettingsError: the overlap of an earlier rotation has not ended.
+        RequestError: the overlap of an earlier rotation has not ended.
     """
     with _stopped(settings) as place:
         current, origin = place.state.ledger_key, settings.ledger.origin
@@ -83,7 +84,7 @@ def finish_rotation(settings: Settings) -> int:
     """End the overlap: put the end of the old private key on record, then destroy it.
 
     Raises:
-        SettingsError: no rotation overlaps.
+        RequestError: no rotation overlaps.
     """
     with _stopped(settings) as place:
         current = place.state.ledger_key
@@ -133,7 +134,7 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
             ledger.checkpoint_now()
         note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
         note.write_bytes(record.statement)
-        _say(f"key {key_id} no longer counts for what is made from {record.from_us} us UTC on")
+        _say(f"key {key_id} no longer counts for what is made from {_utc(record.from_us)} on")
         _say(f"verifiers need\n  {note}")
         if old_of(place.state.ledger_key).exists():
             _say("an old key still signs beside the present one: countersign rotate-key --finish")
@@ -192,8 +193,12 @@ def _draft(kind: Kind, idem_key: str, **payload: str | int) -> Draft:
     return Draft(stream="control", kind=kind, payload=payload, actor="cli", idem_key=idem_key)
 
 
-def _refused(problem: str) -> SettingsError:
-    return SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
+def _refused(problem: str) -> RequestError:
+    return RequestError(problem=problem)
+
+
+def _utc(time_us: int) -> str:
+    return datetime.fromtimestamp(time_us / 1_000_000, tz=UTC).isoformat(timespec="seconds")
 
 
 def _say(text: str) -> None:
