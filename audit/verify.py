@@ -307,20 +307,29 @@ class Key(NamedTuple):
     public: bytes
 
 
-def read_vkey(text: str) -> Key:
-    """Read `<name>+<id>+<type and key>`; the id must fit."""
-    try:
-        name, key_id, encoded = text.strip().split("+", 2)
-        data = base64.b64decode(encoded, validate=True)
-        right_id = hashlib.sha256(name.encode() + b"\n" + data).digest()[:4]
-    except ValueError as error:
-        raise Bad("key is not <name>+<id>+<base64>") from error
-    if not data or KEY_BYTES.get(data[0]) != len(data) - 1:
-        raise Bad("key is neither Ed25519 (0x01, 0x04) nor ML-DSA-44 (0x06)")
-    if right_id.hex() != key_id or base64.b64encode(data).decode() != encoded:
-        raise Bad("the key's id does not fit its name and bytes")
+def split_vkey(text: str) -> Key:
+    """Split `<name>+<id>+<type and key>` of any type; nothing but its form is judged."""
+    name, _, rest = text.partition("+")
+    key_id, _, encoded = rest.partition("+")
+    data = unbase64(encoded)
     _check_name(name)
-    return Key(name, right_id, data[0], data[1:])
+    if re.fullmatch("[0-9a-fA-F]{8}", key_id) is None or not data:
+        raise Bad("key is not <name>+<id>+<base64>")
+    return Key(name, bytes.fromhex(key_id), data[0], data[1:])
+
+
+def read_vkey(text: str) -> Key:
+    """Read a key of a type that is known here; its id must fit."""
+    key = split_vkey(text.strip())
+    if KEY_BYTES.get(key.kind) != len(key.public):
+        raise Bad("key is neither Ed25519 (0x01, 0x04) nor ML-DSA-44 (0x06)")
+    try:
+        named = key.name.encode() + b"\n" + bytes([key.kind])
+    except ValueError as error:
+        raise Bad("a name cannot be a key's") from error
+    if hashlib.sha256(named + key.public).digest()[:4] != key.key_id:
+        raise Bad("the key's id does not fit its name and bytes")
+    return key
 
 
 def _check_name(name: str) -> None:
@@ -489,12 +498,11 @@ class Policy:
                 raise Bad("not a line of a policy")
 
     def _log(self, vkey: bytes) -> None:
-        encoded = vkey.decode().partition("+")[2].partition("+")[2]
-        data = base64.b64decode(encoded, validate=True)
-        if data[:1] == bytes([COSIGNER]):
+        key = split_vkey(vkey.decode())
+        if key.kind == COSIGNER:
             raise Bad("a log's key is of a witness's type")
-        self._once(b"log", data[1:])
-        if data and data[0] in KEY_BYTES:  # another type may be listed; it never satisfies
+        self._once(b"log", key.public)
+        if key.kind in KEY_BYTES:  # another type may be listed; it never satisfies
             self.logs.append(read_vkey(vkey.decode()))
 
     def _once(self, sort: bytes, public: bytes) -> None:
