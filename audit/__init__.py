@@ -2,8 +2,10 @@
 
 Reading order, which is the way a record goes:
 
+    kind_names   the names of kinds and streams
     kinds        the closed list of record kinds, in walk order
     canonical    JSON to the one byte string that is hashed (RFC 8785, our profile)
+    personal     personal values: salted commitments in the leaf, disclosures apart
     record       a draft becomes a header, a leaf and a record
     chain        streams: dense numbers, previous leaves, stream-head maps
     merkle       the global tree of RFC 6962, its frontier and its proofs
@@ -31,6 +33,8 @@ Reading order, which is the way a record goes:
     recovery     taking over a log: its position, held against what is signed
     blobs        bytes too long for a record, stored before it
     sequencer    the one thread that orders, chains and commits
+    retention    how long personal values must be kept
+    vault        subject keys, outside PostgreSQL
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     tile_store   tiles over the database: full ones stored, partial ones when asked for
     witness_memory  what a witness has cosigned, on disk
@@ -38,6 +42,9 @@ Reading order, which is the way a record goes:
     cosigning    a thread for each witness
     publisher    after each checkpoint: tiles, cosignatures, lag
     queries      the read side: records, blobs, heads and proofs
+    disclosures  encrypted personal values in the database: read, and deleted
+    holds        legal holds: what they cover, who lifts them
+    erasure      a person's values, forgotten; every proof stays
     verify       the one-file verifier for outsiders (standard library + cryptography)
     fsck         a database or a dump, streamed through the verifier
     fsck_chunk   what a chunk of records says about itself, and its subtree

@@ -12,6 +12,7 @@ from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError
 from audit.kinds import KINDS
 from audit.lanes import Append, Guard, MapHeads, Request, Resolve
 from audit.merkle import Frontier, push
+from audit.personal import Sealed
 from audit.record import Draft, Prepared, Record, make_record, prepare
 
 
@@ -22,6 +23,7 @@ class Row:
     record: Record
     account: str | None
     commitments: bytes
+    disclosures: tuple[Sealed, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -241,7 +243,14 @@ class Builder:
         elif spec.section and item.account is not None:
             self.sections[item.account] = seq
         commitments = bytes.fromhex("".join(draft.commitments)) if draft.commitments else b""
-        self.batch.rows.append(Row(record=record, account=item.account, commitments=commitments))
+        self.batch.rows.append(
+            Row(
+                record=record,
+                account=item.account,
+                commitments=commitments,
+                disclosures=item.disclosures,
+            )
+        )
         return record
 
 

@@ -9,6 +9,9 @@ AuditError
 ├── WitnessError            a request to a witness, its memory or its answer is not usable
 ├── KeyFileError            a key file that is missing, malformed or readable by others
 ├── FsckStateError          a check that cannot be resumed
+├── DisclosureError         a personal value or its disclosure that does not fit
+├── VaultError              a subject's key that is missing, damaged or refused by the disk
+├── ErasureRefusedError     a person's values that may not be erased, or not yet
 └── LedgerError             the store and its sequencer
     ├── LedgerUnsafeError         the database's settings or content forbid starting
     ├── LedgerFencedError         another sequencer holds the log
@@ -78,6 +81,24 @@ class FsckStateError(AuditError):
     """A check's state file that cannot be used: nothing to resume, or of another check."""
 
     code: ClassVar[str] = "fsck_state"
+
+
+class DisclosureError(AuditError):
+    """A personal value that cannot be kept, or a disclosure that does not fit."""
+
+    code: ClassVar[str] = "disclosure"
+
+
+class VaultError(AuditError):
+    """A subject's key that is missing, damaged, or that the disk refused; names no person."""
+
+    code: ClassVar[str] = "vault"
+
+
+class ErasureRefusedError(AuditError):
+    """A hold or erasure that is refused: a statute, a hold, or an unknown subject."""
+
+    code: ClassVar[str] = "erasure_refused"
 
 
 class LedgerError(AuditError):

@@ -13,63 +13,10 @@ Adding an optional field is a compatible change; anything else raises the kind's
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
+from audit.kind_names import Kind, StreamClass
 
-class Kind(StrEnum):
-    """Every kind of record there is, in walk order."""
-
-    RUN_STARTED = "run_started"
-    POLICY_ACTIVATED = "policy_activated"
-    MODEL_LOADED = "model_loaded"
-    ENGINE_EVENT = "engine_event"
-    INSTRUMENT_LISTED = "instrument_listed"
-    INTENT_RECEIVED = "intent_received"
-    SNAPSHOT_TAKEN = "snapshot_taken"
-    FORECAST_REQUESTED = "forecast_requested"
-    ROUNDS_CAPTURED = "rounds_captured"
-    FORECAST_MADE = "forecast_made"
-    FORECAST_FAILED = "forecast_failed"
-    PLACEBO_MADE = "placebo_made"
-    QUOTE_TAKEN = "quote_taken"
-    INTENT_PROPOSED = "intent_proposed"
-    PLACEBO_JUDGED = "placebo_judged"
-    VERDICT_GIVEN = "verdict_given"
-    APPROVAL_REQUESTED = "approval_requested"
-    APPROVAL_GIVEN = "approval_given"
-    APPROVAL_REFUSED = "approval_refused"
-    RESERVATION_RELEASED = "reservation_released"
-    ORDER_SENDING = "order_sending"
-    ORDER_SENT = "order_sent"
-    ORDER_REFUSED = "order_refused"
-    ORDER_UNKNOWN = "order_unknown"
-    ORDER_WITHDRAWN = "order_withdrawn"
-    ORDER_REPORTED = "order_reported"
-    CANCEL_SENT = "cancel_sent"
-    DECISION_SEALED = "decision_sealed"
-    MARK_TAKEN = "mark_taken"
-    SESSION_EVENT = "session_event"
-    FIX_INBOUND = "fix_inbound"
-    FIX_ANOMALY = "fix_anomaly"
-    KILL_PRESSED = "kill_pressed"
-    KILL_OUTCOME = "kill_outcome"
-    KILL_RELEASED = "kill_released"
-    OPERATOR_NOTE = "operator_note"
-    KEY_ROTATED = "key_rotated"
-    KEY_REVOKED = "key_revoked"
-    KEY_DESTROYED = "key_destroyed"
-    WITNESS_EVENT = "witness_event"
-    STREAM_HEADS = "stream_heads"
-    RUN_FINISHED = "run_finished"
-
-
-class StreamClass(StrEnum):
-    """The sorts of streams; all but `control` are followed by a name."""
-
-    CONTROL = "control"
-    MARKET = "market/"
-    DECISION = "decision/"
-    SESSION = "session/"
+__all__ = ["KINDS", "LEDGER", "RUN", "Kind", "KindSpec", "StreamClass"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +45,7 @@ LEDGER = "ledger"
 RUN = " account run_id mode dev "
 """Fields of every record that belongs to one account's run."""
 
-_MAY = " account? run_id? mode? dev? decision_id? detail? market_time_us? "
+_MAY = " account? run_id? mode? dev? decision_id? detail? market_time_us? personal? "
 """What every record of a caller may say besides."""
 
 
@@ -137,7 +84,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _C,
         RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
         "currency? instruments? settings? origin? seed? policy_digest? accounts? detail? "
-        "order_profile?",
+        "order_profile? liability?",
         "run_started:<run_id>",
     ),
     _spec(
@@ -377,10 +324,36 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(Kind.KEY_REVOKED, _C, "statement vkey from_us reason?", "revoked:<key id>"),
     _spec(Kind.KEY_DESTROYED, _C, "vkey", "destroyed:<key id>"),
     _spec(
+        Kind.LEDGER_RESTORED,
+        _C,
+        "size root known_size lost reason backup_sha256",
+        "restored:<size>:<known_size>",
+    ),
+    _spec(
         Kind.WITNESS_EVENT,
         _C,
         "event cosigned_size policy_digest witnesses waiting_us?",
         "witness:<run_id>:<n>",
+    ),
+    _spec(Kind.HOLD_PLACED, _C, "hold_id scope reason placed_by", "hold:<hold_id>"),
+    _spec(Kind.HOLD_LIFTED, _C, "hold_id reason lifted_by", "hold_lifted:<hold_id>"),
+    _spec(
+        Kind.RETENTION_EXPIRED,
+        _C,
+        "subject classes records newest_us kept_until_us",
+        "retention_expired:<subject>",
+    ),
+    _spec(
+        Kind.SUBJECT_ERASED,
+        _C,
+        "subject basis erased_by erased_us records fields fields_blob?",
+        "erased:<subject>",
+    ),
+    _spec(
+        Kind.PERSONAL_DISCLOSED,
+        _C,
+        "seq subjects positions reader reason",
+        "disclosed:<seq>:<reader>:<time>",
     ),
     _spec(
         Kind.STREAM_HEADS,

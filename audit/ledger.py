@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Self, TypeVar
@@ -35,6 +35,7 @@ from audit.recovery import position_of
 from audit.sequencer import Sequencer, SequencerConfig
 from audit.store import Pool, Store
 from audit.tables import DatabaseError
+from audit.vault import Sealer
 from audit.watchdog import Watchdog
 
 __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
@@ -71,7 +72,7 @@ class LedgerConfig:
 class Ledger:
     """The only writer of one log. Made by `open`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - see `open`, its only caller
         self,
         config: LedgerConfig,
         signer: Signer,
@@ -80,11 +81,13 @@ class Ledger:
         on_stop: Callable[[LedgerError], None],
         on_checkpoint: Callable[[Checkpoint], None],
         co_signers: Sequence[Signer] = (),
+        vault: Sealer | None = None,
     ) -> None:
         """Start the threads; see `open`."""
         origin = signer.vkey.name
         self._config = config
         self._signers = (signer, *co_signers)
+        self._vault = vault
         self._on_stop = on_stop
         self._on_checkpoint = on_checkpoint
         self._lanes = Lanes(
@@ -128,7 +131,7 @@ class Ledger:
             thread.start()
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - what a ledger is made of
         cls,
         config: LedgerConfig,
         signer: Signer,
@@ -138,6 +141,7 @@ class Ledger:
         on_stop: Callable[[LedgerError], None] = lambda _: None,
         on_checkpoint: Callable[[Checkpoint], None] = lambda _: None,
         co_signers: Sequence[Signer] = (),
+        vault: Sealer | None = None,
     ) -> "Ledger":
         """Check the database and take over the log.
 
@@ -150,6 +154,7 @@ class Ledger:
             on_checkpoint: told each new checkpoint once it is signed and stored, in order, on the
                 thread that made it; an exception is logged and the checkpoint stands.
             co_signers: further keys of the log that sign each checkpoint too.
+            vault: keeps the keys of personal values; without one a draft may bring none.
 
         Raises:
             LedgerUnsafeError: settings, schema, origin, tree or checkpoint are wrong.
@@ -157,7 +162,7 @@ class Ledger:
             LedgerWriteError: the database does not answer.
         """
         try:
-            return cls(config, signer, clock, on_step, on_stop, on_checkpoint, co_signers)
+            return cls(config, signer, clock, on_step, on_stop, on_checkpoint, co_signers, vault)
         except DatabaseError as error:
             raise LedgerWriteError(f"cannot open the ledger: {error}") from error
 
@@ -198,10 +203,8 @@ class Ledger:
             LedgerWriteError: the database refused; nothing is written.
             LedgerStoppedError: the ledger does not write any more.
         """
-        if not drafts:
-            raise DraftError("nothing to append")
         deadline = time.monotonic() + timeout_s
-        prepared = tuple(prepare(draft) for draft in drafts)
+        prepared = self._prepare(drafts)
         self._check_blobs(prepared, timeout_s)
         request = Append(prepared=prepared, guard=guard)
         return self._ask(request, request.done, lane, deadline)
@@ -335,6 +338,18 @@ class Ledger:
         self._known_blobs[blob] = None
         while len(self._known_blobs) > _KNOWN_BLOBS_MAX:
             self._known_blobs.pop(next(iter(self._known_blobs)), None)
+
+    def _prepare(self, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
+        if not drafts:
+            raise DraftError("nothing to append")
+        return tuple([self._sealed(one) if one.personal else prepare(one) for one in drafts])
+
+    def _sealed(self, draft: Draft) -> Prepared:
+        """Let the vault turn personal values into commitments; without one, nothing is written."""
+        if self._vault is None:
+            raise DraftError(f"{draft.kind}: personal values, and no vault to keep them")
+        plain, rows = self._vault.seal(self._signers[0].vkey.name, draft)
+        return replace(prepare(plain), disclosures=rows)
 
     def _tell(self, checkpoint: Checkpoint) -> None:
         try:

@@ -23,7 +23,7 @@ from psycopg.pq.abc import PGresult
 
 from audit.batch import Row
 from audit.tables import TupleConnection
-from audit.wire import ARRAY_OIDS, COLUMNS, array_parameters, copy_stream
+from audit.wire import ARRAY_OIDS, COLUMNS, array_parameters, copy_stream, disclosure_parameters
 
 UNNEST_ROWS_MAX = 128
 _NAME = b"countersign_append"
@@ -42,6 +42,13 @@ _APPEND_SQL = " ".join(
     )
 )
 _APPEND_OIDS = (20, 17, 17, 20, 17, 20, *(ARRAY_OIDS[kind] for kind in COLUMNS.values()))
+_SEALED_SQL = _APPEND_SQL.replace(
+    ") INSERT INTO ledger.entry",
+    "), kept AS (INSERT INTO ledger.disclosure (seq, position, subject, sealed)"
+    " SELECT sealed.* FROM unnest($22, $23, $24, $25) AS sealed, moved) INSERT INTO ledger.entry",
+)
+"""The same commit for a batch with encrypted personal values; rare, so never prepared."""
+_SEALED_OIDS = (*_APPEND_OIDS, *(ARRAY_OIDS[k] for k in ("bigint", "integer", "text", "bytea")))
 _COPY_SQL = " ".join(
     (
         "UPDATE ledger.head SET size = {0}, root = decode('{1}', 'hex'),",
@@ -99,12 +106,19 @@ class Pipe:
         self._rows, self._written = len(rows), None
         self._error = self._refused = None
         self._deadline = time.monotonic() + deadline_s
-        if len(rows) > UNNEST_ROWS_MAX:
+        sealed = any(row.disclosures for row in rows)
+        if len(rows) > UNNEST_ROWS_MAX and not sealed:
             self._send_copy(rows, moved)
             return
         size, root, frontier, old_size, old_root, fence = moved
         values = [_INT8(size), root, frontier, _INT8(old_size), old_root, _INT8(fence)]
         values += array_parameters(rows)
+        if sealed:
+            values += disclosure_parameters(rows)
+            forms = [Format.BINARY] * len(values)
+            self._pg.send_query_params(_SEALED_SQL.encode(), values, _SEALED_OIDS, forms)
+            self._pg.flush()
+            return
         self._pg.send_query_prepared(_NAME, values, [Format.BINARY] * len(values))
         self._pg.flush()
 

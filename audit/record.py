@@ -19,6 +19,7 @@ from audit.canonical import INT_MAX, JSON, canonical, parse, quoted
 from audit.errors import CanonicalError, DraftError
 from audit.kinds import KINDS, LEDGER, Kind, StreamClass
 from audit.merkle import HASH_BYTES, leaf_hash
+from audit.personal import Personal, Sealed
 
 ENTRY_BYTES_MAX = 65_535
 ZERO_HASH = bytes(HASH_BYTES)
@@ -38,6 +39,7 @@ class Draft:
         actor: who did it; the name `ledger` is the ledger's own.
         idem_key: unique within the stream; the same key with the same payload is the same record.
         commitments: hex digests of personal fields kept elsewhere, part of the leaf.
+        personal: values that a ledger with a vault turns into commitments; never in the payload.
     """
 
     stream: str
@@ -46,6 +48,7 @@ class Draft:
     actor: str
     idem_key: str
     commitments: tuple[str, ...] = ()
+    personal: tuple[Personal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,8 @@ class Prepared:
     blobs: tuple[str, ...]
     header_parts: tuple[bytes, bytes, bytes]
     """The header's bytes before the log's name, before `prev`, and from the stream on."""
+    disclosures: tuple[Sealed, ...] = ()
+    """Encrypted personal values, committed with the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +103,8 @@ def prepare(draft: Draft) -> Prepared:
             raise DraftError(f"{text!r:.80} is not 1 to 200 characters without controls")
     _check_place(draft.kind, draft.stream, draft.actor)
     _check_payload(draft.kind, draft.payload)
+    if draft.personal:
+        raise DraftError(f"{draft.kind}: personal values that no vault has sealed")
     if len(draft.commitments) > COMMITMENTS_MAX or not all(
         map(_DIGEST.fullmatch, draft.commitments)
     ):

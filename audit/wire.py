@@ -108,6 +108,17 @@ def array_parameters(rows: Sequence[Row]) -> list[bytes]:
     return [_array(oid, fields) for oid, fields in columns]
 
 
+def disclosure_parameters(rows: Sequence[Row]) -> list[bytes]:
+    """Return the rows' encrypted personal values as one binary array per column."""
+    pairs = [(row.record.seq, one) for row in rows for one in row.disclosures]
+    return [
+        _array(_INT8, [_INT8_FIELD(8, seq) for seq, _ in pairs]),
+        _array(_INT4, [_INT4_FIELD(4, one.position) for _, one in pairs]),
+        _array(_TEXT, [_field(one.subject.encode()) for _, one in pairs]),
+        _array(_BYTEA, [_field(one.sealed) for _, one in pairs]),
+    ]
+
+
 def _field(data: bytes) -> bytes:
     return _LENGTH(len(data)) + data
 

@@ -1,0 +1,85 @@
+"""How long a personal value must be kept before anyone may ask to have it erased. Pure.
+
+Statutes that order records to be kept come before the right to erasure (GDPR art. 17(3)(b)). Each
+personal field names a class below; an installation may keep longer, by its settings, never shorter
+than its own settings say. The figures are defaults to be confirmed by counsel, not legal advice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Retention(StrEnum):
+    """The classes of personal fields."""
+
+    ORDER = "order"
+    COMMUNICATION = "communication"
+    SUPERVISION = "supervision"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Why and how long a class is kept.
+
+    Attributes:
+        years: by default, from the record's own time.
+        source: what asks for it.
+    """
+
+    years: int
+    what: str
+    source: str
+
+
+RULES: Mapping[Retention, Rule] = {
+    Retention.ORDER: Rule(
+        years=6,
+        what="who is named in orders, intents and executions",
+        source="MiFIR art. 25(1): 5 years; SEC rule 17a-4(a): 6 years, taken as the longer",
+    ),
+    Retention.COMMUNICATION: Rule(
+        years=5,
+        what="words of a person that relate to a transaction",
+        source="MiFID II art. 16(7): 5 years, up to 7 where the authority asks",
+    ),
+    Retention.SUPERVISION: Rule(
+        years=5,
+        what="who approved, stopped or released",
+        source="MiFID II art. 16(6), Delegated Regulation 2017/565 art. 72: 5 years, up to 7",
+    ),
+    Retention.NONE: Rule(
+        years=0,
+        what="what no statute orders to be kept",
+        source="GDPR art. 5(1)(e): no longer than is necessary",
+    ),
+}
+"""The table; `gateway` may be told other years by its settings."""
+
+Years = Mapping[str, int]
+DEFAULT_YEARS: Years = {name.value: rule.years for name, rule in RULES.items()}
+
+
+def kept_until_us(recorded_at_us: int, retention: str, years: Years) -> int:
+    """Return the first moment at which a field of a class may be erased, microseconds UTC.
+
+    A class that nobody declared is kept as long as the longest declared one.
+    """
+    span = years.get(retention, max(years.values(), default=0))
+    if span <= 0:
+        return recorded_at_us
+    moment = _EPOCH + timedelta(microseconds=recorded_at_us)
+    try:
+        until = moment.replace(year=moment.year + span)
+    except ValueError:  # 29 February
+        until = moment.replace(year=moment.year + span, month=3, day=1)
+    return (until - _EPOCH) // timedelta(microseconds=1)
+
+
+def day_of(time_us: int) -> str:
+    """Return the day of a time, ISO 8601, UTC."""
+    return (_EPOCH + timedelta(microseconds=time_us)).date().isoformat()

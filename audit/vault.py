@@ -1,0 +1,281 @@
+"""Subject keys, outside PostgreSQL: who a pseudonym is, and the only key to what is said of him.
+
+One file per subject, named by the pseudonym, in a folder of mode 0700: a random 256-bit key and the
+names that the person goes by. Rules:
+
+- A key is on disk, durable, before anything is encrypted under it.
+- A value leaves this process only encrypted (AES-256-GCM), bound to its log, record, path, position
+  and subject; a row moved elsewhere does not open. Its length is padded.
+- To destroy a subject is to overwrite the file, fsync, unlink, fsync the folder. Backups, WAL and
+  page slack then hold bytes that nobody can read. Keep the folder out of the database's backups,
+  and on a disk that is itself encrypted: flash and copy-on-write keep old blocks.
+
+Safe for many threads of one process; the gateway's state lock keeps other processes out.
+"""
+
+import base64
+import contextlib
+import json
+import os
+import secrets
+import threading
+import unicodedata
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from audit.canonical import canonical
+from audit.errors import DisclosureError, VaultError
+from audit.personal import (
+    FIELD,
+    SALT_BYTES,
+    Sealed,
+    commitment,
+    described,
+    disclosure,
+    is_subject,
+    parse_disclosure,
+)
+from audit.record import Draft
+
+FILE_BYTES = 4096
+NAME_CHARS_MAX = 200
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_PAD_BYTES = 64
+_FORM = b"\x01"
+_SUFFIX = ".subject"
+_NAMED_CHARS_MIN = 4
+
+
+class Sealer(Protocol):
+    """What a ledger needs to take personal values."""
+
+    def seal(self, log: str, draft: Draft) -> tuple[Draft, tuple[Sealed, ...]]:
+        """Return the draft with commitments instead of values, and the encrypted values."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    key: bytes
+    names: tuple[str, ...]
+
+
+class Vault:
+    """The key folder; one per installation."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the folder, or make it.
+
+        Raises:
+            VaultError: others may read it, or a file in it is damaged.
+        """
+        self._folder = folder
+        self._lock = threading.RLock()
+        self._subjects: dict[str, _Subject] = {}
+        self._by_name: dict[str, str] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if folder.stat().st_mode & 0o077:
+                raise VaultError(f"{folder} is open to others: chmod 700 it")
+            for path in sorted(folder.iterdir()):
+                self._load(path)
+        except OSError as error:
+            raise VaultError(f"cannot use {folder}: {error.strerror}") from error
+
+    def _load(self, path: Path) -> None:
+        if path.suffix != _SUFFIX:
+            if path.name.endswith(".new"):  # never used: nothing was encrypted under it yet
+                _shred(path)
+            return
+        try:
+            found = json.loads(path.read_bytes())
+            key, names = bytes.fromhex(found["key"]), tuple(str(name) for name in found["names"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise VaultError(f"{path.name} is damaged; restore it or destroy it") from error
+        if len(key) != _KEY_BYTES or not is_subject(path.stem):
+            raise VaultError(f"{path.name} is no subject's file")
+        self._subjects[path.stem] = _Subject(key, names)
+        for name in names:
+            self._by_name[name] = path.stem
+
+    def subjects(self) -> frozenset[str]:
+        """Return every pseudonym whose key exists."""
+        with self._lock:
+            return frozenset(self._subjects)
+
+    def names_of(self, subject: str) -> tuple[str, ...]:
+        """Return the names of a subject, none once its key is destroyed."""
+        with self._lock:
+            found = self._subjects.get(subject)
+            return () if found is None else found.names
+
+    def find(self, name: str) -> str | None:
+        """Return the pseudonym of a name, or of itself while its key exists; None if unknown."""
+        with self._lock:
+            return name if name in self._subjects else self._by_name.get(_plain(name))
+
+    def subject(self, name: str) -> str:
+        """Return the pseudonym of a name; a new one is durable on return.
+
+        Raises:
+            VaultError: the name is empty or too long, or the disk refused.
+        """
+        plain = _plain(name)
+        if not plain or len(plain) > NAME_CHARS_MAX:
+            raise VaultError(f"a name has 1 to {NAME_CHARS_MAX} characters")
+        with self._lock:
+            found = self.find(name)
+            if found is not None:
+                return found
+            made = f"psn-{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"
+            subject = _Subject(secrets.token_bytes(_KEY_BYTES), (plain,))
+            self._store(made, subject)
+            self._subjects[made] = subject
+            self._by_name[plain] = made
+            return made
+
+    def named_in(self, text: str) -> str | None:
+        """Return a subject whose name a text holds, in any case; short names are not looked for."""
+        lowered = unicodedata.normalize("NFC", text).casefold()
+        with self._lock:
+            for name, subject in self._by_name.items():
+                if len(name) >= _NAMED_CHARS_MIN and name.casefold() in lowered:
+                    return subject
+        return None
+
+    def seal(self, log: str, draft: Draft) -> tuple[Draft, tuple[Sealed, ...]]:
+        """Return the draft with commitments instead of values, and the encrypted values.
+
+        Raises:
+            VaultError: a subject has no key here.
+            DisclosureError: a value is too long or no text.
+        """
+        commitments: list[str] = list(draft.commitments)
+        if commitments:
+            raise DisclosureError("a draft has commitments or personal values, not both")
+        rows: list[Sealed] = []
+        for position, one in enumerate(draft.personal):
+            text = disclosure(secrets.token_bytes(SALT_BYTES), one.path, one.value)
+            commitments.append(commitment(text))
+            bound = _bound(log, draft.stream, draft.idem_key, one.path, position, one.subject)
+            sealed = self._encrypt(one.subject, text.encode("ascii"), bound)
+            rows.append(Sealed(position=position, subject=one.subject, sealed=sealed))
+        payload = {**draft.payload, FIELD: described(draft.personal)}
+        if draft.payload.get(FIELD, payload[FIELD]) != payload[FIELD]:
+            raise DisclosureError("the payload names other personal fields than the draft brings")
+        plain = replace(draft, payload=payload, commitments=tuple(commitments), personal=())
+        return plain, tuple(rows)
+
+    def open(
+        self,
+        row: Sealed,
+        *,
+        log: str,
+        stream: str,
+        idem_key: str,
+        path: str,
+    ) -> str:
+        """Return the disclosure of a row.
+
+        Raises:
+            VaultError: the subject's key is gone, or the row does not belong here.
+        """
+        bound = _bound(log, stream, idem_key, path, row.position, row.subject)
+        nonce = row.sealed[1 : 1 + _NONCE_BYTES]
+        with self._lock:
+            found = self._subjects.get(row.subject)
+        if found is None:
+            raise VaultError(f"the key of {row.subject} is gone: what was said of it is erased")
+        try:
+            padded = AESGCM(found.key).decrypt(nonce, row.sealed[1 + _NONCE_BYTES :], bound)
+            text = padded.rstrip(b"\0").decode("ascii")
+            parse_disclosure(text)
+        except (InvalidTag, ValueError, DisclosureError) as error:
+            raise VaultError(f"a value of {row.subject} does not open in its place") from error
+        return text
+
+    def retire(self, subject: str) -> None:
+        """Let nothing new be said under a pseudonym; a name heard again gets a new one."""
+        with self._lock:
+            for name in self.names_of(subject):
+                self._by_name.pop(name, None)
+
+    def destroy(self, subject: str) -> bool:
+        """Destroy a subject's key and names; False when they were gone already.
+
+        Raises:
+            VaultError: the disk refused; nothing may be taken as destroyed.
+        """
+        with self._lock:
+            self.retire(subject)
+            path = self._path(subject)
+            try:
+                there = path.exists()
+                if there:
+                    _shred(path)
+            except OSError as error:
+                raise VaultError(f"cannot destroy {path.name}: {error.strerror}") from error
+            return self._subjects.pop(subject, None) is not None or there
+
+    def _encrypt(self, subject: str, text: bytes, bound: bytes) -> bytes:
+        with self._lock:
+            found = self._subjects.get(subject)
+        if found is None:
+            raise VaultError(f"there is no key of {subject}")
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        padded = text.ljust(-(-len(text) // _PAD_BYTES) * _PAD_BYTES, b"\0")
+        return _FORM + nonce + AESGCM(found.key).encrypt(nonce, padded, bound)
+
+    def _path(self, subject: str) -> Path:
+        if not is_subject(subject):
+            raise VaultError(f"{subject!r:.40} is no pseudonym")
+        return self._folder / f"{subject}{_SUFFIX}"
+
+    def _store(self, subject: str, content: _Subject) -> None:
+        data = json.dumps({"key": content.key.hex(), "names": list(content.names)}).encode()
+        path, scratch = self._path(subject), self._path(subject).with_suffix(".new")
+        try:
+            handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data.ljust(FILE_BYTES))
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.rename(path)
+            _sync_folder(self._folder)
+        except OSError as error:
+            raise VaultError(f"cannot keep a new key: {error.strerror}") from error
+
+
+def _bound(log: str, stream: str, key: str, path: str, position: int, subject: str) -> bytes:
+    """Return what a value is bound to: it opens in this place only."""
+    return canonical(["countersign-disclosure/1", log, stream, key, path, position, subject])
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def _shred(path: Path) -> None:
+    """Overwrite a file, make that durable, and unlink it durably."""
+    with contextlib.suppress(FileNotFoundError):
+        with path.open("r+b", buffering=0) as file:
+            size = max(os.fstat(file.fileno()).st_size, FILE_BYTES)
+            for filling in (secrets.token_bytes(size), bytes(size)):
+                file.seek(0)
+                file.write(filling)
+                os.fsync(file.fileno())
+        path.unlink()
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
