@@ -73,7 +73,7 @@ def decode_capture(data: bytes) -> Capture:
             seeds=tuple(int(seed) for seed in header["seeds"]),
             rounds=tuple(_round(item, pool) for item in header["rounds"]),
         )
-    except (KeyError, TypeError, ValueError, IndexError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         raise CaptureError(f"malformed capture: {error}") from error
     if encode_capture(capture) != data:
         raise CaptureError("capture is not in canonical form")

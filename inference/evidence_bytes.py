@@ -28,7 +28,7 @@ from inference.capture import decode_capture
 from inference.condense import condense
 from inference.errors import CaptureError
 from inference.evidence import Bracket, Evidence, RoundEvidence
-from inference.rounds import DrafterKind, Outcome, PlainReason, QTable, disagreements
+from inference.rounds import DrafterKind, Outcome, PlainReason, QTable, disagreements, paths
 
 MAGIC: Final = b"countersign.capture/2\n"
 _DRAFTERS: Final = (DrafterKind.NONE, DrafterKind.NETWORK, DrafterKind.TABLE)
@@ -103,9 +103,13 @@ def read_evidence(data: bytes, table: QTable | None = None) -> Evidence:
     if not data.startswith(MAGIC_1):
         return decode_evidence(data)
     capture = decode_capture(data)
-    if faults := disagreements(capture, table):
-        raise CaptureError(f"{faults[0]} does not recompute")
-    return condense(capture, table)
+    paths(capture)  # refuses rounds out of order before anything is looked up by their places
+    try:
+        if faults := disagreements(capture, table):
+            raise CaptureError(f"{faults[0]} does not recompute")
+        return condense(capture, table)
+    except (LookupError, ValueError, ArithmeticError) as error:
+        raise CaptureError(f"capture cannot be decided: {error}") from error
 
 
 def _in_order(evidence: Evidence) -> Iterator[RoundEvidence]:

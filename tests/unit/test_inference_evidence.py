@@ -1,5 +1,6 @@
 """What the ledger keeps of a capture decides all of it again, in few bytes; any change shows."""
 
+import json
 import struct
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inference.capture import MAGIC as MAGIC_1
 from inference.capture import encode_capture
 from inference.codec import ReturnCodec
 from inference.condense import condense
@@ -354,6 +356,36 @@ def _only_its_own_error(data: bytes) -> None:
     except CaptureError:
         return
     assert encode_evidence(evidence) == data
+
+
+OLD = encode_capture(_network(tokens=4, n=2, n_bins=8))
+OLD_HEADER = json.loads(OLD[len(MAGIC_1) : OLD.index(b"\n", len(MAGIC_1))])
+OLD_POOL = OLD[OLD.index(b"\n", len(MAGIC_1)) + 1 :]
+STRANGE: st.SearchStrategy[object] = st.one_of(
+    st.integers(-(1 << 70), 1 << 70),
+    st.sampled_from((0, -1, 1.5, float("inf"), "", "x", "0x1p9999", "-1", str(1 << 70), None, [])),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(value=STRANGE, data=st.data())
+def test_an_old_header_of_any_values_is_read_or_refused(value: object, data: st.DataObject) -> None:
+    header = json.loads(json.dumps(OLD_HEADER))
+    name = data.draw(st.sampled_from(sorted(header)))
+    if name == "rounds" and data.draw(st.booleans()):
+        place = data.draw(st.integers(0, len(header["rounds"]) - 1))
+        header["rounds"][place][data.draw(st.integers(0, 12))] = value
+    elif name == "seeds" and data.draw(st.booleans()):
+        header["seeds"][0] = str(value)
+    else:
+        header[name] = value
+    line = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    bent = MAGIC_1 + line + b"\n" + OLD_POOL
+    try:
+        evidence = read_evidence(bent, TABLE)
+    except CaptureError:
+        return
+    assert judge(evidence, TABLE) == ()
 
 
 @settings(max_examples=300, deadline=None)

@@ -144,6 +144,7 @@ def _bad_bytes() -> dict[str, bytes]:
         "spaces in the header": good.replace(b'"spec_k":4', b'"spec_k": 4', 1),
         "unknown drafter": good.replace(b'"network"', b'"network2"', 1),
         "a float for a count": good.replace(b'"spec_k":4', b'"spec_k":4.0', 1),
+        "endless": good.replace(b'"n_bins":32', b'"n_bins":1e999', 1),
         "deep": MAGIC + b"[" * 100_000 + b"\n",
         "not JSON": MAGIC + b"{\n",
         "no object": MAGIC + b"7\n",

@@ -132,6 +132,9 @@ def test_every_decision_replays_in_another_process(ran: Ran, reader: LedgerReade
         done = countersign("replay", decision, "--state", str(ran.state), **elsewhere)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "verdict_given" in done.stdout
+        assert "320 rows of the target regenerated" in done.stdout
+    done = countersign("show", own, "--state", str(ran.state))
+    assert json.loads(done.stdout)["records"][0]["kind"] == "snapshot_taken"
 
 
 def test_a_bundle_proves_itself_with_a_key_from_outside(
