@@ -17,10 +17,10 @@ STATE ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench crash mutate train ledger-size screenshots docs lock clean
+.PHONY: help setup check test unit run golden bench bench-ledger crash mutate train ledger-size screenshots docs lock clean
 
 help: ## list these words
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## build .venv from the lock (first time: minutes; then: nothing to do)
 	@$(PYTHON) -c '$(RIGHT_PYTHON)'
@@ -48,6 +48,9 @@ golden: setup ## rewrite the golden files; the diff is the review
 
 bench: setup ## measure speculation against plain decoding, and the walk
 	@$(BIN)/python scripts/bench.py
+
+bench-ledger: setup ## measure the ledger's appends against COPY, bare commits and fdatasync
+	@$(BIN)/python scripts/bench_ledger.py $(if $(QUICK),--quick)
 
 crash: setup ## kill the walk at every step boundary, and put whole gateways in trouble (minutes)
 	@$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash

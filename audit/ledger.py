@@ -7,7 +7,7 @@ Threads: the sequencer writes, a watchdog ends overdue database calls, a notifie
 subscribers, a clockwork makes checkpoints. All callers may be on any thread.
 """
 
-import hashlib
+import asyncio
 import logging
 import threading
 import time
@@ -17,10 +17,10 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self, TypeVar
 
+from audit.blobs import Blobs
 from audit.checkpoint import Checkpoint, make_checkpoint
 from audit.errors import (
     AuditError,
-    BlobMissingError,
     DraftError,
     LedgerError,
     LedgerStoppedError,
@@ -41,8 +41,7 @@ from audit.watchdog import Watchdog
 __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
-BLOB_BYTES_MAX = 64 * 2**20
-_KNOWN_BLOBS_MAX = 10_000
+_FULL_LANE_S = 0.002
 _T = TypeVar("_T")
 
 
@@ -105,7 +104,7 @@ class Ledger:
             self._watchdog.close()
             raise
         self._pool = Pool(config.dsn, self._watchdog)
-        self._known_blobs: dict[str, None] = {}
+        self._blobs = Blobs(self._pool)
         self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
         self._news: SimpleQueue[tuple[Record, ...] | None] = SimpleQueue()
         self._signing = threading.Lock()
@@ -205,9 +204,35 @@ class Ledger:
         """
         deadline = time.monotonic() + timeout_s
         prepared = self._prepare(drafts)
-        self._check_blobs(prepared, timeout_s)
+        self._blobs.check(self._blobs.unknown(prepared), timeout_s)
         request = Append(prepared=prepared, guard=guard)
         return self._ask(request, request.done, lane, deadline)
+
+    async def append_async(
+        self,
+        *drafts: Draft,
+        lane: Lane = Lane.DECISION,
+        guard: Guard | None = None,
+        timeout_s: float = 5.0,
+    ) -> tuple[Record, ...]:
+        """Write drafts as `append` does, without a thread that waits; from any event loop.
+
+        A cancelled task withdraws its drafts if they were not sent yet; what was sent is carried
+        out, and the same drafts appended again give its records back.
+        """
+        deadline = time.monotonic() + timeout_s
+        prepared = self._prepare(drafts)
+        if unknown := self._blobs.unknown(prepared):
+            await asyncio.to_thread(self._blobs.check, unknown, timeout_s)
+        promise: Promise[tuple[Record, ...]] = Promise(asyncio.get_running_loop())
+        request = Append(prepared=prepared, guard=guard, done=promise)
+        if self.stopped is not None:
+            raise self.stopped
+        while not self._lanes.offer(request, lane):
+            if time.monotonic() > deadline:
+                raise LedgerTimeoutError("the urgent lane stayed full", written=False)
+            await asyncio.sleep(_FULL_LANE_S)
+        return await promise.wait(deadline - time.monotonic())
 
     def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:
         """Return the record of an idempotency key, None if it is certain that there is none.
@@ -228,20 +253,7 @@ class Ledger:
             DraftError: too large.
             LedgerWriteError: the database refused or did not answer; safe to try again.
         """
-        if len(data) > BLOB_BYTES_MAX:
-            raise DraftError(f"blob of {len(data)} bytes")
-        digest = hashlib.sha256(data).digest()
-        try:
-            with self._pool.connection(self._config.blob_timeout_s) as connection:
-                connection.execute(
-                    "INSERT INTO ledger.blob (digest, data) VALUES (%b, %b)"
-                    " ON CONFLICT (digest) DO NOTHING",
-                    (digest, data),
-                )
-        except DatabaseError as error:
-            raise LedgerWriteError(f"blob not stored: {error}") from error
-        self._remember(digest.hex())
-        return digest.hex()
+        return self._blobs.put(data, self._config.blob_timeout_s)
 
     def checkpoint_now(self, timeout_s: float = 5.0) -> Checkpoint | None:
         """Map the stream heads, sign the tree and store the note; None for an empty log.
@@ -315,29 +327,6 @@ class Ledger:
             raise self.stopped
         self._lanes.put(request, lane, deadline)
         return done.result(deadline - time.monotonic())
-
-    def _check_blobs(self, prepared: tuple[Prepared, ...], timeout_s: float) -> None:
-        asked = {blob for item in prepared for blob in item.blobs} - self._known_blobs.keys()
-        if not asked:
-            return
-        try:
-            with self._pool.connection(timeout_s) as connection:
-                rows = connection.execute(
-                    "SELECT encode(digest, 'hex') FROM ledger.blob WHERE digest = ANY(%b)",
-                    ([bytes.fromhex(blob) for blob in asked],),
-                ).fetchall()
-        except DatabaseError as error:
-            raise LedgerTimeoutError(f"blobs not looked up: {error}", written=False) from error
-        found = {row[0] for row in rows}
-        if missing := sorted(asked - found):
-            raise BlobMissingError(f"blob {missing[0]} is not stored; put it before its record")
-        for blob in found:
-            self._remember(blob)
-
-    def _remember(self, blob: str) -> None:
-        self._known_blobs[blob] = None
-        while len(self._known_blobs) > _KNOWN_BLOBS_MAX:
-            self._known_blobs.pop(next(iter(self._known_blobs)), None)
 
     def _prepare(self, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
         if not drafts:

@@ -1,0 +1,266 @@
+"""The loads that `bench_ledger.py` puts on one PostgreSQL: ours, and what ours is measured against.
+
+The yardsticks write the same rows, whole and valid, into a table with the same columns, primary
+key, unique keys, checks, indexes and triggers. Their rows are built before their clock starts;
+ours are checked, canonicalised, hashed, chained and put in the tree while it runs.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from audit.batch import Builder, Position, Row
+from audit.kinds import Kind
+from audit.lanes import Append
+from audit.ledger import Ledger
+from audit.merkle import Frontier
+from audit.record import Draft, Record, prepare
+from audit.tables import TupleConnection, connect
+from audit.wire import COLUMNS
+from gateway import clock
+
+Cursor = psycopg.Cursor[TupleRow]
+WriteBatch = Callable[[Cursor, Sequence[tuple[object, ...]]], None]
+BATCH = 256
+STREAMS = 512
+TEXT = "x" * 900
+"""Makes a payload of about 1 KiB, as the reference's rows have."""
+_NAMES = ", ".join(COLUMNS)
+_COPY_SQL = f"COPY bench.entry ({_NAMES}) FROM STDIN (FORMAT BINARY)"
+_COPY_TYPES = [{"bigint": "int8", "integer": "int4"}.get(kind, kind) for kind in COLUMNS.values()]
+_INSERT_SQL = " ".join(
+    (
+        "INSERT INTO bench.entry (", _NAMES, ") VALUES (", ", ".join("%b" for _ in COLUMNS), ")",
+    )
+)  # fmt: skip
+_TABLE_SQL = """
+CREATE SCHEMA bench;
+CREATE TABLE bench.entry (LIKE ledger.entry INCLUDING ALL);
+CREATE TRIGGER entry_no_change BEFORE UPDATE OR DELETE ON bench.entry
+  FOR EACH ROW EXECUTE FUNCTION ledger.refuse();
+CREATE TRIGGER entry_no_truncate BEFORE TRUNCATE ON bench.entry
+  FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse();
+ALTER TABLE bench.entry ENABLE ALWAYS TRIGGER entry_no_change;
+ALTER TABLE bench.entry ENABLE ALWAYS TRIGGER entry_no_truncate;
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What one phase did: records a second, and how long each call took, sorted, in seconds."""
+
+    rate: float
+    calls_s: Sequence[float]
+
+    def at(self, share: float) -> float:
+        """Return a percentile in milliseconds."""
+        place = min(len(self.calls_s) - 1, int(len(self.calls_s) * share))
+        return self.calls_s[place] * 1000
+
+
+def load_of(rows: int, elapsed_s: float, calls_s: Sequence[float]) -> Load:
+    """Put a phase's figures together."""
+    return Load(rate=rows / elapsed_s, calls_s=sorted(calls_s))
+
+
+def drafts(numbers: Iterator[int]) -> Iterator[Draft]:
+    """Yield drafts for ever, spread over streams as decisions are."""
+    for number in numbers:
+        yield Draft(
+            stream=f"decision/{number % STREAMS}",
+            kind=Kind.RESERVATION_RELEASED,
+            payload={"account": f"desk-{number % 4}", "reason": TEXT, "run_id": "bench"},
+            actor="gateway",
+            idem_key=f"released:{number}",
+        )
+
+
+class Yardsticks:
+    """The identically constrained table, and the plain ways to write into it."""
+
+    def __init__(self, dsn: str) -> None:
+        """Make the table."""
+        self._connection: TupleConnection = connect(dsn)
+        self._connection.execute(_TABLE_SQL)
+        self._drafts = drafts(count())
+        self._position = Position(
+            log="bench.example/log",
+            frontier=Frontier(),
+            heads={},
+            changed={},
+            sections={},
+            firm_seq=-1,
+            recorded_at_us=0,
+        )
+
+    def rows(self, number: int) -> list[tuple[object, ...]]:
+        """Build valid rows, as values."""
+        builder = Builder(self._position, {}, clock.wall_us())
+        for _ in range(number):
+            builder.add(Append(prepared=(prepare(next(self._drafts)),)))
+        made = [_values(row) for row in builder.finish().rows]
+        self._position = builder.advance()
+        return made
+
+    def copy(self, seconds: float) -> Load:
+        """COPY BINARY, a durable commit for every batch."""
+        return self._batches(seconds, self._copy)
+
+    def executemany(self, seconds: float) -> Load:
+        """Prepared INSERTs in the driver's pipeline, a durable commit for every batch."""
+        return self._batches(seconds, self._many)
+
+    def bare(self, seconds: float) -> Load:
+        """One prepared INSERT, one durable commit at a time."""
+        calls: list[float] = []
+        while sum(calls) < seconds:
+            calls += [self.one(row) for row in self.rows(64)]
+        return load_of(len(calls), sum(calls), calls)
+
+    def one(self, row: Sequence[object]) -> float:
+        """Commit a row by itself and say how long it took."""
+        start = time.perf_counter()
+        self._connection.execute(_INSERT_SQL.encode(), row, prepare=True)
+        return time.perf_counter() - start
+
+    def _batches(self, seconds: float, write: WriteBatch) -> Load:
+        calls: list[float] = []
+        while sum(calls) < seconds:
+            made = self.rows(BATCH)
+            start = time.perf_counter()
+            with self._connection.transaction(), self._connection.cursor() as cursor:
+                write(cursor, made)
+            calls.append(time.perf_counter() - start)
+        return load_of(BATCH * len(calls), sum(calls), calls)
+
+    @staticmethod
+    def _copy(cursor: Cursor, made: Sequence[tuple[object, ...]]) -> None:
+        with cursor.copy(_COPY_SQL.encode()) as copy:
+            copy.set_types(_COPY_TYPES)
+            for row in made:
+                copy.write_row(row)
+
+    @staticmethod
+    def _many(cursor: Cursor, made: Sequence[tuple[object, ...]]) -> None:
+        cursor.executemany(_INSERT_SQL.encode(), made)
+
+    def settle(self) -> None:
+        """Let the server write its pages now, so that it need not during a phase."""
+        self._connection.execute("CHECKPOINT")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+class Appends:
+    """The ledger's own append, by coroutines and by a thread."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Write into an open ledger."""
+        self._ledger = ledger
+        self._drafts = drafts(count())
+
+    def one(self) -> float:
+        """Append a record by itself from this thread and say how long it took."""
+        draft = next(self._drafts)
+        start = time.perf_counter()
+        self._ledger.append(draft, timeout_s=60)
+        return time.perf_counter() - start
+
+    def writers(self, number: int, seconds: float) -> Load:
+        """Coroutines that each append as fast as they are answered."""
+        calls: list[float] = []
+
+        async def write(until: float) -> None:
+            while (start := time.perf_counter()) < until:
+                await self._ledger.append_async(next(self._drafts), timeout_s=60)
+                calls.append(time.perf_counter() - start)
+
+        async def everybody() -> float:
+            start = time.perf_counter()
+            await asyncio.gather(*(write(start + seconds) for _ in range(number)))
+            return time.perf_counter() - start
+
+        elapsed = asyncio.run(everybody())
+        return load_of(len(calls), elapsed, calls)
+
+    def arrivals(self, rate: float, seconds: float) -> Load:
+        """Appends that arrive on schedule, whether earlier ones are answered or not.
+
+        A call's time counts from the moment it was due, so a stall is charged to all it delays.
+        """
+        calls: list[float] = []
+
+        async def write(due: float) -> None:
+            await self._ledger.append_async(next(self._drafts), timeout_s=60)
+            calls.append(time.perf_counter() - due)
+
+        async def schedule() -> float:
+            start = time.perf_counter() + 0.05
+            going: set[asyncio.Task[None]] = set()
+            for number in range(int(rate * seconds)):
+                due = start + number / rate
+                if (wait := due - time.perf_counter()) > 0:
+                    await asyncio.sleep(wait)
+                task = asyncio.ensure_future(write(due))
+                going.add(task)
+                task.add_done_callback(going.discard)
+            await asyncio.gather(*going)
+            return time.perf_counter() - start
+
+        elapsed = asyncio.run(schedule())
+        return load_of(len(calls), elapsed, calls)
+
+
+@contextlib.contextmanager
+def flushed_file(folder: Path, size: int) -> Iterator[int]:
+    """Lend a file that is whole on disk already, as the server's log segments are."""
+    path = folder / "fdatasync"
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.pwrite(handle, bytes(size), 0)
+        os.fsync(handle)
+        yield handle
+    finally:
+        os.close(handle)
+        path.unlink()
+
+
+def flushes(folder: Path, rate: float, seconds: float) -> tuple[Load, Load]:
+    """Write 8 KiB and `fdatasync` it, on the same schedule as `Appends.arrivals`.
+
+    Returns:
+        The calls alone, and the same from the moment each was due.
+    """
+    size, page = 2**24, bytes(range(256)) * 32
+    calls: list[float] = []
+    late: list[float] = []
+    with flushed_file(folder, size) as handle:
+        start = time.perf_counter() + 0.05
+        for number in range(int(rate * seconds)):
+            due = start + number / rate
+            if (wait := due - time.perf_counter()) > 0:
+                time.sleep(wait)
+            begun = time.perf_counter()
+            os.pwrite(handle, page, number * len(page) % size)
+            os.fdatasync(handle)
+            done = time.perf_counter()
+            calls.append(done - begun)
+            late.append(done - due)
+        elapsed = time.perf_counter() - start
+    return load_of(len(calls), elapsed, calls), load_of(len(late), elapsed, late)
+
+
+def _values(row: Row) -> tuple[object, ...]:
+    record: Record = row.record
+    beside = {"kind": record.kind.value, "account": row.account, "commitments": row.commitments}
+    return tuple(beside[name] if name in beside else getattr(record, name) for name in COLUMNS)
