@@ -12,7 +12,7 @@ from audit.checkpoint import (
 )
 from audit.errors import NoteError
 from audit.merkle import EMPTY_ROOT
-from audit.note import VerifierKey, parse_note, sign_note, verify_note
+from audit.note import Note, VerifierKey, parse_note, sign_note, verify_note
 from audit.verify import Bad, read_checkpoint
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER
 
@@ -58,6 +58,19 @@ def test_nobody_trusted_is_refused() -> None:
 def test_a_second_signature_of_the_same_key_is_refused() -> None:
     with pytest.raises(NoteError, match="twice"):
         verify_note(sign_note("text\n", SIGNER, SIGNER), [SIGNER.vkey])
+
+
+def test_a_line_of_a_trusted_key_that_does_not_verify_spoils_the_note() -> None:
+    note = sign_note("text\n", SIGNER)
+    other = sign_note("other text\n", SIGNER, OTHER_SIGNER)
+    for forged in (
+        Note(text="text\n", signatures=other.signatures[:1]),
+        Note(text="text\n", signatures=(*note.signatures, *other.signatures)[2:0:-1]),
+    ):
+        with pytest.raises(NoteError, match="does not verify"):
+            verify_note(forged, [SIGNER.vkey, OTHER_SIGNER.vkey])
+    stranger = Note(text="text\n", signatures=(*note.signatures, other.signatures[1]))
+    assert verify_note(stranger, [SIGNER.vkey]) == (SIGNER.vkey,)
 
 
 def test_no_byte_of_a_checkpoint_can_change() -> None:
