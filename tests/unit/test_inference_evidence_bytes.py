@@ -1,0 +1,129 @@
+"""The byte forms of a capture: one form each, fixed for ever, and any other bytes refused."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inference.capture import MAGIC as MAGIC_1
+from inference.capture import encode_capture
+from inference.condense import condense
+from inference.errors import CaptureError
+from inference.evidence import judge
+from inference.evidence_bytes import MAGIC, decode_evidence, encode_evidence, read_evidence
+from inference.rounds import Capture
+from tests.doubles.reference_sampler import (
+    ReferenceSampler,
+    draft_model,
+    hopeless_row,
+    make_table,
+    request_of,
+    target_model,
+)
+
+TABLE = make_table([draft_model(32)(token) for token in range(5)])
+
+
+def _network(tokens: int, n: int, n_bins: int = 32) -> Capture:
+    sampler = ReferenceSampler(target=target_model(n_bins), draft=draft_model(n_bins))
+    return sampler.capture(request_of(n, tokens, n_bins=n_bins))
+
+
+def test_both_versions_keep_their_bytes(golden: Callable[[str, bytes], None]) -> None:
+    capture = _network(tokens=6, n=2, n_bins=8)
+    for name, data in (
+        ("capture_1.txt", encode_capture(capture)),
+        ("capture_2.txt", encode_evidence(condense(capture))),
+    ):
+        golden(name, b"\n".join(data[i : i + 48].hex().encode() for i in range(0, len(data), 48)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n=st.integers(1, 5),
+    tokens=st.integers(1, 9),
+    spec_k=st.integers(0, 6),
+    n_bins=st.sampled_from((2, 8, 256, 300)),
+    seed=st.integers(0, 1 << 40),
+    drafter=st.sampled_from(("network", "table", "hopeless", "none")),
+)
+def test_any_capture_comes_back_the_same(
+    n: int, tokens: int, spec_k: int, n_bins: int, seed: int, drafter: str
+) -> None:
+    table = None
+    if drafter in {"table", "hopeless"}:
+        row = draft_model(n_bins)(1) if drafter == "table" else hopeless_row(n_bins)
+        table = make_table([row] * 3)
+    draft = draft_model(n_bins) if drafter == "network" else None
+    sampler = ReferenceSampler(target=target_model(n_bins), draft=draft, table=table)
+    capture = sampler.capture(request_of(n, tokens, n_bins=n_bins, spec_k=spec_k, seed=seed))
+    evidence = condense(capture, table)
+    data = encode_evidence(evidence)
+    assert decode_evidence(data) == evidence
+    assert encode_evidence(decode_evidence(data)) == data
+    assert judge(decode_evidence(data), table) == ()
+
+
+GOOD = encode_evidence(condense(_network(tokens=6, n=3)))
+
+
+def _only_its_own_error(data: bytes) -> None:
+    try:
+        evidence = decode_evidence(data)
+        judge(evidence, TABLE)
+    except CaptureError:
+        return
+    assert encode_evidence(evidence) == data
+
+
+OLD = encode_capture(_network(tokens=4, n=2, n_bins=8))
+OLD_HEADER = json.loads(OLD[len(MAGIC_1) : OLD.index(b"\n", len(MAGIC_1))])
+OLD_POOL = OLD[OLD.index(b"\n", len(MAGIC_1)) + 1 :]
+STRANGE: st.SearchStrategy[object] = st.one_of(
+    st.integers(-(1 << 70), 1 << 70),
+    st.sampled_from((0, -1, 1.5, float("inf"), "", "x", "0x1p9999", "-1", str(1 << 70), None, [])),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(value=STRANGE, data=st.data())
+def test_an_old_header_of_any_values_is_read_or_refused(value: object, data: st.DataObject) -> None:
+    header = json.loads(json.dumps(OLD_HEADER))
+    name = data.draw(st.sampled_from(sorted(header)))
+    if name == "rounds" and data.draw(st.booleans()):
+        place = data.draw(st.integers(0, len(header["rounds"]) - 1))
+        header["rounds"][place][data.draw(st.integers(0, 12))] = value
+    elif name == "seeds" and data.draw(st.booleans()):
+        header["seeds"][0] = str(value)
+    else:
+        header[name] = value
+    line = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    bent = MAGIC_1 + line + b"\n" + OLD_POOL
+    try:
+        evidence = read_evidence(bent, TABLE)
+    except CaptureError:
+        return
+    assert judge(evidence, TABLE) == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(tail=st.binary(max_size=300))
+def test_any_bytes_give_a_capture_or_the_parsers_own_error(tail: bytes) -> None:
+    _only_its_own_error(tail)
+    _only_its_own_error(MAGIC + tail)
+    _only_its_own_error(GOOD[: len(MAGIC) + 40] + tail)
+
+
+def test_every_flipped_byte_and_every_cut_is_a_capture_or_an_error() -> None:
+    for at in range(len(GOOD)):
+        for mask in (0x01, 0x80, 0xFF):
+            data = bytearray(GOOD)
+            data[at] ^= mask
+            _only_its_own_error(bytes(data))
+    for end in range(len(GOOD)):
+        with pytest.raises(CaptureError):
+            decode_evidence(GOOD[:end])
+    with pytest.raises(CaptureError, match="behind"):
+        decode_evidence(GOOD + b"\x00")
