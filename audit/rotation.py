@@ -11,7 +11,8 @@ What follows from a statement (`trusted_keys`):
   the old key);
 - a revoked key counts for nothing made from the stated time on; what was made earlier has to be
   shown by something other than that key: a witness's cosignature before it, or records with times;
-- a revoked key hands over to nobody afterwards, whatever time its statement names.
+- a revoked key hands over to nobody afterwards, whatever time its statement names;
+- a verifier that holds only the new key learns the old one from it, for the trees before.
 
 Source: https://c2sp.org/signed-note for the form; the texts are our own, named in their first line.
 """
@@ -183,7 +184,9 @@ def open_trusted(
 
 
 def _follow_rotation(trusted: dict[VerifierKey, TrustedKey], record: Rotation) -> None:
-    old = trusted.get(record.old)
+    old, new = trusted.get(record.old), trusted.get(record.new)
+    if old is None and new == TrustedKey(key=record.new):
+        trusted[record.old] = TrustedKey(key=record.old, until_size=record.from_size)
     if old is None or old.revoked_us is not None or old.until_size is not None:
         return
     trusted[record.old] = replace(old, until_size=record.from_size)

@@ -70,6 +70,18 @@ def test_a_stolen_key_cannot_hand_over_after_its_revocation() -> None:
     assert THIEF.vkey not in {item.key for item in again}
 
 
+def test_who_holds_only_the_new_key_learns_the_old_one_for_the_trees_before() -> None:
+    keys = trusted_keys([NEW.vkey], [rotate(OLD, NEW, 100, 5)])
+    assert opened(100, keys, OLD)
+    assert not opened(101, keys, OLD)
+    revoked = trusted_keys(
+        [NEW.vkey, NEWER.vkey], [revoke(NEWER, NEW.vkey, 9), rotate(OLD, NEW, 1, 1)]
+    )
+    assert OLD.vkey not in {item.key for item in revoked}
+    late = trusted_keys([NEW.vkey], [rotate(NEW, NEWER, 200, 6), rotate(THIEF, NEW, 100, 5)])
+    assert THIEF.vkey not in {item.key for item in late}
+
+
 def test_statements_without_a_trusted_key_behind_them_change_nothing() -> None:
     roots = trusted_keys([OLD.vkey], [])
     assert trusted_keys([OLD.vkey], [rotate(THIEF, NEW, 1, 1)]) == roots
