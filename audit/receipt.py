@@ -20,7 +20,7 @@ from typing import Any
 from audit.canonical import canonical
 from audit.checkpoint import Checkpoint
 from audit.errors import LedgerError
-from audit.export import KEY_KINDS, cosigned_covering, covering
+from audit.export import KEY_KINDS, NotYetSignedError, cosigned_covering, covering
 from audit.kinds import Kind
 from audit.proof import TlogProof
 from audit.queries import LedgerReader
@@ -28,6 +28,8 @@ from audit.quorum import QuorumPolicy
 from audit.record import Record
 from audit.verify import RANGE, RECEIPT, RECORD
 
+_MAPS_FIRST = 8
+"""A map that names a stream is nearly always among so many; only then all are read."""
 RANGE_MAX = 10_000
 """More headers than this make no small file; a dump is the better evidence then."""
 
@@ -70,8 +72,8 @@ def build_receipt(
     seals = [record for record in own if record.kind is Kind.DECISION_SEALED]
     if not seals:
         raise LedgerError(f"decision {decision_id} is not sealed: it is still going on")
-    checkpoint = _best(reader, own[-1].seq, policy)
-    found = _map(reader, own[0].stream, own[-1], checkpoint)
+    found = _map(reader, own[0].stream, own[-1])
+    checkpoint = _best(reader, found.seq, policy)
     extra = _object(
         format=canonical(RECEIPT),
         headers=_array(record.header for record in own),
@@ -103,8 +105,8 @@ def prove_range(
     wanted = reader.stream_range(stream, first, last)
     if not 0 <= first <= last or len(wanted) != last - first + 1:
         raise LedgerError(f"{stream} has not all numbers from {first} to {last}")
-    checkpoint = _best(reader, wanted[-1].seq, policy)
-    found = _map(reader, stream, wanted[-1], checkpoint)
+    found = _map(reader, stream, wanted[-1])
+    checkpoint = _best(reader, found.seq, policy)
     ended = next(row[1] for row in _rows(found) if row[0] == stream)
     if ended - first >= RANGE_MAX:
         raise LedgerError(f"{ended - first + 1} records: at most {RANGE_MAX} in one file")
@@ -127,15 +129,30 @@ def _best(reader: LedgerReader, seq: int, policy: QuorumPolicy | None) -> Checkp
     return cosigned_covering(reader, seq, policy) or first
 
 
-def _map(reader: LedgerReader, stream: str, last: Record, checkpoint: Checkpoint) -> Record:
+def _map(reader: LedgerReader, stream: str, last: Record) -> Record:
     """Return the first stream-head map after a record that names its stream."""
-    maps = reader.records(
-        kinds=(Kind.STREAM_HEADS,), after_seq=last.seq, before_seq=checkpoint.size
-    )
-    for found in maps:
-        if any(row[0] == stream for row in _rows(found)):
-            return found
-    raise LedgerError(f"no stream-head map names {stream} after record {last.seq}")
+    for limit in (_MAPS_FIRST, None):
+        maps = reader.records(kinds=(Kind.STREAM_HEADS,), after_seq=last.seq, limit=limit)
+        for found in maps:
+            if any(row[0] == stream for row in _rows(found)):
+                return found
+    raise NotYetSignedError(f"no stream-head map names {stream} after record {last.seq} yet")
+
+
+def mapped_until(reader: LedgerReader, stream: str) -> int:
+    """Return the last number of a stream that a stream-head map names.
+
+    A map does not name itself, so the control stream's own newest maps are beyond it.
+
+    Raises:
+        LedgerError: no map names the stream.
+    """
+    for limit in (_MAPS_FIRST, None):
+        maps = reader.records(kinds=(Kind.STREAM_HEADS,), newest_first=True, limit=limit)
+        for row in (row for found in maps for row in _rows(found)):
+            if row[0] == stream:
+                return int(row[1])
+    raise LedgerError(f"no stream-head map names {stream}: there is no such stream, or not yet")
 
 
 def _rows(found: Record) -> Sequence[Any]:

@@ -93,7 +93,8 @@ quote_taken intent_proposed placebo_judged verdict_given approval_requested appr
 approval_refused reservation_released order_sending order_sent order_refused order_unknown
 order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event fix_inbound
 fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated key_revoked
-key_destroyed witness_event stream_heads run_finished
+key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired subject_erased
+personal_disclosed stream_heads run_finished
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """What this file can interpret, with the version; of the rest only the bytes are verified."""
@@ -544,12 +545,16 @@ def read_policy(data: bytes) -> Policy:
 
 
 class Seen(NamedTuple):
-    """A checkpoint whose lines were judged: the logs' keys and the witnesses that signed it."""
+    """A checkpoint whose lines were judged: the logs' keys and the witnesses that signed it.
+
+    `strangers`: the log's name is on the line of a key that is not known, or not yet.
+    """
 
     head: Head
     signers: frozenset[Key]
     cosigners: Mapping[bytes, int]
     unread: frozenset[bytes]
+    strangers: bool
 
 
 class Trust:
@@ -586,6 +591,7 @@ class Trust:
             frozenset(own.times),
             {name: others.times[key] for name, key in witnesses.items() if key in others.times},
             frozenset(name for name, key in witnesses.items() if key in others.unread),
+            len(own.times) < sum(name == head.origin for name, _, _ in note.lines),
         )
 
     def met(self, seen: Iterable[Seen]) -> bool:
@@ -856,33 +862,38 @@ class Disclosed:
     """Personal values that somebody disclosed, held against the commitments of the records."""
 
     def __init__(self, disclosures: Iterable[bytes]) -> None:
-        """Read them.
-
-        Raises:
-            Bad: one is not a disclosure.
-        """
-        self._open: dict[str, str] = {}
+        """Take disclosures: base64url of `[salt, path, value]`, committed to by their SHA-256."""
+        self._open: dict[str, str | None] = {}
         for data in disclosures:
-            text = data.decode("ascii", "replace").strip()
-            try:
-                value = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-                _, path, _ = parse_canonical(value)
-            except (ValueError, TypeError, Bad) as error:
-                raise Bad("a disclosure is not base64url of [salt, path, value]") from error
-            self._open[hashlib.sha256(text.encode()).hexdigest()] = str(path)
+            text = data.removesuffix(b"\n")
+            self._open[hashlib.sha256(text).hexdigest()] = _path_of(text)
 
     def see(self, report: Report, head: Mapping[str, Any]) -> None:
         """Look for them among a verified record's commitments."""
-        if self._open:
-            for digest in head["commitments"]:
-                path = self._open.pop(digest, None)
-                if path is not None:
+        for digest in head["commitments"] if self._open else ():
+            if digest in self._open:
+                path = self._open.pop(digest)
+                if path is None:
+                    report.find(TAMPERED, "commits to what is no disclosure", head["seq"])
+                else:
                     report.say(f"record {head['seq']} commits to the disclosed value of {path}")
 
     def finish(self, report: Report) -> None:
         """Refuse those that nothing commits to."""
         for path in self._open.values():
-            report.find(TAMPERED, f"no record here commits to the disclosed value of {path}")
+            text = f"no record here commits to the disclosed value of {path or 'nothing known'}"
+            report.find(TAMPERED, text)
+
+
+def _path_of(text: bytes) -> str | None:
+    """Return the path that a disclosure states, None if it is not one."""
+    try:
+        data = base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        parts = parse_canonical(data)
+    except (ValueError, Bad):
+        return None
+    right = isinstance(parts, list) and [type(part) for part in parts] == [str, str, str]
+    return parts[1] if right else None
 
 
 class Streams:
@@ -1002,7 +1013,7 @@ class LogVerifier:
             self.report.find(TAMPERED, f"two checkpoints of {stated} differ")
         elif stated == 0 and not self._compare(root):
             self.report.find(TAMPERED, "the checkpoint of 0 is not that of an empty log")
-        if not seen.signers:
+        if seen.strangers or not seen.signers:
             self._unsigned.append((stated, note))  # a key to come may have signed it
         self._signers[stated] = self._signers.get(stated, frozenset()) | seen.signers
         if self._newest is None or stated >= self._newest.head.size:
@@ -2063,7 +2074,6 @@ def _judge(asked: argparse.Namespace) -> Report:
         disclosures=[path.read_bytes() for path in asked.disclosure],
     )
     Trust(outside.vkeys, outside.policy)  # what is wrong with these is no finding about the file
-    Disclosed(outside.disclosures)
     if asked.file.is_dir():
         return verify_tiles(asked.file, outside)
     with asked.file.open("rb") as file:

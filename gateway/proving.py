@@ -9,7 +9,7 @@ from audit.checkpoint import Checkpoint
 from audit.errors import LedgerError
 from audit.export import NotYetSignedError, consistency
 from audit.proof import parse_proof
-from audit.receipt import build_receipt, prove_range, prove_record
+from audit.receipt import build_receipt, mapped_until, prove_range, prove_record
 from gateway.attach import Place
 from gateway.exporting import sign_missing
 from gateway.publishing import read_policy
@@ -76,15 +76,12 @@ def answer(place: Place, question: Question, out: Path | None) -> int:
 
 
 def _bounds(place: Place, question: Question) -> tuple[int, int]:
-    """Return the first and last number asked for; without them, all there are."""
+    """Return the first and last number asked for; without them, all that can be proven."""
     assert question.stream is not None  # noqa: S101 - the caller looked; narrows the type
-    first, last = question.first or 0, question.last
+    last = question.last
     if last is None:
-        heads = place.reader.streams(question.stream)
-        if question.stream not in heads:
-            raise LedgerError(f"there is no stream {question.stream}")
-        last = heads[question.stream].stream_seq
-    return first, last
+        last = mapped_until(place.reader, question.stream)
+    return question.first or 0, last
 
 
 def _write_consistency(

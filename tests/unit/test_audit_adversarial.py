@@ -177,7 +177,6 @@ def test_any_bytes_give_a_verdict_and_no_traceback(start: bytes, rest: bytes) ->
         lambda data: verify.read_extra(b"{" + data),
         lambda data: verify.read_vkey(data.decode("latin-1")),
         lambda data: verify.read_head(data.decode("latin-1")),
-        lambda data: verify.Disclosed([data]),
         lambda data: verify.Trust([], b"quorum none\n").follow(data.decode("latin-1"), "o"),
     ],
 )

@@ -1,0 +1,115 @@
+"""receipt and prove on a real ledger: what they write, the verifier's command accepts."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from audit import verify
+from audit.cosignature import cosign
+from audit.errors import LedgerError
+from audit.ledger import Ledger, LedgerConfig
+from audit.note import parse_note
+from audit.queries import LedgerReader
+from audit.tables import connect
+from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
+from gateway import settings as settings_module
+from gateway.attach import Place
+from gateway.exporting import export_decision
+from gateway.proving import Question, answer, write_receipt
+from gateway.state import StateFolder
+from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note, sealed, snapshot, started
+from tests.doubles.cosigners import WITNESSES
+
+pytestmark = pytest.mark.postgres
+KEY = str(SIGNER.vkey)
+WITNESS = WITNESSES[0]
+DECISIONS = 300
+
+
+@pytest.fixture
+def place(postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """A ledger of two tiles under three checkpoints, of which a witness cosigned the second."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "witness.policy").write_text(f"witness w {WITNESS.vkey}\nquorum w\n")
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        blob = ledger.put_blob(b"snapshot")
+        ledger.append(started(), snapshot("d0", blob), note("one"), sealed("d0"))
+        ledger.checkpoint_now()
+        for n in range(1, DECISIONS):
+            ledger.append(snapshot(f"d{n}", blob), sealed(f"d{n}"))
+        found = ledger.checkpoint_now()
+        assert found is not None
+        line = cosign(parse_note(found.note).text, WITNESS, TIME_US // 1_000_000)
+        with connect(postgres_dsn) as admin:
+            admin.execute(
+                "INSERT INTO ledger.cosignature VALUES (%s, %s, %s, %s, %s)",
+                (found.size, line.name, line.key_id, str(line).encode(), TIME_US),
+            )
+        ledger.append(snapshot("late", blob), sealed("late"))
+        ledger.checkpoint_now()
+    settings = settings_module.load(state=tmp_path / "state")
+    reader = LedgerReader(postgres_dsn)
+    yield Place(dsn=postgres_dsn, reader=reader, state=StateFolder.of(settings), settings=settings)
+    reader.close()
+
+
+NOT_THERE = (
+    Question(),
+    Question(seq=100_000),
+    Question(from_size=2),
+    Question(stream="decision/none"),
+    Question(stream="decision/d7", first=1, last=5),
+    Question(stream="decision/d7", first=2, last=1),
+)
+
+
+def check(path: Path, *more: str) -> int:
+    """Run the verifier as an outsider would."""
+    command = [sys.executable, verify.__file__, str(path), "--key", KEY, *more]
+    return subprocess.run(command, check=False, capture_output=True).returncode
+
+
+def test_what_is_written_is_accepted_and_small(place: Place, tmp_path: Path) -> None:
+    witnessed = ("--policy", "witness.policy")
+    assert write_receipt(place, "d0", None) == OK
+    receipt = tmp_path / "d0.receipt.tlog-proof"
+    assert check(receipt, *witnessed) == OK
+    assert receipt.stat().st_size < 10_000
+    assert verify.main([str(receipt)]) == NOT_CHECKABLE
+    assert verify.main([str(receipt), "--key", str(OTHER_SIGNER.vkey)]) == TAMPERED
+    write_receipt(place, "late", None)
+    late = tmp_path / "late.receipt.tlog-proof"
+    assert check(late) == OK
+    assert check(late, *witnessed) == INCOMPLETE, "nobody cosigned the newest tree"
+    answer(place, Question(seq=257), None)
+    assert check(tmp_path / "257.tlog-proof", *witnessed) == OK
+    answer(place, Question(stream="decision/d7", first=0, last=1), None)
+    assert check(tmp_path / "decision_d7-0-1.tlog-proof", *witnessed) == OK
+    answer(place, Question(stream="control", first=1), tmp_path / "control")
+    assert check(tmp_path / "control") == OK
+    export_decision(place, "d0", tmp_path / "d0.zip")
+    assert check(tmp_path / "d0.zip", *witnessed) == OK
+
+
+def test_old_checkpoints_lead_to_new_ones_and_what_is_not_there_is_refused(
+    place: Place, tmp_path: Path
+) -> None:
+    for kept in place.reader.checkpoints():
+        (tmp_path / "kept").write_bytes(kept.note)
+        out = tmp_path / f"{kept.size}.consistency"
+        answer(place, Question(from_size=kept.size), out)
+        assert check(out, "--checkpoint", "kept") == OK
+        assert check(out) == NOT_CHECKABLE
+    answer(place, Question(seq=3, from_size=kept.size), tmp_path / "both")
+    joined = ("--checkpoint", "kept", "--consistency", "both.consistency")
+    assert check(tmp_path / "both", *joined) == OK
+    for question in NOT_THERE:
+        with pytest.raises(LedgerError):
+            answer(place, question, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+    with pytest.raises(LedgerError):
+        write_receipt(place, "none", tmp_path / "out")
