@@ -58,6 +58,26 @@ def test_wycheproof_ed25519(vector: tuple[int, str, str, str, bool]) -> None:
     assert key.verify(bytes.fromhex(signature), bytes.fromhex(message)) is valid
 
 
+def test_wycheproof_ml_dsa_44_verifies_and_its_invalid_classes_do_not() -> None:
+    vector = {name: bytes.fromhex(text) for name, text in VECTORS["wycheproof_ml_dsa_44"].items()}
+    message, signature = vector["message"], vector["signature"]
+    key = VerifierKey(
+        name="wycheproof", key_type=COSIGNATURE_ML_DSA_44, public_key=vector["public"]
+    )
+    assert key.verify(signature, message)
+    assert not key.verify(signature, message + b"\0")
+    hints = signature.index(bytes(17), 2_336)
+    for place, value in ((0, 0), (32, 0), (2_336, 255), (hints, 1), (2_419, 81), (2_418, 255)):
+        forged = bytearray(signature)
+        forged[place] = value
+        assert not key.verify(bytes(forged), message), place
+    for wrong in (signature[:-1], signature + b"\0", b""):
+        assert not key.verify(wrong, message)
+    for length in (0, 1311, 1313):
+        with pytest.raises(NoteError, match="public key has"):
+            VerifierKey(name="w", key_type=COSIGNATURE_ML_DSA_44, public_key=bytes(length))
+
+
 @pytest.mark.parametrize("vector", VECTORS["rfc8032"])
 def test_rfc_8032_keys_sign_as_published(vector: dict[str, str]) -> None:
     raw = {name: bytes.fromhex(value) for name, value in vector.items()}
