@@ -9,6 +9,7 @@ AuditError
 ├── WitnessError            a request to a witness, its memory or its answer is not usable
 ├── KeyFileError            a key file that is missing, malformed or readable by others
 ├── FsckStateError          a check that cannot be resumed
+├── BackupError             a backup that cannot be written, or is damaged or cut off
 ├── DisclosureError         a personal value or its disclosure that does not fit
 ├── VaultError              a subject's key that is missing, damaged or refused by the disk
 ├── ErasureRefusedError     a person's values that may not be erased, or not yet
@@ -99,6 +100,12 @@ class ErasureRefusedError(AuditError):
     """A hold or erasure that is refused: a statute, a hold, or an unknown subject."""
 
     code: ClassVar[str] = "erasure_refused"
+
+
+class BackupError(AuditError):
+    """A backup that cannot be written, or that is damaged, cut off or none."""
+
+    code: ClassVar[str] = "backup"
 
 
 class LedgerError(AuditError):

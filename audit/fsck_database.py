@@ -80,7 +80,9 @@ class Snapshot:
     def notes(self, above: int, upto: int, most: int = ROWS_MAX) -> list[tuple[int, bytes]]:
         """Return size and note of the checkpoints with `above` < size <= `upto`."""
         return self._connection.execute(
-            "SELECT size, note FROM ledger.checkpoint WHERE size > %s AND size <= %s"
+            "SELECT size, note || coalesce((SELECT string_agg(line, '' ORDER BY name, key_id)"
+            " FROM ledger.cosignature AS c WHERE c.size = t.size), '')"
+            " FROM ledger.checkpoint AS t WHERE size > %s AND size <= %s"
             " ORDER BY size LIMIT %s",
             (above, upto, most),
         ).fetchall()

@@ -7,16 +7,20 @@ import typer
 
 from gateway import settings as settings_module
 from gateway.attach import attached
+from gateway.backups import back_up, bring_back
 from gateway.cli.checking import KEPT_HELP, KEY_HELP
 from gateway.upkeep import Given, fsck_dump_file, fsck_place, fsck_tiles
 
 POLICY_HELP = "a witness policy (C2SP tlog-policy), whose quorum must have cosigned"
+LAST_HELP = "the last checkpoint known outside (kept, or from a witness); may be given again"
+OLDER_HELP = "restore although a given checkpoint is of a larger log: the rest is lost"
 StateFolderOption = Annotated[Path | None, typer.Option(help="state folder")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(help=fsck.__doc__)(fsck)
+    for verb in (fsck, backup, restore):
+        app.command(help=verb.__doc__)(verb)
 
 
 def fsck(  # noqa: PLR0913, PLR0917 - one flag each
@@ -42,3 +46,33 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
         raise typer.Exit(fsck_tiles(tiles, given))
     with attached(settings_module.load(state=state)) as place:
         raise typer.Exit(fsck_place(place, given, resume=resume, payloads=payloads))
+
+
+def backup(file: Path, state: StateFolderOption = None) -> None:
+    """Write the whole ledger to one file that says itself whether it is whole; beside a gateway.
+
+    Subject keys are never in it: a backup must not bring back what was erased. Personal values
+    are in it as they are stored, encrypted. Keep the log's signing keys apart from it.
+    """
+    with attached(settings_module.load(state=state)) as place:
+        back_up(place, file)
+
+
+def restore(
+    file: Path,
+    key: Annotated[str | None, typer.Option(help=KEY_HELP)] = None,
+    checkpoint: Annotated[list[Path] | None, typer.Option(help=LAST_HELP)] = None,
+    policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
+    accept_older: Annotated[bool, typer.Option(help=OLDER_HELP)] = False,
+    reason: Annotated[str, typer.Option(help="why, for the record")] = "not said",
+    state: StateFolderOption = None,
+) -> None:
+    """Bring a backup back into an empty state folder: verified while it loads, or not at all.
+
+    Exit codes: 0 restored; 1 tampered or a fork; 2 damaged, cut off or older than a checkpoint
+    given; 3 no trusted key. Only 0 leaves anything behind.
+    """
+    given = Given(key=key, checkpoints=checkpoint or (), policy=policy)
+    settings = settings_module.load(state=state)
+    code = bring_back(settings, file, given, accept_older=accept_older, reason=reason)
+    raise typer.Exit(code)

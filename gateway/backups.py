@@ -1,0 +1,103 @@
+"""backup and restore for people: what is carried away, what comes back, and what was lost.
+
+A restored ledger that is older than what was once published goes on only when somebody says so
+(`--accept-older`), and its first record says it too: `ledger_restored` names the size and root that
+were restored, the size that the outside knows, and how many records are missing. It signs other
+trees of sizes that witnesses have seen: they will not cosign it until their operators, who can read
+that record, decide about it. Silence would be a fork; this is one that says so itself.
+"""
+
+import hashlib
+import sys
+from pathlib import Path
+
+from audit.backup import backup
+from audit.kinds import Kind
+from audit.ledger import Draft
+from audit.restore import Restored, restore
+from audit.tables import migrate
+from audit.verify import NOT_CHECKABLE, OK, WORDS, Bad
+from gateway.attach import Place, attached
+from gateway.clock import monotonic_us, wall_us
+from gateway.log_keys import load_signers
+from gateway.rotating import open_ledger
+from gateway.settings import Settings
+from gateway.state import StateFolder
+from gateway.upkeep import Given, RateBar
+
+ACTOR = "operator"
+
+
+def back_up(place: Place, path: Path) -> None:
+    """Write a backup of the whole ledger; a running gateway goes on."""
+    bar = RateBar(sys.stderr, monotonic_us)
+    try:
+        about = backup(place.dsn, path, wall_us(), bar.show)
+    finally:
+        bar.end()
+    sys.stdout.write(
+        f"{about.size} records of {about.origin} in {path}, {path.stat().st_size:,} bytes\n"
+        "subject keys are not in it; back up the log's keys apart from it\n"
+        f"bring back with: countersign restore {path} --state NEW --key KEY --checkpoint KEPT\n"
+    )
+
+
+def bring_back(
+    settings: Settings, path: Path, given: Given, *, accept_older: bool, reason: str
+) -> int:
+    """Restore a backup into an empty state folder; return the verifier's exit code."""
+    state = StateFolder.of(settings)
+    if accept_older:  # before hours of loading: without the key it could not be put on record
+        load_signers(state, settings.ledger, create=False)
+    state.create()
+    bar = RateBar(sys.stderr, monotonic_us)
+    with state.lock(), attached(settings) as place:
+        migrate(place.dsn)
+        try:
+            result = restore(place.dsn, path, given.read(), bar.show, accept_older=accept_older)
+        except Bad as error:
+            sys.stdout.write(f"{WORDS[NOT_CHECKABLE]}: {error}\n")
+            return NOT_CHECKABLE
+        finally:
+            bar.end()
+        _say(result)
+        if result.report.exit_code == OK and result.lost:
+            _record(place, result, path, reason)
+    return result.report.exit_code
+
+
+def _say(result: Restored) -> None:
+    for line in result.report.lines:
+        sys.stdout.write(f"{line}\n")
+    if result.report.exit_code != OK:
+        sys.stdout.write(f"{WORDS[result.report.exit_code]}: nothing was restored\n")
+        return
+    sys.stdout.write(f"restored {result.size} records, root {result.root.hex()}\n")
+    if result.lost:
+        sys.stdout.write(
+            f"{result.lost} records that were published once are lost; witnesses that saw them"
+            " will refuse this log until their operators decide about it\n"
+        )
+
+
+def _record(place: Place, result: Restored, path: Path, reason: str) -> None:
+    """Put it on record that the log goes on from an older state."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with open_ledger(place) as ledger:
+        ledger.append(
+            Draft(
+                stream="control",
+                kind=Kind.LEDGER_RESTORED,
+                payload={
+                    "size": result.size,
+                    "root": result.root.hex(),
+                    "known_size": result.known_size,
+                    "lost": result.lost,
+                    "reason": reason,
+                    "backup_sha256": digest,
+                },
+                actor=ACTOR,
+                idem_key=f"restored:{result.size}:{result.known_size}",
+            )
+        )

@@ -1,0 +1,257 @@
+"""A backup comes back as it was, or not at all; what the outside knows of the log decides."""
+# ruff: noqa: S608 - table and column names are this file's own constants
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from audit.backup import STAGES, TABLES, backup
+from audit.checkpoint import make_checkpoint
+from audit.cosignature import cosign
+from audit.errors import BackupError, LedgerFencedError, LedgerUnsafeError
+from audit.fsck import verify_database
+from audit.ledger import Ledger, LedgerConfig
+from audit.restore import Restored, restore
+from audit.tables import connect
+from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
+from gateway.postgres import EmbeddedPostgres
+from tests.conftest import dsn_of
+from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
+from tests.doubles.audit_spoiled import fill, silent
+from tests.doubles.cosigners import WITNESSES
+
+pytestmark = pytest.mark.postgres
+KEY = str(SIGNER.vkey)
+KEYED = Outside(vkeys=[KEY])
+POLICY = f"log {KEY}\nwitness w0 {WITNESSES[0].vkey}\nquorum w0\n".encode()
+
+
+@pytest.fixture
+def filled(postgres_dsn: str) -> str:
+    """A log with a witness's line and somebody's encrypted value."""
+    fill(postgres_dsn)
+    with connect(postgres_dsn) as admin:
+        row = admin.execute("SELECT size, note FROM ledger.checkpoint WHERE size = 27").fetchone()
+        assert row is not None
+        text = bytes(row[1]).decode().partition("\n\n")[0] + "\n"
+        line = cosign(text, WITNESSES[0], 1_545_868_801)
+        admin.execute(
+            "INSERT INTO ledger.cosignature VALUES (27, %s, %s, %s, 5)",
+            (line.name, line.key_id, f"{line}\n".encode()),
+        )
+        admin.execute("INSERT INTO ledger.disclosure VALUES (1, 0, 'ada', 'sealed')")
+    return postgres_dsn
+
+
+@pytest.fixture
+def empty(postgres: EmbeddedPostgres, filled: str) -> Iterator[str]:
+    """A second, empty ledger on the same server."""
+    admin, name = postgres.start(), f"restored_{os.getpid()}"
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} TEMPLATE migrated".encode())
+    assert filled
+    yield dsn_of(admin, name)
+    with psycopg.connect(admin, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def content(dsn: str) -> dict[str, list[tuple[object, ...]]]:
+    """Return every table of a ledger, but for the fence and the tiles."""
+    with connect(dsn) as reader:
+        return {
+            table: reader.execute(
+                f"SELECT {', '.join(columns)} FROM ledger.{table} ORDER BY 1, 2".encode()
+            ).fetchall()
+            for table, columns in TABLES.items()
+        }
+
+
+def untouched(dsn: str) -> bool:
+    """Say whether a ledger is as empty as a new one."""
+    return not any(content(dsn).values())
+
+
+def back(dsn: str, path: Path, outside: Outside = KEYED, *, accept_older: bool = False) -> Restored:
+    return restore(dsn, path, outside, silent, accept_older=accept_older)
+
+
+def refused(dsn: str, path: Path) -> bool:
+    """Say whether a backup is not restored: damaged by itself, or by the verifier's word."""
+    try:
+        return back(dsn, path).report.exit_code != OK
+    except BackupError:
+        return True
+
+
+def kept(size: int) -> bytes:
+    """Return a checkpoint of some size that this log never had, signed by its key."""
+    return make_checkpoint(size, bytes(32), SIGNER).note
+
+
+def test_a_backup_comes_back_as_it_was(filled: str, empty: str, tmp_path: Path) -> None:
+    path = tmp_path / "backup.gz"
+    before = content(filled)
+    assert backup(filled, path, TIME_US, silent).size == 27
+    assert [entry.name for entry in tmp_path.iterdir()] == ["backup.gz"]
+    with connect(filled) as reader:
+        notes = [
+            bytes(row[0])
+            for row in reader.execute("SELECT note FROM ledger.checkpoint ORDER BY size")
+        ]
+    result = back(empty, path, Outside(vkeys=[KEY], notes=notes, policy=POLICY))
+    assert (result.report.exit_code, result.lost) == (OK, 0), result.report.lines
+    assert content(empty) == before
+    assert result.root == before["head"][0][2]
+    assert verify_database(empty, [KEY]).findings == 0
+    with pytest.raises(LedgerUnsafeError, match="not empty"):
+        back(empty, path)
+    config = LedgerConfig(dsn=empty, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        assert ledger.size == 27
+        ledger.append(note("after"))
+        with pytest.raises(LedgerFencedError):
+            back(empty, path)
+    assert verify_database(empty, [KEY]).findings == 0
+
+
+def test_every_table_of_a_ledger_is_backed_up_but_the_tiles(filled: str) -> None:
+    with connect(filled) as admin:
+        rows = admin.execute(
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " WHERE table_schema = 'ledger'"
+        ).fetchall()
+    left = {(table, column) for table, columns in TABLES.items() for column in columns}
+    assert set(rows) - left == {
+        ("head", "id"),
+        ("head", "fence"),
+        *(("tile", column) for column in ("level", "n", "hashes")),
+    }
+    assert set(STAGES) == set(TABLES)
+
+
+def test_what_the_outside_knows_decides(filled: str, empty: str, tmp_path: Path) -> None:
+    path = tmp_path / "backup.gz"
+    backup(filled, path, TIME_US, silent)
+    strict = POLICY.replace(str(WITNESSES[0].vkey).encode(), str(WITNESSES[1].vkey).encode())
+    stranger = make_checkpoint(30, bytes(32), OTHER_SIGNER).note
+    for name, outside, code in (
+        ("no key", Outside(), NOT_CHECKABLE),
+        ("another key", Outside(vkeys=[str(OTHER_SIGNER.vkey)]), TAMPERED),
+        ("a fork at 20", Outside(vkeys=[KEY], notes=[kept(20)]), TAMPERED),
+        ("a fork at 27", Outside(vkeys=[KEY], notes=[kept(27)]), TAMPERED),
+        ("older", Outside(vkeys=[KEY], notes=[kept(40)]), INCOMPLETE),
+        ("a stranger's later one", Outside(vkeys=[KEY], notes=[stranger]), TAMPERED),
+        ("no quorum", Outside(policy=strict), INCOMPLETE),
+    ):
+        result = back(empty, path, outside)
+        assert result.report.exit_code == code, (name, result.report.lines)
+        assert untouched(empty), name
+    forked = Outside(vkeys=[KEY], notes=[kept(20), kept(40)])
+    assert back(empty, path, forked, accept_older=True).report.exit_code == TAMPERED
+    assert untouched(empty)
+    older = back(empty, path, Outside(vkeys=[KEY], notes=[kept(40)]), accept_older=True)
+    assert (older.report.exit_code, older.lost, older.known_size) == (OK, 13, 40)
+    assert any("lacks the last 13" in line for line in older.report.lines)
+
+
+def test_a_damaged_or_altered_backup_leaves_nothing_behind(
+    filled: str, empty: str, tmp_path: Path
+) -> None:
+    path, spoiled = tmp_path / "backup.gz", tmp_path / "spoiled.gz"
+    backup(filled, path, TIME_US, silent)
+    data = path.read_bytes()
+    for place in range(20, len(data), len(data) // 25):
+        for other in (data[:place], data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]):
+            spoiled.write_bytes(other)
+            assert refused(empty, spoiled), place
+    for other in (b"", b"no gzip", gzip.compress(b""), gzip.compress(b"[]\n"), data + data):
+        spoiled.write_bytes(other)
+        with pytest.raises(BackupError):
+            back(empty, spoiled)
+    with connect(filled) as admin:
+        for table in ("entry", "checkpoint", "blob", "head"):
+            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
+        admin.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_leaf_is_hash")
+        for change, code in (
+            ("UPDATE ledger.entry SET actor = 'x' WHERE seq = 9", TAMPERED),
+            ("UPDATE ledger.entry SET header = header || '\\x20' WHERE seq = 9", TAMPERED),
+            ("DELETE FROM ledger.entry WHERE seq = 26", TAMPERED),
+            ("DELETE FROM ledger.blob", INCOMPLETE),
+        ):
+            with connect(filled) as one, one.transaction(force_rollback=False):
+                one.execute(change.encode())
+            backup(filled, spoiled, TIME_US, silent)
+            result = back(empty, spoiled)
+            assert result.report.exit_code in {code, TAMPERED}, (change, result.report.lines)
+    assert untouched(empty)
+
+
+WORKER = """
+import os, sys
+from pathlib import Path
+from audit.backup import backup
+from audit.restore import restore
+from audit.verify import Outside
+dsn, path, key, verb = sys.argv[1:]
+def slow(stage, done, total):
+    os.write(1, b"at\\n")
+    sys.stdin.readline()
+import audit.backup, audit.restore
+audit.backup._SHOWN_EVERY = audit.restore._SHOWN_EVERY = 4
+if verb == "backup":
+    backup(dsn, Path(path), 0, slow)
+else:
+    restore(dsn, Path(path), Outside(vkeys=[key]), slow, accept_older=False)
+"""
+
+
+def killed_in_the_middle(dsn: str, path: Path, verb: str, after: int) -> None:
+    """Start a verb in a process and kill it when it has come some way."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, dsn, str(path), KEY, verb],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        for _ in range(after):
+            assert process.stdout.readline() == b"at\n"
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert process.returncode == -signal.SIGKILL
+
+
+def once_free(dsn: str, path: Path, outside: Outside) -> Restored:
+    """Restore as soon as the dead one's back end has left the lock."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return back(dsn, path, outside)
+        except LedgerFencedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_killed_in_the_middle_there_is_no_backup_and_no_ledger(
+    filled: str, empty: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "backup.gz"
+    path.write_bytes(b"the one before")
+    killed_in_the_middle(filled, path, "backup", 3)
+    assert path.read_bytes() == b"the one before"
+    backup(filled, path, TIME_US, silent)
+    for after, outside, code in ((1, Outside(), NOT_CHECKABLE), (4, KEYED, OK)):
+        killed_in_the_middle(empty, path, "restore", after)
+        assert untouched(empty)
+        assert once_free(empty, path, outside).report.exit_code == code
+    assert content(empty) == content(filled)
