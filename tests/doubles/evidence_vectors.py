@@ -30,6 +30,7 @@ from tests.doubles.evidence_collection import (
     Collection,
     flips,
 )
+from tests.doubles.evidence_keys import add_disclosures, add_keys
 from tests.doubles.evidence_log import COSIGNED_AT_S, Evidence, evidence
 from tests.doubles.evidence_proofs import (
     add_checkpoints,
@@ -60,6 +61,8 @@ def collection() -> Collection:
     _dumps(found, world)
     _tiles(found, world)
     _quantum(found, world)
+    add_keys(found)
+    add_disclosures(found)
     found.files["manifest.json"] = found.manifest()
     return found
 
