@@ -87,7 +87,7 @@ KIND = re.compile(r"[a-z_]{1,64}")
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 SIZE_MAX = 2**63 - 1
 _KINDS = """
-run_started policy_activated model_loaded engine_event instrument_listed intent_received
+clock_observed run_started policy_activated model_loaded engine_event instrument_listed intent_received
 snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed placebo_made
 quote_taken intent_proposed placebo_judged verdict_given approval_requested approval_given
 approval_refused reservation_released order_sending order_sent order_refused order_unknown
@@ -627,7 +627,8 @@ class Trust:
         if signatures_of(note, {old, new}).times.keys() != {old, new}:
             raise Bad("a rotation is not signed by both keys")
         words = f"key {old.key_id.hex()} is followed by {new.key_id.hex()} from {size} on"
-        if old in self.revoked or old in self.until or not {old, new} & self.keys:
+        spoken = self.keys - self.revoked.keys() - self.until.keys()
+        if old in self.revoked or old in self.until or not {old, new} & spoken:
             return f"{words}: not followed, no trusted key that still counts says so"
         self.keys |= {old, new}
         self.until[old] = size

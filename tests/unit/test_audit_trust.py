@@ -141,6 +141,20 @@ def test_a_rotation_between_strangers_changes_nothing() -> None:
     assert {key.public for key in trust.keys} == {SIGNER.vkey.public_key}
 
 
+def test_a_key_that_no_longer_counts_vouches_for_nobody() -> None:
+    thief = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"t" * 32))
+    for change in (
+        revoke(NEXT, SIGNER.vkey, TIME_US).statement,
+        rotate(SIGNER, NEXT, 1, TIME_US).statement,
+    ):
+        trust = verify.Trust([KEY, str(NEXT.vkey)])
+        trust.follow(change.decode(), ORIGIN)
+        for pair in ((SIGNER, thief), (thief, SIGNER)):
+            statement = rotate(*pair, 1, TIME_US).statement.decode()
+            assert "not followed" in trust.follow(statement, ORIGIN)
+        assert thief.vkey.public_key not in {key.public for key in trust.keys}
+
+
 def test_a_revoked_key_counts_only_for_what_witnesses_saw_before() -> None:
     log = MemoryLog()
     log.append(note("one"))
