@@ -6,20 +6,21 @@ Reading order:
 2. ``profile``: a broker as data.
 3. ``identity``: ClOrdID from the approving record.
 4. ``messages``: an approved order to fields, and any bytes to fields.
-5. ``reports``: fields to execution reports, cancel rejects and rejects.
-6. ``order``: the order state machine, one table.
-7. ``kill``: the mapped kill word.
-8. ``inbox``: inbound bytes, durable before anything else happens.
-9. ``journal``: the child's own fsynced, chained list of live orders.
-10. ``wire_log``: inbound bytes exactly as they came.
-11. ``guard``: the last word on every outbound message.
-12. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
-13. ``sweep``: cancelling what is live, largest first.
-14. ``session_link``: the pipe between gateway and child.
-15. ``session_desk``: what the child does with each command.
-16. ``session_main``: the child process.
-17. ``reconcile``: after a logon, what became of every open order.
-18. ``ems_control``: quotes, clock and command line of the simulator.
-19. ``ems_market``: the simulator's published table and matching, pure.
-20. ``ems``: the simulator, a FIX acceptor in its own process.
+5. ``persons``: which fields name a natural person, and messages without them.
+6. ``reports``: fields to execution reports, cancel rejects and rejects.
+7. ``order``: the order state machine, one table.
+8. ``kill``: the mapped kill word.
+9. ``inbox``: inbound bytes, durable before anything else happens.
+10. ``journal``: the child's own fsynced, chained list of live orders.
+11. ``wire_log``: inbound bytes exactly as they came.
+12. ``guard``: the last word on every outbound message.
+13. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
+14. ``sweep``: cancelling what is live, largest first.
+15. ``session_link``: the pipe between gateway and child.
+16. ``session_desk``: what the child does with each command.
+17. ``session_main``: the child process.
+18. ``reconcile``: after a logon, what became of every open order.
+19. ``ems_control``: quotes, clock and command line of the simulator.
+20. ``ems_market``: the simulator's published table and matching, pure.
+21. ``ems``: the simulator, a FIX acceptor in its own process.
 """

@@ -7,8 +7,10 @@ whenever it can, as often as it likes. Rules:
   a crash the peer is asked again for whatever is not here: twice is possible, never is not.
 - A frame cut off by a crash is the last one, was never counted, and is dropped at the next open.
 - Damage before the end is an error that names its offset; nothing behind it is read.
+- Once a message is on record, the names of persons in it are overwritten in place (`forget`).
 
-Frame: length (4 bytes little-endian), CRC-32 of the body (4), body.
+Frame: length (4 bytes little-endian), CRC-32 of the body (4), body. The checksum leaves out what
+may be overwritten (`persons.masked`), so a power cut while forgetting damages nothing.
 """
 
 import os
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fix.errors import InboxError
+from fix.persons import masked, scrubbed
 
 _HEAD = struct.Struct("<II")
 FRAME_BYTES_MAX = 1 << 20
@@ -65,7 +68,7 @@ class Inbox:
             OSError: the disk refused; the message must not be counted as received.
         """
         body = raw.encode("latin-1")
-        frame = _HEAD.pack(len(body), zlib.crc32(body)) + body
+        frame = _HEAD.pack(len(body), zlib.crc32(masked(body))) + body
         with self._lock:
             offset = self._end
             written = os.pwrite(self._descriptor, frame, offset)
@@ -108,13 +111,33 @@ def read_from(path: Path, offset: int, limit: int = 1000) -> list[Entry]:
             body = file.read(length)
             if len(body) < length:
                 break
-            if zlib.crc32(body) != checksum:
+            if checksum != zlib.crc32(body) and checksum != zlib.crc32(masked(body)):
                 if next_offset >= size:
                     break
                 raise InboxError(path=str(path), offset=offset)
             entries.append(Entry(offset, next_offset, body.decode("latin-1")))
             offset = next_offset
     return entries
+
+
+def forget(path: Path, offset: int) -> None:
+    """Overwrite the names of persons in the message at an offset; durable on return.
+
+    For the reader, once the message is on record; safe beside the appending side, and to repeat.
+
+    Raises:
+        InboxError: no whole frame begins there.
+        OSError: the disk refused.
+    """
+    found = read_from(path, offset, 1)
+    if not found:
+        raise InboxError(path=str(path), offset=offset)
+    body = found[0].raw.encode("latin-1")
+    clean = scrubbed(body)
+    if clean != body:
+        with path.open("r+b", buffering=0) as file:
+            os.pwrite(file.fileno(), clean, offset + _HEAD.size)
+            os.fdatasync(file.fileno())
 
 
 def _sound_end(path: Path) -> int:

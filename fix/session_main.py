@@ -33,7 +33,7 @@ from fix.session import (
 )
 from fix.session_desk import Desk, Parts
 from fix.session_link import Frame, decode, encode, frames, text
-from fix.wire_log import WireLog
+from fix.wire_log import WireLog, scrub_since
 
 WATCH_S = 0.01
 LOCK_MARGIN_S = 5
@@ -140,6 +140,7 @@ def build_desk(profile: Profile, folder: Path, kill_word: Path, outbox: Outbox) 
         logged_off=lambda reason: desks[0].logged_off(reason),  # noqa: PLW0108
         fault=lambda where, detail: _tell_fault(outbox, where, detail),
     )
+    scrub_since(message_log(profile, folder), folder / "log.scrubbed")
     wire = WireLog(message_log(profile, folder), profile.target_comp_id)
     session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener))
     desk = Desk(

@@ -6,19 +6,24 @@ parsed. Rules:
 
 - A line is taken only if it is the same message: the same fields, whatever their order.
 - Without such a line the engine's text stands; nothing is lost for want of the original order.
+- A line that was taken is overwritten in place where it names persons or holds a password: names
+  are kept in the vault only. What a crash leaves is overwritten at the next start (`scrub_log`).
 
 Not here: durability. That is the inbox's.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from fix.errors import MessageError
 from fix.messages import parse
+from fix.persons import scrubbed
 
 _KEPT_MAX = 10_000
 _SEQ_NUM, _SENDER = 34, 49
 _SEPARATOR = b" : "
+_CHUNK_BYTES = 1 << 20
 
 
 class WireLog:
@@ -55,10 +60,12 @@ class WireLog:
                 self._place, self._rest = 0, b""
             file.seek(self._place)
             fresh = file.read()
+        start = self._place - len(self._rest)
         self._place += len(fresh)
         *lines, self._rest = (self._rest + fresh).split(b"\n")
         for line in lines:
             self._keep(line.partition(_SEPARATOR)[2].decode("latin-1"))
+        _overwrite(self._path, start, lines)
 
     def _keep(self, raw: str) -> None:
         try:
@@ -69,3 +76,48 @@ class WireLog:
             return
         while len(self._lines) > _KEPT_MAX:
             del self._lines[next(iter(self._lines))]
+
+
+def scrub_log(path: Path, start: int = 0) -> int:
+    """Overwrite what names persons in a message log, from a line's start on; return its end.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    if not path.exists():
+        return 0
+    place = start if start <= path.stat().st_size else 0
+    with path.open("rb") as file:
+        file.seek(place)
+        while lines := file.readlines(_CHUNK_BYTES):
+            whole = [line.removesuffix(b"\n") for line in lines if line.endswith(b"\n")]
+            _overwrite(path, place, whole)
+            place += sum(len(line) + 1 for line in whole)
+    return place
+
+
+def scrub_since(path: Path, mark: Path) -> None:
+    """Overwrite what an earlier life left in a message log; `mark` keeps how far that went.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    text = mark.read_text(encoding="ascii") if mark.exists() else ""
+    end = scrub_log(path, int(text) if text.isdigit() else 0)
+    mark.write_text(str(end), encoding="ascii")
+
+
+def _overwrite(path: Path, start: int, lines: Sequence[bytes]) -> None:
+    """Write the lines that begin at `start` again where they change; their length stays."""
+    changed: list[tuple[int, bytes]] = []
+    for line in lines:
+        head, mark, raw = line.partition(_SEPARATOR)
+        clean = scrubbed(raw)
+        if clean != raw:
+            changed.append((start + len(head) + len(mark), clean))
+        start += len(line) + 1
+    if changed:
+        with path.open("r+b", buffering=0) as file:
+            for place, clean in changed:
+                os.pwrite(file.fileno(), clean, place)
+            os.fdatasync(file.fileno())

@@ -12,6 +12,7 @@ In reading order, down the walk:
 - section: the per-firm section, compare-and-swap (6)
 - journal, journal_orders: one function per record kind (7)
 - dispatch: dispatch(), approved to sent (8)
+- persons: names out of broker messages, into personal fields (8, 9)
 - settlement, settler: settle(), report to book, and the thread that runs it (9)
 - ledger_book: records to book events
 - orders: the outbox as a projection

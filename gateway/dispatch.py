@@ -6,7 +6,7 @@ after it means UNKNOWN, never a second send.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
 
@@ -19,6 +19,7 @@ from gateway import journal_orders
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing
+from gateway.persons import NOBODY, Persons, hide
 from gateway.walk import BrokerPort, LedgerPort
 from risk.approved import ApprovedOrder
 from risk.errors import ApprovalError
@@ -37,6 +38,7 @@ class DispatchTools:
         settling: whether reports reach the book; while they do not, nothing new is sent.
         wall_us: the wall clock; `send_before` is wall time.
         market_now_us: the market clock, for the book.
+        persons: keeps the names that a message of ours carries.
     """
 
     ledger: LedgerPort
@@ -48,6 +50,7 @@ class DispatchTools:
     settling: Callable[[], bool]
     wall_us: Callable[[], int]
     market_now_us: Callable[[], int]
+    persons: Persons = field(default=NOBODY)
 
 
 def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
@@ -123,15 +126,15 @@ def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:
     standing = tools.orders.get(decision_id)
     if standing is None or standing.approving is None:
         raise AssertionError("the order was announced a moment ago")
-    drafts = [
-        journal_orders.handed(
-            standing,
-            result,
-            raw_digest=sha256(result.raw.encode("latin-1")).hexdigest(),
-            decision_to_wire_us=tools.wall_us() - standing.approving.recorded_at_us,
-            market_time_us=tools.market_now_us(),
-        )
-    ]
+    raw, personal = hide(result.raw, tools.persons)
+    handed = journal_orders.handed(
+        standing,
+        replace(result, raw=raw),
+        raw_digest=sha256(raw.encode("latin-1")).hexdigest(),
+        decision_to_wire_us=tools.wall_us() - standing.approving.recorded_at_us,
+        market_time_us=tools.market_now_us(),
+    )
+    drafts = [replace(handed, personal=personal)]
     if result.outcome == "refused":
         drafts.append(
             decision_sealed(f"decision/{decision_id}", "refused", account=standing.account)

@@ -13,7 +13,7 @@ Rules kept:
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from audit.canonical import JSON
@@ -27,6 +27,7 @@ from gateway import journal_orders
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing
+from gateway.persons import NOBODY, Persons, hide
 from gateway.walk import LedgerPort
 from risk.instrument import Instrument
 
@@ -60,7 +61,12 @@ class Received:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettleTools:
-    """What settling needs."""
+    """What settling needs.
+
+    Attributes:
+        persons: keeps the names that a message brings.
+        forget: overwrites them in the inbox, once the message at an offset is on record.
+    """
 
     ledger: LedgerPort
     orders: Orders
@@ -68,16 +74,23 @@ class SettleTools:
     minor_digits: int
     instrument: Callable[[str], Instrument]
     market_now_us: Callable[[], int]
+    persons: Persons = field(default=NOBODY)
+    forget: Callable[[int], None] = field(default=lambda _: None)
 
 
 def settle(received: Received, tools: SettleTools) -> None:
     """Put one inbound message on record and apply what it reports.
 
+    Only the message without names of persons is looked at; the names are personal fields.
+
     Raises:
         audit.errors.AuditError: the ledger could not take it; the inbox still has it.
     """
     reach("settle.received")  # a crash here leaves the message in the inbox, unrecorded
-    drafts, ended = _read(received, tools)
+    raw, personal = hide(received.raw, tools.persons)
+    named, received = raw != received.raw, replace(received, raw=raw)
+    (inbound, *meant), ended = _read(received, tools)
+    drafts = (replace(inbound, personal=personal), *meant)
     try:
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     except (DraftError, CanonicalError) as error:
@@ -94,6 +107,8 @@ def settle(received: Received, tools: SettleTools) -> None:
         )
         tools.orders.catch_up(tools.ledger.append(seal, lane=Lane.URGENT))
         reach("settle.sealed")
+    if named:
+        tools.forget(received.offset)  # a crash before it is made up for at the next start
 
 
 def _read(

@@ -103,7 +103,9 @@ class Settler:
         """Settle every whole message; False when one has to wait."""
         try:
             for entry in self._fix.inbox_since(self._offset):
-                if entry.offset != self._skip and not self._take(entry):
+                if entry.offset == self._skip:
+                    self._tools.forget(entry.offset)  # a crash may have come between the two
+                elif not self._take(entry):
                     return False
                 self._offset = entry.next_offset
         except Exception as error:  # noqa: BLE001 - the loop's top: a dead settler settles nothing
@@ -123,6 +125,7 @@ class Settler:
         except IdempotencyConflictError as error:
             # an earlier try did reach the ledger, at another market time
             _log.warning("report at %s is on record already: %s", entry.offset, error)
+            self._tools.forget(entry.offset)
         except (DraftError, CanonicalError):
             raise  # never to be had by waiting; `settle` has tried to say so on record
         except (AuditError, GatewayError) as error:
