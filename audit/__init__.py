@@ -32,6 +32,7 @@ Reading order, which is the way a record goes:
     loading      what a sequencer must know of a log, read with few rows
     recovery     taking over a log: its position, held against what is signed
     blobs        bytes too long for a record, stored before it
+    timekeeping  how good the clock is, and when that goes on record
     sequencer    the one thread that orders, chains and commits
     retention    how long personal values must be kept
     vault        subject keys, outside PostgreSQL

@@ -99,6 +99,7 @@ class Builder:
         self._now_us = max(now_us, self._last_us)
         self.batch = Batch()
         self.unsure = False
+        self.attested = False
 
     def add(self, request: Request) -> None:
         """Add a request; a stream-head map is written by `finish`, after all others."""
@@ -123,7 +124,8 @@ class Builder:
                 self.batch.mapped.append(request)
 
     def attest(self, draft: Draft) -> None:
-        """Write a record of the ledger's own."""
+        """Write a record of the ledger's own, before those of the requests."""
+        self.attested = True
         self._place(prepare(draft))
 
     @property

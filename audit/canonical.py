@@ -30,7 +30,11 @@ JSON: TypeAlias = "bool | int | str | Sequence[JSON] | Mapping[str, JSON] | None
 INT_MAX = 2**53 - 1
 DEPTH_MAX = 32
 _quote = json.encoder.encode_basestring  # the escapes of RFC 8785, and the encoder's own
-_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+# The encoder that `json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))`
+# makes anew for every value, made once.
+_encode = json.encoder.c_make_encoder(  # type: ignore[attr-defined]  # not in the stubs
+    None, None, _quote, None, ":", ",", True, False, False  # noqa: FBT003 - positional only
+)
 
 
 def canonical(value: JSON) -> bytes:
@@ -43,7 +47,7 @@ def canonical(value: JSON) -> bytes:
     ascii_keys = _check(value, 0)
     try:
         if ascii_keys:
-            return _ENCODER.encode(value).encode("utf-8")
+            return "".join(_encode(value, 0)).encode("utf-8")
         return rfc8785.dumps(_plain(value))
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise CanonicalError(str(error)) from error

@@ -6,6 +6,7 @@ from enum import StrEnum
 class Kind(StrEnum):
     """Every kind of record there is, in walk order."""
 
+    CLOCK_OBSERVED = "clock_observed"
     RUN_STARTED = "run_started"
     POLICY_ACTIVATED = "policy_activated"
     MODEL_LOADED = "model_loaded"

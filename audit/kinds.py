@@ -80,6 +80,13 @@ _D, _S = StreamClass.DECISION, StreamClass.SESSION
 
 _TABLE: tuple[KindSpec, ...] = (
     _spec(
+        Kind.CLOCK_OBSERVED,
+        _C,
+        "reason wall_us source status offset_us error_us host step_us omitted",
+        "clock:<tree size before it>",
+        ledger_only=True,
+    ),
+    _spec(
         Kind.RUN_STARTED,
         _C,
         RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "

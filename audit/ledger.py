@@ -9,6 +9,7 @@ subscribers, a clockwork makes checkpoints. All callers may be on any thread.
 
 import asyncio
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ from audit.recovery import position_of
 from audit.sequencer import Sequencer, SequencerConfig
 from audit.store import Pool, Store
 from audit.tables import DatabaseError
+from audit.timekeeping import ClockReading, ClockWatch
 from audit.vault import Sealer
 from audit.watchdog import Watchdog
 
@@ -42,6 +44,10 @@ __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
+_SWITCH_S = 0.0002
+"""How long a busy thread may keep the interpreter while another asks for it (Python's default is
+5 ms). The sequencer asks a few times per commit: at the default the database would wait for it
+longer than it for the database. Costs nothing while no other thread asks."""
 _T = TypeVar("_T")
 
 
@@ -57,6 +63,7 @@ class LedgerConfig:
         lock_wait_s: how long to wait for a dying predecessor's session.
         blob_timeout_s: of one blob's write.
         sequencer: patience with the database.
+        clock_source: asks how good the clock is, for the record (`read_clock`); None: nobody says.
     """
 
     dsn: str
@@ -66,6 +73,7 @@ class LedgerConfig:
     lock_wait_s: float = 15.0
     blob_timeout_s: float = 10.0
     sequencer: SequencerConfig = field(default_factory=SequencerConfig)
+    clock_source: Callable[[], ClockReading] | None = None
 
 
 class Ledger:
@@ -84,6 +92,7 @@ class Ledger:
     ) -> None:
         """Start the threads; see `open`."""
         origin = signer.vkey.name
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
         self._config = config
         self._signers = (signer, *co_signers)
         self._vault = vault
@@ -117,6 +126,7 @@ class Ledger:
             watchdog=self._watchdog,
             config=config.sequencer,
             clock=clock,
+            watch=ClockWatch(config.clock_source, lambda: time.monotonic_ns() // 1000),
             on_step=on_step,
             on_commit=self._news.put,
             on_stop=self._stopped,

@@ -32,6 +32,7 @@ from audit.promise import wake
 from audit.record import Record
 from audit.store import Head, Store
 from audit.tables import DatabaseError
+from audit.timekeeping import ClockWatch
 from audit.watchdog import Watchdog
 
 LOG = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class Sequencer:
         watchdog: Watchdog,
         config: SequencerConfig,
         clock: Callable[[], int],
+        watch: ClockWatch,
         on_step: Callable[[str], None],
         on_commit: Callable[[tuple[Record, ...]], None],
         on_stop: Callable[[], None],
@@ -84,6 +86,7 @@ class Sequencer:
             watchdog: ends overdue commits.
             config: patience.
             clock: microseconds UTC.
+            watch: holds the clock against itself and says what must go on record.
             on_step: called at the named steps, for crash tests.
             on_commit: told each batch's records, in order, after its callers.
             on_stop: told once, when the sequencer will not write again.
@@ -95,6 +98,7 @@ class Sequencer:
         self._watchdog = watchdog
         self._config = config
         self._clock = clock
+        self._watch = watch
         self._on_step = on_step
         self._on_commit = on_commit
         self._on_stop = on_stop
@@ -141,23 +145,29 @@ class Sequencer:
 
     def _go_on(self, flight: Builder) -> None:
         """Build what was taken while a batch is being committed, then send it."""
-        builder = self._build(self._held, None, flight)
-        answer = self._ask(_SLICE_S)
-        while answer is None:
-            room = self._config.batch_rows_max - len(builder.batch.rows)
-            for request in self._lanes.drain(room, wait=False) if room > 0 else ():
-                self._held.append(request)
-                builder.add(request)
-            answer = self._ask(_SLICE_S)
+        builder = self._build(self._held, None, flight) if self._held else None
+        while (answer := self._ask(_SLICE_S)) is None:
+            room = self._config.batch_rows_max - (len(builder.batch.rows) if builder else 0)
+            more = self._lanes.drain(room, wait=False) if room > 0 else []
+            if not more:
+                continue
+            self._held += more
+            if builder is None:
+                builder = self._build(self._held, None, flight)
+            else:
+                for request in more:
+                    builder.add(request)
         self._flight = None
         if answer is not Answer.COMMITTED:
             self._recover(flight, answer)
-            self._launch(self._build(self._held, None))
+            if self._held:
+                self._launch(self._build(self._held, None))
             return
         self._landed(flight)
-        builder.rebase(self._position)
         try:  # the next batch goes first: the database need not wait for our callers
-            self._launch(builder)
+            if builder is not None:
+                builder.rebase(self._position)
+                self._launch(builder)
         finally:
             self._release(flight)
 
@@ -232,7 +242,15 @@ class Sequencer:
         after: Builder | None = None,
     ) -> Builder:
         """Build a batch; without `existing` nobody has looked for the requests' keys."""
-        builder = Builder(self._position, existing, self._clock(), after)
+        now_us = self._clock()
+        self._watch.see(now_us)
+        builder = Builder(self._position, existing, now_us, after)
+        if any(isinstance(request, Append) for request in requests) and not (
+            after is not None and after.attested
+        ):
+            evidence = self._watch.draft(builder.frontier.size)
+            if evidence is not None:
+                builder.attest(evidence)
         for request in requests:
             builder.add(request)
         return builder
@@ -267,6 +285,8 @@ class Sequencer:
         """Stand where the committed batch ends."""
         if builder.batch.rows:
             self._on_step(AFTER_COMMIT)
+        if builder.attested:
+            self._watch.recorded()
         self._position = builder.advance()
 
     def _release(self, builder: Builder) -> None:

@@ -12,6 +12,7 @@ from audit.ledger import Ledger, LedgerConfig
 from audit.queries import LedgerReader
 from audit.record import Record
 from audit.tables import migrate
+from audit.timekeeping import read_clock
 from fix.kill import KillWord
 from fix.profile import Profile
 from gateway import clock
@@ -74,7 +75,11 @@ def open_ledger(
     publishing = Publishing(plan, dsn)
     stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
     ledger = Ledger.open(
-        LedgerConfig(dsn=dsn, checkpoint_every_s=plan.settings.ledger.checkpoint_every_s),
+        LedgerConfig(
+            dsn=dsn,
+            checkpoint_every_s=plan.settings.ledger.checkpoint_every_s,
+            clock_source=read_clock,
+        ),
         plan.signer,
         clock.wall_us,
         on_stop=lambda error: _log.critical("the ledger stopped: %s", error),

@@ -19,6 +19,7 @@ from audit.ledger import Ledger, LedgerConfig
 from audit.note import VerifierKey
 from audit.record import Draft
 from audit.rotation import revoke, rotate
+from audit.timekeeping import read_clock
 from gateway import clock
 from gateway.attach import Place, attached
 from gateway.errors import RequestError, SettingsError
@@ -45,7 +46,7 @@ def open_ledger(place: Place) -> Ledger:
         SettingsError: there is no key.
     """
     signer, *others = load_signers(place.state, place.settings.ledger, create=False)
-    config = LedgerConfig(dsn=place.dsn)
+    config = LedgerConfig(dsn=place.dsn, clock_source=read_clock)
     return Ledger.open(config, signer, clock.wall_us, co_signers=others)
 
 

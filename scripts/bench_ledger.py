@@ -198,8 +198,7 @@ def run(plan: Plan, folder: Path) -> str:
         "",
         _ABOUT,
         "",
-        f"Machine: {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()},"
-        + f" load {before:.1f} before and {after:.1f} after. {_LOAD}",
+        f"Machine: {_machine()}; load {before:.1f} before and {after:.1f} after. {_LOAD}",
         "",
         "| claim | bar | measured |",
         "|---|---|---|",
@@ -252,6 +251,11 @@ def main() -> None:
     else:
         REPORT.write_text(report, encoding="utf-8")
     _say(f"{perf_counter() - start:.0f} s" + ("" if asked.quick else f", {REPORT.name} written"))
+
+
+def _machine() -> str:
+    python = platform.python_version()
+    return f"{os.cpu_count()} cores ({platform.machine()}), Python {python}"
 
 
 def _ms(seconds: list[float]) -> float:
