@@ -15,6 +15,7 @@ from audit.verify import INCOMPLETE, TAMPERED
 
 CHUNK = 1 << 16
 MAP = "stream_heads"
+ZERO_HEX = "0" * 64
 UNCHECKED = (-2, "", -1)
 """Where a stream starts with a record that is bad by itself."""
 
@@ -88,14 +89,15 @@ class Chunk:
         width: how many records a full one has, a power of two.
         rows: how many records there are.
         jumps: numbers that do not follow the highest one before, with that one.
-        starts: each stream's first record here, with its `prev`.
+        starts: each stream's first record here, with its `prev`; but for those in `born`.
+        born: streams whose first record of all is here, by its own word, with that record.
         ends: each stream's last record here, with its leaf.
         segments: what only the judge can hold against maps: up to the first map that is whole here.
         differing: later maps that are not those of the streams.
         maps: the fold after that, up to the chunk's end.
         statements: changes of keys.
         nodes: roots of the perfect subtrees, largest first; one if the chunk is full.
-        kinds: how many records of each kind and version.
+        kinds: how many records of each kind and version that no verifier here knows.
         blobs: digests that payloads name, each with the first record that does.
     """
 
@@ -105,6 +107,7 @@ class Chunk:
     jumps: list[tuple[int, int]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     starts: dict[str, Link] = field(default_factory=dict)
+    born: dict[str, int] = field(default_factory=dict)
     ends: dict[str, Link] = field(default_factory=dict)
     segments: list[Segment] = field(default_factory=list)
     differing: list[Segment] = field(default_factory=list)

@@ -23,6 +23,7 @@ from audit.errors import AuditError
 from audit.fsck_chunk import (
     MAP,
     UNCHECKED,
+    ZERO_HEX,
     Chunk,
     Finding,
     MapTracker,
@@ -38,6 +39,7 @@ from audit.fsck_chunk import (
 from audit.record import header_bytes
 from audit.verify import (
     KIND,
+    KNOWN_KINDS,
     TAMPERED,
     Bad,
     blobs_of,
@@ -66,6 +68,7 @@ HEX_COLUMNS = ("prev", "payload_digest", "commitments", "leaf")
 _ODD_BYTES = b'"\\' + bytes({*range(0x20)} - {0x09, 0x0A})
 """What JSON or COPY escapes; tab and newline separate, and COPY escapes them inside a text."""
 _ODD = re.compile(f"[{re.escape(_ODD_BYTES.decode())}]")
+_KNOWN = {kind: str(version) for kind, version in KNOWN_KINDS.items()}
 _NOT_HASHED = "the columns are not those that were hashed"
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -182,7 +185,7 @@ def judge_chunk(
         inside = size - first
         if levels and 0 < inside <= whole:
             mark.folded = fold(tree_nodes(levels, inside)).hex()
-            mark.recorded_at_us = int(loop.times[inside - 1])
+            mark.recorded_at_us = int(copy_fields(lines[inside - 1])[5])
         chunk.marks.append(mark)
     return levels
 
@@ -197,12 +200,12 @@ class _Loop:
     last: int
     whole: int | None = None
     leaves: list[str] = field(default_factory=list)
-    times: list[str] = field(default_factory=list)
 
     def judge(self, lines: Sequence[str], segment: Segment) -> None:
         """Rebuild, hash and chain records; the hot loop of the check."""
-        chunk, leaves, times, odd = self.chunk, self.leaves, self.times, self.odd
-        starts, ends, changed = chunk.starts, chunk.ends, segment.changed
+        chunk, leaves, odd = self.chunk, self.leaves, self.odd
+        starts, born = chunk.starts, chunk.born
+        ends, changed = chunk.ends, segment.changed
         quoted, kinds, highest = _quoted(self.log), chunk.kinds, self.last
         for line in lines:
             if odd and _ODD.search(line):
@@ -213,7 +216,6 @@ class _Loop:
             stream, leaf, seq, number = fields[1], fields[11], int(fields[0]), int(fields[2])
             highest = seq if seq == highest + 1 else self.jump(seq, highest)
             leaves.append(leaf)
-            times.append(fields[5])
             last = ends.get(stream)
             ends[stream] = link = (number, leaf, seq)
             if sha256(b"\0" + entry).hexdigest() != leaf:
@@ -221,11 +223,15 @@ class _Loop:
                 if last is None:
                     starts[stream] = UNCHECKED
                 continue
-            kind = f"{fields[3]} {fields[4]}"
-            kinds[kind] = kinds.get(kind, 0) + 1
+            if _KNOWN.get(fields[3]) != fields[4]:
+                kind = f"{fields[3]} {fields[4]}"
+                kinds[kind] = kinds.get(kind, 0) + 1
             changed[stream] = link
             if last is None:
-                starts[stream] = (number, fields[8], seq)
+                if number or fields[8] != ZERO_HEX:
+                    starts[stream] = (number, fields[8], seq)
+                else:
+                    born[stream] = seq
             elif number != last[0] + 1 or fields[8] != last[1]:
                 chunk.findings += broken_link(stream, last, (number, fields[8], seq))
         self.last = highest

@@ -11,7 +11,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from audit.fsck_chunk import UNCHECKED, Chunk, Segment, Special, broken_link
+from audit.fsck_chunk import UNCHECKED, ZERO_HEX, Chunk, Segment, Special, broken_link
 from audit.fsck_state import FsckState
 from audit.merkle import node_hash
 from audit.verify import (
@@ -91,6 +91,10 @@ class ChunkVerifier(LogVerifier):
             if tuple(start) == UNCHECKED:
                 continue
             number, leaf, seq = before.get(stream, (-1, ZERO_HASH, -1))
+            for finding in broken_link(stream, (number, leaf.hex(), seq), start):
+                self.report.find(*finding)
+        for stream, (number, leaf, seq) in self._disk.many(chunk.born).items():
+            start = (0, ZERO_HEX, chunk.born[stream])
             for finding in broken_link(stream, (number, leaf.hex(), seq), start):
                 self.report.find(*finding)
         for code, text, seq in chunk.findings:
