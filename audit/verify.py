@@ -87,14 +87,14 @@ KIND = re.compile(r"[a-z_]{1,64}")
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 SIZE_MAX = 2**63 - 1
 _KINDS = """
-clock_observed run_started policy_activated model_loaded engine_event instrument_listed intent_received
-snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed placebo_made
-quote_taken intent_proposed placebo_judged verdict_given approval_requested approval_given
-approval_refused reservation_released order_sending order_sent order_refused order_unknown
-order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event fix_inbound
-fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated key_revoked
-key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired subject_erased
-personal_disclosed stream_heads run_finished
+clock_observed run_started policy_activated model_loaded engine_event instrument_listed
+intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
+placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
+approval_given approval_refused reservation_released order_sending order_sent order_refused
+order_unknown order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event
+fix_inbound fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated
+key_revoked key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
+subject_erased personal_disclosed stream_heads run_finished
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """What this file can interpret, with the version; of the rest only the bytes are verified."""
