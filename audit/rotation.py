@@ -12,7 +12,7 @@ What follows from a statement (`trusted_keys`):
 - a revoked key counts for nothing made from the stated time on; what was made earlier has to be
   shown by something other than that key: a witness's cosignature before it, or records with times;
 - a revoked key hands over to nobody afterwards, whatever time its statement names;
-- a verifier that holds only the new key learns the old one from it, for the trees before.
+- a verifier that holds only a later key learns the earlier ones from it, for the trees before.
 
 Source: https://c2sp.org/signed-note for the form; the texts are our own, named in their first line.
 """
@@ -152,8 +152,9 @@ def trusted_keys(
 
     A statement that no trusted key stands behind changes nothing: anybody can write one.
     """
-    trusted = {root: TrustedKey(key=root) for root in roots}
-    for record in records:
+    ordered = tuple(records)
+    trusted = {key: TrustedKey(key=key) for key in _with_predecessors(roots, ordered)}
+    for record in ordered:
         if isinstance(record, Rotation):
             _follow_rotation(trusted, record)
         else:
@@ -183,10 +184,28 @@ def open_trusted(
     return checkpoint
 
 
+def _with_predecessors(
+    roots: Iterable[VerifierKey], records: tuple[KeyRecord, ...]
+) -> tuple[VerifierKey, ...]:
+    """Return the roots and the keys before them, as far as each vouches for its predecessor.
+
+    A key vouches while it is the log's: not after it handed over, nor after anybody revoked it.
+    """
+    known = dict.fromkeys(roots)
+    for place in range(len(records) - 1, -1, -1):
+        record = records[place]
+        if isinstance(record, Rotation) and record.new in known:
+            ended = (
+                earlier.old if isinstance(earlier, Rotation) else earlier.key
+                for earlier in records[:place]
+            )
+            if record.new not in ended:
+                known.setdefault(record.old)
+    return tuple(known)
+
+
 def _follow_rotation(trusted: dict[VerifierKey, TrustedKey], record: Rotation) -> None:
-    old, new = trusted.get(record.old), trusted.get(record.new)
-    if old is None and new == TrustedKey(key=record.new):
-        trusted[record.old] = TrustedKey(key=record.old, until_size=record.from_size)
+    old = trusted.get(record.old)
     if old is None or old.revoked_us is not None or old.until_size is not None:
         return
     trusted[record.old] = replace(old, until_size=record.from_size)

@@ -78,6 +78,16 @@ def test_who_holds_only_the_new_key_learns_the_old_one_for_the_trees_before() ->
         [NEW.vkey, NEWER.vkey], [revoke(NEWER, NEW.vkey, 9), rotate(OLD, NEW, 1, 1)]
     )
     assert OLD.vkey not in {item.key for item in revoked}
+    chain: list[KeyRecord] = [
+        rotate(OLD, NEW, 100, 5),
+        revoke(NEW, OLD.vkey, 7),
+        rotate(NEW, NEWER, 200, 9),
+    ]
+    assert {k.key: (k.until_size, k.revoked_us) for k in trusted_keys([NEWER.vkey], chain)} == {
+        OLD.vkey: (100, 7),
+        NEW.vkey: (200, None),
+        NEWER.vkey: (None, None),
+    }
     late = trusted_keys([NEW.vkey], [rotate(NEW, NEWER, 200, 6), rotate(THIEF, NEW, 100, 5)])
     assert THIEF.vkey not in {item.key for item in late}
 
