@@ -87,7 +87,7 @@ def serving(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
     def one(connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
-            connection.settimeout(5.0)
+            connection.settimeout(1.0)
             _read_request(connection)
             answer(connection)
 
