@@ -8,13 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psycopg
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
 from psycopg import sql
 from psycopg.rows import TupleRow
-from sqlalchemy import create_engine
-from sqlalchemy.pool import NullPool
 
 from audit.errors import LedgerUnsafeError
 from audit.kinds import Kind
@@ -90,6 +85,13 @@ def migrate(dsn: str) -> None:
     Raises:
         LedgerUnsafeError: the database's schema is newer than this program, or not ours.
     """
+    # Half a second of imports, which every reader process of a check would pay for nothing.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+    from sqlalchemy import create_engine  # noqa: PLC0415
+    from sqlalchemy.pool import NullPool  # noqa: PLC0415
+
     engine = create_engine(
         "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool
     )
