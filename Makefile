@@ -17,7 +17,7 @@ STATE ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench bench-ledger crash mutate train ledger-size screenshots docs lock clean
+.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash mutate train ledger-size screenshots docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: setup ## measure speculation against plain decoding, and the walk
 
 bench-ledger: setup ## measure the ledger's appends against COPY, bare commits and fdatasync
 	@$(BIN)/python scripts/bench_ledger.py $(if $(QUICK),--quick)
+
+bench-fsck: setup ## measure fsck on a ledger of 1,000,000 records (minutes)
+	@$(BIN)/python scripts/bench_fsck.py
 
 crash: setup ## kill the walk at every step boundary, and put whole gateways in trouble (minutes)
 	@$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash

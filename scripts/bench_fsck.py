@@ -1,0 +1,154 @@
+"""Measure fsck on a large log: leaves a second, peak memory, and what payloads cost beside.
+
+`make bench-fsck`: builds a ledger of 1,000,000 records through the real writer (minutes), checks it
+several times, the fast pass and the whole one, and a tenth of it for memory; writes
+docs/bench-fsck.md. The log lies in a temporary folder and goes afterwards.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.fsck_plan import FsckPlan
+from audit.fsck_run import fsck_database
+from audit.tables import ensure_database, migrate
+from audit.verify import OK, Outside
+from gateway.postgres import EmbeddedPostgres
+from scripts.big_log import SIGNER, write_big_log
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "bench-fsck.md"
+RUNS = 5
+MIB = 1 << 10  # of ru_maxrss, which counts KiB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One check: its time, and the peak memory of the judge and of a reader."""
+
+    seconds: float
+    judge_mib: int
+    reader_mib: int
+
+
+def check_once(dsn: str, state: Path, *, payloads: bool) -> None:
+    """Check in this process and print seconds and peaks; the caller starts a fresh one."""
+    plan = FsckPlan(
+        outside=Outside(vkeys=[str(SIGNER.vkey)]),
+        state=state,
+        payloads=payloads,
+        readers=max(2, os.cpu_count() or 2),
+    )
+    start = time.perf_counter()
+    report = fsck_database(dsn, plan, lambda *_: None, None)
+    seconds = time.perf_counter() - start
+    if report.exit_code != OK:
+        sys.exit("\n".join(report.lines))
+    peaks = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    mib = [resource.getrusage(who).ru_maxrss // MIB for who in peaks]
+    print(seconds, *mib)
+
+
+def measure(dsn: str, folder: Path, *, payloads: bool) -> Run:
+    """Run one check in a process of its own, so that its peak memory is its own."""
+    command = [sys.executable, __file__, "--once", dsn, "--state", str(folder / "state")]
+    done = subprocess.run(
+        [*command, *(["--payloads"] if payloads else [])],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    seconds, judge, reader = done.stdout.split()
+    return Run(seconds=float(seconds), judge_mib=int(judge), reader_mib=int(reader))
+
+
+def bench(records: int, state: Path, page: Path) -> None:
+    """Build both logs, check them and write the page."""
+    server = EmbeddedPostgres(state)
+    admin = server.start()
+    try:
+        rows = []
+        for size in (records // 10, records):
+            dsn = make_log(admin, size)
+            for payloads in (False, True):
+                runs = [measure(dsn, state, payloads=payloads) for _ in range(RUNS)]
+                rows.append(row_of(size, runs, payloads=payloads))
+                print(rows[-1])
+        page.write_text(text_of(rows))
+    finally:
+        server.stop()
+
+
+def make_log(admin: str, size: int) -> str:
+    """Build a log of its own database and return the DSN."""
+    name = f"log{size}"
+    ensure_database(admin, name)
+    base, _, options = admin.partition("?")
+    dsn = f"{base.rpartition('/')[0]}/{name}?{options}"
+    migrate(dsn)
+    start = time.perf_counter()
+    made = write_big_log(dsn, size, lambda done: print(f"\r{done}", end="", file=sys.stderr))
+    print(f"\n{made} records written in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+    return dsn
+
+
+def row_of(size: int, runs: list[Run], *, payloads: bool) -> str:
+    """Return a table's row: the median and the best."""
+    seconds = sorted(run.seconds for run in runs)
+    median, best = size / seconds[len(seconds) // 2], size / seconds[0]
+    peak = max(run.judge_mib for run in runs), max(run.reader_mib for run in runs)
+    what = "with payloads, headers, blobs" if payloads else "columns only"
+    return f"| {size:,} | {what} | {median:,.0f} | {best:,.0f} | {peak[0]} | {peak[1]} |"
+
+
+def text_of(rows: list[str]) -> str:
+    """Return the page."""
+    head = (
+        "# How fast fsck is\n\n"
+        "Written by `make bench-fsck`; do not edit.\n\n"
+        "A log made through the real writer: decisions of eight records, 32 open at a time, one"
+        " FIX session,\na checkpoint every 500 records. *Columns only* (`--no-payloads`) rebuilds"
+        " every header from its columns,\nhashes it, follows every stream, holds every stream-head"
+        " map and every checkpoint's signature and root\nagainst the tree. The other rows also"
+        " parse and hash every payload and stored header.\n\n"
+        f"{os.cpu_count()} CPUs, {platform.machine()}, Python {platform.python_version()};"
+        f" PostgreSQL on the same CPUs; {RUNS} runs each. Load before the last run:"
+        f" {os.getloadavg()[1]:.1f} (5 min).\n\n"
+        "| records | what | leaves/s, median | best | judge MiB | reader MiB |\n"
+        "|---|---|---|---|---|---|\n"
+    )
+    return head + "\n".join(rows) + "\n"
+
+
+def main() -> None:
+    """Run the bench, or one check of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--once", help="internal: check this DSN and print the figures")
+    parser.add_argument("--state", type=Path)
+    parser.add_argument("--payloads", action="store_true")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    asked = parser.parse_args()
+    if asked.once:
+        check_once(asked.once, asked.state, payloads=asked.payloads)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="countersign-bench-"))
+    folder.chmod(0o711)
+    try:
+        bench(asked.records, folder, asked.page)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
