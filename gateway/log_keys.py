@@ -53,6 +53,16 @@ def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) ->
     return tuple(signers)
 
 
+def own_vkeys(current: Path) -> tuple[str, ...]:
+    """Return the public lines of this log's keys, present and past, for checking ourselves.
+
+    An outsider needs one of them only: he follows the log's own records to the others.
+    """
+    files = (public_file(current), public_file(old_of(current)))
+    found = [*files, *sorted(current.parent.glob("retired-*.pub"))]
+    return tuple(path.read_text(encoding="utf-8").strip() for path in found if path.exists())
+
+
 def next_of(current: Path) -> Path:
     """Return the file of a key that a rotation has made."""
     return current.with_name(current.name + ".next")

@@ -24,6 +24,7 @@ from gateway.accepted import TableFigure
 from gateway.app import App, running
 from gateway.demo_agent import AgentReport, run_demo_agent
 from gateway.errors import LedgerLostError, NotReadyError
+from gateway.log_keys import own_vkeys
 from gateway.orders import Stage
 from gateway.playback import Playback, PlaybackSession, load_playback
 from gateway.profiles import Plan, development_plan, serving_plan
@@ -269,9 +270,7 @@ def _finish(
     app.ledger.append(_finished(plan, summary))
     app.ledger.checkpoint_now()
     progress.line("verify     reading the whole ledger")
-    report = verify_database(
-        app.dsn, (plan.state.ledger_vkey.read_text().strip(),), now_us=clock.wall_us()
-    )
+    report = verify_database(app.dsn, own_vkeys(plan.state.ledger_key), now_us=clock.wall_us())
     size = app.reader.head().size
     decisions = summary["forecasts"] + summary["no_forecasts"]
     summary |= {

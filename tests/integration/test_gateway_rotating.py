@@ -124,6 +124,7 @@ def test_a_rotation_overlaps_and_ends_and_readers_follow_it(
     statement = (desk.keys / f"rotation-{desk.root_key.key_id.hex()}.note").read_bytes()
     assert [parse_key_record(statement)] == desk.records()
     assert desk.count(Kind.KEY_DESTROYED) == 1
+    assert set(log_keys.own_vkeys(desk.state.ledger_key)) == {str(new), str(desk.root_key)}
     with pytest.raises(RequestError, match="no rotation"):
         rotating.finish_rotation(desk.settings)
 
