@@ -39,7 +39,14 @@ _SETTINGS: Mapping[str, frozenset[str]] = {
     "full_page_writes": frozenset({"on"}),
     "synchronous_commit": frozenset({"on", "remote_apply"}),
     "data_sync_retry": frozenset({"off"}),
+    "data_checksums": frozenset({"on"}),
     "server_encoding": frozenset({"UTF8"}),
+}
+
+
+_HOW: Mapping[str, str] = {
+    "data_checksums": "stop the server and run `pg_checksums --enable`",
+    "server_encoding": "create the database with ENCODING 'UTF8'",
 }
 
 
@@ -87,7 +94,9 @@ class Store:
         for name, allowed in _SETTINGS.items():
             row = self._connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
             if row is None or row[0] not in allowed:
-                raise LedgerUnsafeError(f"{name} is {row and row[0]}; it must be {min(allowed)}")
+                how = _HOW.get(name, "set it in the server's configuration")
+                found = None if row is None else row[0]
+                raise LedgerUnsafeError(f"{name} is {found}; it must be {min(allowed)}: {how}")
         revision = schema_revision(self._connection)
         if revision != SCHEMA_REVISION:
             raise LedgerUnsafeError(f"schema is {revision}, expected {SCHEMA_REVISION}: migrate")

@@ -77,10 +77,14 @@ def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> 
     )
 
 
-def migrate(dsn: str) -> None:
+def migrate(dsn: str, revision: str = "head") -> None:
     """Bring a database to this program's schema; safe to call at every start, and to kill.
 
-    Needs a user who may create roles and schemas. One transaction per migration.
+    Needs a user who may create roles and schemas. All that is missing is one transaction.
+
+    Args:
+        dsn: of the database.
+        revision: where to stop; an older one only to try what follows it.
 
     Raises:
         LedgerUnsafeError: the database's schema is newer than this program, or not ours.
@@ -101,7 +105,7 @@ def migrate(dsn: str) -> None:
         guard.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
         config.attributes["connection"] = connection
         try:
-            command.upgrade(config, "head")
+            command.upgrade(config, revision)
         except CommandError as error:
             raise LedgerUnsafeError(f"cannot migrate: {error}") from error
         connection.commit()

@@ -8,23 +8,47 @@ import pytest
 
 from audit.errors import LedgerFencedError, LedgerUnsafeError
 from audit.ledger import Ledger, LedgerConfig
-from audit.tables import READER_ROLE, WRITER_ROLE, connect, migrate
+from audit.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER, TIME_US, note, refused
 
 pytestmark = pytest.mark.postgres
-TABLES = ("entry", "blob", "checkpoint", "head")
-CHANGES = (
-    *("DELETE FROM ledger." + table for table in TABLES),
+TABLES = ("entry", "blob", "checkpoint", "head", "tile", "cosignature", "disclosure")
+COLUMN = {
+    "entry": "actor",
+    "blob": "data",
+    "checkpoint": "note",
+    "head": "origin",
+    "tile": "hashes",
+    "cosignature": "line",
+    "disclosure": "sealed",
+}
+DELETES = {table: "DELETE FROM ledger." + table for table in TABLES}
+TRIPPED = (
+    *(change for table, change in DELETES.items() if table != "disclosure"),
     *(f"TRUNCATE ledger.{table}" for table in TABLES),
+    *(f"UPDATE ledger.{table} SET {column} = 'forged'" for table, column in COLUMN.items()),
+)
+"""What not even a superuser does without switching triggers off, which only he can."""
+CHANGES = (
+    *TRIPPED,
     *(f"DROP TABLE ledger.{table}" for table in TABLES),
     *(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL" for table in TABLES),
-    "UPDATE ledger.entry SET actor = 'forged'",
-    "UPDATE ledger.blob SET data = 'forged'",
-    "UPDATE ledger.checkpoint SET note = 'forged'",
-    "UPDATE ledger.head SET origin = 'forged'",
+    *(f"SELECT FROM ledger.{table} FOR UPDATE" for table in TABLES if table != "head"),
+    *(
+        f"INSERT INTO ledger.{table} SELECT * FROM ledger.{table}"
+        f" ON CONFLICT {key} DO UPDATE SET {COLUMN[table]} = 'forged'"
+        for table, key in (("entry", "(seq)"), ("blob", "(digest)"), ("checkpoint", "(size)"))
+    ),
     "SET session_replication_role = replica",
     "SET ROLE countersign_owner",
+    "CREATE TABLE ledger.mine (x int)",
+    "CREATE FUNCTION ledger.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
 )
+FILL = """
+INSERT INTO ledger.tile VALUES (0, 0, decode(repeat('00', 8192), 'hex'));
+INSERT INTO ledger.cosignature VALUES (1, 'w', '\\x00000000', 'line', 1);
+INSERT INTO ledger.disclosure VALUES (0, 0, 'ada', 'sealed'), (1, 0, 'bob', 'sealed');
+"""
 
 
 @pytest.fixture
@@ -32,6 +56,8 @@ def filled(postgres_dsn: str) -> str:
     with Ledger.open(LedgerConfig(dsn=postgres_dsn), SIGNER, lambda: TIME_US) as ledger:
         ledger.put_blob(b"blob")
         ledger.append(note("a"), refused("d1"))
+    with connect(postgres_dsn, role=WRITER_ROLE) as writer:
+        writer.execute(FILL)
     return postgres_dsn
 
 
@@ -49,7 +75,7 @@ def as_member_of(dsn: str, role: str) -> psycopg.Connection[tuple[object, ...]]:
 @pytest.mark.parametrize("role", [WRITER_ROLE, READER_ROLE])
 def test_no_role_can_change_or_remove_what_is_written(filled: str, role: str) -> None:
     with as_member_of(filled, role) as connection:
-        for change in CHANGES:
+        for change in (*CHANGES, DELETES["disclosure"]):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(change.encode())
 
@@ -61,6 +87,33 @@ def test_the_reader_writes_nothing(filled: str) -> None:
                 connection.execute(f"INSERT INTO ledger.{table} DEFAULT VALUES".encode())
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("UPDATE ledger.head SET size = size")
+
+
+def test_the_eraser_removes_sealed_values_and_does_nothing_else(filled: str) -> None:
+    with as_member_of(filled, ERASER_ROLE) as connection:
+        for change in CHANGES:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(change.encode())
+        for table in TABLES:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"INSERT INTO ledger.{table} DEFAULT VALUES".encode())
+            if table != "disclosure":
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(f"SELECT FROM ledger.{table}".encode())
+        gone = connection.execute("DELETE FROM ledger.disclosure WHERE subject = 'ada'")
+        assert gone.rowcount == 1
+        left = connection.execute("SELECT subject FROM ledger.disclosure").fetchall()
+        assert left == [("bob",)]
+
+
+def test_an_insert_that_does_nothing_says_so_by_its_count(filled: str) -> None:
+    """ON CONFLICT DO NOTHING is allowed and succeeds; only the number of rows tells."""
+    with as_member_of(filled, WRITER_ROLE) as connection:
+        for table in TABLES:
+            again = (
+                f"INSERT INTO ledger.{table} SELECT * FROM ledger.{table} ON CONFLICT DO NOTHING"
+            )
+            assert connection.execute(again.encode()).rowcount == 0
 
 
 def test_the_head_only_moves_forward(filled: str) -> None:
@@ -75,10 +128,9 @@ def test_a_superuser_trips_over_the_triggers_too(filled: str, *, replica: bool) 
     with connect(filled) as admin:
         if replica:
             admin.execute("SET session_replication_role = replica")
-        for change in CHANGES:
-            if change.startswith(("DELETE", "TRUNCATE", "UPDATE")):
-                with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                    admin.execute(change.encode())
+        for change in TRIPPED:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                admin.execute(change.encode())
 
 
 @pytest.mark.parametrize(
@@ -114,11 +166,16 @@ def test_migrating_again_changes_nothing(filled: str) -> None:
         assert ledger.size == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"), [("fsync", "configuration"), ("data_checksums", "pg_checksums --enable")]
+)
 def test_a_ledger_is_not_opened_on_a_server_with_other_settings(
-    filled: str, monkeypatch: pytest.MonkeyPatch
+    filled: str, monkeypatch: pytest.MonkeyPatch, name: str, hint: str
 ) -> None:
-    monkeypatch.setattr("audit.store._SETTINGS", {"fsync": frozenset({"something else"})})
-    with pytest.raises(LedgerUnsafeError, match="fsync is on"):
+    with connect(filled) as admin:
+        assert admin.execute(f"SHOW {name}".encode()).fetchone() == ("on",)
+    monkeypatch.setattr("audit.store._SETTINGS", {name: frozenset({"something else"})})
+    with pytest.raises(LedgerUnsafeError, match=f"{name} is on.*{hint}"):
         Ledger.open(LedgerConfig(dsn=filled), SIGNER, lambda: TIME_US)
 
 
