@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 
 from audit.canonical import canonical
 from audit.checkpoint import make_checkpoint
@@ -217,6 +218,31 @@ def add_ranges(found: Collection, world: Evidence) -> None:
         with_extra(data, payloads=payloads[::-1]),
         *(KEY, TAMPERED, "payloads in the other order"),
     )
+
+
+def add_forged_ends(found: Collection, world: Evidence) -> None:
+    """Lists that are sound in themselves, and proven, but end where the signed map does not."""
+    range_ = prove_range(world.reader, "decision/d1", (1, 2))
+    proof, extra = parse_proof(range_), json.loads(parse_proof(range_).extra)
+    headers, payloads = extra["headers"], extra["payloads"]
+    seq, size = headers[0]["seq"], proof.checkpoint.size
+    inner = replace(proof, index=seq, path=world.reader.inclusion_proof(seq, size)).to_bytes()
+
+    def put(name: str, changes: dict[str, object], code: int, why: str) -> None:
+        found.add(f"range-{name}.tlog-proof", with_extra(inner, **changes), KEY, code, why)
+
+    shorter: dict[str, object] = {"payloads": payloads[:1], "last": 1}
+    put("inner", shorter, OK, "its first record is the proven one")
+    short = {**shorter, "headers": headers[:1]}
+    put("short", short, INCOMPLETE, "a sound list that ends before the map does")
+    forged = {**headers[1], "actor": "forged"}
+    put("end", {**shorter, "headers": [headers[0], forged]}, TAMPERED, "its unproven end is forged")
+    moved = json.loads(json.dumps(extra["map"]))
+    for row in moved["payload"]["heads"]:
+        if row[0] == "decision/d1":
+            row[1:] = [1, leaf_hash(canonical(headers[0])).hex()]
+    moved["header"]["payload_sha256"] = sha256(canonical(moved["payload"])).hexdigest()
+    put("map", {**short, "map": moved}, TAMPERED, "a map that fits the short list, rehashed")
 
 
 def add_consistency(found: Collection, world: Evidence) -> None:

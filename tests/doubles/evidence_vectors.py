@@ -8,8 +8,10 @@ the golden folder and used again while it fits.
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 
 from audit import verify
+from audit.canonical import canonical
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign, verify_cosignature
 from audit.errors import NoteError
@@ -35,6 +37,7 @@ from tests.doubles.evidence_log import COSIGNED_AT_S, Evidence, evidence
 from tests.doubles.evidence_proofs import (
     add_checkpoints,
     add_consistency,
+    add_forged_ends,
     add_proofs,
     add_ranges,
     add_receipts,
@@ -56,6 +59,7 @@ def collection() -> Collection:
     add_proofs(found, world)
     add_receipts(found, world)
     add_ranges(found, world)
+    add_forged_ends(found, world)
     add_consistency(found, world)
     _bundles(found, world)
     _dumps(found, world)
@@ -111,6 +115,14 @@ def _bundles(found: Collection, world: Evidence) -> None:
         cut = replace(bundle, records=kept).to_zip()
         text = f"the decision's {why} record is cut out, the ZIP made anew"
         found.add(f"d1-cut-{name}.zip", cut, KEY, INCOMPLETE, text)
+    stem = next(stem for stem in stems if "run_started" in stem)
+    header, payload, path = bundle.records[stem]
+    payload = payload.replace(b'"profile":"test"', b'"profile":"live"')
+    head = {**json.loads(header), "payload_sha256": sha256(payload).hexdigest()}
+    records = {**bundle.records, stem: (canonical(head), payload, path)}
+    forged = replace(bundle, records=records).to_zip()
+    why = "the run's record was rewritten and rehashed, the ZIP made anew"
+    found.add("d1-context.zip", forged, KEY, TAMPERED, why)
     blind = replace(bundle, blobs={}).to_zip()
     found.add("d1-blind.zip", blind, KEY, INCOMPLETE, "its blob is missing")
     alone = replace(bundle, link=b"").to_zip()
