@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from audit.erasure import Privacy
 from audit.ledger import Ledger
 from audit.queries import LedgerReader
+from audit.vault import Vault
+from fix.inbox import forget
 from fix.kill import KillWord
 from fix.profile import Profile
 from fix.session_link import SessionState
@@ -33,6 +36,7 @@ from gateway.fix_child import FixChild, FixChildConfig
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, Standing
+from gateway.privacy import make_privacy
 from gateway.profiles import Plan
 from gateway.recovery import Chaser, close_abandoned, highest_sent, mark_unknown
 from gateway.section import Section
@@ -103,6 +107,7 @@ class _Starter:
         plan, settings = self._plan, self._plan.settings
         failpoints.arm(plan.failpoint)
         self._stack.enter_context(plan.state.lock())
+        self._vault = Vault(plan.state.vault)
         server = Server(settings.api)
         self._stack.callback(server.stop)
         word = KillWord(plan.state.kill_word, create=True)
@@ -110,7 +115,10 @@ class _Starter:
         engine = start_engine(plan, self._stack, self._events)
         self._say("database   starting PostgreSQL")
         dsn = start_database(plan, self._stack)
-        ledger, reader, self._publishing = open_ledger(plan, self._stack, dsn, self._orders)
+        ledger, reader, self._publishing = open_ledger(
+            plan, self._stack, dsn, self._orders, self._vault
+        )
+        privacy = self._privacy(dsn, ledger, reader)
         self._say(f"ledger     {ledger.size} records")
         restore_kill(word, reader)
         simulator, profile, adopted = start_counterparty(plan, self._stack)
@@ -128,19 +136,7 @@ class _Starter:
         )
         kill_switch = KillSwitch(word=word, child=fix, ledger=ledger)
         desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
-        self._settler = Settler(
-            fix,
-            SettleTools(
-                ledger=ledger,
-                orders=self._orders,
-                session=profile.name,
-                minor_digits=profile.minor_digits,
-                instrument=lambda symbol: plan.instruments[symbol],
-                market_now_us=self._market_us,
-            ),
-            reader,
-            self._telemetry,
-        )
+        self._settler = self._make_settler(fix, ledger, reader, profile)
         self._desk_made = desk
         self._events.fix, self._events.ledger = fix, ledger
         self._events.kill_switch = kill_switch
@@ -148,7 +144,7 @@ class _Starter:
         self._begin_run(ledger)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
-        server.start(build_site(desk, plan.keyring, Views(reader, desk.own.tools.table)))
+        server.start(build_site(desk, plan.keyring, Views(reader, desk.own.tools.table), privacy))
         write_address(plan.state, server.address)
         self._say(f"page       {server.address}/")
         return App(
@@ -165,6 +161,26 @@ class _Starter:
             server=server,
             chaser=Chaser(fix, self._orders),
             dsn=dsn,
+        )
+
+    def _make_settler(
+        self, fix: FixChild, ledger: Ledger, reader: LedgerReader, profile: Profile
+    ) -> Settler:
+        plan = self._plan
+        return Settler(
+            fix,
+            SettleTools(
+                ledger=ledger,
+                orders=self._orders,
+                session=profile.name,
+                minor_digits=profile.minor_digits,
+                instrument=lambda symbol: plan.instruments[symbol],
+                market_now_us=self._market_us,
+                persons=self._vault,
+                forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
+            ),
+            reader,
+            self._telemetry,
         )
 
     def _desk(
@@ -201,6 +217,7 @@ class _Starter:
             settling=lambda: self._settler.ready,
             wall_us=clock.wall_us,
             market_now_us=self._market_us,
+            persons=self._vault,
         )
         return Desk(
             DeskParts(
@@ -222,6 +239,16 @@ class _Starter:
                 witnessed=self._publishing.document,
             )
         )
+
+    def _privacy(self, dsn: str, ledger: Ledger, reader: LedgerReader) -> Privacy:
+        """Return holds and erasures, those that a crash cut off brought to their end."""
+        settings, state = self._plan.settings, self._plan.state
+        privacy = make_privacy(
+            settings, state, dsn=dsn, ledger=ledger, reader=reader, vault=self._vault
+        )
+        if privacy.complete():
+            self._say("privacy    an erasure that was cut off is complete")
+        return privacy
 
     def _begin_run(self, ledger: Ledger) -> None:
         """Put the run on record: who, which policy, which instruments, which mode."""

@@ -13,6 +13,7 @@ from audit.queries import LedgerReader
 from audit.record import Record
 from audit.tables import migrate
 from audit.timekeeping import read_clock
+from audit.vault import Vault
 from fix.kill import KillWord
 from fix.profile import Profile
 from gateway import clock
@@ -69,7 +70,7 @@ def start_database(plan: Plan, stack: ExitStack) -> str:
 
 
 def open_ledger(
-    plan: Plan, stack: ExitStack, dsn: str, orders: Orders
+    plan: Plan, stack: ExitStack, dsn: str, orders: Orders, vault: Vault
 ) -> tuple[Ledger, LedgerReader, Publishing]:
     """Open the ledger with its publisher, and fold the orders' projection from it."""
     publishing = Publishing(plan, dsn)
@@ -85,6 +86,7 @@ def open_ledger(
         on_stop=lambda error: _log.critical("the ledger stopped: %s", error),
         on_checkpoint=publishing.offer,
         co_signers=plan.co_signers,
+        vault=vault,
     )
     stack.callback(ledger.close)
     publishing.start(ledger)

@@ -70,6 +70,7 @@ class Keyring:
         for name, role in (
             ("operator", Role.OPERATOR),
             ("approver", Role.APPROVER),
+            ("auditor", Role.AUDITOR),
             ("demo-agent", Role.AGENT),
             ("agent", Role.AGENT),
         ):

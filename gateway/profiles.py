@@ -99,6 +99,7 @@ class Plan:
                 "currency": "USD",
                 "instruments": [instrument_document(i) for i in self.instruments.values()],
                 "origin": self.origin,
+                "liability": self.settings.liability.model_dump(),
                 "order_profile": order_profile(self.profile(self.settings.fix.port or 1)),
             },
             actor="gateway",

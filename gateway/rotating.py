@@ -20,6 +20,7 @@ from audit.note import VerifierKey
 from audit.record import Draft
 from audit.rotation import revoke, rotate
 from audit.timekeeping import read_clock
+from audit.vault import Sealer
 from gateway import clock
 from gateway.attach import Place, attached
 from gateway.errors import RequestError, SettingsError
@@ -38,7 +39,7 @@ from gateway.settings import Settings
 from gateway.state import StateFolder
 
 
-def open_ledger(place: Place) -> Ledger:
+def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
     """Open the ledger of a stopped installation with every key that signs.
 
     Raises:
@@ -47,7 +48,7 @@ def open_ledger(place: Place) -> Ledger:
     """
     signer, *others = load_signers(place.state, place.settings.ledger, create=False)
     config = LedgerConfig(dsn=place.dsn, clock_source=read_clock)
-    return Ledger.open(config, signer, clock.wall_us, co_signers=others)
+    return Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=vault)
 
 
 def rotate_key(settings: Settings, to: str) -> int:

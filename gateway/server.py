@@ -7,6 +7,7 @@ import threading
 import uvicorn
 from fastapi import FastAPI
 
+from audit.erasure import Privacy
 from gateway.api.routes import build_api
 from gateway.clock import pause
 from gateway.desk import Desk
@@ -20,9 +21,12 @@ from gateway.web.views import Views
 START_WITHIN_S = 10.0
 
 
-def build_site(desk: Desk, keyring: Keyring, views: Views) -> FastAPI:
+def build_site(
+    desk: Desk, keyring: Keyring, views: Views, privacy: Privacy | None = None
+) -> FastAPI:
     """Return API and pages as one application."""
     app = build_api(desk, keyring)
+    app.state.privacy = privacy
     register(app, views, DeskActions(desk, keyring), secrets.token_bytes(32))
     return app
 

@@ -126,6 +126,43 @@ class PlaybackSettings(_Section):
     )
 
 
+class RetentionSettings(_Section):
+    """How long personal fields must be kept, by class; see `audit.retention` for the statutes."""
+
+    order_years: int = Field(
+        default=6, ge=0, le=30, description="names in orders and executions: years kept"
+    )
+    communication_years: int = Field(
+        default=5, ge=0, le=30, description="words of persons about transactions: years kept"
+    )
+    supervision_years: int = Field(
+        default=5, ge=0, le=30, description="names of approvers and operators: years kept"
+    )
+
+
+class LiabilitySettings(_Section):
+    """Who answers for what in a decision; on record with each run."""
+
+    model_provider: str = Field(
+        default="this project (bundled pair, trained from scratch)",
+        min_length=1,
+        max_length=200,
+        description="who provides the model",
+    )
+    compute_operator: str = Field(
+        default="whoever runs this machine (not declared)",
+        min_length=1,
+        max_length=200,
+        description="who operates the machine that computes forecasts",
+    )
+    deployer: str = Field(
+        default="not declared (development)",
+        min_length=1,
+        max_length=200,
+        description="who puts the system to use, in the sense of the EU AI Act art. 3(4)",
+    )
+
+
 class Settings(BaseSettings):
     """All settings; frozen. Build with `load`, which refuses unknown names."""
 
@@ -143,6 +180,10 @@ class Settings(BaseSettings):
     keys: Path | None = Field(
         default=None, description="folder of key files; none: state/keys (run only)"
     )
+    vault: Path | None = Field(
+        default=None,
+        description="folder of subject keys; none: state/vault; keep it out of database backups",
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="operator log level"
     )
@@ -157,6 +198,8 @@ class Settings(BaseSettings):
     fix: FixSettings = FixSettings()
     simulator: SimulatorSettings = SimulatorSettings()
     playback: PlaybackSettings = PlaybackSettings()
+    retention: RetentionSettings = RetentionSettings()
+    liability: LiabilitySettings = LiabilitySettings()
 
 
 def known_names() -> dict[str, str]:

@@ -16,12 +16,17 @@ class StateFolder:
 
     root: Path
     keys: Path
+    vault: Path
 
     @classmethod
     def of(cls, settings: Settings) -> "StateFolder":
         """Return the folder that the settings name, made absolute."""
         root = settings.state.resolve()
-        return cls(root=root, keys=(settings.keys or root / "keys").resolve())
+        return cls(
+            root=root,
+            keys=(settings.keys or root / "keys").resolve(),
+            vault=(settings.vault or root / "vault").resolve(),
+        )
 
     def create(self) -> None:
         """Make the folder and its parts; the database's user must be able to pass through it."""
@@ -33,6 +38,11 @@ class StateFolder:
     def kill_word(self) -> Path:
         """The mapped kill word."""
         return self.root / "kill.word"
+
+    @property
+    def fix_logs(self) -> Path:
+        """What the FIX engine logs."""
+        return self.root / "fix" / "log"
 
     @property
     def logs(self) -> Path:

@@ -9,5 +9,6 @@
 - decisions: GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
 - kill: POST /v1/kill, POST /v1/kill/release
 - log: GET /log/checkpoint, /log/tile/...
+- privacy: POST /v1/privacy/erase, hold, release-hold, disclose
 - health: liveness and readiness
 """

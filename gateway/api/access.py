@@ -15,6 +15,9 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "read": frozenset(Role),
     "approve": frozenset({Role.APPROVER}),
     "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
+    "hold": frozenset({Role.OPERATOR, Role.APPROVER}),
+    "erase": frozenset({Role.OPERATOR}),
+    "disclose": frozenset({Role.AUDITOR}),
     "mirror": frozenset({Role.AUDITOR}),
 }
 

@@ -134,6 +134,34 @@ class ApprovalRequest(_Body):
     note: Words = ""
 
 
+class EraseRequest(_Body):
+    """Whom to forget, by pseudonym or name, and on which legal basis (recorded)."""
+
+    subject: Annotated[str, Field(min_length=1, max_length=200)]
+    basis: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
+class HoldRequest(_Body):
+    """What must be kept, and why: `all`, `subject:PERSON` or `decision:ID`."""
+
+    scope: Annotated[str, Field(min_length=1, max_length=220)]
+    reason: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
+class LiftRequest(_Body):
+    """Which hold ends, and why."""
+
+    hold_id: Annotated[str, Field(pattern=r"^hold-[0-9a-f]{12}$")]
+    reason: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
+class DiscloseRequest(_Body):
+    """Which record's personal values are read, and why (recorded)."""
+
+    seq: Annotated[int, Field(ge=0, le=2**53 - 1)]
+    reason: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
 class KillRequest(_Body):
     """Why everything must stop.
 

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
-from gateway.api import decisions, health, intents, kill, log
+from gateway.api import decisions, health, intents, kill, log, privacy
 from gateway.api.limits import BodyLimit
 from gateway.desk import Desk
 from gateway.errors import GatewayError
@@ -26,6 +26,7 @@ STATUS: Final = {
     "ledger_timeout": 503,
     "ledger_stopped": 503,
     "idempotency_conflict": 409,
+    "erasure_refused": 409,
 }
 
 
@@ -41,7 +42,7 @@ def build_api(desk: Desk, keyring: Keyring) -> FastAPI:
     app.add_middleware(BodyLimit)
     app.state.desk = desk
     app.state.keyring = keyring
-    for module in (intents, decisions, kill, log, health):
+    for module in (intents, decisions, kill, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(GatewayError, _refuse)

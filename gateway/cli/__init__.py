@@ -8,5 +8,6 @@
 - publishing: witness, tiles
 - stopping: kill, release
 - keys: keygen, settings
+- privacy: erase, hold, release-hold, disclose
 - training: train
 """

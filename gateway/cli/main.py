@@ -10,7 +10,17 @@ import typer
 
 from audit.errors import AuditError
 from fix.errors import FixError
-from gateway.cli import checking, keys, proving, publishing, running, stopping, training, upkeep
+from gateway.cli import (
+    checking,
+    keys,
+    privacy,
+    proving,
+    publishing,
+    running,
+    stopping,
+    training,
+    upkeep,
+)
 from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError
@@ -22,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for group in (running, checking, upkeep, proving, publishing, stopping, keys, training):
+for group in (running, checking, upkeep, proving, publishing, stopping, keys, privacy, training):
     group.register(app)
 
 

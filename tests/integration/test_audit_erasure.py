@@ -1,165 +1,25 @@
-"""Erasure: refused while it must be, whole when it happens, and no proof notices.
+"""Erasure: refused while it must be, whole when it happens, and no proof notices."""
 
-The bar is a byte search: after an erasure the value stands nowhere in PostgreSQL's folder, a copy
-of it made before, a dump or the state folder, in any of the usual encodings.
-"""
-
-import base64
-import itertools
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from audit.disclosures import Disclosures
-from audit.erasure import Privacy
 from audit.errors import DraftError, ErasureRefusedError, IdempotencyConflictError, VaultError
-from audit.fsck import dump, verify_database, verify_dump
+from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
 from audit.personal import Personal, commitment, discloses, fields_of, parse_disclosure
-from audit.queries import LedgerReader
 from audit.record import Draft
 from audit.retention import kept_until_us
-from audit.tables import migrate
 from audit.vault import Vault
-from gateway.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note
+from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, YEARS, World, about, hits, world_at
 
 pytestmark = pytest.mark.postgres
-
-NAME = "Jörg Übelhör-Namenlos"
-OTHER = "Dorothea Anderswo"
-YEARS = {"order": 6, "communication": 5, "supervision": 5, "none": 0}
-TRUSTED = (str(SIGNER.vkey),)
-_numbers = itertools.count()
-
-
-def forms(value: str) -> dict[str, bytes]:
-    """Return a value as bytes in the encodings in which it could stand on a disk."""
-    plain = value.encode()
-    found = {
-        "utf-8": plain,
-        "latin-1": value.encode("latin-1"),
-        "utf-16-le": value.encode("utf-16-le"),
-        "utf-16-be": value.encode("utf-16-be"),
-        "hex": plain.hex().encode(),
-        "hex upper": plain.hex().upper().encode(),
-        "json": json.dumps(value)[1:-1].encode(),
-    }
-    for shift in range(3):  # the three ways in which base64 may cut it, edges left out
-        for name, encode in (("b64", base64.b64encode), ("b64url", base64.urlsafe_b64encode)):
-            whole = encode(b"x" * shift + plain)
-            found[f"{name} {shift}"] = whole[4 if shift else 0 : len(whole) // 4 * 4 - 4]
-    return found
-
-
-def hits(value: str, *roots: Path) -> list[str]:
-    """Return where a value stands in any file under some folders, and in which encoding."""
-    wanted = forms(value)
-    files = [p for root in roots for p in ([root] if root.is_file() else root.rglob("*"))]
-    return [
-        f"{path.name} as {name}"
-        for path in files
-        if path.is_file()
-        for data in (path.read_bytes(),)
-        for name, form in wanted.items()
-        if form in data
-    ]
-
-
-@dataclass
-class World:
-    """A ledger with a vault, and what an erasure works with."""
-
-    dsn: str
-    folder: Path
-    ledger: Ledger
-    reader: LedgerReader
-    vault: Vault
-    now_us: int = TIME_US
-    steps: list[str] = field(default_factory=list)
-    fails_after: str = ""
-
-    def privacy(self) -> Privacy:
-        return Privacy(
-            log=ORIGIN,
-            ledger=self.ledger,
-            reader=self.reader,
-            vault=self.vault,
-            disclosures=Disclosures(self.dsn),
-            years=YEARS,
-            now_us=lambda: self.now_us,
-            on_step=self.step,
-        )
-
-    def step(self, name: str) -> None:
-        self.steps.append(name)
-        if name == self.fails_after:
-            raise KeyboardInterrupt(name)
-
-    def said(
-        self, name: str, *, retention: str = "none", stream: str = "control", value: str = ""
-    ) -> int:
-        """Put a record about a person on the ledger; return its number."""
-        draft = about(self.vault.subject(name), value or name, retention=retention, stream=stream)
-        return self.ledger.append(draft)[0].seq
-
-    def rows(self) -> int:
-        with psycopg.connect(self.dsn) as connection:
-            row = connection.execute("SELECT count(*) FROM ledger.disclosure").fetchone()
-        assert row is not None
-        return int(row[0])
-
-
-def about(
-    subject: str, value: str, *, retention: str = "none", stream: str = "control", key: str = ""
-) -> Draft:
-    name = key or f"n{next(_numbers)}"
-    personal = (Personal(subject=subject, path="text", value=value, retention=retention),)
-    if stream == "control":
-        plain = note("said by somebody", name)
-    else:
-        plain = Draft(
-            stream=stream,
-            kind=Kind.DECISION_SEALED,
-            payload={"outcome": "filled"},
-            actor="gateway",
-            idem_key=name,
-        )
-    return Draft(
-        stream=plain.stream,
-        kind=plain.kind,
-        payload=plain.payload,
-        actor=plain.actor,
-        idem_key=plain.idem_key,
-        personal=personal,
-    )
-
-
-@contextmanager
-def world_at(dsn: str, folder: Path) -> Iterator[World]:
-    vault = Vault(folder / "vault")
-    made: list[World] = []
-    ledger = Ledger.open(
-        LedgerConfig(dsn=dsn, checkpoint_every_s=0),
-        SIGNER,
-        lambda: made[0].now_us if made else TIME_US,
-        vault=vault,
-    )
-    reader = LedgerReader(dsn)
-    made.append(World(dsn=dsn, folder=folder, ledger=ledger, reader=reader, vault=vault))
-    try:
-        yield made[0]
-    finally:
-        ledger.close()
-        reader.close()
 
 
 @pytest.fixture
@@ -404,49 +264,3 @@ def test_a_value_opens_only_in_its_own_place(world: World) -> None:
             world.vault.open(kept[0].row, **wrong)
     with pytest.raises(VaultError):
         world.vault.open(kept[1].row, **place)
-
-
-def test_no_byte_of_an_erased_person_is_left(tmp_path: Path) -> None:
-    """Data directory, WAL, a copy made before, dumps and the state folder; with its control."""
-    tmp_path.chmod(0o711)
-    state = Path(tempfile.mkdtemp(prefix="countersign-erasure-"))
-    state.chmod(0o711)
-    server = EmbeddedPostgres(state)
-    copied = tmp_path / "copied"
-    try:
-        dsn = server.start()
-        migrate(dsn)
-        with world_at(dsn, state) as world:
-            seq = world.said(NAME)
-            world.said(OTHER)
-            world.ledger.checkpoint_now()
-            dump(dsn, tmp_path / "before.dump")
-            with psycopg.connect(dsn, autocommit=True) as connection:
-                connection.execute("CHECKPOINT")
-            # the value is in the vault, and nowhere else: the search does find what is there
-            assert {hit.split(" as ")[0] for hit in hits(NAME, state)} == {
-                f"{world.vault.find(NAME)}.subject"
-            }
-            planted = tmp_path / "planted"
-            for form in forms(NAME).values():
-                planted.write_bytes(b"some text" + form + b"more")
-                assert hits(NAME, planted)
-            planted.unlink()
-            shutil.copytree(
-                state, copied, ignore=shutil.ignore_patterns("vault", "*.sock*", ".s.*")
-            )
-            world.privacy().erase(NAME, basis="GDPR art. 17(1)(b)", actor="operator")
-            world.ledger.checkpoint_now()
-            dump(dsn, tmp_path / "after.dump")
-            assert verify_database(dsn, TRUSTED).exit_code == 0
-            world.now_us += 1
-            (gone,) = world.privacy().disclose(seq, reader="auditor", reason="check")
-            assert gone.value is None
-        for name in ("before.dump", "after.dump"):
-            assert verify_dump(tmp_path / name, TRUSTED).exit_code == 0
-        assert any(path.name == "pg_wal" for path in copied.rglob("*"))
-        assert hits(NAME, state, copied, tmp_path / "before.dump", tmp_path / "after.dump") == []
-        assert hits(OTHER, state), "the other person stays"
-    finally:
-        server.stop()
-        shutil.rmtree(state, ignore_errors=True)

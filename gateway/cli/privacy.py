@@ -1,0 +1,74 @@
+"""erase, hold, release-hold, disclose: personal values in the ledger."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gateway import forgetting
+from gateway import settings as settings_module
+
+STATE = typer.Option(help="state folder")
+OPERATOR = typer.Option("--as", help="whose key: its name in the key folder, of role operator")
+REASON = typer.Option(help="why; recorded, so name nobody")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this group."""
+    app.command(
+        help="Forget a person: a record with actor and legal basis, then the only key to what is"
+        " said of him is destroyed. Refused inside retention or a hold; proofs stay valid."
+    )(erase)
+    app.command(help="Keep personal values from being erased, until somebody else lifts it.")(hold)
+    app.command(name="release-hold", help="Lift a hold that somebody else placed.")(release_hold)
+    app.command(
+        help="Show a record's personal values, and put on record that they were read; with --out"
+        " also files that verify.py checks against the record's commitments."
+    )(disclose)
+
+
+def erase(
+    subject: Annotated[str, typer.Option(help="the person: psn-... or a name")],
+    basis: Annotated[str, typer.Option(help="legal basis, e.g. 'GDPR art. 17(1)(b)'; recorded")],
+    actor: Annotated[str, OPERATOR] = "operator",
+    state: Annotated[Path | None, STATE] = None,
+) -> None:
+    """Erase."""
+    raise typer.Exit(forgetting.erase(settings_module.load(state=state), actor, subject, basis))
+
+
+def hold(
+    scope: Annotated[str, typer.Option(help="all, subject:PERSON or decision:ID")],
+    reason: Annotated[str, REASON],
+    actor: Annotated[str, OPERATOR] = "operator",
+    state: Annotated[Path | None, STATE] = None,
+) -> None:
+    """Place a hold."""
+    raise typer.Exit(forgetting.hold(settings_module.load(state=state), actor, scope, reason))
+
+
+def release_hold(
+    hold_id: str,
+    reason: Annotated[str, REASON],
+    actor: Annotated[
+        str, typer.Option("--as", help="whose key, of role approver or operator; not the placer's")
+    ] = "approver",
+    state: Annotated[Path | None, STATE] = None,
+) -> None:
+    """Lift a hold."""
+    settings = settings_module.load(state=state)
+    raise typer.Exit(forgetting.release_hold(settings, actor, hold_id, reason))
+
+
+def disclose(
+    seq: Annotated[int, typer.Argument(min=0, help="the record's number")],
+    reason: Annotated[str, REASON],
+    out: Annotated[Path | None, typer.Option(help="folder for the disclosure files")] = None,
+    actor: Annotated[
+        str, typer.Option("--as", help="whose key: its name, of role auditor")
+    ] = "auditor",
+    state: Annotated[Path | None, STATE] = None,
+) -> None:
+    """Disclose."""
+    settings = settings_module.load(state=state)
+    raise typer.Exit(forgetting.disclose(settings, actor, seq, reason, out))

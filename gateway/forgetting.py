@@ -1,0 +1,160 @@
+"""The verbs erase, hold, release-hold and disclose.
+
+They go through a running gateway, which alone writes the log then; with none running they take the
+state folder's lock and do it themselves. Either way the actor is the holder of a bearer key, and
+the key's role decides: `--as NAME` takes the key in the key folder's NAME.token.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from audit.vault import Vault
+from gateway import privacy_actions
+from gateway.api.access import MAY
+from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
+from gateway.attach import Place, attached
+from gateway.errors import RequestError, SettingsError, StateInUseError
+from gateway.keyring import Caller, Keyring
+from gateway.privacy import make_privacy
+from gateway.rotating import open_ledger
+from gateway.settings import Settings
+from gateway.state import StateFolder
+
+ANSWER_WITHIN_S = 60.0
+ACTIONS: dict[str, Any] = {
+    "erase": ("erase", EraseRequest, privacy_actions.erase),
+    "hold": ("hold", HoldRequest, privacy_actions.hold),
+    "release-hold": ("hold", LiftRequest, privacy_actions.lift),
+    "disclose": ("disclose", DiscloseRequest, privacy_actions.disclose),
+}
+"""Verb -> what the role must allow, the body, the action."""
+
+
+def erase(settings: Settings, actor: str, subject: str, basis: str) -> int:
+    """Forget a person and say what was done."""
+    done = carry_out(settings, "erase", actor, subject=subject, basis=basis)
+    _say(f"record {done['record']} says that {done['subject']} is erased, by whom and why")
+    _say(f"key {done['key']}; {done['fields']} values of {done['records']} records are unreadable")
+    _say("every proof made before still verifies: countersign verify")
+    return 0
+
+
+def hold(settings: Settings, actor: str, scope: str, reason: str) -> int:
+    """Place a hold and say how it ends."""
+    done = carry_out(settings, "hold", actor, scope=scope, reason=reason)
+    _say(f"{done['hold_id']} on {done['scope']} is in force (record {done['record']})")
+    _say(f"somebody else lifts it: countersign release-hold {done['hold_id']} --reason '...'")
+    return 0
+
+
+def release_hold(settings: Settings, actor: str, hold_id: str, reason: str) -> int:
+    """Lift a hold."""
+    done = carry_out(settings, "release-hold", actor, hold_id=hold_id, reason=reason)
+    _say(f"{done['hold_id']} is lifted (record {done['record']})")
+    return 0
+
+
+def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | None) -> int:
+    """Show a record's personal values; with `out`, write the disclosures that prove them.
+
+    Returns:
+        0, or 2 when all of them are erased.
+    """
+    done = carry_out(settings, "disclose", actor, seq=seq, reason=reason)
+    gone = 0
+    for one in done["fields"]:
+        gone += one["value"] is None
+        value = "(erased)" if one["value"] is None else one["value"]
+        _say(f"{one['path']:16} {one['subject']}  {value}")
+        if out is not None and one["disclosure"] is not None:
+            out.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = out / f"{seq}.{one['position']}.disclosure"
+            path.touch(mode=0o600)
+            path.write_text(one["disclosure"] + "\n", encoding="ascii")
+            _say(f"                 {path}")
+    _say("that this was read is on record")
+    return 2 if gone == len(done["fields"]) else 0
+
+
+def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dict[str, Any]:
+    """Carry out a verb as the holder of a key; returns what was done.
+
+    Raises:
+        SettingsError: there is no such key, or no state.
+        RequestError: the words do not fit, or the running gateway refused.
+        AuditError: refused.
+    """
+    action, model, function = ACTIONS[verb]
+    state = StateFolder.of(settings)
+    caller, token = _caller(Keyring(state.keys), actor, action)
+    try:
+        ask: BaseModel = model.model_validate(words)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise RequestError(problem=f"{first['loc'][0]}: {first['msg']}") from None
+    try:
+        with state.lock(), attached(settings) as place:
+            done: dict[str, Any] = _alone(place, function, caller, ask)
+    except StateInUseError:
+        done = _through_gateway(state, verb, token, ask)
+    return done
+
+
+def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[str, Any]:  # noqa: ANN401 - of ACTIONS
+    """Do it here: no gateway runs, the lock is ours."""
+    vault = Vault(place.state.vault)
+    with open_ledger(place, vault) as ledger:
+        privacy = make_privacy(
+            place.settings,
+            place.state,
+            dsn=place.dsn,
+            ledger=ledger,
+            reader=place.reader,
+            vault=vault,
+        )
+        privacy.complete()
+        done: dict[str, Any] = function(privacy, caller.name, ask)
+        return done
+
+
+def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
+    try:
+        address = (state.root / "address").read_text().strip()
+        answer = httpx.post(
+            f"{address}/v1/privacy/{verb}",
+            content=ask.model_dump_json(),
+            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+            timeout=ANSWER_WITHIN_S,
+            trust_env=False,
+        )
+        found: dict[str, Any] = answer.json()
+    except (OSError, httpx.HTTPError, json.JSONDecodeError) as error:
+        raise RequestError(
+            problem=f"the running gateway did not answer ({type(error).__name__}): ask again"
+        ) from None
+    if answer.is_error:
+        raise RequestError(problem=str(found.get("message") or found.get("detail") or "refused"))
+    return found
+
+
+def _caller(keyring: Keyring, name: str, action: str) -> tuple[Caller, str]:
+    try:
+        token = keyring.token(name)
+    except OSError:
+        raise SettingsError(
+            name="--as", problem=f"no key {name!r:.40} here; make one with `countersign keygen`"
+        ) from None
+    caller = keyring.authenticate(token)
+    if caller is None or caller.role not in MAY[action]:
+        may = " or ".join(sorted(MAY[action]))
+        raise SettingsError(name="--as", problem=f"this needs a key of role {may}")
+    return caller, token
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

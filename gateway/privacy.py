@@ -1,0 +1,101 @@
+"""Erasure, holds and disclosure in one installation: its vault, its files, its years.
+
+Not here: what an erasure is (`audit.erasure`), who may ask (`api`), and the verbs (`forgetting`).
+
+A subject's name stands in clear in the vault only. In the files of the FIX engine names are
+overwritten as soon as they are on record; before a key goes, the logs are searched once more for
+the names that it holds. The simulator's files are the broker's: out of our reach, as any broker's.
+"""
+
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from audit.disclosures import Disclosures
+from audit.erasure import AppendPort, Privacy
+from audit.errors import VaultError
+from audit.queries import LedgerReader
+from audit.retention import Retention, Years
+from audit.vault import Vault
+from fix.wire_log import scrub_log
+from gateway import clock
+from gateway.settings import RetentionSettings, Settings
+from gateway.state import StateFolder
+
+
+def make_privacy(
+    settings: Settings,
+    state: StateFolder,
+    *,
+    dsn: str,
+    ledger: AppendPort,
+    reader: LedgerReader,
+    vault: Vault,
+) -> Privacy:
+    """Return the privacy of an installation over an open ledger."""
+    return Privacy(
+        log=settings.ledger.origin,
+        ledger=ledger,
+        reader=reader,
+        vault=vault,
+        disclosures=Disclosures(dsn),
+        years=years_of(settings.retention),
+        now_us=clock.wall_us,
+        clean=lambda names: clean_logs(state, names),
+    )
+
+
+def years_of(settings: RetentionSettings) -> Years:
+    """Return years by class of personal field."""
+    return {
+        Retention.ORDER.value: settings.order_years,
+        Retention.COMMUNICATION.value: settings.communication_years,
+        Retention.SUPERVISION.value: settings.supervision_years,
+        Retention.NONE.value: 0,
+    }
+
+
+def clean_logs(state: StateFolder, names: tuple[str, ...]) -> None:
+    """Overwrite names in the logs of this installation, in place; safe to repeat.
+
+    Raises:
+        VaultError: a file could not be written; the key must not be destroyed yet.
+    """
+    wanted = [form for name in names for form in _forms(name)]
+    try:
+        for path in _logs(state):
+            if path.name.endswith("messages.current.log"):
+                scrub_log(path)
+            _overwrite(path, wanted)
+    except OSError as error:
+        raise VaultError(f"names are left in a log: {error.strerror}") from error
+
+
+def _logs(state: StateFolder) -> Iterator[Path]:
+    for folder in (state.fix_logs, state.logs):
+        if folder.is_dir():
+            yield from (path for path in sorted(folder.iterdir()) if path.is_file())
+
+
+def _forms(name: str) -> Iterator[bytes]:
+    yield name.encode()
+    try:
+        yield name.encode("latin-1")
+    except UnicodeEncodeError:
+        return
+
+
+def _overwrite(path: Path, wanted: list[bytes]) -> None:
+    """Put stars over each of these byte strings; the file keeps its length."""
+    if not path.stat().st_size:
+        return
+    with path.open("r+b", buffering=0) as file:
+        with mmap.mmap(file.fileno(), 0) as view:
+            for form in wanted:
+                place = view.find(form)
+                while place >= 0:
+                    view[place : place + len(form)] = b"*" * len(form)
+                    place = view.find(form, place + len(form))
+            view.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,66 @@
+"""What erase, hold, release-hold and disclose answer, to the API and to the command line."""
+
+from typing import Any
+
+from audit.erasure import Privacy
+from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
+
+
+def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
+    """Forget a person.
+
+    Raises:
+        AuditError: refused, or a step failed: ask again.
+    """
+    done = privacy.erase(ask.subject, basis=ask.basis, actor=actor)
+    return {
+        "subject": done.subject,
+        "record": done.seq,
+        "fields": done.fields,
+        "records": done.records,
+        "key": "destroyed" if done.key_destroyed else "was destroyed before",
+        "rows_deleted": done.rows,
+    }
+
+
+def hold(privacy: Privacy, actor: str, ask: HoldRequest) -> dict[str, Any]:
+    """Place a hold.
+
+    Raises:
+        AuditError: refused.
+    """
+    record = privacy.hold(ask.scope, reason=ask.reason, actor=actor)
+    body = record.body
+    return {"hold_id": body["hold_id"], "scope": body["scope"], "record": record.seq}
+
+
+def lift(privacy: Privacy, actor: str, ask: LiftRequest) -> dict[str, Any]:
+    """Lift a hold.
+
+    Raises:
+        AuditError: refused.
+    """
+    record = privacy.lift(ask.hold_id, reason=ask.reason, actor=actor)
+    return {"hold_id": ask.hold_id, "record": record.seq}
+
+
+def disclose(privacy: Privacy, actor: str, ask: DiscloseRequest) -> dict[str, Any]:
+    """Read a record's personal values.
+
+    Raises:
+        AuditError: there are none, or the read could not be put on record.
+    """
+    shown = privacy.disclose(ask.seq, reader=actor, reason=ask.reason)
+    return {
+        "record": ask.seq,
+        "fields": [
+            {
+                "position": one.field.index,
+                "path": one.field.path,
+                "subject": one.field.subject,
+                "value": one.value,
+                "disclosure": one.disclosure,
+            }
+            for one in shown
+        ],
+    }
