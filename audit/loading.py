@@ -16,18 +16,18 @@ _LEAVES_AT_ONCE = 8_192
 _HASH = 32
 
 _STREAMS_SQL = """
-WITH RECURSIVE name AS (
-  (SELECT stream FROM ledger.entry ORDER BY stream LIMIT 1)
+WITH RECURSIVE last AS (
+  (SELECT stream, stream_seq, leaf, seq FROM ledger.entry
+   ORDER BY stream DESC, stream_seq DESC LIMIT 1)
   UNION ALL
-  SELECT (SELECT e.stream FROM ledger.entry e WHERE e.stream > name.stream
-          ORDER BY e.stream LIMIT 1)
-  FROM name WHERE name.stream IS NOT NULL
+  SELECT before.* FROM last, LATERAL (
+    SELECT e.stream, e.stream_seq, e.leaf, e.seq FROM ledger.entry e WHERE e.stream < last.stream
+    ORDER BY e.stream DESC, e.stream_seq DESC LIMIT 1
+  ) before
 )
-SELECT name.stream, last.stream_seq, last.leaf, last.seq FROM name, LATERAL (
-  SELECT stream_seq, leaf, seq FROM ledger.entry e WHERE e.stream = name.stream
-  ORDER BY stream_seq DESC LIMIT 1
-) last
+SELECT stream, stream_seq, leaf, seq FROM last
 """
+"""The last record of every stream: one probe of the index of streams each, from the end."""
 
 _SECTIONS_SQL = """
 WITH RECURSIVE name AS (

@@ -15,6 +15,7 @@ from audit.errors import (
     LaneFullError,
     LedgerStoppedError,
     LedgerTimeoutError,
+    LedgerUnsafeError,
     LedgerWriteError,
 )
 from audit.fsck import verify_database
@@ -23,8 +24,11 @@ from audit.ledger import Guard, Lane, Ledger, LedgerConfig
 from audit.queries import LedgerReader
 from audit.record import Record
 from audit.sequencer import AFTER_COMMIT, BEFORE_COMMIT, SequencerConfig
+from audit.store import Pool
 from audit.tables import connect
+from audit.tile_store import TileStore, TileWriter, pooled
 from audit.timekeeping import read_clock
+from audit.watchdog import Watchdog
 from tests.doubles.audit_log import SIGNER, TIME_US, note, refused
 from tests.doubles.audit_server import frozen, opened, sequencer_pid
 
@@ -260,3 +264,32 @@ def test_a_clock_that_goes_back_is_on_record_and_reorders_nothing(postgres_dsn: 
     assert [record.recorded_at_us - TIME_US for record in records] == [
         10, 3_600_000_000, 3_600_000_000, 3_600_000_000
     ]  # fmt: skip
+
+
+def test_a_log_is_taken_over_from_its_tiles_only_if_they_lead_to_the_signed_root(
+    postgres_dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(postgres_dsn) as ledger:
+        ledger.append(*(note(str(number)) for number in range(700)))
+        signed = ledger.checkpoint_now()
+        assert signed is not None
+    watchdog = Watchdog()
+    pool = Pool(postgres_dsn, watchdog)
+    rows = pooled(pool, 10.0)
+    assert TileWriter(rows, TileStore(rows)).write(signed.size) == 2
+    pool.close()
+    watchdog.close()
+    with connect(postgres_dsn) as admin:
+        admin.execute("ALTER TABLE ledger.tile DISABLE TRIGGER ALL")
+        admin.execute("ALTER TABLE ledger.entry DISABLE TRIGGER ALL")
+        admin.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_leaf_is_hash")
+        with opened(postgres_dsn) as ledger:
+            assert ledger.append(note("more"))[0].seq == signed.size
+        assert "tiles" not in caplog.text
+        admin.execute("UPDATE ledger.tile SET hashes = overlay(hashes PLACING '\\x00' FROM 9)")
+        with opened(postgres_dsn) as ledger:
+            assert ledger.size == signed.size + 2
+        assert "tiles_do_not_lead_to_the_checkpoint" in caplog.text
+        admin.execute("UPDATE ledger.entry SET leaf = sha256('x') WHERE seq = 5")
+        with pytest.raises(LedgerUnsafeError, match="do not lead to the checkpoint"):
+            opened(postgres_dsn)
