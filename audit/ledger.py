@@ -8,6 +8,7 @@ subscribers, a clockwork makes checkpoints. All callers may be on any thread.
 """
 
 import asyncio
+import gc
 import logging
 import sys
 import threading
@@ -112,6 +113,7 @@ class Ledger:
         except BaseException:
             self._watchdog.close()
             raise
+        gc.freeze()  # what is loaded by now stays; looking at it again would hold up appends
         self._pool = Pool(config.dsn, self._watchdog)
         self._blobs = Blobs(self._pool)
         self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
@@ -341,7 +343,9 @@ class Ledger:
     def _prepare(self, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
         if not drafts:
             raise DraftError("nothing to append")
-        return tuple([self._sealed(one) if one.personal else prepare(one) for one in drafts])
+        shield = (lambda draft: draft) if self._vault is None else self._vault.shield
+        shielded = map(shield, drafts)
+        return tuple([self._sealed(one) if one.personal else prepare(one) for one in shielded])
 
     def _sealed(self, draft: Draft) -> Prepared:
         """Let the vault turn personal values into commitments; without one, nothing is written."""

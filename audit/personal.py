@@ -33,6 +33,15 @@ DISCLOSURE_CHARS_MAX = 60_000
 PATH_CHARS_MAX = 200
 FIELD = "personal"
 """The payload's field that lists what is kept elsewhere."""
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "approval_given": ("reason",),
+    "approval_refused": ("reason",),
+    "kill_pressed": ("reason",),
+    "kill_released": ("reason",),
+    "operator_note": ("text",),
+    "session_event": ("detail",),
+}
+"""Words of people and peers, by kind: where they name a known person, they are personal."""
 _SUBJECT = re.compile(r"psn-[a-z2-7]{16}")
 _PARTS = 3
 

@@ -32,6 +32,8 @@ from audit.errors import DisclosureError, VaultError
 from audit.personal import (
     FIELD,
     SALT_BYTES,
+    WORDS,
+    Personal,
     Sealed,
     commitment,
     described,
@@ -40,6 +42,7 @@ from audit.personal import (
     parse_disclosure,
 )
 from audit.record import Draft
+from audit.retention import Retention
 
 FILE_BYTES = 4096
 NAME_CHARS_MAX = 200
@@ -53,6 +56,10 @@ _NAMED_CHARS_MIN = 4
 
 class Sealer(Protocol):
     """What a ledger needs to take personal values."""
+
+    def shield(self, draft: Draft) -> Draft:
+        """Return the draft; words in it that name a known person become a personal field."""
+        ...
 
     def seal(self, log: str, draft: Draft) -> tuple[Draft, tuple[Sealed, ...]]:
         """Return the draft with commitments instead of values, and the encrypted values."""
@@ -147,6 +154,22 @@ class Vault:
                 if len(name) >= _NAMED_CHARS_MIN and name.casefold() in lowered:
                     return subject
         return None
+
+    def shield(self, draft: Draft) -> Draft:
+        """Return the draft; words in it that name a known person become a personal field."""
+        for path in WORDS.get(draft.kind.value, ()):
+            text = draft.payload.get(path)
+            who = self.named_in(text) if isinstance(text, str) else None
+            if who is not None:
+                said = Personal(
+                    subject=who, path=path, value=str(text), retention=Retention.SUPERVISION.value
+                )
+                draft = replace(
+                    draft,
+                    payload={**draft.payload, path: who},
+                    personal=(*draft.personal, said),
+                )
+        return draft
 
     def seal(self, log: str, draft: Draft) -> tuple[Draft, tuple[Sealed, ...]]:
         """Return the draft with commitments instead of values, and the encrypted values.

@@ -6,7 +6,7 @@ Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting 
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from audit.kinds import Kind
@@ -27,7 +27,7 @@ from gateway.errors import (
     UnknownDecisionError,
 )
 from gateway.holds import agree, end_hold, expires_us, release
-from gateway.intents import decision_id_of, wish_of
+from gateway.intents import decision_id_of, request_document, wish_of
 from gateway.keyring import Caller, Keyring, check_release
 from gateway.killing import KillSwitch
 from gateway.log_files import LogFiles
@@ -134,7 +134,7 @@ class Desk:
             if self.own.orders.get(decision_id) is None:
                 case = self._agent_case(caller, request, decision_id)
                 self.own.orders.catch_up(
-                    self.own.tools.ledger.append(_received(case, caller, request))
+                    self.own.tools.ledger.append(self._received(case, caller, request))
                 )
             else:
                 self._same_request(decision_id, request)
@@ -321,6 +321,13 @@ class Desk:
             directional=request.directional,
         )
 
+    def _received(self, case: Case, caller: Caller, request: IntentRequest) -> Draft:
+        asked, personal = request_document(request, self.own.dispatching.persons)
+        draft = journal.intent_received(
+            case, caller.name, client_key=request.client_key, request=asked
+        )
+        return replace(draft, personal=personal)
+
     def _same_request(self, decision_id: str, request: IntentRequest) -> None:
         """Refuse a client key that was used for something else."""
         first = next(
@@ -330,16 +337,11 @@ class Desk:
                 )
             )
         )
-        if first.body["request"] != request.model_dump(mode="json"):
+        asked, _ = request_document(request, self.own.dispatching.persons)
+        if first.body["request"] != asked:
             raise RequestError(
                 problem=f"client_key {request.client_key!r} was used for another request"
             )
-
-
-def _received(case: Case, caller: Caller, request: IntentRequest) -> Draft:
-    return journal.intent_received(
-        case, caller.name, client_key=request.client_key, request=request.model_dump(mode="json")
-    )
 
 
 def _was_read(decision_id: str, reader: Caller, now_us: int) -> Draft:

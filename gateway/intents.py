@@ -7,8 +7,12 @@ here.
 import hashlib
 from typing import Final
 
+from audit.canonical import JSON
+from audit.personal import Personal
+from audit.retention import Retention
 from gateway.api.models import IntentRequest
 from gateway.errors import RequestError
+from gateway.persons import Persons
 from gateway.strategies import Wish
 from risk.instrument import Instrument
 
@@ -23,6 +27,31 @@ def decision_id_of(caller: str, client_key: str) -> str:
     """
     digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:32]
     return f"{caller}-{digest}"
+
+
+def request_document(
+    request: IntentRequest, persons: Persons
+) -> tuple[dict[str, JSON], tuple[Personal, ...]]:
+    """Return a request as it goes on record, without names, and the names.
+
+    A reason that names the person, or one known already, goes as a whole.
+
+    Raises:
+        AuditError: a new pseudonym could not be kept.
+    """
+    document: dict[str, JSON] = request.model_dump(mode="json")
+    personal: list[Personal] = []
+    if request.person is None:
+        del document["person"]  # as requests were recorded before there was the field
+    else:
+        who = persons.subject(request.person)
+        document["person"] = who
+        personal.append(_said("person", who, request.person, Retention.ORDER))
+    named = persons.named_in(request.reason)
+    if named is not None:
+        document["reason"] = named
+        personal.append(_said("reason", named, request.reason, Retention.COMMUNICATION))
+    return document, tuple(one for one in personal if one.value != one.subject)
 
 
 def wish_of(request: IntentRequest, instrument: Instrument) -> Wish:
@@ -49,3 +78,7 @@ def _limit_ticks(request: IntentRequest, instrument: Instrument) -> int | None:
             problem=f"limit_price {request.limit_price} is no positive multiple of the tick"
         )
     return int(ticks)
+
+
+def _said(name: str, subject: str, value: str, retention: Retention) -> Personal:
+    return Personal(subject=subject, path=f"request.{name}", value=value, retention=retention.value)

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from typing_extensions import override
 
 from audit.errors import VaultError
-from audit.personal import FIELD, Personal, fields_of
+from audit.personal import FIELD, Field, Personal, fields_of
 from audit.record import Draft
 from audit.retention import Retention
 from fix.persons import redacted, subject_at
@@ -42,7 +42,24 @@ class Nobody(Persons):
         return None
 
 
+class Recorded(Persons):
+    """What stands on record is a pseudonym already."""
+
+    @override
+    def subject(self, name: str) -> str:
+        """Return it."""
+        return name
+
+    @override
+    def named_in(self, text: str) -> str | None:
+        """Find nobody."""
+        return None
+
+
+RAW_MAX: Final = 8_192
+"""Longest message that is sure to fit its record; of a longer one only the beginning may."""
 NOBODY: Final = Nobody()
+RECORDED: Final = Recorded()
 
 
 def hide(raw: str, persons: Persons) -> tuple[str, tuple[Personal, ...]]:
@@ -60,13 +77,31 @@ def hide(raw: str, persons: Persons) -> tuple[str, tuple[Personal, ...]]:
     )
 
 
-def as_recorded(draft: Draft, body: Mapping[str, Any], raw: str) -> Draft:
-    """Return a recomputed draft with a record's own list of persons, held against its message.
+def as_recorded(draft: Draft, body: Mapping[str, Any]) -> Draft:
+    """Return a recomputed draft with a record's own list of persons, held against its fields."""
+    return replace(draft, payload=with_fields(draft.payload, body))
 
-    The values are not there to take the list from again; where they stood is.
+
+def with_fields(payload: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recomputed payload with the recorded list of persons, if it fits the payload.
+
+    The values are not there to take the list from again; where the pseudonyms stand is.
     """
     fields = fields_of(body)
-    whole = all(one.path == "raw" or subject_at(raw, one.path) == one.subject for one in fields)
-    if not fields or not whole:
-        return draft
-    return replace(draft, payload={**draft.payload, FIELD: body[FIELD]})
+    fits = fields and all(_stands(payload, one) for one in fields)
+    return {**payload, FIELD: body[FIELD]} if fits else dict(payload)
+
+
+def _stands(payload: Mapping[str, Any], field: Field) -> bool:
+    """Say whether a personal field's pseudonym stands where the field says."""
+    name, _, rest = field.path.partition("/")
+    if name == "raw":
+        raw = str(payload.get(name))
+        cut = len(raw) >= RAW_MAX  # the record has the message's beginning only
+        return cut or (
+            subject_at(raw, field.path) == field.subject if rest else field.subject in raw
+        )
+    found: Any = payload
+    for part in field.path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return bool(found == field.subject)

@@ -18,7 +18,8 @@ from gateway import journal
 from gateway.api.models import IntentRequest
 from gateway.errors import ReplayDiffersError
 from gateway.forecasting import target_forecast
-from gateway.intents import decision_id_of, wish_of
+from gateway.intents import decision_id_of, request_document, wish_of
+from gateway.persons import RECORDED, with_fields
 from gateway.replay_past import Attempt, Past, matches, same
 from gateway.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.walk import Case, SamplingPlan, Tick
@@ -37,16 +38,17 @@ def intent_received(past: Past, record: Record) -> str:
     """Compare what the agent's request says of itself."""
     body: dict[str, Any] = record.body
     request = IntentRequest.model_validate(body["request"])
+    asked, _ = request_document(request, RECORDED)
     again = {
         **past.tags.document(),
         "decision_id": decision_id_of(body["author"], request.client_key),
         "client_key": request.client_key,
-        "request": request.model_dump(mode="json"),
+        "request": asked,
         "instrument": request.instrument,
         "author": body["author"],
         "strategy": AGENT_WISH,
     }
-    same("intent_received", "payload", again, body)
+    same("intent_received", "payload", with_fields(again, body), body)
     same("intent_received", "decision_id", past.decision_id, body["decision_id"])
     return f"of {body['author']}"
 

@@ -23,9 +23,9 @@ from gateway import journal_orders
 from gateway.errors import ReplayDiffersError
 from gateway.holds import ENDED_BY
 from gateway.orders import Orders, Standing
-from gateway.persons import as_recorded
+from gateway.persons import RAW_MAX
 from gateway.replay_past import Past, matches, same
-from gateway.settlement import OUTCOMES, RAW_MAX, Received, SettleTools, settle
+from gateway.settlement import OUTCOMES, Received, SettleTools, settle
 from risk.approved import approval_from_document, approve
 from risk.intent import intent_from_document
 from risk.verdict import verdict_from_document
@@ -85,7 +85,7 @@ def order_sent(past: Past, record: Record) -> str:
     if body["decision_to_wire_us"] not in range(took_us + 1):
         raise ReplayDiffersError(step="order_sent", detail="decision_to_wire_us")
     sent = HandResult(outcome="sent", msg_seq_num=int(dict(pairs)[MSG_SEQ_NUM]), raw=raw)
-    matches(record, as_recorded(_handed(past, record, sent), body, raw))
+    matches(record, _handed(past, record, sent))
     return f"message {sent.msg_seq_num}, the announced fields"
 
 
@@ -130,7 +130,7 @@ def order_reported(past: Past, record: Record) -> str:
         try:
             reported, received = _settled(past, record, known, raw)
             matches(record, reported)
-            matches(inbound, as_recorded(received, inbound.body, raw))
+            matches(inbound, received)
         except ReplayDiffersError as error:
             differs = differs or error
         else:

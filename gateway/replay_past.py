@@ -15,6 +15,7 @@ from audit.record import Draft, Record
 from gateway.errors import ReplayDiffersError
 from gateway.journal import book_digest
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from gateway.persons import as_recorded
 from gateway.walk import Case, Tags
 from inference.codec import ReturnCodec
 from inference.evidence import Evidence
@@ -178,6 +179,7 @@ def matches(record: Record, draft: Draft) -> None:
         ReplayDiffersError: they differ; names the first differing field.
     """
     step = record.kind.value
+    draft = as_recorded(draft, record.body)
     same(step, "payload", dict(draft.payload), record.body)
     same(step, "stream", draft.stream, record.stream)
     same(step, "kind", draft.kind.value, record.kind.value)

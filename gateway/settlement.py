@@ -27,14 +27,12 @@ from gateway import journal_orders
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing
-from gateway.persons import NOBODY, Persons, hide
+from gateway.persons import NOBODY, RAW_MAX, Persons, hide
 from gateway.walk import LedgerPort
 from risk.instrument import Instrument
 
 NOTIONAL_MAX_MINOR = 10**14
 """Most that one trade may be worth or cost, minor units: far above any, and nothing overflows."""
-RAW_MAX = 8_192
-"""Longest message that is sure to fit its record; of a longer one that does not, see `_kept`."""
 TAG_SYMBOL, TAG_SIDE = 55, 54
 # the last word of an order, by the state it ended in
 OUTCOMES = {

@@ -94,6 +94,16 @@ class IntentRequest(_Body):
         Words, Field(description="why, in the agent's words; recorded, never read by a rule")
     ] = ""
 
+    person: Annotated[
+        Words | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="the person who decided (MiFIR RTS 24: investment decision within the"
+            " firm); on record as a pseudonym, the name only encrypted",
+        ),
+    ] = None
+
     def limit_minor(self) -> Decimal | None:
         """Return the limit price as a Decimal in currency units, or None."""
         return None if self.limit_price is None else Decimal(self.limit_price)

@@ -31,7 +31,10 @@ def register(app: typer.Typer) -> None:
 
 
 def keygen(
-    name: Annotated[str, typer.Option(help="who it is for, for example desk-agent")],
+    name: Annotated[
+        str,
+        typer.Option(help="whose it is: a role or a code that goes on record, not a person's name"),
+    ],
     role: Annotated[Role, typer.Option(help="what it may do")] = Role.AGENT,
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:

@@ -24,7 +24,8 @@ from gateway.decision import decide
 from gateway.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.keyring import Caller, Role
 from gateway.orders import Stage, Standing
-from gateway.settlement import RAW_MAX, Received, SettleTools, settle
+from gateway.persons import RAW_MAX
+from gateway.settlement import Received, SettleTools, settle
 from gateway.settler import Settler
 from gateway.strategies import AGENT_WISH, Wish, wish
 from gateway.telemetry import Telemetry
