@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from audit.batch import Builder, Row
 from audit.canonical import INT_MAX
 from audit.chain import StreamHead
+from audit.kinds import KINDS
 from audit.merkle import Frontier, push, root_of
-from audit.record import KINDS, Draft, header_bytes, make_record, prepare
+from audit.record import Draft, header_bytes, make_record, prepare
 from audit.wire import COLUMNS, array_parameters, copy_stream
 from tests.doubles.audit_log import append, empty_position, note, refused
 
