@@ -41,6 +41,7 @@ _ABOUT = (
     " commits them while the clock runs. All in one process and one run, in turns."
 )
 _LOAD = "(The run's own part is 1 to 2; more means that others were at work.)"
+_VERIFIER = "the whole log through the outsider's verifier (`countersign fsck` has its own bench)"
 _NOTES = (
     "A call is one batch for COPY and executemany, one record for the others. `fdatasync` is of"
     " 8 KiB in a file that is whole on disk, on the server's file system, at the same rate."
@@ -220,8 +221,7 @@ def run(plan: Plan, folder: Path) -> str:
             f"| the same, both from the moment they were due | | {_at(appends) / _at(late):.1f}"
             f" ({_at(appends):.2f} ms against {_at(late):.2f} ms) |"
         ),
-        f"| the whole log through the outsider's verifier (`countersign fsck` has its own bench) | |"
-        f" {leaves:,.0f} leaves/s |",
+        f"| {_VERIFIER} | | {leaves:,.0f} leaves/s |",
         "",
         "| way to write | records/s | p50 ms | p99 ms | p99.9 ms |",
         "|---|---|---|---|---|",
