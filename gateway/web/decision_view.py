@@ -68,6 +68,7 @@ class DecisionView:
 
     decision_id: str
     start: Body
+    run: Body
     request: Body
     snapshot: Snapshot | None
     history: Markup | None
@@ -122,6 +123,7 @@ def decision_view(
     asked = last(Kind.APPROVAL_REQUESTED)
     return DecisionView(
         decision_id=decision_id,
+        run=_run(reader, taken.text("run_id") or last(Kind.INTENT_RECEIVED).text("run_id")),
         start=Body({**last(Kind.INTENT_RECEIVED).fields, **taken.fields}),
         request=last(Kind.INTENT_RECEIVED).child("request"),
         snapshot=snapshot,
@@ -157,6 +159,12 @@ def decision_view(
             for i, record in enumerate(records)
         ),
     )
+
+
+def _run(reader: LedgerReader, run_id: str) -> Body:
+    """Return the record of the run: what served, and who answers for it."""
+    started = reader.by_key("control", f"run_started:{run_id}") if run_id else None
+    return Body(None if started is None else started.body)
 
 
 def _snapshot(reader: LedgerReader, digest: str) -> Snapshot | None:

@@ -1,0 +1,192 @@
+"""Personal values: committed in the leaf, found in no byte that is stored, opened only in place."""
+
+import base64
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.canonical import JSON
+from audit.errors import DisclosureError, DraftError, VaultError
+from audit.kinds import Kind
+from audit.personal import (
+    Personal,
+    commitment,
+    discloses,
+    disclosure,
+    fields_of,
+    parse_disclosure,
+)
+from audit.record import Draft, header_bytes, make_record, prepare
+from audit.retention import DEFAULT_YEARS, RULES, Retention, kept_until_us
+from audit.vault import FILE_BYTES, Vault
+from tests.doubles.audit_log import ORIGIN, TIME_US, note
+
+NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=6, max_size=40).filter(
+    lambda text: len(text.strip()) > 5
+)
+PATHS = st.sampled_from(["text", "raw/3/57", "request.person"])
+
+
+@pytest.fixture(scope="module")
+def vault() -> Iterator[Vault]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o700)
+        yield Vault(Path(folder))
+
+
+@given(data=st.data())
+def test_any_values_are_committed_and_stored_nowhere(vault: Vault, data: st.DataObject) -> None:
+    said = data.draw(st.lists(st.tuples(NAMES, PATHS), min_size=1, max_size=8))
+    personal = tuple(
+        Personal(subject=vault.subject(name), path=path, value=f"\u00a4{name}", retention="order")
+        for name, path in said
+    )
+    draft = replace(note("words"), personal=personal)
+    plain, rows = vault.seal(ORIGIN, draft)
+    prepared = prepare(plain)
+    record = make_record(
+        prepared, log=ORIGIN, seq=7, stream_seq=3, prev=bytes(32), recorded_at_us=TIME_US
+    )
+    header = json.loads(record.header)
+    assert header_bytes(header) == record.header
+    assert [one.subject for one in fields_of(record.body)] == [one.subject for one in personal]
+    stored = b"\0".join([record.header, record.payload, *(row.sealed for row in rows)])
+    for row, one in zip(rows, personal, strict=True):
+        place = {"log": ORIGIN, "stream": draft.stream, "idem_key": draft.idem_key}
+        text = vault.open(row, **place, path=one.path)
+        assert discloses(text, header["commitments"], row.position)
+        assert sha256(text.encode()).hexdigest() == header["commitments"][row.position]
+        assert parse_disclosure(text)[1:] == (one.path, one.value)
+        assert one.value.encode() not in stored
+        assert base64.b64encode(one.value.encode()).rstrip(b"=")[:-1] not in stored
+        assert len(row.sealed) % 64 == 1 + 12 + 16, "the length says little of the value's"
+    again, _ = vault.seal(ORIGIN, draft)
+    assert again.commitments != plain.commitments, "salts are new"
+    assert prepare(again).payload == prepared.payload, "the payload is not"
+
+
+@given(st.binary(max_size=200) | st.text(max_size=100))
+def test_any_bytes_are_a_disclosure_or_its_error(data: bytes | str) -> None:
+    try:
+        salt, path, value = parse_disclosure(data)
+    except DisclosureError:
+        return
+    assert disclosure(salt, path, value) == str(data, "ascii") if isinstance(data, bytes) else data
+
+
+@given(NAMES, PATHS, st.binary(min_size=32, max_size=32), st.integers(0, 10_000))
+def test_a_changed_disclosure_does_not_fit(value: str, path: str, salt: bytes, place: int) -> None:
+    text = disclosure(salt, path, value)
+    at = place % len(text)
+    other = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
+    commitments = [commitment(text)]
+    assert discloses(text + "\n", commitments, 0)
+    assert not discloses(text, commitments, 1)
+    with suppress(DisclosureError):
+        assert not discloses(other, commitments, 0)
+
+
+def test_the_form_is_fixed() -> None:
+    text = disclosure(bytes(range(32)), "request.person", "Ada Lovelace")
+    assert text == (
+        "WyJBQUVDQXdRRkJnY0lDUW9MREEwT0R4QVJFaE1VRlJZWEdCa2FHeHdkSGg4IiwicmVxdWVzdC5wZXJzb24iLCJB"
+        "ZGEgTG92ZWxhY2UiXQ"
+    )
+    assert json.loads(base64.urlsafe_b64decode(text + "==")) == [
+        "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8",
+        "request.person",
+        "Ada Lovelace",
+    ]
+
+
+def test_drafts_that_would_lose_or_betray_a_value_are_refused(vault: Vault) -> None:
+    subject = vault.subject("Ada Lovelace")
+    one = Personal(subject=subject, path="text", value="Ada Lovelace", retention="none")
+    draft = replace(note("x"), personal=(one,))
+    with pytest.raises(DraftError, match="no vault"):
+        prepare(draft)
+    with pytest.raises(DisclosureError):
+        vault.seal(ORIGIN, replace(draft, commitments=("0" * 64,)))
+    listed: dict[str, JSON] = {**draft.payload, "personal": [{"index": 0, "path": "other"}]}
+    with pytest.raises(DisclosureError, match="other personal fields"):
+        vault.seal(ORIGIN, replace(draft, payload=listed))
+    for value in ("\ud800", "x" * 60_000):
+        with pytest.raises(DisclosureError) as refused:
+            vault.seal(ORIGIN, replace(draft, personal=(replace(one, value=value),)))
+        assert value[:8] not in str(refused.value)
+    with pytest.raises(VaultError):
+        vault.seal(ORIGIN, replace(draft, personal=(replace(one, subject="psn-" + "a" * 16),)))
+    with pytest.raises(VaultError):
+        vault.subject("   ")
+
+
+def test_words_that_name_somebody_known_are_taken_out(vault: Vault) -> None:
+    subject = vault.subject("Grace Hopper")
+    shielded = vault.shield(note("call GRACE hopper back"))
+    assert shielded.payload["text"] == subject
+    assert [one.value for one in shielded.personal] == ["call GRACE hopper back"]
+    assert vault.shield(note("nobody here")).personal == ()
+    other = Draft(
+        stream="decision/d",
+        kind=Kind.DECISION_SEALED,
+        payload={"outcome": "Grace Hopper"},
+        actor="gateway",
+        idem_key="sealed",
+    )
+    assert vault.shield(other) is other, "only fields that are words"
+
+
+def test_a_key_is_overwritten_before_it_is_unlinked(tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    vault = Vault(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    subject = vault.subject("Ada Lovelace")
+    path = folder / f"{subject}.subject"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_size == FILE_BYTES
+    assert Vault(folder).find("  Ada Lovelace ") == subject, "durable, and found by any blanks"
+    held = path.open("rb")
+    key = bytes(json.loads(held.read())["key"], "ascii")
+    assert vault.destroy(subject)
+    assert not path.exists()
+    held.seek(0)
+    left = held.read()
+    held.close()
+    assert key not in left
+    assert b"Ada" not in left
+    assert not vault.destroy(subject)
+    assert vault.find("Ada Lovelace") is None
+    assert Vault(folder).subjects() == frozenset()
+
+
+def test_a_damaged_or_open_vault_is_refused_and_a_half_made_key_forgotten(tmp_path: Path) -> None:
+    folder = tmp_path / "vault"
+    subject = Vault(folder).subject("Ada Lovelace")
+    (folder / "psn-aaaaaaaaaaaaaaaa.new").write_text("half")
+    assert Vault(folder).subjects() == {subject}
+    assert [path.name for path in folder.iterdir()] == [f"{subject}.subject"]
+    for content in (b"", b"{}", b"[]", b'{"key": "00", "names": []}', b"\xff"):
+        (folder / f"{subject}.subject").write_bytes(content)
+        with pytest.raises(VaultError):
+            Vault(folder)
+    folder.chmod(0o755)
+    with pytest.raises(VaultError, match="chmod 700"):
+        Vault(folder)
+
+
+def test_retention_counts_whole_years_from_the_record() -> None:
+    leap = 1_709_164_800_000_000  # 29 February 2024
+    assert kept_until_us(leap, "order", {"order": 1}) == 1_740_787_200_000_000  # 1 March 2025
+    assert kept_until_us(TIME_US, "none", DEFAULT_YEARS) == TIME_US
+    longest = kept_until_us(TIME_US, "order", DEFAULT_YEARS)
+    assert kept_until_us(TIME_US, "nobody declared it", DEFAULT_YEARS) == longest
+    assert set(RULES) == set(Retention)
+    assert all(rule.source and rule.what for rule in RULES.values())

@@ -1,0 +1,156 @@
+"""A person in a running gateway: named in an intent, found nowhere after the erasure.
+
+The search covers the whole state folder (database with WAL, FIX child, logs, vault), a copy of it
+made before, dumps, bundles and what the verbs printed. The simulator's files are the broker's own;
+they are searched too, as nothing there may hold the name either.
+"""
+
+import io
+import json
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from audit.export import build_bundle
+from audit.fsck import dump, verify_database, verify_dump
+from audit.kinds import Kind
+from audit.record import Record
+from gateway.app import App
+from gateway.clock import wall_us
+from gateway.replay import replay
+from gateway.runner import open_session
+from tests.doubles import live_desk
+from tests.doubles.api_agent import Agent, ended
+from tests.doubles.privacy_world import NAME, forms, hits
+from tests.doubles.programs import verb
+from tests.doubles.state_folder import state_folder
+
+pytestmark = [pytest.mark.walk, pytest.mark.timeout(300)]
+KEPT_NO_YEARS = {"COUNTERSIGN_RETENTION__ORDER_YEARS": "0"} | {
+    "COUNTERSIGN_RETENTION__COMMUNICATION_YEARS": "0",
+    "COUNTERSIGN_RETENTION__SUPERVISION_YEARS": "0",
+}
+
+
+@pytest.fixture(scope="module")
+def no_years() -> Iterator[None]:
+    """An installation to which no statute applies."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, text in KEPT_NO_YEARS.items():
+            patch.setenv(name, text)
+        yield
+
+
+def ask(app: App, name: str, path: str, **body: object) -> tuple[int, dict[str, Any]]:
+    with Agent(app, name) as caller:
+        answer = caller.http.post(f"/v1/privacy/{path}", json=body)
+    found: dict[str, Any] = answer.json()
+    return answer.status_code, found
+
+
+def name_everywhere(app: App) -> Record:
+    """Name a person in an intent and in an operator's words; return the intent's record."""
+    words = {"person": NAME, "reason": f"as {NAME} asked"}
+    with Agent(app) as agent:
+        body = agent.intent("by-a-person", 500, **words).json()
+        assert agent.intent("by-a-person", 500, **words).json() == body
+        assert agent.intent("by-a-person", 500, person="Somebody Else").status_code == 400
+    assert NAME not in json.dumps(body)
+    decision = str(body["decision_id"])
+    ended(app, decision)
+    with Agent(app, "operator") as operator:
+        assert operator.http.post("/v1/kill", json={"reason": f"{NAME} called"}).status_code == 200
+    stream = f"decision/{decision}"
+    (received,) = app.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
+    subject = received.body["request"]["person"]
+    assert received.body["request"]["reason"] == subject
+    paths = [one["path"] for one in received.body["personal"]]
+    assert paths == ["request.person", "request.reason"]
+    (press,) = app.reader.records(kinds=(Kind.KILL_PRESSED,))
+    assert press.body["reason"] == subject
+    return received
+
+
+def who_answers(app: App, received: Record) -> None:
+    """Read on the page, and in the bundle's own records, who is liable for the decision."""
+    decision, run = received.body["decision_id"], received.body["run_id"]
+    started = app.reader.by_key("control", f"run_started:{run}")
+    assert started is not None
+    assert set(started.body["liability"]) == {"model_provider", "compute_operator", "deployer"}
+    page = httpx.get(f"{app.server.address}/decisions/{decision}", trust_env=False, timeout=30.0)
+    for said in started.body["liability"].values():
+        assert said in page.text
+    app.ledger.checkpoint_now()
+    with zipfile.ZipFile(io.BytesIO(build_bundle(app.reader, decision))) as bundle:
+        assert any(b'"liability"' in bundle.read(name) for name in bundle.namelist())
+
+
+def only_who_may(app: App, received: Record) -> None:
+    """Read, hold and refuse, each by the role for it and by nobody else."""
+    assert ask(app, "operator", "disclose", seq=received.seq, reason="x")[0] == 403
+    assert ask(app, "auditor", "erase", subject=NAME, basis="x")[0] == 403
+    assert ask(app, "agent", "hold", scope="all", reason="x")[0] == 403
+    status, shown = ask(app, "auditor", "disclose", seq=received.seq, reason="complaint")
+    assert status == 200
+    assert [one["value"] for one in shown["fields"]] == [NAME, f"as {NAME} asked"]
+    scope = f"decision:{received.body['decision_id']}"
+    status, hold = ask(app, "operator", "hold", scope=scope, reason="case 1")
+    assert status == 200
+    status, refused = ask(app, "operator", "erase", subject=NAME, basis="GDPR art. 17")
+    assert (status, refused["code"]) == (409, "erasure_refused")
+    lift = {"hold_id": hold["hold_id"], "reason": "case 1 is over"}
+    assert ask(app, "operator", "release-hold", **lift)[0] == 409
+    assert ask(app, "approver", "release-hold", **lift)[0] == 200
+
+
+def keep(app: App, folder: Path, name: str, decision: str) -> None:
+    """Write what an outsider may hold, and check it."""
+    app.ledger.checkpoint_now()
+    trusted = (app.plan.state.ledger_vkey.read_text().strip(),)
+    dump(app.dsn, folder / f"{name}.dump")
+    (folder / f"{name}.zip").write_bytes(build_bundle(app.reader, decision))
+    assert verify_dump(folder / f"{name}.dump", trusted).exit_code == 0
+    report = verify_database(app.dsn, trusted, now_us=wall_us())
+    assert report.exit_code == 0, report.lines
+    with psycopg.connect(app.dsn, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")  # every page to disk
+
+
+def test_a_person_is_named_kept_disclosed_and_forgotten(no_years: None, tmp_path: Path) -> None:
+    assert no_years is None
+    with state_folder() as state, live_desk.desk(state) as app:
+        for session in live_desk.sessions(2):
+            open_session(app, session)
+        received = name_everywhere(app)
+        who_answers(app, received)
+        decision, subject = received.body["decision_id"], received.body["request"]["person"]
+        only_who_may(app, received)
+        assert replay(app.reader, app.desk.own.tools.table, decision).lines
+        keep(app, tmp_path, "before", decision)
+        ignored = shutil.ignore_patterns("vault", ".s.*", "*.sock")
+        shutil.copytree(state, tmp_path / "copied", ignore=ignored)
+        assert {hit.partition(" as ")[0] for hit in hits(NAME, state)} == {f"{subject}.subject"}
+
+        # the verb finds the gateway running and goes through it
+        done = verb(state, "erase", "--subject", NAME, "--basis", "GDPR art. 17(1)(b)")
+        assert done.returncode == 0, done.stderr
+        assert subject in done.stdout
+        status, twice = ask(app, "operator", "erase", subject=subject, basis="GDPR art. 17(1)(b)")
+        assert (status, twice["key"]) == (200, "was destroyed before")
+        gone = verb(state, "disclose", str(received.seq), "--reason", "after the erasure")
+        assert (gone.returncode, gone.stdout.count("(erased)")) == (2, 2)
+
+        assert replay(app.reader, app.desk.own.tools.table, decision).lines
+        keep(app, tmp_path, "after", decision)
+        assert (tmp_path / "before.zip").read_bytes() == (tmp_path / "after.zip").read_bytes()
+        assert hits(NAME, state, tmp_path) == []
+        planted = state / "logs" / "planted"
+        for form in forms(NAME).values():
+            planted.write_bytes(form)
+            assert hits(NAME, state / "logs")
