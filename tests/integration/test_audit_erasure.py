@@ -9,13 +9,21 @@ import pytest
 
 from audit.disclosures import Disclosures
 from audit.errors import DraftError, ErasureRefusedError, IdempotencyConflictError, VaultError
-from audit.fsck import verify_database
+from audit.fsck import dump, verify_database
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
-from audit.personal import Personal, commitment, discloses, fields_of, parse_disclosure
+from audit.personal import (
+    Personal,
+    commitment,
+    discloses,
+    disclosure,
+    fields_of,
+    parse_disclosure,
+)
 from audit.record import Draft
 from audit.retention import kept_until_us
 from audit.vault import Vault
+from audit.verify import main as verify_main
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, YEARS, World, about, hits, world_at
 
@@ -26,6 +34,14 @@ pytestmark = pytest.mark.postgres
 def world(postgres_dsn: str, tmp_path: Path) -> Iterator[World]:
     with world_at(postgres_dsn, tmp_path) as made:
         yield made
+
+
+def outsider(world: World, *names: str) -> int:
+    """Run the one-file verifier over the dump with these disclosures; return its exit code."""
+    shown = [
+        word for n in names for word in ("--disclosure", str(world.folder / f"{n}.disclosure"))
+    ]
+    return verify_main([str(world.folder / "shown.dump"), "--key", TRUSTED[0], *shown])
 
 
 def test_value_is_committed_disclosed_and_forgotten(world: World) -> None:
@@ -44,6 +60,12 @@ def test_value_is_committed_disclosed_and_forgotten(world: World) -> None:
     assert discloses(f"{shown.disclosure}\n".encode(), header["commitments"], 0)
     assert commitment(shown.disclosure) == header["commitments"][0]
     assert parse_disclosure(shown.disclosure)[1:] == ("text", NAME)
+    world.ledger.checkpoint_now()
+    dump(world.dsn, world.folder / "shown.dump")
+    (world.folder / "0.disclosure").write_text(f"{shown.disclosure}\n")
+    other = disclosure(bytes(32), "text", NAME)
+    (world.folder / "1.disclosure").write_text(f"{other}\n")
+    assert [outsider(world, "0"), outsider(world, "1"), outsider(world, "0", "1")] == [0, 1, 1]
     reads = list(world.reader.records(kinds=(Kind.PERSONAL_DISCLOSED,)))
     assert [r.body["seq"] for r in reads] == [seq]
 
