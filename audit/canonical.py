@@ -33,7 +33,15 @@ _quote = json.encoder.encode_basestring  # the escapes of RFC 8785, and the enco
 # The encoder that `json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))`
 # makes anew for every value, made once.
 _encode = json.encoder.c_make_encoder(  # type: ignore[attr-defined]  # not in the stubs
-    None, None, _quote, None, ":", ",", True, False, False  # noqa: FBT003 - positional only
+    None,
+    None,
+    _quote,
+    None,
+    ":",
+    ",",
+    True,
+    False,
+    False,  # noqa: FBT003 - positional only
 )
 
 
