@@ -14,6 +14,10 @@ PIP_ARGS ?=
 DECISIONS ?=
 EXIT ?=
 STATE ?=
+# `make crash` and `make fight`: how many crashes, how long, and which ones again.
+N ?=
+MINUTES ?=
+SEED ?=
 
 BIN := .venv/bin
 
@@ -55,8 +59,14 @@ bench-ledger: setup ## measure the ledger's appends against COPY, bare commits a
 bench-fsck: setup ## measure fsck on a ledger of 1,000,000 records (minutes)
 	@$(BIN)/python scripts/bench_fsck.py
 
-crash: setup ## kill the walk at every step boundary, and put whole gateways in trouble (minutes)
-	@$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash
+crash: setup ## crash the ledger (N=1000: that often, and write docs/crash-ledger.md; SEED=), then gateways
+	@$(BIN)/python -m tests.crash.ledger_campaign --crashes $(or $(N),200) --teeth $(if $(N),10,2) \
+		$(if $(SEED),--seed $(SEED)) $(if $(N),--write)
+	@$(if $(N),,$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash)
+
+fight: setup ## let two sequencers fight for one log (MINUTES=10 SEED=)
+	@$(BIN)/python -m tests.crash.ledger_fight --minutes $(or $(MINUTES),10) \
+		$(if $(SEED),--seed $(SEED)) --write
 
 mutate: setup ## plant known faults one by one; the tests must notice each
 	@$(BIN)/pytest tests/mutation
