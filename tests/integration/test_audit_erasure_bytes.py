@@ -1,7 +1,7 @@
 """No byte of an erased person is left: the bar is a search through every file, with its control.
 
-After an erasure the name stands nowhere in PostgreSQL's folder, a copy or a backup made before, a dump or
-the state folder, in any of the usual encodings; and every proof still verifies.
+After an erasure the name stands nowhere in PostgreSQL's folder, a copy or a backup made before, a
+dump or the state folder, in any of the usual encodings; and every proof still verifies.
 """
 
 import gzip
