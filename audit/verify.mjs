@@ -1,19 +1,29 @@
 // Verify Countersign's evidence without trusting who made it: in a browser, or
 //
-//     node verify.mjs FILE --key VKEY [--key ..] [--policy FILE] [--checkpoint NOTE] [--header FILE]
+//     node verify.mjs FILE --key VKEY [--policy FILE] [--checkpoint NOTE] ..
 //
-// FILE is a bundle (ZIP), a receipt, a .tlog-proof or a dump. One file without dependencies:
-// WebCrypto does SHA-256 and Ed25519. It was written from the formats, not from verify.py, with which
-// it shares nothing but test vectors: a mistake in one of them shows as a difference.
+// FILE is a bundle (ZIP), a receipt, a .tlog-proof, a consistency proof, a checkpoint, a dump, or a
+// folder of tiles. One file without dependencies: WebCrypto does SHA-256 and Ed25519. It is a second
+// reading of the formats, beside verify.py: they share nothing but test vectors, so that a mistake
+// in one of them shows as a difference.
 //
-// Exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key given, or
-// none of the trusted keys is of a sort that this runtime can check: WebCrypto has no ML-DSA).
+// Exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key, an unknown
+// version, or the verdict hangs on a signature that this runtime cannot check: WebCrypto has no ML-DSA).
+//
+// In a program: `verifyBytes(bytes, await readTrust({ keys, policy }), options)` returns a Report.
+//
+// Reading order: what was found (Report), bytes, the tree, who may sign (keys, notes, policy, Trust),
+// records, then one section for each sort of FILE, then the command line.
 //
 // Formats: RFC 6962 section 2.1; RFC 8785; https://c2sp.org/signed-note, tlog-checkpoint,
-// tlog-cosignature, tlog-proof, tlog-policy.
+// tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles, tlog-witness.
 
 export const OK = 0, TAMPERED = 1, INCOMPLETE = 2, NOT_CHECKABLE = 3;
 export const WORDS = ["OK", "TAMPERED", "INCOMPLETE", "NOT CHECKABLE"];
+// Node hashes without WebCrypto's detour; before version 19 it has no global `crypto` either.
+const node = typeof process !== "undefined" && process.versions?.node ? await import("node:crypto") : null;
+if (node) globalThis.crypto ??= node.webcrypto;
+
 const SIG_ED25519 = 0x01, COSIG_ED25519 = 0x04, COSIG_ML_DSA_44 = 0x06;
 const ZERO_HASH = "0".repeat(64);
 const FINDINGS_MAX = 50;
@@ -21,6 +31,9 @@ const encoder = new TextEncoder();
 
 /** The input is not what it must be. */
 export class Bad extends Error {}
+
+/** The input is of a sort that this file does not read: it says nothing about it. */
+export class Unknown extends Bad {}
 
 /** What was found; tampered outweighs incomplete, which outweighs not checkable. */
 export class Report {
@@ -38,6 +51,13 @@ export class Report {
     if (this.findings <= FINDINGS_MAX) {
       this.say(`${WORDS[code]}: ${seq === null ? "" : `record ${seq}: `}${text}`);
     }
+  }
+
+  /** Note why the judging stopped; a sound input cannot break this file. */
+  caught(error) {
+    if (error instanceof Unknown) this.find(NOT_CHECKABLE, error.message);
+    else if (error instanceof Bad) this.find(TAMPERED, error.message);
+    else this.find(TAMPERED, `the input cannot be judged: ${error}`);
   }
 
   say(text) {
@@ -127,6 +147,7 @@ export function parseCanonical(bytes) {
 // ---- the tree (RFC 6962 section 2.1; verifying as in RFC 9162 section 2.1.3.2 and 2.1.4.2) --------
 
 export async function sha256(...parts) {
+  if (node) return new Uint8Array(parts.reduce((hash, part) => hash.update(part), node.createHash("sha256")).digest());
   return new Uint8Array(await crypto.subtle.digest("SHA-256", parts.length === 1 ? parts[0] : concat(...parts)));
 }
 
@@ -205,16 +226,38 @@ export class Tree {
 // ---- keys, notes, checkpoints, policies (C2SP) ----------------------------------------------------
 
 const KEY_BYTES = { [SIG_ED25519]: 32, [COSIG_ED25519]: 32, [COSIG_ML_DSA_44]: 1312 };
+const ML_DSA_44_BYTES = 2420;
+const NO_NAME = /[\p{White_Space}+\x00-\x1f]/u; // eslint-disable-line no-control-regex
+const TIME_MAX = 2n ** 63n - 1n;
 
-/** Read `<name>+<key id>+<base64>`. */
-export async function readKey(line) {
-  const [name, id, ...rest] = line.trim().split("+");
+/** Read a plain decimal below 2^63. Above 2^53 it is rounded: no tree read here is so large. */
+function decimal(digits) {
+  if (!/^(0|[1-9][0-9]{0,18})$/.test(digits) || BigInt(digits) > TIME_MAX) throw new Bad(`${digits} is not a plain decimal`);
+  return Number(digits);
+}
+
+function unhash(line) {
+  const hash = unbase64(line);
+  if (hash.length !== 32) throw new Bad("a line is not a SHA-256 hash");
+  return hash;
+}
+
+/** Split `<name>+<key id>+<base64 of type and key>`; nothing but its form is judged. */
+function splitKey(line) {
+  const [name, id = "", ...rest] = line.trim().split("+");
   const data = unbase64(rest.join("+"));
-  const type = data[0];
-  if (!name || /[\s+]/.test(name) || KEY_BYTES[type] !== data.length - 1) throw new Bad(`the key ${name} is of no known type`);
-  const expected = (await sha256(utf8(name), utf8("\n"), data)).subarray(0, 4);
-  if (hex(expected) !== id) throw new Bad(`the id of the key ${name} does not fit its name and bytes`);
-  return { name, id, type, bytes: data.subarray(1) };
+  if (!name || NO_NAME.test(name) || !/^[0-9a-fA-F]{8}$/.test(id) || !data.length) throw new Bad("a key is not <name>+<id>+<base64>");
+  // two spellings of one key must be one key: its text is made anew
+  return { name, id: id.toLowerCase(), type: data[0], bytes: data.subarray(1), text: `${name}+${id.toLowerCase()}+${base64(data)}` };
+}
+
+/** Read a key of a type that is known here; its id must fit. */
+export async function readKey(line) {
+  const key = splitKey(line);
+  if (KEY_BYTES[key.type] !== key.bytes.length) throw new Bad(`the key ${key.name} is of no known type`);
+  const whole = await sha256(utf8(`${key.name}\n`), Uint8Array.of(key.type), key.bytes);
+  if (hex(whole.subarray(0, 4)) !== key.id) throw new Bad(`the id of the key ${key.name} does not fit its name and bytes`);
+  return key;
 }
 
 /** Split a signed note into its text and its signature lines; unknown ones stay unread. */
@@ -225,10 +268,12 @@ export function readNote(bytes) {
   // eslint-disable-next-line no-control-regex
   if (/[\x00-\x09\x0b-\x1f]/.test(whole)) throw new Bad("the note holds control characters");
   const lines = whole.slice(cut + 2, -1).split("\n").map((line) => {
-    const found = /^\u2014 (\S+) (\S+)$/.exec(line);
-    const data = found && unbase64(found[2]);
-    if (!found || found[1].includes("+") || data.length < 5) throw new Bad("a signature line is malformed");
-    return { name: found[1], id: hex(data.subarray(0, 4)), signature: data.subarray(4), line };
+    const [dash, name, data, ...more] = line.split(" ");
+    const signature = unbase64(data);
+    if (dash !== "\u2014" || !name || NO_NAME.test(name) || more.length || signature.length < 5) {
+      throw new Bad("a signature line is malformed");
+    }
+    return { name, id: hex(signature.subarray(0, 4)), signature: signature.subarray(4), line };
   });
   if (lines.length > 100) throw new Bad("the note has too many signatures");
   return { text: whole.slice(0, cut + 1), lines };
@@ -237,14 +282,13 @@ export function readNote(bytes) {
 export function readCheckpoint(bytes) {
   const note = readNote(bytes);
   const [origin, size, root, ...extensions] = note.text.slice(0, -1).split("\n");
-  if (!origin || root === undefined || extensions.includes("") || !/^(0|[1-9][0-9]{0,18})$/.test(size)) {
-    throw new Bad("the checkpoint is malformed");
-  }
-  if (!Number.isSafeInteger(Number(size))) throw new Bad("the checkpoint's size is beyond this verifier");
-  const hash = unbase64(root);
-  if (hash.length !== 32) throw new Bad("the checkpoint's root is no SHA-256 hash");
-  return { origin, size: Number(size), root: hash, note };
+  if (!origin || root === undefined || extensions.includes("")) throw new Bad("the checkpoint is malformed");
+  const checkpoint = { origin, size: decimal(size), root: unhash(root), note };
+  if (!Number.isSafeInteger(checkpoint.size)) throw new Unknown("the checkpoint's size is beyond this verifier");
+  return checkpoint;
 }
+
+const sameTree = (a, b) => a.origin === b.origin && a.size === b.size && equal(a.root, b.root);
 
 /** Say whether this runtime's WebCrypto checks Ed25519. */
 export async function hasEd25519() {
@@ -256,121 +300,341 @@ export async function hasEd25519() {
   }
 }
 
-/** Check one signature line: true, false, or null when this runtime cannot. */
-export async function checkLine(key, line, noteText) {
-  if (key.type === COSIG_ML_DSA_44 || !(await hasEd25519())) return null;
-  let { signature } = line, message = utf8(noteText);
-  if (key.type === COSIG_ED25519) {
-    if (signature.length !== 72) return false;
-    const time = new DataView(signature.buffer, signature.byteOffset, 8).getBigUint64(0);
-    if (time >= 2n ** 63n) return false;
+/** Check a known key's line; return the time that a cosigner states, 0 for a log, null if not checkable here. */
+async function signedTime(key, line, noteText) {
+  const wrong = () => new Bad(`the signature of a trusted key does not verify: ${key.name}`);
+  let { signature } = line, message = utf8(noteText), time = 0n;
+  if (key.type !== SIG_ED25519) {
+    if (signature.length < 8) throw wrong();
+    time = new DataView(signature.buffer, signature.byteOffset, 8).getBigUint64(0);
+    if (time > TIME_MAX) throw new Bad(`the cosignature of ${key.name} states an impossible time`);
     message = concat(utf8(`cosignature/v1\ntime ${time}\n`), message);
     signature = signature.subarray(8);
   }
+  if (signature.length !== (key.type === COSIG_ML_DSA_44 ? ML_DSA_44_BYTES : 64)) throw wrong();
+  if (key.type === COSIG_ML_DSA_44 || !(await hasEd25519())) return null;
+  let good = false;
   try {
     const imported = await crypto.subtle.importKey("raw", key.bytes, "Ed25519", false, ["verify"]);
-    return await crypto.subtle.verify("Ed25519", imported, signature, message);
+    good = await crypto.subtle.verify("Ed25519", imported, signature, message);
   } catch {
-    return false;
+    // bytes that are no point of the curve
+  }
+  if (!good) throw wrong();
+  return Number(time);
+}
+
+/** Return the lines of known keys: key text to time. Strangers are ignored; a wrong or second line is not. */
+async function signersOf(note, keys) {
+  const known = new Map([...keys].map((key) => [`${key.name} ${key.id}`, key]));
+  const times = new Map();
+  for (const line of note.lines) {
+    const key = known.get(`${line.name} ${line.id}`);
+    if (!key) continue;
+    if (times.has(key.text)) throw new Bad(`${line.name} signed twice`);
+    times.set(key.text, await signedTime(key, line, note.text));
+  }
+  return times;
+}
+
+const checked = (times) => new Map([...times].filter(([, time]) => time !== null));
+
+/** A C2SP tlog-policy: logs, witnesses by their name in the file, groups in order, a quorum. */
+class Policy {
+  logs = [];
+  witnesses = new Map();
+  groups = new Map();
+  quorum = null;
+  #seen = new Set();
+
+  get asks() {
+    return this.quorum !== "none";
+  }
+
+  /** Say whether these witnesses are a quorum; a group's members are defined above it. */
+  met(present) {
+    const there = new Set([...present, "none"]);
+    for (const [name, { need, names }] of this.groups) {
+      if (names.filter((member) => there.has(member)).length >= need) there.add(name);
+    }
+    return there.has(this.quorum);
+  }
+
+  async take([word, ...rest]) {
+    if (word === "log" && (rest.length === 1 || rest.length === 2)) return this.#log(octets(rest[0]));
+    if (word === "witness" && (rest.length === 2 || rest.length === 3)) return this.#witness(rest[0], await readKey(octets(rest[1])));
+    if (word === "group" && rest.length >= 3) return this.#group(...rest);
+    if (word === "quorum" && rest.length === 1 && this.quorum === null) {
+      if (rest[0] !== "none" && !this.#known(rest[0])) throw new Bad("the quorum is not defined above");
+      this.quorum = rest[0];
+      return undefined;
+    }
+    throw new Bad("not a line of a policy");
+  }
+
+  #known(name) {
+    return this.witnesses.has(name) || this.groups.has(name);
+  }
+
+  #once(what) {
+    if (this.#seen.has(what)) throw new Bad("a key, a name or a member is given twice");
+    this.#seen.add(what);
+  }
+
+  async #log(line) {
+    const key = splitKey(line);
+    if (key.type === COSIG_ED25519) throw new Bad("a log's key is of a witness's type");
+    this.#once(`log ${hex(key.bytes)}`);
+    // a key of another type may be listed: nothing it signs can be checked, so it never counts
+    if (key.type in KEY_BYTES) this.logs.push(await readKey(line));
+  }
+
+  #witness(name, key) {
+    if (key.type === SIG_ED25519) throw new Bad("a witness's key is of a log's type");
+    this.#define(name);
+    this.#once(`witness ${hex(key.bytes)}`);
+    this.witnesses.set(name, key);
+  }
+
+  #group(name, rule, ...names) {
+    if (!names.every((member) => this.#known(member))) throw new Bad("a member is not defined above");
+    for (const member of names) this.#once(`member ${member}`);
+    this.#define(name);
+    const need = rule === "all" ? names.length : rule === "any" ? 1 : /^[1-9][0-9]{0,8}$/.test(rule) ? Number(rule) : 0;
+    if (need < 1 || need > names.length) throw new Bad(`a threshold is not all, any or 1 to ${names.length}`);
+    this.groups.set(name, { need, names });
+  }
+
+  #define(name) {
+    if (name === "none") throw new Bad("none is no name");
+    this.#once(`name ${name}`);
   }
 }
 
-/** Read a tlog-policy file: octets, of which those beyond ASCII mean nothing. */
+const latin1 = (bytes) => Array.from(bytes, (b) => String.fromCharCode(b)).join("");
+const octets = (word) => text(Uint8Array.from(word, (c) => c.charCodeAt(0)));
+
+/** Read a tlog-policy file: octets. One that cannot be read whole is refused: a part could be weaker. */
 export async function readPolicy(bytes) {
   if (bytes.some((b) => (b < 0x20 && b !== 9 && b !== 10) || b === 0x7f)) throw new Bad("the policy holds control characters");
-  const policy = { logs: [], witnesses: new Map(), groups: new Map(), quorum: null };
-  const known = (name) => policy.witnesses.has(name) || policy.groups.has(name);
-  const taken = new Set(), members = new Set();
-  const once = (set, value, what) => {
-    if (set.has(value)) throw new Bad(`the policy names ${what} twice`);
-    set.add(value);
-  };
-  const latin1 = Array.from(bytes, (b) => String.fromCharCode(b)).join("");
-  const fresh = (name) => {
-    if (name === "none" || known(name)) throw new Bad(`the policy defines ${name} twice, or none`);
-  };
-  for (const line of latin1.split("\n")) {
-    const [word, ...rest] = line.split(/[ \t]+/).filter((item) => item);
-    if (word === undefined || word.startsWith("#")) continue;
-    if (word === "log" && (rest.length === 1 || rest.length === 2)) {
-      const key = await readKey(rest[0]);
-      if (key.type !== SIG_ED25519) throw new Bad("a log's key is of another type");
-      once(taken, `log ${hex(key.bytes)}`, "a log's key");
-      policy.logs.push(key);
-    } else if (word === "witness" && (rest.length === 2 || rest.length === 3)) {
-      fresh(rest[0]);
-      const key = await readKey(rest[1]);
-      if (key.type === SIG_ED25519) throw new Bad("a witness's key is of another type");
-      once(taken, `witness ${hex(key.bytes)}`, "a witness's key");
-      policy.witnesses.set(rest[0], key);
-    } else if (word === "group" && rest.length >= 3) {
-      const [name, rule, ...names] = rest;
-      fresh(name);
-      if (!names.every(known)) throw new Bad(`the policy's group ${name} has an unknown member`);
-      for (const member of names) once(members, member, `the member ${member}`);
-      const need = rule === "all" ? names.length : rule === "any" ? 1 : /^[1-9][0-9]*$/.test(rule) ? Number(rule) : 0;
-      if (need < 1 || need > names.length) throw new Bad(`the policy's group ${name} needs ${rule} of ${names.length}`);
-      policy.groups.set(name, { need, names });
-    } else if (word === "quorum" && rest.length === 1 && policy.quorum === null) {
-      if (rest[0] !== "none" && !known(rest[0])) throw new Bad("the policy's quorum is not defined");
-      policy.quorum = rest[0];
-    } else {
-      throw new Bad(`the policy has a line that starts with ${word} and cannot be read`);
+  if (bytes.at(-1) !== 10) throw new Bad("the policy's last line does not end");
+  const policy = new Policy();
+  for (const [at, line] of latin1(bytes).split("\n").entries()) {
+    const words = line.split(/[ \t]+/).filter((word) => word);
+    if (!words.length || words[0].startsWith("#")) continue;
+    try {
+      await policy.take(words);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      throw new Bad(`the policy's line ${at + 1}: ${error.message}`);
     }
   }
   if (policy.quorum === null) throw new Bad("the policy has no quorum line");
   return policy;
 }
 
-/** What an outsider trusts: log keys, and perhaps a policy with witnesses. */
+// ---- changes of keys ------------------------------------------------------------------------------
+
+const ROTATION = "countersign.dev/key-rotation/v1";
+const REVOCATION = "countersign.dev/key-revocation/v1";
+
+/**
+ * Read a change of the log's keys. A rotation proves itself: both keys signed it, the old one counts
+ * for trees up to `size`. Who signed a revocation is judged later, by who is trusted then.
+ */
+async function readChange(statement, origin) {
+  const note = readNote(typeof statement === "string" ? utf8(statement) : statement);
+  const [title, stated, ...rest] = note.text.split("\n").slice(0, -1);
+  if (stated !== origin) throw new Bad("a change of keys is of another log");
+  if (title === ROTATION && rest.length === 4) {
+    const [ended, next] = await Promise.all(rest.slice(0, 2).map(readKey));
+    const size = decimal(rest[2]);
+    if (ended.text === next.text || ended.name !== origin || next.name !== origin) throw new Bad("a rotation names other keys than two of the log");
+    const times = await signersOf(note, [ended, next]);
+    if (times.size !== 2) throw new Bad("a rotation is not signed by both keys");
+    if (checked(times).size !== 2) throw new Unknown("a rotation's signatures are not checkable here");
+    return { ended, next, size, words: `key ${ended.id} is followed by ${next.id} from ${size} on` };
+  }
+  if (title === REVOCATION && rest.length === 2) {
+    const ended = await readKey(rest[0]), fromUs = decimal(rest[1]);
+    return { ended, next: null, fromUs, note, words: `key ${ended.id} is revoked from ${when(fromUs / 1e6)} on` };
+  }
+  if (title === ROTATION || title === REVOCATION) throw new Bad("a change of keys is malformed");
+  throw new Unknown("a change of keys of an unknown sort");
+}
+
+function when(seconds) {
+  const time = new Date(Math.floor(seconds) * 1000);
+  return Number.isNaN(time.getTime()) ? `second ${seconds}` : time.toISOString().replace(".000Z", "Z");
+}
+
+/** What an outsider trusts: log keys, perhaps a policy with witnesses, and what became of those keys. */
+class Trust {
+  #until = new Map();
+  #revoked = new Map();
+
+  constructor(logs, policy) {
+    this.logs = new Map(logs.map((key) => [key.text, key]));
+    this.policy = policy;
+  }
+
+  /** Return it as it was given, without the changes that one file made known. */
+  fresh() {
+    return new Trust([...this.logs.values()], this.policy);
+  }
+
+  /**
+   * Follow changes of keys, in the order of the log. First backwards: who trusts a key trusts the one
+   * before it, which that key vouched for while it was the log's. Then forwards, from the start.
+   */
+  async follow(report, changes) {
+    const ended = new Map();
+    changes.forEach(({ ended: { text: key } }, at) => ended.has(key) || ended.set(key, at));
+    for (const [at, change] of [...changes.entries()].reverse()) {
+      const spoke = change.next && this.logs.has(change.next.text) && !(ended.get(change.next.text) < at);
+      if (spoke) this.logs.set(change.ended.text, change.ended);
+    }
+    for (const change of changes) {
+      const followed = change.next ? this.#rotate(change) : await this.#revoke(change);
+      report.say(followed ? change.words : `${change.words}: not followed, no trusted key that still counts says so`);
+    }
+  }
+
+  #rotate({ ended: { text: key }, next, size }) {
+    if (!this.logs.has(key) || this.#until.has(key) || this.#revoked.has(key)) return false;
+    this.#until.set(key, size);
+    this.logs.set(next.text, next);
+    return true;
+  }
+
+  async #revoke({ ended: { text: key }, fromUs, note }) {
+    const others = [...this.logs.values()].filter((other) => other.text !== key && !this.#revoked.has(other.text));
+    if (!checked(await signersOf(note, others)).size) return false;
+    this.#revoked.set(key, Math.min(fromUs, this.#revoked.get(key) ?? Infinity));
+    return true;
+  }
+
+  /** Return why none of the signers counts for a tree made by a time; nothing if one does. */
+  gone(signers, size, madeUs) {
+    const current = [...signers].filter((key) => size <= (this.#until.get(key) ?? Infinity));
+    if (current.some((key) => !this.#revoked.has(key) || madeUs < this.#revoked.get(key))) return "";
+    return current.length ? "revoked" : "replaced";
+  }
+
+  /** Verify a checkpoint's lines of everybody known: who signed, who cosigned and when, who cannot be checked. */
+  async open(checkpoint) {
+    const own = await signersOf(checkpoint.note, [...this.logs.values()].filter((key) => key.name === checkpoint.origin));
+    const witnesses = [...(this.policy?.witnesses ?? [])];
+    const others = await signersOf(checkpoint.note, witnesses.map(([, key]) => key));
+    const signers = new Set(checked(own).keys());
+    const line = ([, key]) => others.get(key.text);
+    return {
+      ...checkpoint,
+      signers,
+      unsure: own.size > signers.size,
+      cosigners: new Map(witnesses.filter((one) => typeof line(one) === "number").map((one) => [one[0], line(one)])),
+      unread: witnesses.filter((one) => line(one) === null).map(([name]) => name),
+    };
+  }
+
+  met(seen) {
+    return this.policy === null || this.policy.met(seen.cosigners.keys());
+  }
+}
+
+/** Read what is trusted: key lines, and the bytes of a policy. */
 export async function readTrust({ keys = [], policy = null } = {}) {
   const read = policy ? await readPolicy(policy) : null;
   const logs = await Promise.all(keys.map(readKey));
-  if (logs.some((key) => key.type !== SIG_ED25519)) throw new Bad("a log's key is not Ed25519");
-  return { logs: [...logs, ...(read?.logs ?? [])], policy: read };
+  const witness = logs.find((key) => key.type === COSIG_ED25519);
+  if (witness) throw new Bad(`${witness.name} is a witness's key: it belongs into a policy`);
+  return new Trust([...(read?.logs ?? []), ...logs], read);
 }
 
-/** Judge a checkpoint's signatures against what is trusted; words and codes go into the report. */
-export async function judgeSignatures(report, checkpoint, trust, what = "the checkpoint") {
-  if (!trust.logs.length) {
+// ---- the one checkpoint of a proof ----------------------------------------------------------------
+
+/** Read a consistency proof, in the form of an add-checkpoint request of tlog-witness. */
+export function readLink(bytes) {
+  const [block, note] = splitAtBlank(bytes);
+  const [first, ...lines] = text(block).split("\n");
+  if (!first.startsWith("old ") || lines.length > 63 || !note?.length) throw new Bad("the consistency proof is malformed");
+  return { oldSize: decimal(first.slice(4)), path: lines.map(unhash), note, checkpoint: readCheckpoint(note) };
+}
+
+function splitAtBlank(bytes) {
+  const at = bytes.findIndex((b, i) => b === 10 && bytes[i + 1] === 10);
+  return at < 0 ? [bytes, null] : [bytes.subarray(0, at), bytes.subarray(at + 2)];
+}
+
+/** Judge who signed a checkpoint, who cosigned it, and whether it fits the ones that were kept. */
+async function judgeHead(report, trust, checkpoint, { checkpoints, links, changes }) {
+  await trust.follow(report, changes);
+  const seen = await trust.open(checkpoint);
+  if (!trust.logs.size) {
     report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this");
-    return;
+  } else if (!seen.signers.size && seen.unsure) {
+    report.find(NOT_CHECKABLE, "signature not checkable here: this runtime cannot verify the key's type");
+  } else if (!seen.signers.size) {
+    report.find(TAMPERED, "the checkpoint is signed by no trusted key");
+  } else {
+    // what a witness saw existed by then, so a key that was revoked later still counts
+    const why = trust.gone(seen.signers, seen.size, Math.min(Infinity, ...seen.cosigners.values()) * 1e6);
+    if (why === "replaced") report.find(TAMPERED, "signed only by a key that had been replaced");
+    else if (why) report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no witness says when");
   }
-  let signed = 0, unchecked = 0;
-  const own = trust.logs.filter((key) => key.name === checkpoint.origin);
-  for (const key of own) {
-    for (const line of matching(checkpoint, key)) {
-      const good = await checkLine(key, line, checkpoint.note.text);
-      if (good === null) unchecked += 1;
-      else if (good) signed += 1;
-      else report.find(TAMPERED, `the signature of ${key.name} on ${what} does not verify`);
+  judgeQuorum(report, trust, await joined(report, trust, seen, checkpoints, links));
+}
+
+/** Return the checkpoints that are shown to be of one history with this one: equal, before or after. */
+async function joined(report, trust, seen, checkpoints, links) {
+  const unsigned = (one) => trust.logs.size > 0 && !one.signers.size && !one.unsure;
+  const kept = [], same = [seen];
+  for (const bytes of checkpoints) {
+    const one = await trust.open(readCheckpoint(bytes));
+    if (unsigned(one)) report.find(TAMPERED, `the kept checkpoint of ${one.size} is signed by no trusted key`);
+    else if (one.origin !== seen.origin) report.find(TAMPERED, `the kept checkpoint is of the log ${one.origin}, not ${seen.origin}`);
+    else if (one.size === seen.size && !sameTree(one, seen)) report.find(TAMPERED, `the kept checkpoint of ${one.size} has another root: the log forked`);
+    else kept.push(one);
+  }
+  same.push(...kept.filter((one) => sameTree(one, seen)));
+  for (const { oldSize, path, checkpoint } of links) {
+    const old = [seen, ...kept].find((one) => one.size === oldSize);
+    const next = await trust.open(checkpoint);
+    const other = [seen, ...kept].find((one) => one.size === next.size) ?? next;
+    if (unsigned(next)) {
+      report.find(TAMPERED, "the consistency proof's checkpoint is signed by no trusted key");
+    } else if (!old || old.origin !== next.origin) {
+      report.find(NOT_CHECKABLE, `no checkpoint of ${oldSize} is here to be extended`);
+    } else if (!sameTree(other, next) || !(await verifyConsistency(old.size, old.root, next.size, next.root, path))) {
+      report.find(TAMPERED, `the tree of ${next.size} does not extend that of ${oldSize}: the log forked`);
+    } else {
+      report.say(`the tree of ${next.size} extends that of ${oldSize}`);
+      same.push(next, old);
     }
   }
-  if (unchecked && !signed) report.find(NOT_CHECKABLE, "signature not checkable here: this runtime has no Ed25519");
-  else if (!signed) report.find(TAMPERED, `${what} is signed by no trusted key`);
-  if (trust.policy && trust.policy.quorum !== "none") await judgeQuorum(report, checkpoint, trust.policy, what);
+  for (const one of kept) {
+    if (!same.some((shown) => sameTree(one, shown))) {
+      report.find(NOT_CHECKABLE, `the kept checkpoint of ${one.size} is not comparable with that of ${seen.size} here: give a consistency proof, or judge a dump`);
+    }
+  }
+  return same;
 }
 
-const matching = (checkpoint, key) => checkpoint.note.lines.filter((line) => line.name === key.name && line.id === key.id);
-
-async function judgeQuorum(report, checkpoint, policy, what) {
-  const state = new Map(), said = [];
-  for (const [name, key] of policy.witnesses) {
-    const [line] = matching(checkpoint, key);
-    const good = line ? await checkLine(key, line, checkpoint.note.text) : false;
-    if (line && good === false) report.find(TAMPERED, `the cosignature of ${name} on ${what} does not verify`);
-    if (line && good === null) said.push(`${name}: not checkable here`);
-    state.set(name, !!line && (good === null ? null : good));
+/** Judge whether witnesses made one of these checkpoints public as the policy asks. */
+function judgeQuorum(report, { policy }, seen) {
+  if (!policy?.asks) {
+    report.say("no witness policy given: that others saw this checkpoint is not shown");
+    return;
   }
-  for (const [name, { need, names }] of policy.groups) {
-    const sure = names.filter((member) => state.get(member) === true).length;
-    const perhaps = names.filter((member) => state.get(member) === null).length;
-    state.set(name, sure >= need ? true : sure + perhaps >= need ? null : false);
+  const who = seen.flatMap((one) => [...one.cosigners].map(([name, time]) => `${name} at ${when(time)}`));
+  const shown = [...new Set(who)].join(", ") || "nobody that the policy names";
+  if (seen.some((one) => policy.met(one.cosigners.keys()))) {
+    report.say(`quorum met: cosigned by ${shown}`);
+  } else if (seen.some((one) => policy.met([...one.cosigners.keys(), ...one.unread]))) {
+    report.find(NOT_CHECKABLE, "the quorum needs cosignatures that are not checkable here (ML-DSA-44): use verify.py");
+  } else {
+    report.find(INCOMPLETE, `the policy's quorum is not met: cosigned by ${shown}`);
   }
-  const met = state.get(policy.quorum);
-  if (met === null) report.find(NOT_CHECKABLE, `whether the quorum cosigned ${what} is not checkable here (${said.join(", ")})`);
-  else if (!met) report.find(INCOMPLETE, `the quorum ${policy.quorum} has not cosigned ${what}`);
-  else report.say(`the quorum ${policy.quorum} cosigned ${what}`);
 }
 
 // ---- records --------------------------------------------------------------------------------------
@@ -379,38 +643,198 @@ const HEADER = {
   actor: "string", commitments: "object", idem_key: "string", kind: "string", log: "string", payload_sha256: "string",
   prev: "string", recorded_at_us: "number", seq: "number", stream: "string", stream_seq: "number", version: "number",
 };
+const KIND = /^[a-z_]{1,64}$/;
 
-/** Return header and leaf; the payload, where given, must be the one that the header names. */
-export async function readRecord(headerBytes, payloadBytes = null) {
-  const header = parseCanonical(headerBytes);
-  const shape = Object.keys(HEADER);
-  if (header === null || typeof header !== "object" || Array.isArray(header) || Object.keys(header).join() !== shape.join()) {
-    throw new Bad("the header has another shape");
-  }
+/** The kinds of version 1 that this file can interpret; of others only the bytes are verified. */
+export const KINDS = new Set(`
+  clock_observed run_started policy_activated model_loaded engine_event instrument_listed
+  intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
+  placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
+  approval_given approval_refused reservation_released order_sending order_sent order_refused
+  order_unknown order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event
+  fix_inbound fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated
+  key_revoked key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
+  subject_erased personal_disclosed stream_heads run_finished
+`.trim().split(/\s+/));
+const known = (header) => KINDS.has(header.kind) && header.version === 1;
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+function readHeader(bytes) {
+  const header = parseCanonical(bytes), shape = Object.keys(HEADER);
+  if (!isObject(header) || canonical(Object.keys(header)) !== canonical(shape)) throw new Bad("the header has another shape");
   if (shape.some((name) => typeof header[name] !== HEADER[name]) || !Array.isArray(header.commitments)) {
     throw new Bad("a field of the header has another type");
   }
+  if (!KIND.test(header.kind)) throw new Bad("the kind has another shape");
+  return header;
+}
+
+/** Return header, payload and leaf; the payload, where given, must be the one that the header names. */
+export async function readRecord(headerBytes, payloadBytes = null) {
+  const header = readHeader(headerBytes);
   let payload = null;
   if (payloadBytes !== null) {
     payload = parseCanonical(payloadBytes);
-    if (payload === null || typeof payload !== "object" || Array.isArray(payload)) throw new Bad("the payload is no object");
+    if (!isObject(payload)) throw new Bad("the payload is no object");
+    if (header.kind === "stream_heads" && known(header)) checkMap(payload);
     if (hex(await sha256(payloadBytes)) !== header.payload_sha256) throw new Bad("the payload is not the one that the header names");
   }
   return { header, payload, leaf: await leafHash(headerBytes) };
 }
 
+/** Refuse a stream-head map that does not have the shape of one. */
+function checkMap({ part, parts, heads }) {
+  const counts = Number.isSafeInteger(part) && Number.isSafeInteger(parts) && part >= 0 && part < parts;
+  const row = (item) => Array.isArray(item) && item.length === 3 && typeof item[0] === "string"
+    && Number.isSafeInteger(item[1]) && typeof item[2] === "string";
+  if (!counts || !Array.isArray(heads) || !heads.every(row)) throw new Bad("the stream-head map has another shape");
+}
+
+/** Yield the digests of `*_blob` fields, however deep. */
+export function* blobsOf(value) {
+  if (value === null || typeof value !== "object") return;
+  for (const [key, below] of Object.entries(value)) {
+    if (!Array.isArray(value) && key.endsWith("_blob")) {
+      if (below !== null) yield String(below);
+    } else {
+      yield* blobsOf(below);
+    }
+  }
+}
+
+/** Where every stream stands: the records of one stream are dense and chained by `prev`. */
+class Streams {
+  heads = new Map();
+
+  at(stream) {
+    return this.heads.get(stream) ?? { number: -1, leaf: ZERO_HASH, seq: -1 };
+  }
+
+  follow(report, header, leaf) {
+    const before = this.at(header.stream);
+    if (header.stream_seq !== before.number + 1) {
+      const code = header.stream_seq > before.number ? INCOMPLETE : TAMPERED;
+      report.find(code, `${header.stream} goes from ${before.number} to ${header.stream_seq}`, header.seq);
+    } else if (header.prev !== before.leaf) {
+      report.find(TAMPERED, `is not the record that record ${header.seq} follows: one of them was altered`, Math.max(before.seq, 0));
+    }
+    this.heads.set(header.stream, { number: header.stream_seq, leaf: hex(leaf), seq: header.seq });
+  }
+}
+
+/** Personal values that somebody disclosed: base64url of [salt, path, value], committed to by SHA-256. */
+class Disclosed {
+  #open = new Map();
+
+  static async read(disclosures) {
+    const disclosed = new Disclosed();
+    for (const bytes of disclosures) {
+      const line = bytes.at(-1) === 10 ? bytes.subarray(0, -1) : bytes;
+      disclosed.#open.set(hex(await sha256(line)), pathOf(line));
+    }
+    return disclosed;
+  }
+
+  /** Look for them among a verified record's commitments. */
+  see(report, header) {
+    for (const digest of header.commitments) {
+      if (!this.#open.has(digest)) continue;
+      const path = this.#open.get(digest);
+      this.#open.delete(digest);
+      if (path === null) report.find(TAMPERED, "commits to what is no disclosure", header.seq);
+      else report.say(`record ${header.seq} commits to the disclosed value of ${path}`);
+    }
+  }
+
+  finish(report) {
+    for (const path of this.#open.values()) {
+      report.find(TAMPERED, `no record here commits to the disclosed value of ${path ?? "nothing known"}`);
+    }
+  }
+}
+
+/** Return the path that a disclosure states, null if it is none. */
+function pathOf(line) {
+  try {
+    const plain = text(line).replaceAll("-", "+").replaceAll("_", "/");
+    const parts = parseCanonical(unbase64(plain + "=".repeat((4 - (plain.length % 4)) % 4)));
+    return Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string") ? parts[1] : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Records of kinds or versions that are unknown here: their bytes are judged, their meaning is not. */
+class Unread {
+  #counts = new Map();
+  maps = false;
+
+  add(header) {
+    const name = `${header.kind} version ${header.version}`;
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+  }
+
+  finish(report) {
+    if (this.maps) report.find(NOT_CHECKABLE, "a stream-head map of an unknown version: where streams end cannot be seen");
+    for (const [name, count] of this.#counts) report.say(`${name} is not known here: of ${count} records only the bytes were verified`);
+  }
+
+  static of(headers) {
+    const unread = new Unread();
+    for (const header of headers) if (!known(header)) unread.add(header);
+    return unread;
+  }
+}
+
+const KEY_KINDS = ["key_rotated", "key_revoked"];
+
+/** Read the changes of keys among records; each proves itself, so that they may be read before the tree is. */
+async function changesIn(records) {
+  const changes = [];
+  for (const { header, payload } of records) {
+    if (known(header) && KEY_KINDS.includes(header.kind)) changes.push(await readChange(String(payload.statement), header.log));
+  }
+  return changes;
+}
+
+/** Check that a record sits where it says in the signed tree of its own log. */
+async function judgePlace(report, { header, leaf }, path, signed, index = header.seq) {
+  if (!(await verifyInclusion(leaf, index, signed.size, path, signed.root))) report.find(TAMPERED, "is not in the signed tree", index);
+  else if (index !== header.seq) report.find(TAMPERED, `calls itself record ${header.seq}`, index);
+  if (header.log !== signed.origin) report.find(TAMPERED, "is of another log", index);
+}
+
+/** Hold where a stream ends here against a row of a stream-head map. */
+function judgeEnd(report, [stream, number, leaf], end) {
+  if (number === end.number && leaf === end.leaf) return;
+  report.find(number > end.number ? INCOMPLETE : TAMPERED, `${stream} ends at ${number} in the signed map, at ${end.number} here`);
+}
+
+/** Require the record that ends a decision. */
+function judgeSeal(report, stream, headers) {
+  const seals = headers.filter((header) => header.kind === "decision_sealed");
+  if (!seals.length) report.find(INCOMPLETE, `${stream} is not sealed`);
+  else if (!seals.some(known)) report.find(NOT_CHECKABLE, "the seal is of an unknown version", seals[0].seq);
+}
+
+function sayRecord(report, header) {
+  report.say(`record ${header.seq} of ${header.log}: ${header.kind} by ${header.actor} at ${when(header.recorded_at_us / 1e6)}, number ${header.stream_seq} of ${header.stream}`);
+}
+
+// ---- proofs and receipts --------------------------------------------------------------------------
+
+const PROOF = "c2sp.org/tlog-proof@v1";
+
 /** Read a tlog-proof file into index, path, checkpoint and extra data. */
 export function readProof(bytes) {
-  const source = text(bytes);
-  const cut = source.indexOf("\n\n");
-  const lines = cut < 0 ? [] : source.slice(0, cut).split("\n");
-  if (lines.shift() !== "c2sp.org/tlog-proof@v1") throw new Bad("not a tlog-proof");
+  const [block, note] = splitAtBlank(bytes);
+  const [first, ...lines] = text(block).split("\n");
+  if (/^c2sp\.org\/tlog-proof@v[1-9][0-9]{0,2}$/.test(first) && first !== PROOF) throw new Unknown(`a proof of the form ${first} is not known here`);
+  if (first !== PROOF || note === null) throw new Bad("not a tlog-proof");
   const extra = lines[0]?.startsWith("extra ") ? unbase64(lines.shift().slice(6)) : null;
-  const index = /^index (0|[1-9][0-9]*)$/.exec(lines.shift() ?? "")?.[1];
-  if (index === undefined || !Number.isSafeInteger(Number(index))) throw new Bad("the proof has no index");
-  const path = lines.map(unbase64);
-  if (path.some((hash) => hash.length !== 32)) throw new Bad("a hash of the proof has another length");
-  return { index: Number(index), path, extra, checkpoint: readCheckpoint(utf8(source.slice(cut + 2))) };
+  const index = lines.shift() ?? "";
+  if (!index.startsWith("index ") || lines.length > 63) throw new Bad("the proof has no index, or more than 63 hashes");
+  return { index: decimal(index.slice(6)), path: lines.map(unhash), extra, checkpoint: readCheckpoint(note) };
 }
 
 /** Verify that an entry is in the log; returns every hash that was computed, for showing. */
@@ -420,6 +844,962 @@ export async function verifyProof(report, proof, entry, trust) {
   if (hashes === null || !equal(hashes.at(-1), proof.checkpoint.root)) {
     report.find(TAMPERED, "the path does not lead to the checkpoint's root", proof.index);
   }
-  await judgeSignatures(report, proof.checkpoint, trust);
+  try {
+    await judgeHead(report, trust.fresh(), proof.checkpoint, { checkpoints: [], links: [], changes: [] });
+  } catch (error) {
+    report.caught(error);
+  }
   return { leaf, hashes: hashes ?? [leaf] };
+}
+
+const isInteger = (value) => Number.isSafeInteger(value);
+const isText = (value) => typeof value === "string";
+const LIST = { headers: Array.isArray, keys: Array.isArray, map: isObject, payloads: Array.isArray };
+const EXTRA = {
+  "countersign-record/1": { format: isText, header: isObject, keys: Array.isArray, payload: isObject },
+  // every header of a decision, and the payload of its seal
+  "countersign-receipt/1": { format: isText, ...LIST },
+  // the headers of a stream from `first` to where a map says that it ended, with payloads up to `last`
+  "countersign-range/1": { first: isInteger, format: isText, ...LIST, last: isInteger },
+};
+
+/** Read our extra data, never trusted unproven; a header alone is taken too, and foreign data is left alone. */
+function readExtra(bytes) {
+  if (bytes?.[0] !== 0x7b) return {};
+  const extra = parseCanonical(bytes);
+  if (Object.keys(extra).join() === Object.keys(HEADER).join()) return { header: extra };
+  const { format } = extra;
+  if (!isText(format) || !Object.hasOwn(EXTRA, format)) {
+    if (isText(format) && /^countersign-[a-z]+\/[0-9]{1,4}$/.test(format)) throw new Unknown(`extra data of the format ${format} is not known here`);
+    throw new Bad("the extra data is of no known format");
+  }
+  // canonical JSON sorts members, so the names of a shape are compared sorted
+  const names = Object.keys(EXTRA[format]).sort();
+  if (Object.keys(extra).join() !== names.join() || names.some((name) => !EXTRA[format][name](extra[name]))) {
+    throw new Bad("the extra data has another shape");
+  }
+  return extra;
+}
+
+async function judgeProof(report, bytes, trust, options) {
+  const proof = readProof(bytes), extra = readExtra(proof.extra), signed = proof.checkpoint;
+  const disclosed = await Disclosed.read(options.disclosures);
+  const changes = [];
+  for (const statement of [...(extra.keys ?? []), ...options.rotations]) changes.push(await readChange(isBytes(statement) ? statement : String(statement), signed.origin));
+  await judgeHead(report, trust, signed, { ...options, changes });
+  if (extra.headers) await judgeList(report, proof, extra, disclosed);
+  else await judgeEntry(report, proof, extra, options, disclosed);
+  disclosed.finish(report);
+}
+
+const isBytes = (value) => value instanceof Uint8Array;
+
+/** Judge the proof of one entry, which may be no record of ours. */
+async function judgeEntry(report, proof, extra, { header = null, payload = null }, disclosed) {
+  const inside = extra.header ? utf8(canonical(extra.header)) : null;
+  const entry = header ?? inside;
+  if (entry === null) {
+    report.find(NOT_CHECKABLE, "no entry: give its bytes with --header");
+    return;
+  }
+  if (inside && !equal(inside, entry)) report.find(TAMPERED, "the entry given is not the one in the proof");
+  const leaf = await leafHash(entry), { checkpoint: signed, index, path } = proof;
+  const there = await verifyInclusion(leaf, index, signed.size, path, signed.root);
+  let ours = true;
+  try {
+    readHeader(entry);
+  } catch (error) {
+    if (inside || !(error instanceof Bad)) throw error;
+    ours = false;
+  }
+  if (!ours) {
+    if (!there) report.find(TAMPERED, "is not in the signed tree", index);
+    report.say("the entry is not a record of this ledger: only its bytes were verified");
+    return;
+  }
+  const body = payload ?? (extra.payload ? utf8(canonical(extra.payload)) : null);
+  const record = await readRecord(entry, body);
+  await judgePlace(report, record, path, signed, index);
+  disclosed.see(report, record.header);
+  Unread.of([record.header]).finish(report);
+  sayRecord(report, record.header);
+}
+
+/**
+ * Judge a receipt or a range: a chain of headers that ends where a proven map says. One of them is
+ * proven by the file's path, the map by its own; the others by the chain between them.
+ */
+async function judgeList(report, proof, extra, disclosed) {
+  const signed = proof.checkpoint, first = extra.first ?? 0, records = [];
+  for (const header of extra.headers) records.push(await readRecord(utf8(canonical(header))));
+  if (!records.length) {
+    report.find(INCOMPLETE, "there is no record in the list");
+    return;
+  }
+  const { stream, prev } = records[0].header, streams = new Streams();
+  if (first !== 0) streams.heads.set(stream, { number: first - 1, leaf: prev, seq: -1 });
+  for (const { header, leaf } of records) {
+    if (header.stream !== stream || header.log !== signed.origin) report.find(TAMPERED, "is of another stream or log", header.seq);
+    streams.follow(report, header, leaf);
+    disclosed.see(report, header);
+  }
+  await judgeEndMap(report, extra.map, signed, stream, streams.at(stream));
+  const proven = records.filter(({ header }) => header.seq === proof.index);
+  for (const record of proven) await judgePlace(report, record, proof.path, signed);
+  if (!proven.length) {
+    report.find(INCOMPLETE, "the record that is proven is missing in the list", proof.index);
+  } else if (extra.last === undefined) {
+    const seals = proven.map(({ header }) => header);
+    judgeSeal(report, stream, seals);
+    await judgePayloads(report, extra.payloads, seals);
+  } else {
+    if (extra.last < first || extra.last > records.at(-1).header.stream_seq) report.find(INCOMPLETE, `${stream} is not listed up to ${extra.last}`);
+    await judgePayloads(report, extra.payloads, records.slice(0, Math.max(0, extra.last - first + 1)).map(({ header }) => header));
+  }
+  Unread.of(records.map(({ header }) => header)).finish(report);
+  report.say(`${stream}: ${records.length} records from number ${first} on, no other between them`);
+}
+
+/** Hold payloads against the headers that name them, in the same order. */
+async function judgePayloads(report, payloads, headers) {
+  if (payloads.length !== headers.length) report.find(INCOMPLETE, `${payloads.length} payloads for ${headers.length} records`);
+  for (const [at, header] of headers.entries()) {
+    sayRecord(report, header);
+    if (at < payloads.length && hex(await sha256(utf8(canonical(payloads[at])))) !== header.payload_sha256) {
+      report.find(TAMPERED, "the payload is not the one that the header names", header.seq);
+    }
+  }
+}
+
+/** Judge the later record that says where the stream ended. */
+async function judgeEndMap(report, map, signed, stream, end) {
+  if (Object.keys(map).join() !== "header,path,payload" || !Array.isArray(map.path)) throw new Bad("the stream-head map has another shape");
+  const record = await readRecord(utf8(canonical(map.header)), utf8(canonical(map.payload)));
+  await judgePlace(report, record, map.path.map(unhex), signed);
+  const { header, payload } = record;
+  if (header.kind !== "stream_heads") throw new Bad("the stream-head map is none");
+  if (!known(header)) {
+    report.find(NOT_CHECKABLE, "a stream-head map of an unknown version: where the stream ends cannot be seen");
+    return;
+  }
+  const row = payload.heads.find(([name]) => name === stream);
+  if (!row || header.seq <= end.seq) {
+    report.find(INCOMPLETE, `the stream-head map does not name ${stream}`);
+    return;
+  }
+  judgeEnd(report, row, end);
+  report.say(`${stream} ended at ${row[1]} when record ${header.seq} was made, ${when(header.recorded_at_us / 1e6)}`);
+}
+
+/** Judge a consistency proof: its checkpoint extends one that was kept. */
+async function judgeLink(report, bytes, trust, options) {
+  const link = readLink(bytes);
+  if (!options.checkpoints.some((kept) => readCheckpoint(kept).size === link.oldSize)) {
+    report.find(NOT_CHECKABLE, `give the kept checkpoint of ${link.oldSize} with --checkpoint`);
+  }
+  const links = options.checkpoints.length ? [...options.links, link] : options.links;
+  await judgeNote(report, link.note, trust, { ...options, links });
+}
+
+/** Judge a checkpoint alone: who signed and cosigned it, and that a kept one agrees. */
+async function judgeNote(report, bytes, trust, options) {
+  const checkpoint = readCheckpoint(bytes), changes = [];
+  for (const statement of options.rotations) changes.push(await readChange(statement, checkpoint.origin));
+  await judgeHead(report, trust, checkpoint, { ...options, changes });
+  report.say(`checkpoint of ${checkpoint.origin} at ${checkpoint.size}`);
+}
+
+// ---- one decision: a bundle -----------------------------------------------------------------------
+
+const BUNDLE = "countersign-bundle/2";
+const OLD_BUNDLE = "countersign-bundle/1";
+
+/** The first format does not name its copy of verify.py: only published ones are accepted there. */
+const PUBLISHED = new Set([
+  "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
+  "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
+  "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
+  "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
+]);
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, n) => {
+  for (let bit = 0; bit < 8; bit += 1) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+  return n;
+});
+
+function crc32(bytes) {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = CRC_TABLE[(crc ^ byte) & 0xff] ^ (crc >>> 8);
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+/** Lay numbers out little-endian; each is given with its width in bytes. */
+function little(...pairs) {
+  const out = [];
+  for (const [value, width] of pairs) for (let i = 0; i < width; i += 1) out.push(Math.floor(value / 2 ** (8 * i)) % 256);
+  return Uint8Array.from(out);
+}
+
+/** Write the canonical ZIP: names sorted, nothing compressed, every time 1980-01-01, mode 0644 of Unix. */
+function writeZip(files) {
+  const names = [...files.keys()].sort(), local = [], central = [];
+  let at = 0;
+  for (const name of names) {
+    const data = files.get(name), path = utf8(name);
+    // version 2.0, no flags, stored, time 0, date 0x21; then CRC, both sizes, length of name and extra
+    const common = little([20, 2], [0, 2], [0, 2], [0, 2], [0x21, 2], [crc32(data), 4], [data.length, 4], [data.length, 4], [path.length, 2], [0, 2]);
+    const header = concat(utf8("PK\x03\x04"), common, path);
+    central.push(utf8("PK\x01\x02"), little([20, 1], [3, 1]), common, little([0, 2], [0, 2], [0, 2], [0o100644 * 65536, 4], [at, 4]), path);
+    local.push(header, data);
+    at += header.length + data.length;
+  }
+  const directory = concat(...central);
+  const end = little([0, 2], [0, 2], [names.length, 2], [names.length, 2], [directory.length, 4], [at, 4], [0, 2]);
+  return concat(...local, directory, utf8("PK\x05\x06"), end);
+}
+
+/** Read the stored entries from the front; that nothing else is there shows when they are written again. */
+function readZip(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length), files = new Map();
+  let at = 0;
+  while (at + 30 <= bytes.length && view.getUint32(at, true) === 0x04034b50) {
+    const size = view.getUint32(at + 22, true), name = at + 30, data = name + view.getUint16(at + 26, true);
+    if (view.getUint16(at + 8, true) !== 0 || view.getUint16(at + 28, true) !== 0 || data + size > bytes.length) throw new Bad("not a bundle: an entry is cut off, or not stored plainly");
+    files.set(text(bytes.subarray(name, data)), bytes.subarray(data, data + size));
+    at = data + size;
+  }
+  return files;
+}
+
+function part(files, name) {
+  if (!files.has(name)) throw new Bad(`not a bundle: it has no ${name}`);
+  return files.get(name);
+}
+
+/** Read what a bundle is made of; what is not part of the format is dropped here, and missed later. */
+function readBundle(bytes) {
+  const files = readZip(bytes), manifest = parseCanonical(part(files, "manifest.json")), { format } = manifest ?? {};
+  if (format !== BUNDLE && format !== OLD_BUNDLE) {
+    if (isText(format) && /^countersign-bundle\/[1-9][0-9]{0,3}$/.test(format)) throw new Unknown(`a bundle of the format ${format} is not known here`);
+    throw new Bad("the manifest names no format");
+  }
+  if (!isText(manifest.stream)) throw new Bad("the manifest names no stream");
+  const records = [];
+  for (const name of [...files.keys()].sort()) {
+    const stem = /^records\/(.*)\.header\.json$/s.exec(name)?.[1];
+    if (stem === undefined) continue;
+    const path = parseCanonical(part(files, `proofs/${stem}.json`));
+    if (!Array.isArray(path)) throw new Bad(`the path of ${stem} is none`);
+    records.push({ headerBytes: files.get(name), payloadBytes: part(files, `records/${stem}.payload.json`), path: path.map(unhex) });
+  }
+  const blobs = new Map([...files].filter(([name]) => name.startsWith("blobs/")).map(([name, data]) => [name.slice(6), data]));
+  const link = files.has("consistency.txt") ? readLink(files.get("consistency.txt")) : null;
+  return { files, format, stream: manifest.stream, note: part(files, "checkpoint.txt"), verifier: part(files, "verify.py"), records, blobs, link };
+}
+
+/** Make the bundle's bytes anew from what was judged: a name, an order or a byte of the ZIP that differs shows. */
+async function writeBundle({ files, format, stream, note, verifier, records, blobs, link }) {
+  const out = new Map([["checkpoint.txt", note], ["verify.py", verifier]]);
+  if (link) out.set("consistency.txt", files.get("consistency.txt")).set("witnessed.txt", link.note);
+  for (const [digest, data] of blobs) out.set(`blobs/${digest}`, data);
+  for (const { header, payload, headerBytes, payloadBytes, path } of records) {
+    const name = `${String(header.seq).padStart(12, "0")}-${header.kind}`;
+    out.set(`records/${name}.header.json`, headerBytes).set(`records/${name}.payload.json`, payloadBytes);
+    out.set(`proofs/${name}.json`, utf8(canonical(path.map(hex))));
+    // FIX messages once more, a field on each line, for reading
+    if (isText(payload.raw)) out.set(`fix/${name}.txt`, utf8(payload.raw.replaceAll("\x01", "|\n")));
+  }
+  const manifest = { dev: records.some(({ payload }) => payload.dev === true), format, stream };
+  if (format !== OLD_BUNDLE) manifest.verifier_sha256 = hex(await sha256(verifier));
+  out.set("manifest.json", utf8(canonical(manifest)));
+  return writeZip(out);
+}
+
+async function judgeBundle(report, bytes, trust, options) {
+  const bundle = readBundle(bytes), disclosed = await Disclosed.read(options.disclosures), { stream } = bundle;
+  const signed = readCheckpoint(bundle.note), changes = [];
+  for (const record of bundle.records) Object.assign(record, await readRecord(record.headerBytes, record.payloadBytes));
+  for (const statement of options.rotations) changes.push(await readChange(statement, signed.origin));
+  changes.unshift(...(await changesIn(bundle.records)));
+  await judgeHead(report, trust, signed, { ...options, changes, links: [...(bundle.link ? [bundle.link] : []), ...options.links] });
+  for (const record of bundle.records) {
+    await judgePlace(report, record, record.path, signed);
+    disclosed.see(report, record.header);
+  }
+  judgeStream(report, stream, bundle.records, signed.size);
+  judgeContext(report, stream, bundle.records);
+  await judgeBlobs(report, bundle);
+  const digest = hex(await sha256(bundle.verifier));
+  if (bundle.format === OLD_BUNDLE && !PUBLISHED.has(digest)) report.find(TAMPERED, "the verify.py in it is none that was published");
+  report.say(`the verify.py in it has the digest ${digest}: run one that you took elsewhere`);
+  if (!equal(await writeBundle(bundle), bytes)) report.find(TAMPERED, "the bytes are not those of the canonical bundle of this content");
+  disclosed.finish(report);
+  Unread.of(bundle.records.map(({ header }) => header)).finish(report);
+  report.say(`${stream}: ${bundle.records.length} records under ${signed.origin} at ${signed.size}`);
+}
+
+/** Check that a decision's records are all there are: dense, chained, mapped and sealed. */
+function judgeStream(report, stream, records, size) {
+  const own = records.filter(({ header }) => header.stream === stream), streams = new Streams();
+  for (const { header, leaf } of own) streams.follow(report, header, leaf);
+  // the map of the checkpoint itself: its last part is the last record below it
+  const maps = records.filter(({ header, payload }) => header.kind === "stream_heads" && known(header) && header.seq + payload.parts - payload.part === size);
+  const row = maps.flatMap(({ payload }) => payload.heads).find(([name]) => name === stream);
+  if (row) judgeEnd(report, row, streams.at(stream));
+  else report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision");
+  judgeSeal(report, stream, own.map(({ header }) => header));
+}
+
+/** Check that what a decision rests on and names is there, recorded before it was named. */
+function judgeContext(report, stream, records) {
+  const there = new Map();
+  for (const { header, payload } of records) {
+    if (!known(header)) continue;
+    const name = {
+      run_started: ["run", payload.run_id],
+      policy_activated: ["policy", payload.policy_digest],
+      fix_inbound: ["inbound", header.stream, payload.offset],
+    }[header.kind];
+    const key = name && JSON.stringify(name);
+    if (key && !(there.get(key) <= header.seq)) there.set(key, header.seq);
+  }
+  for (const { header, payload } of records) {
+    if (header.stream !== stream || !known(header)) continue;
+    const named = [["run", payload.run_id], ["policy", payload.policy_digest]];
+    if (header.kind === "order_reported") named.push(["inbound", `session/${payload.session}`, payload.inbox_offset]);
+    for (const name of named) {
+      const last = name.at(-1);
+      if (last === undefined || last === null || there.get(JSON.stringify(name)) < header.seq) continue;
+      report.find(INCOMPLETE, `names ${name.join(" ")}: missing`, header.seq);
+    }
+  }
+}
+
+/** Check that every blob named is there, and every blob there is named and what it says. */
+async function judgeBlobs(report, { blobs, records }) {
+  const named = new Set();
+  for (const { header, payload } of records) {
+    for (const digest of new Set(blobsOf(payload))) {
+      named.add(digest);
+      if (known(header) && !blobs.has(digest)) report.find(INCOMPLETE, `blob ${digest} is missing`, header.seq);
+    }
+  }
+  for (const [digest, data] of blobs) {
+    if (hex(await sha256(data)) !== digest) report.find(TAMPERED, `blob ${digest} has other content`);
+    if (!named.has(digest)) report.find(TAMPERED, `blob ${digest} belongs to no record`);
+  }
+}
+
+// ---- a whole log: a dump --------------------------------------------------------------------------
+
+const DUMP = {
+  head: { origin: "text", size: "number", root: "bytes", frontier: "bytes" },
+  checkpoint: { size: "number", note: "bytes" },
+  blob: { digest: "bytes", data: "bytes" },
+  entry: {
+    stream: "text", kind: "text", actor: "text", idem_key: "text", seq: "number", stream_seq: "number", version: "number",
+    recorded_at_us: "number", prev: "bytes", payload_digest: "bytes", leaf: "bytes", header: "bytes", payload: "bytes", account: "text?",
+  },
+  end: { entries: "number" },
+};
+const STAGES = Object.keys(DUMP);
+
+function readLine(bytes) {
+  let row;
+  try {
+    row = JSON.parse(text(bytes));
+  } catch {
+    throw new Bad("a line is not JSON");
+  }
+  const { type, ...fields } = isObject(row) ? row : {};
+  const shape = isText(type) && Object.hasOwn(DUMP, type) ? DUMP[type] : null;
+  if (!shape || Object.keys(fields).sort().join() !== Object.keys(shape).sort().join()) throw new Bad("a line has other fields");
+  for (const [name, wanted] of Object.entries(shape)) {
+    const value = fields[name];
+    if (wanted === "bytes") fields[name] = unbase64(value);
+    else if (wanted === "number" ? !isInteger(value) : !isText(value) && !(wanted === "text?" && value === null)) {
+      throw new Bad(`${name} of a line of type ${type} has another type`);
+    }
+  }
+  return { type, row: fields };
+}
+
+/** A whole log, line by line, in memory that grows with streams, checkpoints and blobs only. */
+class LogVerifier {
+  report;
+  #trust;
+  #disclosed;
+  #rotations;
+  #changes = [];
+  #stage = "";
+  #head = null;
+  #origin = null;
+  #announced = null;
+  #tree = new Tree();
+  #roots = new Map(); // size to root, as signed
+  #notes = [];
+  #times = new Map(); // signed size to the time of its last record
+  #compared = new Set();
+  #checked = 0; // the newest size whose root was compared
+  #last = -1;
+  #whole = true;
+  #disordered = false;
+  #blobs = new Set();
+  #streams = new Streams();
+  #unread = new Unread();
+  #changed = new Map(); // streams since the last map
+  #map = { expected: [], rows: [] };
+  #mapped = 0;
+
+  constructor(report, trust, disclosed, rotations) {
+    [this.report, this.#trust, this.#disclosed, this.#rotations] = [report, trust, disclosed, rotations];
+  }
+
+  async line(bytes) {
+    if (this.#announced !== null) throw new Bad("the dump goes on after its end");
+    const { type, row } = readLine(bytes);
+    if (type === "end") {
+      this.#announced = row.entries;
+      return;
+    }
+    const right = this.#stage === "" ? type === "head" : type !== "head" && STAGES.indexOf(type) >= STAGES.indexOf(this.#stage);
+    if (!right && !this.#disordered) {
+      this.#disordered = true;
+      this.report.find(TAMPERED, `a ${type} out of order, after ${this.#stage || "nothing"}`);
+    }
+    this.#stage = type;
+    if (type === "checkpoint") await this.note(row.note, row.size);
+    else if (type === "entry") await this.#entry(row);
+    else if (type === "blob") await this.#blob(row);
+    else await this.#start(row);
+  }
+
+  async #start(row) {
+    if (this.#origin !== null && this.#origin !== row.origin) this.report.find(TAMPERED, `the trusted checkpoint is not of the log ${row.origin}`);
+    [this.#head, this.#origin] = [row, row.origin];
+    for (const statement of this.#rotations) this.#changes.push(await readChange(statement, row.origin));
+  }
+
+  async #blob({ digest, data }) {
+    if (!equal(await sha256(data), digest)) this.report.find(TAMPERED, `blob ${hex(digest)} has other content`);
+    this.#blobs.add(hex(digest));
+  }
+
+  /** Take a checkpoint, stored under a size or kept outside. Who signed it is judged at the end: the log holds its own changes of keys. */
+  async note(bytes, size = null) {
+    let checkpoint;
+    try {
+      checkpoint = readCheckpoint(bytes);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      this.report.find(TAMPERED, `checkpoint of ${size}: ${error.message}`);
+      return;
+    }
+    this.#origin ??= checkpoint.origin;
+    if ((size !== null && size !== checkpoint.size) || checkpoint.origin !== this.#origin) {
+      this.report.find(TAMPERED, `checkpoint of ${size} states ${checkpoint.origin} and ${checkpoint.size}`);
+      return;
+    }
+    const before = this.#roots.get(checkpoint.size);
+    if (before && !equal(before, checkpoint.root)) this.report.find(TAMPERED, `two checkpoints of ${checkpoint.size} differ`);
+    else this.#roots.set(checkpoint.size, checkpoint.root);
+    this.#notes.push(checkpoint);
+    if (checkpoint.size === 0) {
+      this.#compared.add(0);
+      if (!equal(checkpoint.root, await new Tree().root())) this.report.find(TAMPERED, "the checkpoint of 0 is not that of an empty log");
+    }
+  }
+
+  async #entry(row) {
+    const { seq } = row;
+    if (seq !== this.#last + 1) {
+      this.#whole = false;
+      if (seq > this.#last) this.report.find(INCOMPLETE, `missing, as all up to record ${seq}`, this.#last + 1);
+      else this.report.find(TAMPERED, `out of order, after record ${this.#last}`, seq);
+    }
+    this.#last = Math.max(seq, this.#last);
+    try {
+      await this.#judge(row);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      this.report.find(TAMPERED, error.message, seq);
+      this.#streams.heads.set(row.stream, { number: row.stream_seq, leaf: hex(row.leaf), seq });
+    }
+    await this.#tree.append(row.leaf);
+    if (this.#whole && this.#roots.has(this.#tree.size)) await this.#compare(row);
+  }
+
+  /** Compare the tree of now with the checkpoint of its size. */
+  async #compare({ seq, recorded_at_us: time }) {
+    const { size } = this.#tree;
+    this.#compared.add(size);
+    if (!equal(this.#roots.get(size), await this.#tree.root())) {
+      this.report.find(TAMPERED, `the tree of ${size} is not the one signed, that of ${this.#checked} is`, this.report.firstBadSeq === null ? this.#checked : null);
+      this.#whole = false;
+    } else if (this.#mapped !== size && !this.#unread.maps) {
+      this.report.find(TAMPERED, "signed without a stream-head map before it", seq);
+    }
+    this.#times.set(size, time);
+    this.#checked = size;
+  }
+
+  /** Hold every column against the hashed bytes, and the record against its stream. */
+  async #judge(row) {
+    const { header, payload, leaf } = await readRecord(row.header, row.payload);
+    if (!equal(leaf, row.leaf)) throw new Bad("the leaf is not the header's hash");
+    const stated = {
+      seq: row.seq, stream: row.stream, stream_seq: row.stream_seq, kind: row.kind, version: row.version, actor: row.actor,
+      recorded_at_us: row.recorded_at_us, idem_key: row.idem_key, prev: hex(row.prev), payload_sha256: hex(row.payload_digest),
+      log: this.#head?.origin ?? header.log,
+    };
+    const differing = Object.keys(stated).filter((name) => stated[name] !== header[name]);
+    if (row.account !== (payload.account ?? null)) differing.push("account");
+    if (differing.length) throw new Bad(`${differing.join(", ")} differs from the hashed bytes`);
+    header.commitments.forEach(unhex);
+    this.#streams.follow(this.report, header, leaf);
+    this.#disclosed.see(this.report, header);
+    if (known(header)) {
+      await this.#interpret(header, payload);
+    } else {
+      this.#unread.add(header);
+      this.#unread.maps ||= header.kind === "stream_heads";
+    }
+    this.#changed.set(header.stream, [header.stream, header.stream_seq, hex(leaf)]);
+  }
+
+  async #interpret(header, payload) {
+    for (const digest of new Set(blobsOf(payload))) {
+      if (!this.#blobs.has(digest)) this.report.find(INCOMPLETE, `blob ${digest} is missing`, header.seq);
+    }
+    if (header.kind === "stream_heads") this.#judgeMap(payload, header.seq);
+    else this.#changes.push(...(await changesIn([{ header, payload }])));
+  }
+
+  /** Hold a map, which may have parts, against the streams that changed since the last one. */
+  #judgeMap({ part: number, parts, heads }, seq) {
+    if (number === 0) {
+      this.#map = { expected: [...this.#changed.values()].sort((a, b) => compareCodePoints(a[0], b[0])), rows: [] };
+      this.#changed = new Map();
+    }
+    const { expected, rows } = this.#map;
+    for (const row of heads) rows.push(row);
+    if (number + 1 !== parts) return;
+    this.#mapped = seq + 1;
+    if (canonical(rows) === canonical(expected)) return;
+    const stated = new Map(rows.map((row) => [row[0], row]));
+    for (const [name, count, leaf] of expected) {
+      const [, found, other] = stated.get(name) ?? [];
+      if (found === count && other !== leaf) this.report.find(TAMPERED, `is not the one that the stream-head map of record ${seq} names`, this.#streams.at(name).seq);
+    }
+    if (this.#whole) throw new Bad("the stream-head map is not that of the streams");
+    for (const [name, count] of stated.values()) {
+      const have = this.#streams.at(name).number;
+      if (count > have) this.report.find(INCOMPLETE, `${name} ends at ${have} here, at ${count} in the map of record ${seq}`);
+    }
+  }
+
+  async finish() {
+    const { report } = this, { size } = this.#tree, beyond = largest(this.#roots.keys());
+    if (this.#announced === null) report.find(INCOMPLETE, "the dump has no end");
+    else if (this.#announced !== size) report.find(INCOMPLETE, `${this.#announced} records announced, ${size} found`, size);
+    if (beyond > size) report.find(INCOMPLETE, `a checkpoint of ${beyond} is signed, ${size} found`, size);
+    if (!this.#head) report.find(INCOMPLETE, "there is no head");
+    else if (this.#whole) await this.#judgeStoredHead();
+    await this.#trust.follow(report, this.#changes);
+    const seen = await this.#judgeKeys();
+    if (this.#whole) {
+      this.#judgeCoverage();
+      this.#judgeWitnesses(seen);
+    }
+    if (!this.#trust.logs.size) report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this");
+    this.#disclosed.finish(report);
+    this.#unread.finish(report);
+    report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);
+  }
+
+  /** Hold the stored head against the tree; a sound one of a larger tree shows a lost tail. */
+  async #judgeStoredHead() {
+    const { size, root, frontier } = this.#head, stored = new Tree();
+    for (let at = 0; at < frontier.length; at += 32) stored.nodes.push(frontier.subarray(at, at + 32));
+    const bits = size.toString(2).replaceAll("0", "").length;
+    const sound = size >= 0 && frontier.length === 32 * bits && equal(await stored.root(), root);
+    if (sound && size > this.#tree.size) {
+      this.report.find(INCOMPLETE, `the stored head is that of ${size} records, ${this.#tree.size} found`, this.#tree.size);
+    } else if (!sound || size !== this.#tree.size || !equal(frontier, concat(...this.#tree.nodes))) {
+      this.report.find(TAMPERED, `the stored head is not that of ${this.#tree.size} records`);
+    }
+  }
+
+  /** Judge who signed each checkpoint, by the keys that the log came to have. */
+  async #judgeKeys() {
+    const seen = [], signers = new Map();
+    for (const checkpoint of this.#notes) {
+      try {
+        seen.push(await this.#trust.open(checkpoint));
+      } catch (error) {
+        if (!(error instanceof Bad)) throw error;
+        this.report.find(TAMPERED, `checkpoint of ${checkpoint.size}: ${error.message}`);
+      }
+    }
+    for (const one of this.#trust.logs.size ? seen : []) {
+      if (one.signers.size) signers.set(one.size, new Set([...(signers.get(one.size) ?? []), ...one.signers]));
+      else if (one.unsure) this.report.find(NOT_CHECKABLE, `checkpoint of ${one.size}: signature not checkable here`);
+      else this.report.find(TAMPERED, `checkpoint of ${one.size} is signed by no trusted key`);
+    }
+    for (const [size, keys] of signers) {
+      const why = this.#trust.gone(keys, size, this.#times.get(size) ?? Infinity);
+      if (why) this.report.find(TAMPERED, `checkpoint of ${size} is signed only by a key that had been ${why}`);
+    }
+    return seen;
+  }
+
+  /** Require that every checkpoint was compared, and that they cover all there is. */
+  #judgeCoverage() {
+    const { size } = this.#tree;
+    for (const missed of this.#roots.keys()) {
+      if (missed <= size && !this.#compared.has(missed)) this.report.find(TAMPERED, `the checkpoint of ${missed} was not compared`);
+    }
+    if (!this.#compared.size) this.report.find(INCOMPLETE, "no checkpoint covers these records");
+    else if (this.#checked < size) this.report.find(INCOMPLETE, `records from ${this.#checked} on are not signed yet`);
+  }
+
+  /** Require that what is signed is also cosigned as the policy asks. */
+  #judgeWitnesses(seen) {
+    const { report } = this, { policy } = this.#trust;
+    const shown = seen.filter((one) => policy?.asks && one.size > 0 && this.#compared.has(one.size) && this.#trust.met(one));
+    const newest = seen.reduce((best, one) => (best && best.size > one.size ? best : one), null);
+    if (!policy?.asks || !shown.length) {
+      if (newest || !policy?.asks) judgeQuorum(report, this.#trust, newest ? [newest] : []);
+      return;
+    }
+    const witnessed = largest(shown.map((one) => one.size));
+    report.say(`the policy's quorum cosigned the tree of ${witnessed}`);
+    if (witnessed >= this.#checked) return;
+    const unread = newest.unread.length ? ": ML-DSA-44 lines are not checkable here, use verify.py" : "";
+    report.find(unread ? NOT_CHECKABLE : INCOMPLETE, `records from ${witnessed} on are not cosigned by the quorum yet${unread}`);
+  }
+}
+
+/** A log may have more checkpoints than a call may have arguments. */
+function largest(sizes) {
+  let size = 0;
+  for (const one of sizes) size = Math.max(size, one);
+  return size;
+}
+
+/** Order as Python does, by code points: UTF-16 puts some beyond 2^16 before others below. */
+function compareCodePoints(a, b) {
+  const [left, right] = [utf8(a), utf8(b)];
+  const at = left.findIndex((byte, i) => byte !== right[i]);
+  return at < 0 ? left.length - right.length : (left[at] ?? -1) - (right[at] ?? -1);
+}
+
+/** Verify a dump, line by line, from anything that yields its lines: it may be larger than memory. */
+export async function verifyDump(lines, trust, options = {}) {
+  return judged(async (report) => {
+    const given = await withDefaults(options);
+    const log = new LogVerifier(report, trust.fresh(), await Disclosed.read(given.disclosures), given.rotations);
+    for (const note of given.checkpoints) await log.note(note);
+    try {
+      for await (const line of lines) await log.line(line);
+    } catch (error) {
+      report.caught(error instanceof Unknown || !(error instanceof Bad) ? error : new Bad(`the dump is malformed: ${error.message}`));
+    }
+    await log.finish();
+  });
+}
+
+function* linesOf(bytes) {
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf(10, at) + 1 || bytes.length;
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+// ---- a mirrored log: tiles ------------------------------------------------------------------------
+
+const TILE_WIDTH = 256;
+
+/** Return the path of a tile: its number in groups of three digits, all but the last behind an x. */
+function tilePath(level, n, width) {
+  const digits = String(n).padStart(Math.ceil(String(n).length / 3) * 3, "0").match(/.../g);
+  const path = ["tile", level, ...digits.slice(0, -1).map((group) => `x${group}`), digits.at(-1)].join("/");
+  return width === TILE_WIDTH ? path : `${path}.p/${width}`;
+}
+
+/**
+ * Verify tlog-tiles: every hash, every entry, every stream's chain.
+ *
+ * `read` takes a path and returns its bytes, null where there is no such file.
+ */
+export async function verifyTiles(read, trust, options = {}) {
+  return judged(async (report) => {
+    const given = await withDefaults(options), note = await read("checkpoint");
+    if (!note) {
+      report.find(NOT_CHECKABLE, "there is no checkpoint: not a folder of tiles");
+      return;
+    }
+    await judgeNote(report, note, trust.fresh(), given);
+    await new Tiles(report, read, readCheckpoint(note)).run();
+  });
+}
+
+class Tiles {
+  #foreign = 0;
+  #streams = new Streams();
+  #tree = new Tree();
+  #unread = new Unread();
+
+  constructor(report, read, signed) {
+    [this.report, this.read, this.signed] = [report, read, signed];
+  }
+
+  async run() {
+    const { report, signed } = this;
+    let row = []; // the roots of full tiles, which the level above holds
+    for (let n = 0; n * TILE_WIDTH < signed.size; n += 1) {
+      const width = Math.min(TILE_WIDTH, signed.size - n * TILE_WIDTH);
+      const hashes = await this.#hashes(0, n, width), entries = await this.#entries(n, width);
+      if (!hashes && !entries) return;
+      const leaves = hashes ?? (await Promise.all(entries.map(leafHash)));
+      for (const [at, leaf] of leaves.entries()) {
+        await this.#tree.append(leaf);
+        if (entries) await this.#entry(n * TILE_WIDTH + at, entries[at], leaf);
+      }
+      if (width === TILE_WIDTH) row.push(await rootOf(leaves));
+    }
+    for (let level = 1; row.length; level += 1) row = await this.#level(level, row);
+    if (!equal(await this.#tree.root(), signed.root)) report.find(TAMPERED, `the tiles' tree of ${signed.size} is not the one signed`);
+    this.#unread.finish(report);
+    const foreign = this.#foreign ? `, ${this.#foreign} entries are not records: bytes only` : "";
+    report.say(`${signed.size} entries, ${this.#streams.heads.size} streams${foreign}`);
+  }
+
+  /** Compare a level's tiles with what the tiles below make; return what the next level holds. */
+  async #level(level, row) {
+    const above = [];
+    for (let n = 0; n * TILE_WIDTH < row.length; n += 1) {
+      const made = row.slice(n * TILE_WIDTH, (n + 1) * TILE_WIDTH), stored = await this.#hashes(level, n, made.length);
+      if (stored && !equal(concat(...stored), concat(...made))) this.report.find(TAMPERED, `tile ${level}/${n} is not what the tiles below it make`);
+      if (made.length === TILE_WIDTH) above.push(await rootOf(made));
+    }
+    return above;
+  }
+
+  /** Return a tile's bytes: the partial one, or the full one in its stead. */
+  async #file(level, n, width) {
+    const path = tilePath(level, n, width), bytes = (await this.read(path)) ?? (await this.read(tilePath(level, n, TILE_WIDTH)));
+    if (!bytes) this.report.find(INCOMPLETE, `${path} is missing`);
+    return bytes;
+  }
+
+  async #hashes(level, n, width) {
+    const bytes = await this.#file(level, n, width);
+    if (!bytes) return null;
+    if (bytes.length !== 32 * width && bytes.length !== 32 * TILE_WIDTH) throw new Bad(`tile ${level}/${n} has ${bytes.length} bytes, not those of ${width} hashes`);
+    return Array.from({ length: width }, (_, i) => bytes.subarray(32 * i, 32 * i + 32));
+  }
+
+  /** Read an entry bundle: each entry behind its length, two bytes, the larger first. */
+  async #entries(n, width) {
+    const bytes = await this.#file("entries", n, width), entries = [];
+    if (!bytes) return null;
+    for (let at = 0; at < bytes.length;) {
+      const start = at + 2, end = start + bytes[at] * 256 + (bytes[at + 1] ?? NaN);
+      if (!(end <= bytes.length)) throw new Bad(`the entry bundle ${n} is cut off`);
+      entries.push(bytes.subarray(start, end));
+      at = end;
+    }
+    if (entries.length !== width && entries.length !== TILE_WIDTH) throw new Bad(`the entry bundle ${n} has ${entries.length} entries, not ${width}`);
+    return entries.slice(0, width);
+  }
+
+  /** Judge an entry's header; its payload is not part of the tiles. */
+  async #entry(seq, entry, leaf) {
+    if (!equal(await leafHash(entry), leaf)) this.report.find(TAMPERED, "the entry is not the one in its tile", seq);
+    let header;
+    try {
+      header = readHeader(entry);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      this.#foreign += 1;
+      return;
+    }
+    if (header.seq !== seq || header.log !== this.signed.origin) this.report.find(TAMPERED, `calls itself record ${header.seq} of ${header.log}`, seq);
+    this.#streams.follow(this.report, header, leaf);
+    if (!known(header)) this.#unread.add(header);
+  }
+}
+
+async function rootOf(hashes) {
+  const tree = new Tree();
+  for (const hash of hashes) await tree.append(hash);
+  return tree.root();
+}
+
+// ---- any file -------------------------------------------------------------------------------------
+
+async function withDefaults({ checkpoints = [], consistency = [], rotations = [], disclosures = [], header = null, payload = null }) {
+  return { checkpoints, links: consistency.map(readLink), rotations, disclosures, header, payload };
+}
+
+async function judged(judge) {
+  const report = new Report();
+  try {
+    await judge(report);
+  } catch (error) {
+    report.caught(error);
+  }
+  return report;
+}
+
+const startsWith = (bytes, start) => equal(bytes.subarray(0, start.length), utf8(start));
+
+/** Say of what sort a file is, by its first bytes; what nothing else claims is read as a dump. */
+function sortOf(start) {
+  if (startsWith(start, "PK")) return judgeBundle;
+  if (startsWith(start, "c2sp.org/tlog-proof")) return judgeProof;
+  if (startsWith(start, "old ")) return judgeLink;
+  if (latin1(start.subarray(0, 4096)).includes(latin1(utf8("\n\n\u2014 ")))) return judgeNote;
+  return null;
+}
+
+/**
+ * Verify a file's bytes, whatever they are.
+ *
+ * `trust` comes from `readTrust`. `options`: `checkpoints` that were kept, `consistency` proofs between
+ * them, `rotations` (signed changes of keys), `disclosures` (all arrays of bytes), and for a proof the
+ * `header` and `payload` that it is of (bytes). All of it comes from outside the file.
+ */
+export async function verifyBytes(bytes, trust, options = {}) {
+  const judge = sortOf(bytes);
+  if (judge === null) return verifyDump(linesOf(bytes), trust, options);
+  return judged(async (report) => judge(report, bytes, trust.fresh(), await withDefaults(options)));
+}
+
+// ---- the command line (Node) ----------------------------------------------------------------------
+
+const HELP = `usage: node verify.mjs FILE --key KEY [--policy FILE] [--checkpoint NOTE] ..
+
+FILE is a bundle, receipt, .tlog-proof, consistency proof, checkpoint, dump, or a folder of tiles.
+
+  --key KEY            trusted log key (a line, or a file with some); may be repeated
+  --policy FILE        C2SP tlog-policy: logs, witnesses, quorum
+  --checkpoint FILE    a checkpoint that was kept; may be repeated
+  --consistency FILE   a proof between checkpoints; may be repeated
+  --rotation FILE      a signed change of the log's keys; may be repeated
+  --disclosure FILE    a disclosed personal value; may be repeated
+  --header FILE        the entry of a proof, if it is not in it
+  --payload FILE       the payload of the record that it proves
+
+Take this file, the key and the policy from places that you trust, never from beside FILE.
+
+exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key, unknown version,
+nothing to compare with, a signature that this runtime cannot check: for ML-DSA-44 use verify.py)`;
+
+/** Verify from the command line; returns the exit code. What is wrong with the arguments is never OK. */
+export async function main(args, print = console.log) {
+  let report = new Report();
+  try {
+    const many = { type: "string", multiple: true, default: [] }, one = { type: "string" };
+    const options = {
+      key: many, policy: one, checkpoint: many, consistency: many, rotation: many, disclosure: many, header: one, payload: one,
+      help: { type: "boolean", short: "h" },
+    };
+    const { parseArgs } = await import("node:util");
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+    if (values.help) {
+      print(HELP);
+      return OK;
+    }
+    if (positionals.length !== 1) throw new Bad("give one FILE; --help says more");
+    report = await judgeFile(positionals[0], values);
+  } catch (error) {
+    report.find(NOT_CHECKABLE, error.message);
+  }
+  for (const line of report.lines) print(line);
+  print(WORDS[report.exitCode]);
+  return report.exitCode;
+}
+
+async function judgeFile(path, values) {
+  const { readFile, stat } = await import("node:fs/promises");
+  const read = async (name) => (name === undefined ? null : new Uint8Array(await readFile(name)));
+  const all = (names) => Promise.all(names.map(read));
+  const keys = (await Promise.all(values.key.map(keysIn))).flat();
+  const trust = await readTrust({ keys, policy: await read(values.policy) });
+  const options = {
+    checkpoints: await all(values.checkpoint), consistency: await all(values.consistency), rotations: await all(values.rotation),
+    disclosures: await all(values.disclosure), header: await read(values.header), payload: await read(values.payload),
+  };
+  const found = await stat(path);
+  if (found.isDirectory()) return verifyTiles(readerOf(path, readFile), trust, options);
+  if (sortOf(await startOf(path)) === null) return verifyDump(linesFrom(path, found.size), trust, options);
+  return verifyBytes(await read(path), trust, options);
+}
+
+/** Return trusted keys, given as a line or as a file with one on each line. */
+async function keysIn(given) {
+  try {
+    await readKey(given);
+    return [given];
+  } catch (wrong) {
+    const { readFile } = await import("node:fs/promises");
+    const whole = await readFile(given, "utf-8").catch((missing) => {
+      throw given.includes("+") ? wrong : missing;
+    });
+    const lines = whole.split(/\r?\n/).filter((line) => line.trim());
+    if (!lines.length) throw new Bad(`${given} holds no key`);
+    for (const line of lines) await readKey(line);
+    return lines;
+  }
+}
+
+async function startOf(path) {
+  const { open } = await import("node:fs/promises");
+  const file = await open(path);
+  try {
+    const { bytesRead, buffer } = await file.read(new Uint8Array(4096), 0, 4096, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Yield a file's lines, with its progress on stderr where it takes long. */
+async function* linesFrom(path, size) {
+  const { createReadStream } = await import("node:fs");
+  let rest = [], done = 0, said = Date.now();
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
+    for (const piece of linesOf(chunk)) {
+      rest.push(piece);
+      if (piece.at(-1) !== 10) continue;
+      yield rest.length === 1 ? piece : concat(...rest);
+      rest = [];
+    }
+    done += chunk.length;
+    if (Date.now() - said > 2000) {
+      said = Date.now();
+      console.error(`${Math.floor((100 * done) / size)} % read`);
+    }
+  }
+  if (rest.length) yield concat(...rest);
+}
+
+function readerOf(folder, readFile) {
+  return async (path) => {
+    try {
+      return new Uint8Array(await readFile(`${folder}/${path}`));
+    } catch (error) {
+      if (error.code === "ENOENT" || error.code === "ENOTDIR" || error.code === "EISDIR") return null;
+      throw error;
+    }
+  };
+}
+
+if (node && process.argv[1]) {
+  const { realpathSync } = await import("node:fs");
+  const { fileURLToPath } = await import("node:url");
+  if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));
 }
