@@ -32,16 +32,9 @@ DEPTH_MAX = 32
 _quote = json.encoder.encode_basestring  # the escapes of RFC 8785, and the encoder's own
 # The encoder that `json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))`
 # makes anew for every value, made once.
+_SORTED, _SKIPPING, _NAN_ALLOWED = True, False, False
 _encode = json.encoder.c_make_encoder(  # type: ignore[attr-defined]  # not in the stubs
-    None,
-    None,
-    _quote,
-    None,
-    ":",
-    ",",
-    True,
-    False,
-    False,  # noqa: FBT003 - positional only
+    None, None, _quote, None, ":", ",", _SORTED, _SKIPPING, _NAN_ALLOWED
 )
 
 
