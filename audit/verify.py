@@ -574,6 +574,9 @@ class Trust:
             self.keys.add(key)
         self.revoked: dict[Key, int] = {}
         self.until: dict[Key, int] = {}
+        self._roots = frozenset(self.keys)
+        self._given: list[Change] = []
+        self._logged: list[Change] = []
 
     def open(self, data: bytes) -> Seen:
         """Read a checkpoint and verify the lines of everybody known.
@@ -598,48 +601,74 @@ class Trust:
         """Say whether the policy's quorum cosigned one of some checkpoints."""
         return self.policy is None or any(self.policy.met(one.cosigners) for one in seen)
 
-    def follow(self, statement: str, origin: str) -> str:
-        """Follow a change of keys, if a trusted key signed it; return what was done, in words.
+    def follow(self, statement: str, origin: str, *, given: bool = False) -> str:
+        """Follow a change of keys as far as it can be judged now; return what was done, in words.
 
         A rotation is signed by both keys: the old one counts for trees up to the size that it
         names, the new one for later ones. A revocation is signed by another trusted key than the
         one that it names, which counts for nothing made from the stated time on.
 
+        Args:
+            statement: a signed note; those of the log come in the log's order.
+            origin: the log's name.
+            given: it comes from outside the file that is judged.
+
         Raises:
             Bad: the statement is malformed, of another log, or a signature does not verify.
         """
-        note = read_note(statement.encode())
-        title, *lines = note.text.split("\n")[:-1]
-        if not lines or lines[0] != origin:
-            raise Bad("a change of keys is of another log")
-        match title, lines:
-            case [str(), [_, old, new, size, _]] if title == ROTATION:
-                return self._rotate(note, read_vkey(old), read_vkey(new), decimal(size))
-            case [str(), [_, key, from_us]] if title == REVOCATION:
-                return self._revoke(note, read_vkey(key), decimal(from_us))
-        if title in {ROTATION, REVOCATION}:
-            raise Bad("a change of keys is malformed")
-        raise Unknown("a change of keys of an unknown sort")
+        change = read_change(statement, origin)
+        (self._given if given else self._logged).append(change)
+        return change.words if self._take(change) else change.words + NOT_FOLLOWED
 
-    def _rotate(self, note: Note, old: Key, new: Key, size: int) -> str:
-        if old == new or {old.name, new.name} != {note.text.split("\n")[1]}:
-            raise Bad("a rotation names other keys than two of the log")
-        if signatures_of(note, {old, new}).times.keys() != {old, new}:
-            raise Bad("a rotation is not signed by both keys")
-        words = f"key {old.key_id.hex()} is followed by {new.key_id.hex()} from {size} on"
-        spoken = self.keys - self.revoked.keys() - self.until.keys()
-        if old in self.revoked or old in self.until or not {old, new} & spoken:
-            return f"{words}: not followed, no trusted key that still counts says so"
-        self.keys |= {old, new}
-        self.until[old] = size
-        return words
+    def settle(self) -> list[str]:
+        """Follow all changes anew, now that all are here; return what was done, in words.
 
-    def _revoke(self, note: Note, key: Key, from_us: int) -> str:
-        words = f"key {key.key_id.hex()} is revoked from {_when(from_us // 1_000_000)} on"
-        if not signatures_of(note, self.keys - {key} - self.revoked.keys()).times:
-            return f"{words}: not followed, no other trusted key says so"
-        self.revoked[key] = min(from_us, self.revoked.get(key, from_us))
-        return words
+        First back: a trusted key vouches for the one before it, unless it was replaced or revoked
+        before it said so; the older key then counts for no more than the one that vouches. Then
+        forth, those from outside first, and again where only the log told who signed them.
+
+        Raises:
+            Bad: a signature of a key that is known by now does not verify.
+        """
+        self.keys, self.until, self.revoked = set(self._roots), {}, {}
+        inside = set(self._logged)
+        vouched = self._look_back([*self._logged, *(c for c in self._given if c not in inside)])
+        done: dict[Change, bool] = {}
+        for change in (*self._given, *self._logged, *self._given):
+            done[change] = done.get(change, False) or self._take(change)
+        for old, new in vouched.items():
+            for bounds in (self.until, self.revoked):
+                if new in bounds:
+                    bounds[old] = min(bounds[new], bounds.get(old, bounds[new]))
+        return [one.words + ("" if done[one] else NOT_FOLLOWED) for one in done]
+
+    def _look_back(self, changes: Sequence["Change"]) -> dict[Key, Key]:
+        """Add the keys before the trusted ones; return by which other key each is known."""
+        ended: dict[Key, int] = {}
+        for place, change in enumerate(changes):
+            ended.setdefault(change.old, place)
+        vouched = {}
+        for place, change in reversed(list(enumerate(changes))):
+            old, new = change.old, change.new
+            if new in self.keys and old not in self.keys and ended.get(new, place) >= place:
+                self.keys.add(old)
+                vouched[old] = new
+        return vouched
+
+    def _take(self, change: "Change") -> bool:
+        """Follow one change, if a key that still counts says so."""
+        old, new = change.old, change.new
+        if new == old:
+            if not signatures_of(change.note, self.keys - {old} - self.revoked.keys()).times:
+                return False
+            self.revoked[old] = min(change.bound, self.revoked.get(old, change.bound))
+            return True
+        handed = old in self.keys and old not in self.until
+        if not handed or (old in self.revoked and new not in self.keys):
+            return False
+        self.keys.add(new)
+        self.until[old] = change.bound
+        return True
 
     def counts(self, signers: Iterable[Key], size: int, made_us: int) -> str:
         """Return why none of the keys counts for a tree made by a time; nothing if one does."""
@@ -651,6 +680,48 @@ class Trust:
 
 ROTATION = "countersign.dev/key-rotation/v1"
 REVOCATION = "countersign.dev/key-revocation/v1"
+NOT_FOLLOWED = ": not followed, no trusted key that still counts says so"
+
+
+class Change(NamedTuple):
+    """A change of keys: the old one is followed by a new one, or, with `new` the same, revoked.
+
+    `bound` is the last size or the first microsecond, as the statement says.
+    """
+
+    note: Note
+    old: Key
+    new: Key
+    bound: int
+    words: str
+
+
+def read_change(statement: str, origin: str) -> Change:
+    """Read a change of keys; who signed a revocation is open.
+
+    Raises:
+        Bad: it is malformed, of another log, or a rotation that not both keys signed.
+    """
+    note = read_note(statement.encode())
+    title, *lines = note.text.split("\n")[:-1]
+    if not lines or lines[0] != origin:
+        raise Bad("a change of keys is of another log")
+    match title, lines:
+        case [str(), [_, first, second, size, _]] if title == ROTATION:
+            old, new, bound = read_vkey(first), read_vkey(second), decimal(size)
+            if old == new or {old.name, new.name} != {origin}:
+                raise Bad("a rotation names other keys than two of the log")
+            if signatures_of(note, {old, new}).times.keys() != {old, new}:
+                raise Bad("a rotation is not signed by both keys")
+            words = f"key {old.key_id.hex()} is followed by {new.key_id.hex()} from {bound} on"
+            return Change(note, old, new, bound, words)
+        case [str(), [_, first, from_us]] if title == REVOCATION:
+            key, bound = read_vkey(first), decimal(from_us)
+            words = f"key {key.key_id.hex()} is revoked from {_when(bound // 1_000_000)} on"
+            return Change(note, key, key, bound, words)
+    if title in {ROTATION, REVOCATION}:
+        raise Bad("a change of keys is malformed")
+    raise Unknown("a change of keys of an unknown sort")
 
 
 def _when(time_s: int) -> str:
@@ -725,7 +796,9 @@ def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> H
     """
     origin = read_head(read_note(note).text).origin
     for statement in outside.rotations:
-        report.say(trust.follow(statement, origin))
+        trust.follow(statement, origin, given=True)
+    for words in trust.settle():
+        report.say(words)
     seen = trust.open(note)
     if not trust.keys:
         report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this")
@@ -992,7 +1065,7 @@ class LogVerifier:
             self.report.find(TAMPERED, f"the trusted checkpoint is not of the log {row['origin']}")
         self._head, self._origin = row, row["origin"]
         for statement in self._rotations:
-            self.report.say(self._trust.follow(statement, row["origin"]))
+            self._trust.follow(statement, row["origin"], given=True)
 
     def checkpoint(self, size: int, note: bytes) -> None:
         """Take a checkpoint, stored under a size, with its cosignature lines if there are any."""
@@ -1107,7 +1180,7 @@ class LogVerifier:
             case "stream_heads":
                 self._map(body, head["seq"])
             case "key_rotated" | "key_revoked":
-                self.report.say(self._trust.follow(str(body["statement"]), head["log"]))
+                self._trust.follow(str(body["statement"]), head["log"])
             case _:
                 pass
 
@@ -1185,21 +1258,27 @@ class LogVerifier:
 
         The tree holds its own changes of keys, so all of them are known only now.
         """
-        for size, note in self._unsigned if self._trust.keys else ():
+        trust, report = self._trust, self.report
+        try:
+            for words in trust.settle():
+                report.say(words)
+        except Bad as error:
+            report.find(TAMPERED, f"a change of keys: {error}")
+        for size, note in self._unsigned if trust.keys else ():
             try:
-                seen = self._trust.open(note)
+                seen = trust.open(note)
             except Bad as error:
-                self.report.find(TAMPERED, f"checkpoint of {size}: {error}")
+                report.find(TAMPERED, f"checkpoint of {size}: {error}")
                 continue
-            self._signers[size] |= seen.signers
+            if size in self._signers:
+                self._signers[size] |= seen.signers
             if not seen.signers:
-                self.report.find(TAMPERED, f"checkpoint of {size} is signed by no trusted key")
-        if self._trust.until or self._trust.revoked:
-            for size, signers in self._signers.items():
-                why = self._trust.counts(signers, size, self._times.get(size, SIZE_MAX))
-                if signers and why:
-                    text = f"checkpoint of {size} is signed only by a key that had been {why}"
-                    self.report.find(TAMPERED, text)
+                report.find(TAMPERED, f"checkpoint of {size} is signed by no trusted key")
+        for size, signers in self._signers.items():
+            why = trust.counts(signers & trust.keys, size, self._times.get(size, SIZE_MAX))
+            if signers and why:
+                text = f"checkpoint of {size} is signed only by a key that had been {why}"
+                report.find(TAMPERED, text)
 
     def _judge_signatures(self, now_us: int | None) -> None:
         """Require that every checkpoint was compared, and that they cover all there is."""
@@ -1450,7 +1529,7 @@ def verify_bundle(
         bundle = read_bundle(data)
         trust, disclosed = Trust(outside.vkeys, outside.policy), Disclosed(outside.disclosures)
         for header, payload, _ in bundle.records.values():
-            follow_keys(report, trust, *read_record(header, payload))
+            follow_keys(trust, *read_record(header, payload))
         links = [bundle.link, *outside.links] if bundle.link else outside.links
         head = judge_head(report, trust, bundle.note, _replaced(outside, links))
         records = [_proven(report, stem, item, head) for stem, item in bundle.records.items()]
@@ -1494,12 +1573,10 @@ def _replaced(
     )
 
 
-def follow_keys(
-    report: Report, trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]
-) -> None:
+def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
     """Follow a record that changes the log's keys; its statement proves itself."""
     if known(head) and head["kind"] in {"key_rotated", "key_revoked"}:
-        report.say(trust.follow(str(body["statement"]), head["log"]))
+        trust.follow(str(body["statement"]), head["log"])
 
 
 def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
@@ -1689,7 +1766,7 @@ def verify_proof(
         extra = read_extra(proof.extra)
         origin = read_head(read_note(proof.note).text).origin
         for statement in extra.get("keys", ()):
-            report.say(trust.follow(str(statement), origin))
+            trust.follow(str(statement), origin)
         signed = judge_head(report, trust, proof.note, outside)
         if "headers" in extra:
             _judge_list(report, proof, extra, signed, disclosed)
@@ -2047,7 +2124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--policy", type=Path, help="C2SP tlog-policy: logs, witnesses, quorum")
     parser.add_argument("--checkpoint", **many, type=Path, help="a checkpoint that was kept")
     parser.add_argument("--consistency", **many, type=Path, help="proof between checkpoints")
-    parser.add_argument("--rotation", **many, type=Path, help="a signed change of the log's keys")
+    parser.add_argument("--rotation", **many, type=Path, help="change of the log's keys, in order")
     parser.add_argument("--disclosure", **many, type=Path, help="a disclosed personal value")
     parser.add_argument("--header", type=Path, help="the entry of a proof, if it is not in it")
     parser.add_argument("--payload", type=Path, help="the payload of the record that it proves")
