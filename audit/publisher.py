@@ -16,11 +16,19 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from audit.checkpoint import Checkpoint
 from audit.cosigning import WitnessWorker, Work
-from audit.errors import LedgerError, LedgerUnsafeError, NoteError, PolicyError, WitnessError
+from audit.errors import (
+    AuditError,
+    LedgerError,
+    LedgerUnsafeError,
+    NoteError,
+    PolicyError,
+    WitnessError,
+)
 from audit.note import Note, NoteSignature, VerifierKey, parse_note
 from audit.quorum import NONE, QuorumPolicy
 from audit.quorum_watch import Lags, Quorum, QuorumWatch, next_target
@@ -28,7 +36,7 @@ from audit.store import Pool
 from audit.tile_store import TileStore, TileWriter, pooled
 from audit.tiles import consistency_from
 from audit.watchdog import Watchdog
-from audit.witness_client import WitnessClient
+from audit.witness_client import Conflict, Refused, WitnessClient
 
 LOG = logging.getLogger(__name__)
 _OFFERED_MAX = 256
@@ -166,6 +174,31 @@ class Publisher:
             worker.start()
         for thread in self._threads:
             thread.start()
+
+    def remembered(self, checkpoint: Checkpoint) -> dict[str, int]:
+        """Ask every witness how large a tree it has seen, before `start`; return those larger.
+
+        A witness that does not answer is left out, and so is one that has seen no more than this.
+
+        Args:
+            checkpoint: our newest one; it is shown as one that is already known.
+        """
+
+        def ask(address: tuple[str, tuple[VerifierKey, ...]]) -> int:
+            client = WitnessClient(*address, self._config.timeout_s)
+            try:
+                outcome = client.add_checkpoint(checkpoint.size, (), checkpoint.note)
+            except AuditError as error:
+                outcome = Refused(status=0, why=str(error))
+            client.close()
+            if isinstance(outcome, Refused):
+                LOG.warning("witness_not_asked url=%s why=%s", address[0], outcome.why)
+            return outcome.size if isinstance(outcome, Conflict) else 0
+
+        with ThreadPoolExecutor(max_workers=max(1, len(self._addresses))) as pool:
+            sizes = list(pool.map(ask, self._addresses.items()))
+        named = zip((keys[0].name for keys in self._addresses.values()), sizes, strict=True)
+        return {name: size for name, size in named if size > checkpoint.size}
 
     def standing(self) -> Publication:
         """Return how publishing stands now."""

@@ -75,6 +75,9 @@ def open_ledger(
     """Open the ledger with its publisher, and fold the orders' projection from it."""
     publishing = Publishing(plan, dsn)
     stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
+    reader = LedgerReader(dsn)
+    stack.callback(reader.close)
+    publishing.refuse_older(reader)
     ledger = Ledger.open(
         LedgerConfig(
             dsn=dsn,
@@ -90,8 +93,6 @@ def open_ledger(
     )
     stack.callback(ledger.close)
     publishing.start(ledger)
-    reader = LedgerReader(dsn)
-    stack.callback(reader.close)
     orders.fold(_order_records(reader))  # history first: nothing decides before the start
     ledger.subscribe(orders.fold)
     return ledger, reader, publishing

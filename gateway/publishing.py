@@ -9,9 +9,11 @@ from hashlib import sha256
 from typing import Any
 
 from audit.canonical import JSON
-from audit.errors import AuditError, PolicyError, WitnessError
+from audit.checkpoint import make_checkpoint
+from audit.errors import AuditError, LedgerUnsafeError, PolicyError, WitnessError
 from audit.kinds import Kind
 from audit.ledger import Ledger
+from audit.merkle import Frontier
 from audit.publisher import Publication, Publisher, PublisherConfig
 from audit.queries import LedgerReader
 from audit.quorum import QuorumPolicy
@@ -39,6 +41,7 @@ class Publishing:
         settings = plan.settings.ledger
         self._run_id = plan.tags.run_id
         self._digest, self._policy = read_policy(settings)
+        self._signer = plan.signer
         self._log_key, self._public = plan.signer.vkey, settings.tiles == "public"
         self._ledger: Ledger | None = None
         self._changes = 0
@@ -53,6 +56,31 @@ class Publishing:
         except WitnessError as error:
             raise SettingsError(name=POLICY_SETTING, problem=str(error)) from error
         self.offer = self._publisher.offer
+
+    def refuse_older(self, reader: LedgerReader) -> None:
+        """Refuse to go on from a ledger older than what a witness saw; before the first append.
+
+        What was appended to it would make another tree of a size that is public already: a fork.
+        A restore on purpose (`restore --accept-older`) is on record and says up to where.
+
+        Raises:
+            LedgerUnsafeError: names the witness and both sizes.
+            LedgerError: the database does not answer.
+        """
+        stored = reader.checkpoints(limit=1)
+        newest = stored[0] if stored else make_checkpoint(0, Frontier().root(), self._signer)
+        remembered = self._publisher.remembered(newest)
+        if not remembered:
+            return
+        restores = reader.records(kinds=(Kind.LEDGER_RESTORED,), newest_first=True, limit=1)
+        accepted = next((int(record.body["known_size"]) for record in restores), 0)
+        name, size = max(remembered.items(), key=lambda one: one[1])
+        if size > accepted:
+            raise LedgerUnsafeError(
+                f"witness {name} has seen {size}, this ledger has {newest.size}:"
+                " restore a newer backup"
+            )
+        _log.warning("older_than_witnesses size=%d seen=%d: accepted", newest.size, size)
 
     def start(self, ledger: Ledger) -> None:
         """Begin, with the last checkpoint of an earlier run.
