@@ -59,7 +59,7 @@ bench-ledger: setup ## measure the ledger's appends against COPY, bare commits a
 bench-fsck: setup ## measure fsck on a ledger of 1,000,000 records (minutes)
 	@$(BIN)/python scripts/bench_fsck.py
 
-crash: setup ## crash the ledger (N=1000: that often, and write docs/crash-ledger.md; SEED=), then gateways
+crash: setup ## crash the ledger N times (from 1,000: writes docs/crash-ledger.md; SEED=); without N 200 times, then gateways
 	@$(BIN)/python -m tests.crash.ledger_campaign --crashes $(or $(N),200) --teeth $(if $(N),10,2) \
 		$(if $(SEED),--seed $(SEED)) $(if $(N),--write)
 	@$(if $(N),,$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash)

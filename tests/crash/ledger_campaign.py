@@ -34,6 +34,9 @@ from tests.crash.ledger_world import (
 )
 
 SILENT_MAX_S = 300.0
+SLOW_S = 5.0
+WRITTEN_FROM = 1000
+"""A shorter run does not replace the page's figures."""
 _SAY_EVERY_S = 15.0
 _SHOWN = 20
 
@@ -129,6 +132,10 @@ def _take(outcome: Outcome, pipe: Connection) -> bool:
     match message:
         case Crash():
             outcome.crashes.append(message)
+            if message.back_s > SLOW_S:
+                print(
+                    f"  slow: {message.fault}, server {message.up_s:.1f} s, {message.back_s:.1f} s"
+                )
         case Tooth():
             outcome.teeth.append(message)
         case int():
@@ -210,7 +217,7 @@ def campaign(asked: argparse.Namespace, folder: Path) -> Outcome:
         outcome.broken.append(f"{len(outcome.teeth)} of {len(bites)} mutants were tried")
     tables = f"{crash_table(outcome.crashes)}\n\n{teeth_table(outcome.teeth)}"
     print(f"\n{tables}\n", flush=True)
-    if asked.write and not outcome.failures():
+    if asked.write and asked.crashes >= WRITTEN_FROM and not outcome.failures():
         said = [f"`make crash N={asked.crashes} SEED={asked.seed}`; {machine()}."]
         said += [f"Not run: {line}." for line in left_out]
         stuck = f"Servers that hung in their own recovery and were killed: {outcome.stuck_servers}."

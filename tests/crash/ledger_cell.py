@@ -34,6 +34,7 @@ class Crash:
         bit: the fault hurt somebody.
         acked: operations acknowledged since the crash before.
         findings: what the judge found, new ones only.
+        up_s: from the end of the fault until the server takes connections.
         back_s: from the end of the fault to the first new acknowledgement.
     """
 
@@ -41,6 +42,7 @@ class Crash:
     bit: bool
     acked: int
     findings: tuple[Finding, ...]
+    up_s: float
     back_s: float
 
 
@@ -129,11 +131,19 @@ class Cell:
         bit = FAULTS[fault].strike(Stage(self._world, crew, self._chance))
         since = time.monotonic()
         self._world.ensure_up()
+        up_s = time.monotonic() - since
         stuck += [] if self._back(crew, 1) else ["after the fault"]
         back_s = time.monotonic() - since
         findings = tuple(Finding(Flaw.STUCK, f"{fault}: no append {when}") for when in stuck)
         findings += turn.new_findings(self._world)
-        return Crash(fault=fault, bit=bit, acked=turn.new_acks(), findings=findings, back_s=back_s)
+        return Crash(
+            fault=fault,
+            bit=bit,
+            acked=turn.new_acks(),
+            findings=findings,
+            up_s=up_s,
+            back_s=back_s,
+        )
 
     def _back(self, crew: Crew, acks: int) -> bool:
         """Wait until a writer is answered again, starting one as often as one gives up."""

@@ -36,6 +36,8 @@ BOUT_S = 30.0
 TEETH_BOUT_S = 5.0
 SIDES = 2
 CLOSE_WITHIN_S = 60.0
+WRITTEN_FROM_MINUTES = 10
+"""A shorter fight does not replace the page's figures."""
 
 
 @dataclass(slots=True)
@@ -261,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{len(found)} failures; SEED={seed}; the writers' words: {folder}")
         return 1
     shutil.rmtree(folder, ignore_errors=True)
-    if asked.write:
+    if asked.write and asked.minutes >= WRITTEN_FROM_MINUTES:
         said = f"`make fight MINUTES={asked.minutes:g} SEED={seed}`; {machine()}."
         write_section("fight", f"{said}\n\n{fight_table(bouts)}")
     return 0

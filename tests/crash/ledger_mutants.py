@@ -40,6 +40,7 @@ class Mutant(StrEnum):
     NO_FSYNC = "fsync=off"
 
 
+UNLOCKED = frozenset({Mutant.NO_LOCK, Mutant.NO_FENCE})
 LOOSE_TABLES: Mapping[Mutant, Sequence[str]] = {
     Mutant.NO_FENCE: ("entry_pkey", "entry_once", "entry_stream_is_dense"),
     Mutant.FORGETS_KEYS: ("entry_once",),

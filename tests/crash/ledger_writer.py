@@ -37,7 +37,7 @@ from audit.errors import (
 from audit.kinds import Kind
 from audit.ledger import Draft, Lane, Ledger, LedgerConfig, Record
 from audit.sequencer import SequencerConfig
-from tests.crash.ledger_mutants import Mutant, install
+from tests.crash.ledger_mutants import UNLOCKED, Mutant, install
 from tests.doubles.audit_log import SIGNER
 
 COMMIT_DEADLINE_S = 1.0
@@ -212,8 +212,8 @@ class Writer:
                     self._events.say("stop", repr(error))
                     return None
             except Exception as error:  # noqa: BLE001 - the harness judges it
-                # This mutant reads while another writes, so what it reads may not fit together.
-                if plan.mutant is not Mutant.NO_FENCE or time.monotonic() > deadline:
+                # Without the lock it reads while another writes; what does not fit is refused.
+                if plan.mutant not in UNLOCKED or time.monotonic() > deadline:
                     self._events.say("broken", repr(error))
                     return None
             time.sleep(0.01)
