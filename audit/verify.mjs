@@ -827,6 +827,11 @@ const PROOF = "c2sp.org/tlog-proof@v1";
 
 /** Read a tlog-proof file into index, path, checkpoint and extra data. */
 export function readProof(bytes) {
+  const parts = splitProof(bytes);
+  return { ...parts, checkpoint: readCheckpoint(parts.note) };
+}
+
+function splitProof(bytes) {
   const [block, note] = splitAtBlank(bytes);
   const [first, ...lines] = text(block).split("\n");
   if (/^c2sp\.org\/tlog-proof@v[1-9][0-9]{0,2}$/.test(first) && first !== PROOF) throw new Unknown(`a proof of the form ${first} is not known here`);
@@ -834,7 +839,7 @@ export function readProof(bytes) {
   const extra = lines[0]?.startsWith("extra ") ? unbase64(lines.shift().slice(6)) : null;
   const index = lines.shift() ?? "";
   if (!index.startsWith("index ") || lines.length > 63) throw new Bad("the proof has no index, or more than 63 hashes");
-  return { index: decimal(index.slice(6)), path: lines.map(unhash), extra, checkpoint: readCheckpoint(note) };
+  return { index: decimal(index.slice(6)), path: lines.map(unhash), extra, note };
 }
 
 /** Verify that an entry is in the log; returns every hash that was computed, for showing. */
@@ -882,17 +887,17 @@ function readExtra(bytes) {
 }
 
 async function judgeProof(report, bytes, trust, options) {
-  const proof = readProof(bytes), extra = readExtra(proof.extra), signed = proof.checkpoint;
+  // the extra data first: of a later version of it nothing else is said
+  const extra = readExtra(splitProof(bytes).extra), proof = readProof(bytes), signed = proof.checkpoint;
   const disclosed = await Disclosed.read(options.disclosures);
   const changes = [];
-  for (const statement of [...(extra.keys ?? []), ...options.rotations]) changes.push(await readChange(isBytes(statement) ? statement : String(statement), signed.origin));
+  for (const statement of extra.keys ?? []) changes.push(await readChange(String(statement), signed.origin));
+  for (const statement of options.rotations) changes.push(await readChange(statement, signed.origin));
   await judgeHead(report, trust, signed, { ...options, changes });
   if (extra.headers) await judgeList(report, proof, extra, disclosed);
   else await judgeEntry(report, proof, extra, options, disclosed);
   disclosed.finish(report);
 }
-
-const isBytes = (value) => value instanceof Uint8Array;
 
 /** Judge the proof of one entry, which may be no record of ours. */
 async function judgeEntry(report, proof, extra, { header = null, payload = null }, disclosed) {
@@ -1065,6 +1070,7 @@ function readZip(bytes) {
   while (at + 30 <= bytes.length && view.getUint32(at, true) === 0x04034b50) {
     const size = view.getUint32(at + 22, true), name = at + 30, data = name + view.getUint16(at + 26, true);
     if (view.getUint16(at + 8, true) !== 0 || view.getUint16(at + 28, true) !== 0 || data + size > bytes.length) throw new Bad("not a bundle: an entry is cut off, or not stored plainly");
+    if (view.getUint32(at + 14, true) !== crc32(bytes.subarray(data, data + size))) throw new Bad("not a bundle: an entry has another checksum");
     files.set(text(bytes.subarray(name, data)), bytes.subarray(data, data + size));
     at = data + size;
   }
