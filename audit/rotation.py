@@ -12,7 +12,8 @@ What follows from a statement (`trusted_keys`):
 - a revoked key counts for nothing made from the stated time on; what was made earlier has to be
   shown by something other than that key: a witness's cosignature before it, or records with times;
 - a revoked key hands over to nobody afterwards, whatever time its statement names;
-- a verifier that holds only a later key learns the earlier ones from it, for the trees before.
+- a verifier that holds only a later key learns the earlier ones from it, for the trees before;
+  they count for no tree and no time beyond the key that vouches for them.
 
 Source: https://c2sp.org/signed-note for the form; the texts are our own, named in their first line.
 """
@@ -153,12 +154,16 @@ def trusted_keys(
     A statement that no trusted key stands behind changes nothing: anybody can write one.
     """
     ordered = tuple(records)
-    trusted = {key: TrustedKey(key=key) for key in _with_predecessors(roots, ordered)}
+    vouched = _with_predecessors(roots, ordered)
+    trusted = {key: TrustedKey(key=key) for key in vouched}
     for record in ordered:
         if isinstance(record, Rotation):
             _follow_rotation(trusted, record)
         else:
             _follow_revocation(trusted, record)
+    for key, voucher in vouched.items():
+        if voucher is not None:
+            trusted[key] = _bounded(trusted[key], trusted[voucher])
     return tuple(trusted.values())
 
 
@@ -186,12 +191,12 @@ def open_trusted(
 
 def _with_predecessors(
     roots: Iterable[VerifierKey], records: tuple[KeyRecord, ...]
-) -> tuple[VerifierKey, ...]:
-    """Return the roots and the keys before them, as far as each vouches for its predecessor.
+) -> dict[VerifierKey, VerifierKey | None]:
+    """Return the roots and the keys before them, each of those with the key that vouches for it.
 
     A key vouches while it is the log's: not after it handed over, nor after anybody revoked it.
     """
-    known = dict.fromkeys(roots)
+    known: dict[VerifierKey, VerifierKey | None] = dict.fromkeys(roots)
     for place in range(len(records) - 1, -1, -1):
         record = records[place]
         if isinstance(record, Rotation) and record.new in known:
@@ -200,8 +205,15 @@ def _with_predecessors(
                 for earlier in records[:place]
             )
             if record.new not in ended:
-                known.setdefault(record.old)
-    return tuple(known)
+                known.setdefault(record.old, record.new)
+    return known
+
+
+def _bounded(item: TrustedKey, voucher: TrustedKey) -> TrustedKey:
+    """Bound a key by the one that vouches for it: a thief of that one could have invented it."""
+    sizes = [n for n in (item.until_size, voucher.until_size) if n is not None]
+    times = [n for n in (item.revoked_us, voucher.revoked_us) if n is not None]
+    return replace(item, until_size=min(sizes, default=None), revoked_us=min(times, default=None))
 
 
 def _follow_rotation(trusted: dict[VerifierKey, TrustedKey], record: Rotation) -> None:

@@ -90,6 +90,13 @@ def test_who_holds_only_the_new_key_learns_the_old_one_for_the_trees_before() ->
     }
     late = trusted_keys([NEW.vkey], [rotate(NEW, NEWER, 200, 6), rotate(THIEF, NEW, 100, 5)])
     assert THIEF.vkey not in {item.key for item in late}
+    invented: list[KeyRecord] = [
+        rotate(THIEF, NEW, 10**6, 5),
+        rotate(NEW, NEWER, 200, 6),
+        revoke(NEWER, NEW.vkey, 7),
+    ]
+    found = {k.key: (k.until_size, k.revoked_us) for k in trusted_keys([NEWER.vkey], invented)}
+    assert found[THIEF.vkey] == found[NEW.vkey] == (200, 7)
 
 
 def test_statements_without_a_trusted_key_behind_them_change_nothing() -> None:
