@@ -445,6 +445,7 @@ const REVOCATION = "countersign.dev/key-revocation/v1";
 async function readChange(statement, origin) {
   const note = readNote(typeof statement === "string" ? utf8(statement) : statement);
   const [title, stated, ...rest] = note.text.split("\n").slice(0, -1);
+  const id = [note.text, ...note.lines.map(({ line }) => line)].join("\n");
   if (stated !== origin) throw new Bad("a change of keys is of another log");
   if (title === ROTATION && rest.length === 4) {
     const [ended, next] = await Promise.all(rest.slice(0, 2).map(readKey));
@@ -453,14 +454,20 @@ async function readChange(statement, origin) {
     const times = await signersOf(note, [ended, next]);
     if (times.size !== 2) throw new Bad("a rotation is not signed by both keys");
     if (checked(times).size !== 2) throw new Unknown("a rotation's signatures are not checkable here");
-    return { ended, next, size, words: `key ${ended.id} is followed by ${next.id} from ${size} on` };
+    return { id, ended, next, size, words: `key ${ended.id} is followed by ${next.id} from ${size} on` };
   }
   if (title === REVOCATION && rest.length === 2) {
     const ended = await readKey(rest[0]), fromUs = decimal(rest[1]);
-    return { ended, next: null, fromUs, note, words: `key ${ended.id} is revoked from ${when(fromUs / 1e6)} on` };
+    return { id, ended, next: null, fromUs, note, words: `key ${ended.id} is revoked from ${when(fromUs / 1e6)} on` };
   }
   if (title === ROTATION || title === REVOCATION) throw new Bad("a change of keys is malformed");
   throw new Unknown("a change of keys of an unknown sort");
+}
+
+async function readChanges(statements, origin) {
+  const changes = [];
+  for (const statement of statements) changes.push(await readChange(statement, origin));
+  return changes;
 }
 
 function when(seconds) {
@@ -484,24 +491,45 @@ class Trust {
   }
 
   /**
-   * Follow changes of keys, in the order of the log. First backwards: who trusts a key trusts the one
-   * before it, which that key vouched for while it was the log's. Then forwards, from the start.
+   * Follow changes of keys: those of the log, in its order, and those given from outside. First
+   * backwards: who trusts a key trusts the one before it, which that key vouched for while it was the
+   * log's. Then forwards; those from outside once more, for the log may tell who signed them. Last,
+   * who is known only because a later key says so counts for no more than that key: its thief could
+   * have made him up.
    */
-  async follow(report, changes) {
-    const ended = new Map();
-    changes.forEach(({ ended: { text: key } }, at) => ended.has(key) || ended.set(key, at));
-    for (const [at, change] of [...changes.entries()].reverse()) {
-      const spoke = change.next && this.logs.has(change.next.text) && !(ended.get(change.next.text) < at);
-      if (spoke) this.logs.set(change.ended.text, change.ended);
+  async follow(report, inside, given) {
+    const vouchers = this.#lookBack([...inside, ...given.filter((one) => !inside.some((other) => other.id === one.id))]);
+    const followed = new Map();
+    for (const change of [...given, ...inside, ...given]) {
+      const before = followed.get(change.id)?.done;
+      followed.set(change.id, { change, done: before || (change.next ? this.#rotate(change) : await this.#revoke(change)) });
     }
-    for (const change of changes) {
-      const followed = change.next ? this.#rotate(change) : await this.#revoke(change);
-      report.say(followed ? change.words : `${change.words}: not followed, no trusted key that still counts says so`);
+    for (const [key, voucher] of vouchers) {
+      for (const bounds of [this.#until, this.#revoked]) {
+        if (bounds.has(voucher)) bounds.set(key, Math.min(bounds.get(voucher), bounds.get(key) ?? Infinity));
+      }
+    }
+    for (const { change, done } of followed.values()) {
+      report.say(done ? change.words : `${change.words}: not followed, no trusted key that still counts says so`);
     }
   }
 
+  /** Add the keys before the trusted ones; return by which other key each of them is known. */
+  #lookBack(changes) {
+    const ended = new Map(), vouchers = new Map();
+    for (const [at, { ended: key }] of changes.entries()) if (!ended.has(key.text)) ended.set(key.text, at);
+    for (const [at, { ended: key, next }] of [...changes.entries()].reverse()) {
+      if (!next || !this.logs.has(next.text) || this.logs.has(key.text) || ended.get(next.text) < at) continue;
+      this.logs.set(key.text, key);
+      vouchers.set(key.text, next.text);
+    }
+    return vouchers;
+  }
+
+  /** A revoked key introduces nobody; that it ends is followed all the same. */
   #rotate({ ended: { text: key }, next, size }) {
-    if (!this.logs.has(key) || this.#until.has(key) || this.#revoked.has(key)) return false;
+    const introduced = this.#revoked.has(key) && !this.logs.has(next.text);
+    if (!this.logs.has(key) || this.#until.has(key) || introduced) return false;
     this.#until.set(key, size);
     this.logs.set(next.text, next);
     return true;
@@ -567,8 +595,8 @@ function splitAtBlank(bytes) {
 }
 
 /** Judge who signed a checkpoint, who cosigned it, and whether it fits the ones that were kept. */
-async function judgeHead(report, trust, checkpoint, { checkpoints, links, changes }) {
-  await trust.follow(report, changes);
+async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotations }, inside = []) {
+  await trust.follow(report, inside, await readChanges(rotations, checkpoint.origin));
   const seen = await trust.open(checkpoint);
   if (!trust.logs.size) {
     report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this");
@@ -850,7 +878,7 @@ export async function verifyProof(report, proof, entry, trust) {
     report.find(TAMPERED, "the path does not lead to the checkpoint's root", proof.index);
   }
   try {
-    await judgeHead(report, trust.fresh(), proof.checkpoint, { checkpoints: [], links: [], changes: [] });
+    await judgeHead(report, trust.fresh(), proof.checkpoint, { checkpoints: [], links: [], rotations: [] });
   } catch (error) {
     report.caught(error);
   }
@@ -890,10 +918,7 @@ async function judgeProof(report, bytes, trust, options) {
   // the extra data first: of a later version of it nothing else is said
   const extra = readExtra(splitProof(bytes).extra), proof = readProof(bytes), signed = proof.checkpoint;
   const disclosed = await Disclosed.read(options.disclosures);
-  const changes = [];
-  for (const statement of extra.keys ?? []) changes.push(await readChange(String(statement), signed.origin));
-  for (const statement of options.rotations) changes.push(await readChange(statement, signed.origin));
-  await judgeHead(report, trust, signed, { ...options, changes });
+  await judgeHead(report, trust, signed, options, await readChanges((extra.keys ?? []).map(String), signed.origin));
   if (extra.headers) await judgeList(report, proof, extra, disclosed);
   else await judgeEntry(report, proof, extra, options, disclosed);
   disclosed.finish(report);
@@ -1008,9 +1033,8 @@ async function judgeLink(report, bytes, trust, options) {
 
 /** Judge a checkpoint alone: who signed and cosigned it, and that a kept one agrees. */
 async function judgeNote(report, bytes, trust, options) {
-  const checkpoint = readCheckpoint(bytes), changes = [];
-  for (const statement of options.rotations) changes.push(await readChange(statement, checkpoint.origin));
-  await judgeHead(report, trust, checkpoint, { ...options, changes });
+  const checkpoint = readCheckpoint(bytes);
+  await judgeHead(report, trust, checkpoint, options);
   report.say(`checkpoint of ${checkpoint.origin} at ${checkpoint.size}`);
 }
 
@@ -1123,11 +1147,10 @@ async function writeBundle({ files, format, stream, note, verifier, records, blo
 
 async function judgeBundle(report, bytes, trust, options) {
   const bundle = readBundle(bytes), disclosed = await Disclosed.read(options.disclosures), { stream } = bundle;
-  const signed = readCheckpoint(bundle.note), changes = [];
+  const signed = readCheckpoint(bundle.note);
   for (const record of bundle.records) Object.assign(record, await readRecord(record.headerBytes, record.payloadBytes));
-  for (const statement of options.rotations) changes.push(await readChange(statement, signed.origin));
-  changes.unshift(...(await changesIn(bundle.records)));
-  await judgeHead(report, trust, signed, { ...options, changes, links: [...(bundle.link ? [bundle.link] : []), ...options.links] });
+  const links = [...(bundle.link ? [bundle.link] : []), ...options.links];
+  await judgeHead(report, trust, signed, { ...options, links }, await changesIn(bundle.records));
   for (const record of bundle.records) {
     await judgePlace(report, record, record.path, signed);
     disclosed.see(report, record.header);
@@ -1236,7 +1259,8 @@ class LogVerifier {
   #trust;
   #disclosed;
   #rotations;
-  #changes = [];
+  #given = []; // changes of keys, from outside
+  #changes = []; // and the log's own
   #stage = "";
   #head = null;
   #origin = null;
@@ -1283,7 +1307,7 @@ class LogVerifier {
   async #start(row) {
     if (this.#origin !== null && this.#origin !== row.origin) this.report.find(TAMPERED, `the trusted checkpoint is not of the log ${row.origin}`);
     [this.#head, this.#origin] = [row, row.origin];
-    for (const statement of this.#rotations) this.#changes.push(await readChange(statement, row.origin));
+    this.#given = await readChanges(this.#rotations, row.origin);
   }
 
   async #blob({ digest, data }) {
@@ -1411,7 +1435,12 @@ class LogVerifier {
     if (beyond > size) report.find(INCOMPLETE, `a checkpoint of ${beyond} is signed, ${size} found`, size);
     if (!this.#head) report.find(INCOMPLETE, "there is no head");
     else if (this.#whole) await this.#judgeStoredHead();
-    await this.#trust.follow(report, this.#changes);
+    try {
+      await this.#trust.follow(report, this.#changes, this.#given);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      report.find(TAMPERED, `a change of keys: ${error.message}`);
+    }
     const seen = await this.#judgeKeys();
     if (this.#whole) {
       this.#judgeCoverage();
