@@ -831,29 +831,52 @@ def _keeps(report: Report, trust: Trust, kept: Seen, seen: Seen) -> bool:
 
 
 def _joined(report: Report, trust: Trust, seen: Seen, outside: Outside) -> list[Seen]:
-    """Return the checkpoints shown to be of the same log as this one: equal, before or after."""
+    """Return the checkpoints shown to contain this one's tree: equal or later ones of its log.
+
+    Two trees that extend the same older one can be a fork, so only what this tree is joined to by
+    proofs from old to new counts; what is older than such a tree agrees with this one as well.
+    """
     kept = [one for one in map(trust.open, outside.notes) if _keeps(report, trust, one, seen)]
-    public = [seen, *(one for one in kept if one.head == seen.head)]
-    for link in map(read_link, outside.links):
-        new = trust.open(link.note)
-        old = next((one for one in (seen, *kept) if one.head.size == link.old_size), None)
-        same = next((one for one in (seen, *kept) if one.head.size == new.head.size), new)
-        if trust.keys and not new.signers:
-            report.find(TAMPERED, "the consistency proof's checkpoint is signed by no trusted key")
-        elif old is None or old.head.origin != new.head.origin:
-            report.find(NOT_CHECKABLE, f"no checkpoint of {link.old_size} is here to be extended")
-        elif not extends(old.head[1:], new.head[1:], link.path) or same.head != new.head:
-            text = f"the tree of {new.head.size} does not extend that of {link.old_size}"
-            report.find(TAMPERED, f"{text}: the log forked")
+    links = [(link, trust.open(link.note)) for link in map(read_link, outside.links)]
+    there = [seen, *kept, *(new for _, new in links if new.signers or not trust.keys)]
+    steps = [step for link, new in links for step in _step(report, trust, link, new, there)]
+    after, agreeing = {seen.head}, {seen.head}
+    for _ in steps:
+        after |= {new for old, new in steps if old in after}
+    agreeing |= after
+    for _ in steps:
+        agreeing |= {old for old, new in steps if new in agreeing}
+    for old, new in steps:
+        text = f"the tree of {new.size} extends that of {old.size}"
+        if new in agreeing:
+            report.say(text)
         else:
-            report.say(f"the tree of {new.head.size} extends that of {link.old_size}")
-            public += [new, old]
+            report.find(NOT_CHECKABLE, f"{text}, which nothing joins to that of {seen.head.size}")
     for one in kept:
-        if one not in public:
+        if one.head not in agreeing:
             text = f"the kept checkpoint of {one.head.size} is not comparable with that of"
             text += f" {seen.head.size} here: give a consistency proof, or judge a dump"
             report.find(NOT_CHECKABLE, text)
-    return public
+    return [one for one in there if one.head in agreeing and one.head.size >= seen.head.size]
+
+
+def _step(
+    report: Report, trust: Trust, link: Link, new: Seen, there: Sequence[Seen]
+) -> list[tuple[Head, Head]]:
+    """Judge one consistency proof by itself; return from which checkpoint to which it leads."""
+    same_log = [one.head for one in there if one.head.origin == new.head.origin]
+    old = next((head for head in same_log if head.size == link.old_size), None)
+    forked = any(head.size == new.head.size and head != new.head for head in same_log)
+    if trust.keys and not new.signers:
+        report.find(TAMPERED, "the consistency proof's checkpoint is signed by no trusted key")
+    elif old is None:
+        report.find(NOT_CHECKABLE, f"no checkpoint of {link.old_size} is here to be extended")
+    elif forked or not extends(old[1:], new.head[1:], link.path):
+        text = f"the tree of {new.head.size} does not extend that of {link.old_size}"
+        report.find(TAMPERED, f"{text}: the log forked")
+    else:
+        return [(old, new.head)]
+    return []
 
 
 def judge_quorum(report: Report, trust: Trust, seen: Sequence[Seen]) -> None:
