@@ -22,6 +22,14 @@ writers and an outside reader of checkpoints saw: every acknowledged record once
 real-time order; one chain; one head; every checkpoint ever seen a prefix. The writers' clock is
 set back now and then. *Bit*: crashes that hurt somebody (an fsync that nobody called is none).
 *Back*: from the end of the fault to the next acknowledged append, restart of PostgreSQL included.
+The server's files, and the image that loses its power, lie in memory where there is room (4 GiB
+free in /dev/shm), so these times say nothing about a disk; the power cut drops what did not reach
+the image's own blocks. "Servers that hung": with every fsync failing, PostgreSQL 18.4 may stay "in
+recovery mode" for ever; the harness kills it, as an operator would have to.
+
+The fight has two sorts of bouts in equal parts: contenders as they are, and without the lock. A
+ledger that opens without the lock may read while the other one writes; it then refuses to open
+("head says .., leaves say .."), which is not counted as a finding, and tries again.
 
 A teeth row is a ledger known to be wrong that went through the same harness: it must be caught
 every time. 0 failures in n crashes bound their rate below 3/n (95 %).
