@@ -71,8 +71,9 @@ class TrustedKey:
     def counts(self, size: int, made_us: int | None) -> bool:
         """Say whether its signature on a tree of `size`, made by `made_us`, is to be trusted.
 
-        `made_us` is what something else proves: the time at which a witness cosigned, or the newest
-        record of the tree. With None nothing is proven and a revoked key does not count.
+        `made_us` is what others prove: the time by which the witnesses' quorum had cosigned this
+        checkpoint or a later one of the same tree. No time that a record of the log states is
+        proof: who stole the key wrote it. With None a revoked key does not count.
         """
         if self.until_size is not None and size > self.until_size:
             return False

@@ -470,6 +470,13 @@ class Policy:
                 there.add(name)
         return self.quorum in there
 
+    def stood(self, times_s: Mapping[bytes, int]) -> int | None:
+        """Return when the last witness that the quorum needs signed; 0 states no time."""
+        for until_s in sorted(set(times_s.values()) - {0}) if self.asks else ():
+            if self.met(name for name, at in times_s.items() if 0 < at <= until_s):
+                return until_s
+        return None
+
     def take(self, words: list[bytes]) -> None:
         """Take one line."""
         match words:
@@ -670,6 +677,11 @@ class Trust:
         self.until[old] = change.bound
         return True
 
+    def made_us(self, seen: Iterable[Seen]) -> int:
+        """Return by when the first of some checkpoints had its quorum, as its witnesses say."""
+        stood = [] if self.policy is None else [self.policy.stood(one.cosigners) for one in seen]
+        return min((at * 1_000_000 for at in stood if at is not None), default=SIZE_MAX)
+
     def counts(self, signers: Iterable[Key], size: int, made_us: int) -> str:
         """Return why none of the keys counts for a tree made by a time; nothing if one does."""
         current = [key for key in signers if size <= self.until.get(key, SIZE_MAX)]
@@ -681,6 +693,7 @@ class Trust:
 ROTATION = "countersign.dev/key-rotation/v1"
 REVOCATION = "countersign.dev/key-revocation/v1"
 NOT_FOLLOWED = ": not followed, no trusted key that still counts says so"
+NO_TIME = "no witness says that it was signed before"
 
 
 class Change(NamedTuple):
@@ -800,18 +813,18 @@ def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> H
     for words in trust.settle():
         report.say(words)
     seen = trust.open(note)
+    public = _joined(report, trust, seen, outside)
     if not trust.keys:
         report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this")
     elif not seen.signers:
         report.find(TAMPERED, "signed by no trusted key")
     else:
-        made_us = min(seen.cosigners.values(), default=SIZE_MAX // 1_000_000) * 1_000_000
+        made_us = trust.made_us(public)
         why = trust.counts(seen.signers, seen.head.size, made_us)
         if why == "replaced":
             report.find(TAMPERED, "signed only by a key that had been replaced")
-        elif why:
-            report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no witness says when")
-    public = _joined(report, trust, seen, outside)
+        elif why and all(trust.counts(one.signers, one.head.size, made_us) for one in public):
+            report.find(NOT_CHECKABLE, f"signed only by a key that is revoked: {NO_TIME}")
     judge_quorum(report, trust, public)
     return seen.head
 
@@ -1113,6 +1126,8 @@ class LogVerifier:
         if seen.strangers or not seen.signers:
             self._unsigned.append((stated, note))  # a key to come may have signed it
         self._signers[stated] = self._signers.get(stated, frozenset()) | seen.signers
+        made_us = self._trust.made_us([seen])
+        self._times[stated] = min(made_us, self._times.get(stated, made_us))
         if self._newest is None or stated >= self._newest.head.size:
             self._newest = seen
         if self._trust.policy is not None and self._trust.met([seen]):
@@ -1163,7 +1178,6 @@ class LogVerifier:
             self._whole = False
         elif self._mapped != size and ("stream_heads", 0) not in self._unread:
             report.find(TAMPERED, "signed without a stream-head map before it", row["seq"])
-        self._times[size] = row["recorded_at_us"]
         self._checked, self._signed_at_us = size, row["recorded_at_us"]
         if size in self._public:
             self._witnessed, self._witnessed_at_us = size, row["recorded_at_us"]
@@ -1297,11 +1311,16 @@ class LogVerifier:
                 self._signers[size] |= seen.signers
             if not seen.signers:
                 report.find(TAMPERED, f"checkpoint of {size} is signed by no trusted key")
-        for size, signers in self._signers.items():
-            why = trust.counts(signers & trust.keys, size, self._times.get(size, SIZE_MAX))
-            if signers and why:
-                text = f"checkpoint of {size} is signed only by a key that had been {why}"
+        made_us, covered = SIZE_MAX, False
+        for size, signers in sorted(self._signers.items(), reverse=True):
+            made_us = min(made_us, self._times.get(size, SIZE_MAX))
+            why = trust.counts(signers & trust.keys, size, made_us)
+            text = f"checkpoint of {size} is signed only by a key that had been {why}"
+            if signers and why == "replaced":
                 report.find(TAMPERED, text)
+            elif signers and why and not covered:
+                report.find(NOT_CHECKABLE, f"{text}: {NO_TIME}")
+            covered = covered or (bool(signers) and not why)
 
     def _judge_signatures(self, now_us: int | None) -> None:
         """Require that every checkpoint was compared, and that they cover all there is."""

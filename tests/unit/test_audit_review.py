@@ -2,23 +2,36 @@
 
 import base64
 from collections.abc import Sequence
+from dataclasses import replace
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
+from audit.keys import FileSigner
 from audit.merkle import consistency_path, leaf_hash, root_of
 from audit.note import parse_note
+from audit.rotation import revoke
 from audit.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,
     OK,
     TAMPERED,
     Outside,
+    verify_dump,
     verify_note,
 )
-from tests.doubles.audit_log import SIGNER
+from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, MemoryLog, dump_of, note
 from tests.doubles.cosigners import WITNESSES
 
 KEY = str(SIGNER.vkey)
+NEXT = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"n" * 32))
+REVOKED_S = TIME_US // 1_000_000 + 1_000
+REVOKED = revoke(NEXT, SIGNER.vkey, REVOKED_S * 1_000_000).statement.decode()
+TWO_OF_THREE = "".join(
+    [f"witness {name} {who.vkey}\n" for name, who in zip("abc", WITNESSES, strict=False)]
+    + ["group g 2 a b c\nquorum g\n"]
+).encode()
 SHARED = [leaf_hash(b"shared %d" % n) for n in range(5)]
 HONEST = SHARED + [leaf_hash(b"honest %d" % n) for n in range(15)]
 FORKED = SHARED + [leaf_hash(b"forged %d" % n) for n in range(4)]
@@ -52,10 +65,58 @@ def test_only_what_contains_the_judged_tree_shows_that_it_is_public() -> None:
     assert judged(signed(HONEST[:9]), [], *steps) == OK
     assert judged(signed(HONEST[:9]), [kept], honest, *steps) == OK, "both are in the newest"
     forks = [linked(5, FORKED, signed(FORKED)), honest]
-    for note in (signed(FORKED), signed([leaf_hash(b"other")] * 9)):
+    for shown in (signed(FORKED), signed([leaf_hash(b"other")] * 9)):
         for links in ([honest], forks, forks[::-1]):
-            assert judged(note, [kept], *links) in {TAMPERED, INCOMPLETE}, "a fork's quorum"
+            assert judged(shown, [kept], *links) in {TAMPERED, INCOMPLETE}, "a fork's quorum"
     unasked = Outside(vkeys=[KEY], notes=[kept], links=[honest])
     assert verify_note(signed(FORKED), unasked).exit_code == NOT_CHECKABLE
     zero = [linked(0, FORKED, signed(FORKED)), linked(0, HONEST, newest)]
     assert judged(signed(FORKED), [signed([])], *zero) == INCOMPLETE, "all extend nothing"
+
+
+def test_no_time_in_the_records_rescues_a_revoked_key() -> None:
+    """Its thief writes the records and their times; a witness or a later key must say more."""
+    log = MemoryLog()
+    for text in ("one", "two"):
+        log.append(note(text))
+        log.checkpoint()
+    assert log.now_us < REVOKED_S * 1_000_000
+    found = list(log.checkpoints)
+
+    def judged(*notes: bytes, policy: bytes | None = None) -> int:
+        pairs = zip(found, notes, strict=True)
+        log.checkpoints = [replace(one, note=data) for one, data in pairs]
+        keys = [KEY, str(NEXT.vkey)]
+        given = Outside(vkeys=keys, policy=policy, rotations=[REVOKED])
+        return verify_dump(dump_of(log), (), (), given).exit_code
+
+    old = [one.note for one in found]
+    new = [make_checkpoint(one.size, one.root, NEXT).note for one in found]
+    seen = parse_note(old[1])
+    line = cosign(seen.text, WITNESSES[0], REVOKED_S - 1)
+    assert judged(*old) == NOT_CHECKABLE
+    assert judged(old[0], new[1]) == OK, "a key that counts signed the tree that holds it"
+    assert judged(new[0], old[1]) == NOT_CHECKABLE
+    assert judged(old[0], seen.with_signatures(line).to_bytes(), policy=POLICY) == OK
+    assert judged(old[0], seen.with_signatures(line).to_bytes(), policy=TWO_OF_THREE) != OK
+    leaves = [bytes(row["leaf"]) for row in log.rows]
+    for later, code in ((new[1], OK), (old[1], NOT_CHECKABLE)):
+        links = [linked(found[0].size, leaves, later)]
+        given = Outside(vkeys=[KEY, str(NEXT.vkey)], rotations=[REVOKED], links=links)
+        assert verify_note(old[0], given).exit_code == code, "one rule for single evidence"
+
+
+def test_a_revoked_key_needs_the_time_of_the_whole_quorum() -> None:
+    """One witness that colludes cannot date a checkpoint back, and 0 is no time."""
+    early, late = REVOKED_S - 1, REVOKED_S
+    for times, code in (
+        ((early, late), NOT_CHECKABLE),
+        ((early, early, late), OK),
+        ((early, early), OK),
+        ((0, 0), NOT_CHECKABLE),
+        ((0, early), NOT_CHECKABLE),
+        ((0, early, early), OK),
+    ):
+        keys = [KEY, str(NEXT.vkey)]
+        given = Outside(vkeys=keys, policy=TWO_OF_THREE, rotations=[REVOKED])
+        assert verify_note(signed(SHARED, *times), given).exit_code == code, times
