@@ -4,6 +4,7 @@ Nothing here changes the position; a batch that did not commit leaves no trace. 
 refused (guard, idempotency) leaves the others of its batch alone.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -258,4 +259,8 @@ class Builder:
 
 def same(record: Record, item: Prepared) -> bool:
     """Say whether a draft says what a record says already."""
-    return record.kind is item.draft.kind and record.payload_digest == item.payload_digest
+    if record.kind is not item.draft.kind or record.payload_digest != item.payload_digest:
+        return False
+    if not item.disclosures:
+        return True
+    return list(item.draft.commitments) == json.loads(record.header)["commitments"]

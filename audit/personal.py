@@ -7,12 +7,14 @@ kept apart, encrypted (`vault`), and can be forgotten while every proof goes on 
     disclosure = base64url(canonical([salt, path, value])), without padding, ASCII
     commitment = SHA-256(disclosure), hex, at `commitments[index]` of the record's header
 
-`salt` is base64url of 32 random bytes, `path` names the field that the value was taken from,
-`value` is text. A disclosure file is one disclosure and a newline. Who has the header checks it
-with a hash and a look; nobody can confirm a guess of the value without the salt.
+`salt` is base64url of 32 bytes that nobody can guess without the subject's key, `path` names the
+field that the value was taken from, `value` is text. A disclosure file is one disclosure and a
+newline. Who has the header checks it with a hash and a look; nobody can confirm a guess of the
+value without the salt.
 
-The payload's own field `personal` lists {index, path, retention, subject}. It depends on no salt,
-so the same draft sealed twice is the same record.
+The payload's own field `personal` lists {index, path, retention, subject}. A salt is a keyed
+digest of value and place under the subject's key: the same draft sealed twice is the same record,
+another value under the same idempotency key is a conflict.
 
 Source: RFC 9901 (SD-JWT) sections 4.2.1 to 4.2.3; the commitment is hex here, as all our digests.
 """

@@ -15,6 +15,7 @@ Safe for many threads of one process; the gateway's state lock keeps other proce
 
 import base64
 import contextlib
+import hmac
 import json
 import os
 import secrets
@@ -31,7 +32,6 @@ from audit.canonical import canonical
 from audit.errors import DisclosureError, VaultError
 from audit.personal import (
     FIELD,
-    SALT_BYTES,
     WORDS,
     Personal,
     Sealed,
@@ -183,9 +183,9 @@ class Vault:
             raise DisclosureError("a draft has commitments or personal values, not both")
         rows: list[Sealed] = []
         for position, one in enumerate(draft.personal):
-            text = disclosure(secrets.token_bytes(SALT_BYTES), one.path, one.value)
-            commitments.append(commitment(text))
             bound = _bound(log, draft.stream, draft.idem_key, one.path, position, one.subject)
+            text = disclosure(self._salt(one, bound), one.path, one.value)
+            commitments.append(commitment(text))
             sealed = self._encrypt(one.subject, text.encode("ascii"), bound)
             rows.append(Sealed(position=position, subject=one.subject, sealed=sealed))
         payload = {**draft.payload, FIELD: described(draft.personal)}
@@ -244,6 +244,16 @@ class Vault:
             except OSError as error:
                 raise VaultError(f"cannot destroy {path.name}: {error.strerror}") from error
             return self._subjects.pop(subject, None) is not None or there
+
+    def _salt(self, one: Personal, bound: bytes) -> bytes:
+        """Return a value's salt in its place: the same each time, a secret as the key is."""
+        with self._lock:
+            found = self._subjects.get(one.subject)
+        if found is None:
+            raise VaultError(f"there is no key of {one.subject}")
+        key = hmac.digest(found.key, b"countersign-salt/1", "sha256")
+        value = one.value.encode("utf-8", "surrogatepass")
+        return hmac.digest(key, len(bound).to_bytes(8) + bound + value, "sha256")
 
     def _encrypt(self, subject: str, text: bytes, bound: bytes) -> bytes:
         with self._lock:

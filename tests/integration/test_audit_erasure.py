@@ -96,7 +96,7 @@ def test_value_is_committed_disclosed_and_forgotten(world: World) -> None:
     assert world.vault.subject(NAME) != done.subject
 
 
-def test_a_retry_with_new_salts_is_the_same_record(world: World) -> None:
+def test_a_retry_is_the_same_record_and_another_value_a_conflict(world: World) -> None:
     subject = world.vault.subject(NAME)
     first = world.ledger.append(about(subject, NAME, key="once"))[0]
     again = world.ledger.append(about(subject, NAME, key="once"))[0]
@@ -104,7 +104,13 @@ def test_a_retry_with_new_salts_is_the_same_record(world: World) -> None:
     assert world.rows() == 1
     with pytest.raises(IdempotencyConflictError):
         world.ledger.append(about(world.vault.subject(OTHER), OTHER, key="once"))
-    assert world.rows() == 1
+    with pytest.raises(IdempotencyConflictError):
+        world.ledger.append(about(subject, f"{NAME} said no", key="once"))
+    agreed = world.ledger.append(note(f"{NAME} agreed", "words"))
+    assert world.ledger.append(note(f"{NAME} agreed", "words")) == agreed
+    with pytest.raises(IdempotencyConflictError):
+        world.ledger.append(note(f"{NAME} refused", "words"))
+    assert world.rows() == 2
 
 
 def test_many_values_in_one_batch_share_its_commit(world: World) -> None:
