@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from audit.merkle import HASH_BYTES, node_hash
-from audit.verify import INCOMPLETE, TAMPERED
+from audit.verify import INCOMPLETE, MAP_BROKEN, TAMPERED, next_part
 
 CHUNK = 1 << 16
 MAP = "stream_heads"
@@ -49,6 +49,12 @@ class Maps:
     changed: dict[str, Link] = field(default_factory=dict)
     expected: list[list[Any]] = field(default_factory=list)
     rows: list[list[Any]] = field(default_factory=list)
+    awaited: list[int] = field(default_factory=list)
+
+    def joins(self, special: Special) -> bool:
+        """Say whether a part comes where it must."""
+        joins, self.awaited = next_part(self.awaited, special.body, special.seq)
+        return joins
 
     def fold(self, special: Special) -> Segment | None:
         """Hold a map, which may have parts, against what changed; return it when they differ."""
@@ -162,6 +168,8 @@ class MapTracker:
             segment.then = special = None
         if chunk.maps is not None:
             chunk.maps.changed.update(segment.changed)
+            if special is not None and not chunk.maps.joins(special) and not chunk.jumps:
+                chunk.findings.append((TAMPERED, MAP_BROKEN, special.seq))
             differing = None if special is None else chunk.maps.fold(special)
             if differing is not None:
                 chunk.differing.append(differing)

@@ -35,7 +35,7 @@ _PLAIN = (
     "_last",
     "_checkpoints",
 )
-_LISTS = ("_changed", "_expected", "_map_rows")
+_LISTS = ("_changed", "_expected", "_map_rows", "_map_next")
 
 
 class ChunkVerifier(LogVerifier):
@@ -127,6 +127,7 @@ class ChunkVerifier(LogVerifier):
                     self._hear(segment.then)
             self._changed = {name: [*link[:2]] for name, link in chunk.maps.changed.items()}
             self._expected, self._map_rows = chunk.maps.expected, chunk.maps.rows
+            self._map_next = chunk.maps.awaited
         self._jump(jumps)
 
     def _jumps(self, chunk: Chunk) -> list[tuple[int, int]]:

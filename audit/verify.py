@@ -1070,6 +1070,7 @@ class LogVerifier:
         self._changed: dict[str, list[Any]] = {}
         self._expected: list[list[Any]] = []
         self._map_rows: list[list[Any]] = []
+        self._map_next: list[int] = []
         self._mapped = 0
         self._unread: Counter[tuple[str, int]] = Counter()
         self._last = -1
@@ -1223,6 +1224,9 @@ class LogVerifier:
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
         """Hold a map, which may have parts, against the streams that changed since the last one."""
+        joins, self._map_next = next_part(self._map_next, body, seq)
+        if self._whole and not joins:
+            self.report.find(TAMPERED, MAP_BROKEN, seq)
         if body["part"] == 0:
             self._expected = [[name, *head] for name, head in sorted(self._changed.items())]
             self._changed, self._map_rows = {}, []
@@ -1355,6 +1359,27 @@ class LogVerifier:
             self.report.say(f"{text}: a running log does it within {TAIL_S} s")
         else:
             self.report.find(INCOMPLETE, text)
+
+
+MAP_BROKEN = "the parts of a stream-head map do not follow each other, without a record between"
+
+
+def next_part(awaited: list[int], body: Mapping[str, Any], seq: int) -> tuple[bool, list[int]]:
+    """Say whether a part of a map comes where it must; return which must come next, if any."""
+    part, parts = body["part"], body["parts"]
+    joins = (awaited or [seq, 0, parts]) == [seq, part, parts]
+    return joins, [] if part + 1 == parts else [seq + 1, part + 1, parts]
+
+
+def judge_span(
+    report: Report, first: int, parts: int, signed_size: int, own: Sequence[int]
+) -> None:
+    """Require that a map's parts lie within the signed tree, and no listed record among them."""
+    if first < 0 or first + parts > signed_size:
+        report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree")
+    for seq in own:
+        if first <= seq < first + parts:
+            report.find(TAMPERED, MAP_BROKEN, seq)
 
 
 def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
@@ -1710,6 +1735,10 @@ def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size:
         for row in body["heads"]
         if row[0] == stream
     ]
+    for head, body, _ in records:
+        if head["kind"] == "stream_heads" and known(head):
+            first = head["seq"] - body["part"]
+            judge_span(report, first, body["parts"], size, [own_head["seq"] for own_head, _ in own])
     if not mapped:
         report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision")
     else:
@@ -1958,6 +1987,7 @@ def _judge_map(
     if not rows or head["seq"] <= seq:
         report.find(INCOMPLETE, f"the stream-head map does not name {stream}")
         return
+    judge_span(report, head["seq"] - body["part"], body["parts"], signed.size, [seq])
     judge_end(report, rows[0], number, leaf)
     at = _when(head["recorded_at_us"] // 1_000_000)
     report.say(f"{stream} ended at {rows[0][1]} when record {head['seq']} was made, {at}")

@@ -3,14 +3,22 @@
 import base64
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from audit import verify
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
+from audit.export import build_bundle
+from audit.fsck_dump import fsck_dump
 from audit.keys import FileSigner
+from audit.kinds import Kind
 from audit.merkle import consistency_path, leaf_hash, root_of
 from audit.note import parse_note
+from audit.receipt import build_receipt
+from audit.record import Draft
 from audit.rotation import revoke
 from audit.verify import (
     INCOMPLETE,
@@ -18,11 +26,26 @@ from audit.verify import (
     OK,
     TAMPERED,
     Outside,
+    verify_bundle,
     verify_dump,
     verify_note,
+    verify_proof,
 )
-from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, MemoryLog, dump_of, note
+from tests.doubles.audit_log import (
+    ORIGIN,
+    SIGNER,
+    TIME_US,
+    MemoryLog,
+    dump_of,
+    note,
+    sealed,
+    sent,
+    snapshot,
+    started,
+)
+from tests.doubles.audit_spoiled import plan_of, silent
 from tests.doubles.cosigners import WITNESSES
+from tests.doubles.evidence_log import MemoryReader
 
 KEY = str(SIGNER.vkey)
 NEXT = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"n" * 32))
@@ -120,3 +143,59 @@ def test_a_revoked_key_needs_the_time_of_the_whole_quorum() -> None:
         keys = [KEY, str(NEXT.vkey)]
         given = Outside(vkeys=keys, policy=TWO_OF_THREE, rotations=[REVOKED])
         assert verify_note(signed(SHARED, *times), given).exit_code == code, times
+
+
+def part(number: int, parts: int, heads: list[object]) -> Draft:
+    return Draft(
+        stream="control",
+        kind=Kind.STREAM_HEADS,
+        payload={"heads": heads, "part": number, "parts": parts},  # type: ignore[dict-item]
+        actor="ledger",
+        idem_key=f"heads:{number}:{parts}:{len(heads)}",
+    )
+
+
+def mapped(*between: Draft, numbers: Sequence[tuple[int, int]]) -> MemoryLog:
+    """A log whose only map is in parts, with records after the first of them."""
+    log = MemoryLog()
+    log.append(started(), snapshot("d1", sha256(b"b").hexdigest()), sealed("d1"))
+    log.blobs[sha256(b"b").digest()] = b"b"
+    heads: dict[str, list[object]] = {}
+    for row in log.rows:
+        heads[row["stream"]] = [row["stream"], row["stream_seq"], row["leaf"].hex()]
+    for number, parts in numbers:
+        last = number + 1 == parts
+        log.append(part(number, parts, [heads[name] for name in sorted(heads)] if last else []))
+        if not last:
+            log.append(*between)
+    frontier = log.position.frontier
+    log.checkpoints.append(make_checkpoint(frontier.size, frontier.root(), SIGNER))
+    return log
+
+
+def test_the_parts_of_a_map_follow_each_other(tmp_path: Path) -> None:
+    def judged(log: MemoryLog) -> int:
+        code = verify_dump(dump_of(log), [KEY]).exit_code
+        path = tmp_path / "log.dump"
+        path.write_bytes(b"".join(dump_of(log)))
+        plan = replace(plan_of(tmp_path, KEY), state=tmp_path / "dump.state")
+        assert fsck_dump(path, plan, silent).exit_code == code
+        plan.state.unlink(missing_ok=True)
+        return code
+
+    assert judged(mapped(numbers=[(0, 1)])) == OK
+    assert judged(mapped(numbers=[(0, 3), (1, 3), (2, 3)])) == OK
+    hidden = mapped(sent("d1"), numbers=[(0, 2), (1, 2)])
+    assert judged(hidden) == TAMPERED
+    for numbers in ([(1, 2)], [(0, 3), (2, 3)], [(0, 3), (1, 2)], [(0, 2), (0, 1)]):
+        assert judged(mapped(numbers=numbers)) == TAMPERED, numbers
+
+
+def test_a_decision_has_no_record_among_the_parts_of_its_map() -> None:
+    given = Outside(vkeys=[KEY])
+    reader = MemoryReader(mapped(numbers=[(0, 2), (1, 2)]))
+    assert verify_bundle(build_bundle(reader, "d1"), outside=given).exit_code == OK
+    assert verify_proof(build_receipt(reader, "d1"), given).exit_code == OK
+    report = verify.Report()
+    verify.judge_span(report, 3, 2, 5, [1, 4])
+    assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 4)
