@@ -263,4 +263,4 @@ def same(record: Record, item: Prepared) -> bool:
         return False
     if not item.disclosures:
         return True
-    return list(item.draft.commitments) == json.loads(record.header)["commitments"]
+    return bool(list(item.draft.commitments) == json.loads(record.header)["commitments"])

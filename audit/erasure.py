@@ -15,13 +15,20 @@ at the next start or the next try.
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from audit import holds
 from audit.canonical import JSON, canonical
 from audit.disclosures import Disclosures, Kept
-from audit.errors import ErasureRefusedError, VaultError
+from audit.errors import (
+    AuditError,
+    ErasureRefusedError,
+    IdempotencyConflictError,
+    LedgerStoppedError,
+    LedgerTimeoutError,
+    VaultError,
+)
 from audit.kinds import Kind
 from audit.personal import Field, fields_of, parse_disclosure
 from audit.queries import LedgerReader
@@ -116,17 +123,28 @@ class Privacy:
     def erase(self, person: str, *, basis: str, actor: str) -> Erased:
         """Forget a person, named by pseudonym or name; on a second call finish what is left.
 
+        A name may have several pseudonyms, where it was heard again during an erasure: all go,
+        the figures are those of all.
+
         Raises:
             ErasureRefusedError: unknown, or kept by a statute or a hold; nothing changed.
             AuditError: a step failed; call again.
         """
         with self._lock:
             self._check_words(basis, what="basis")
-            subject = self._vault.find(person) or person
-            recorded = self._reader.by_key("control", f"erased:{subject}")
-            if recorded is None:
-                recorded = self._record(subject, basis, actor)
-            return self._finish(subject, recorded)
+            done = [
+                self._finish(
+                    subject, self._recorded(subject) or self._record(subject, basis, actor)
+                )
+                for subject in self._vault.find_all(person) or (person,)
+            ]
+            return replace(
+                done[-1],
+                fields=sum(one.fields for one in done),
+                records=sum(one.records for one in done),
+                key_destroyed=any(one.key_destroyed for one in done),
+                rows=sum(one.rows for one in done),
+            )
 
     def complete(self) -> int:
         """Finish erasures that a crash left half done; return how many."""
@@ -149,11 +167,16 @@ class Privacy:
             self._check_words(reason, what="reason")
             kind, _, person = scope.partition(":")
             if kind == "subject":
-                found = self._vault.find(person)
-                if found is None:
+                found = self._vault.find_all(person)
+                if not found:
                     raise ErasureRefusedError("no person of that name or pseudonym is known here")
-                scope = f"subject:{found}"
-            return self._ledger.append(holds.placed(scope, reason, actor, self._now_us()))[0]
+                scopes = [f"subject:{one}" for one in found]
+            else:
+                scopes = [scope]
+            now_us = self._now_us()
+            return self._ledger.append(
+                *(holds.placed(one, reason, actor, now_us) for one in scopes)
+            )[-1]
 
     def lift(self, hold_id: str, *, reason: str, actor: str) -> Record:
         """Lift a hold.
@@ -211,15 +234,34 @@ class Privacy:
         )
         return Shown(field=field, value=parse_disclosure(text)[2], disclosure=text)
 
+    def _recorded(self, subject: str) -> Record | None:
+        return self._reader.by_key("control", f"erased:{subject}")
+
     def _record(self, subject: str, basis: str, actor: str) -> Record:
-        """Check that nothing forbids it and put it on record."""
+        """Check that nothing forbids it and put it on record.
+
+        What is said from then on is said under another pseudonym. Where nothing was written the
+        old one stays in use; where that is unknown it waits for the next try, its names known.
+        """
         if subject not in self._vault.subjects():
             raise ErasureRefusedError("no person of that name or pseudonym is known here")
         kept = self._disclosures.of_subject(subject)
         self._refuse_held(subject, kept)
-        expired = self._refuse_retained(subject, kept)
-        self._vault.retire(subject)  # what is said from here on is said under another pseudonym
+        self._refuse_retained(subject, kept)
+        self._vault.retire(subject)
+        try:
+            recorded = self._ledger.append(*self._drafts(subject, basis, actor))[-1]
+        except AuditError as error:
+            if _nothing_written(error):
+                self._vault.restore(subject)
+            raise
+        self._on_step("erase.recorded")
+        return recorded
+
+    def _drafts(self, subject: str, basis: str, actor: str) -> tuple[Draft, ...]:
+        """Return the records of an erasure; what was said while it was checked counts too."""
         kept = self._disclosures.of_subject(subject)
+        expired = self._refuse_retained(subject, kept)
         fields: list[JSON] = [[one.seq, one.row.position] for one in kept]
         payload: dict[str, JSON] = {
             "subject": subject,
@@ -239,9 +281,7 @@ class Privacy:
             actor=f"person:{actor}",
             idem_key=f"erased:{subject}",
         )
-        recorded = self._ledger.append(*expired, draft)[-1]
-        self._on_step("erase.recorded")
-        return recorded
+        return (*expired, draft)
 
     def _finish(self, subject: str, recorded: Record) -> Erased:
         """Carry out what the record says; every step may have been done before."""
@@ -321,6 +361,13 @@ class Privacy:
             raise ErasureRefusedError(f"the {what} has 1 to {WORDS_MAX} printable characters")
         if self._vault.named_in(text) is not None:
             raise ErasureRefusedError(f"the {what} would put a person's name on record")
+
+
+def _nothing_written(error: AuditError) -> bool:
+    """Say whether it is certain that an append that failed so wrote nothing."""
+    if isinstance(error, LedgerTimeoutError):
+        return error.written is False
+    return not isinstance(error, LedgerStoppedError | IdempotencyConflictError)
 
 
 def _retention_of(kept: Kept) -> str:

@@ -85,6 +85,7 @@ class Vault:
         self._lock = threading.RLock()
         self._subjects: dict[str, _Subject] = {}
         self._by_name: dict[str, str] = {}
+        self._retired: dict[str, str] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if folder.stat().st_mode & 0o077:
@@ -124,7 +125,18 @@ class Vault:
     def find(self, name: str) -> str | None:
         """Return the pseudonym of a name, or of itself while its key exists; None if unknown."""
         with self._lock:
-            return name if name in self._subjects else self._by_name.get(_plain(name))
+            plain = _plain(name)
+            found = self._by_name.get(plain) or self._retired.get(plain)
+            return name if name in self._subjects else found
+
+    def find_all(self, name: str) -> tuple[str, ...]:
+        """Return every pseudonym that a name has, the one in use last; or a pseudonym itself."""
+        with self._lock:
+            if name in self._subjects:
+                return (name,)
+            plain = _plain(name)
+            found = [key for key, one in self._subjects.items() if plain in one.names]
+            return tuple(sorted(found, key=lambda key: key == self._by_name.get(plain)))
 
     def subject(self, name: str) -> str:
         """Return the pseudonym of a name; a new one is durable on return.
@@ -136,7 +148,7 @@ class Vault:
         if not plain or len(plain) > NAME_CHARS_MAX:
             raise VaultError(f"a name has 1 to {NAME_CHARS_MAX} characters")
         with self._lock:
-            found = self.find(name)
+            found = name if name in self._subjects else self._by_name.get(plain)
             if found is not None:
                 return found
             made = f"psn-{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"
@@ -147,12 +159,19 @@ class Vault:
             return made
 
     def named_in(self, text: str) -> str | None:
-        """Return a subject whose name a text holds, in any case; short names are not looked for."""
+        """Return a subject whose name a text holds, in any case; short names are not looked for.
+
+        Raises:
+            VaultError: the name's subject is being erased, and a new one could not be kept.
+        """
         lowered = unicodedata.normalize("NFC", text).casefold()
         with self._lock:
             for name, subject in self._by_name.items():
                 if len(name) >= _NAMED_CHARS_MIN and name.casefold() in lowered:
                     return subject
+            for name in self._retired:
+                if len(name) >= _NAMED_CHARS_MIN and name.casefold() in lowered:
+                    return self.subject(name)
         return None
 
     def shield(self, draft: Draft) -> Draft:
@@ -223,10 +242,23 @@ class Vault:
         return text
 
     def retire(self, subject: str) -> None:
-        """Let nothing new be said under a pseudonym; a name heard again gets a new one."""
+        """Let nothing new be said under a pseudonym; a name heard again gets a new one.
+
+        Until the key is destroyed the names stay known: they go on no record in clear.
+        """
         with self._lock:
             for name in self.names_of(subject):
-                self._by_name.pop(name, None)
+                if self._by_name.get(name) == subject:
+                    del self._by_name[name]
+                self._retired[name] = subject
+
+    def restore(self, subject: str) -> None:
+        """Undo `retire`: the erasure did not happen."""
+        with self._lock:
+            for name in self.names_of(subject):
+                self._by_name.setdefault(name, subject)
+                if self._retired.get(name) == subject:
+                    del self._retired[name]
 
     def destroy(self, subject: str) -> bool:
         """Destroy a subject's key and names; False when they were gone already.
@@ -243,7 +275,13 @@ class Vault:
                     _shred(path)
             except OSError as error:
                 raise VaultError(f"cannot destroy {path.name}: {error.strerror}") from error
-            return self._subjects.pop(subject, None) is not None or there
+            gone = self._subjects.pop(subject, None)
+            for name in () if gone is None else gone.names:
+                if self._retired.get(name) == subject:
+                    del self._retired[name]
+                for other in self.find_all(name):
+                    self._by_name.setdefault(name, other)
+            return gone is not None or there
 
     def _salt(self, one: Personal, bound: bytes) -> bytes:
         """Return a value's salt in its place: the same each time, a secret as the key is."""

@@ -8,7 +8,13 @@ import psycopg
 import pytest
 
 from audit.disclosures import Disclosures
-from audit.errors import DraftError, ErasureRefusedError, IdempotencyConflictError, VaultError
+from audit.errors import (
+    DraftError,
+    ErasureRefusedError,
+    IdempotencyConflictError,
+    LedgerTimeoutError,
+    VaultError,
+)
 from audit.fsck import dump, verify_database
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
@@ -292,3 +298,48 @@ def test_a_value_opens_only_in_its_own_place(world: World) -> None:
             world.vault.open(kept[0].row, **wrong)
     with pytest.raises(VaultError):
         world.vault.open(kept[1].row, **place)
+
+
+@pytest.mark.parametrize("written", [False, None])
+def test_an_erasure_whose_record_failed_can_be_asked_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, *, written: bool | None
+) -> None:
+    world.said(NAME)
+    subject = world.vault.find(NAME)
+
+    def busy(*_: Draft) -> None:
+        raise LedgerTimeoutError("busy", written=written)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.ledger, "append", busy)
+        with pytest.raises(LedgerTimeoutError):
+            world.privacy().erase(NAME, basis="GDPR", actor="operator")
+    assert world.vault.find(NAME) == subject
+    (noted,) = world.ledger.append(note(f"{NAME} called"))
+    assert NAME.encode() not in noted.payload
+    heard = world.vault.subject(NAME)
+    assert (heard == subject) is (written is False), "in doubt, nothing goes under the old one"
+    privacy = world.privacy()
+    world.now_us = kept_until_us(TIME_US, "order", YEARS)
+    hold = privacy.hold(f"subject:{NAME}", reason="case", actor="operator")
+    assert hold.body["scope"] == f"subject:{heard}"
+    for hold_id in privacy.holds():
+        privacy.lift(hold_id, reason="over", actor="approver")
+    done = privacy.erase(NAME, basis="GDPR", actor="operator")
+    assert (done.subject, done.rows) == (heard, 2)
+    assert not world.vault.subjects()
+    assert world.vault.find(NAME) is None
+    assert not hits(NAME, world.folder)
+
+
+def test_a_name_with_two_pseudonyms_is_forgotten_under_both(world: World, tmp_path: Path) -> None:
+    first = world.vault.subject(NAME)
+    world.vault.retire(first)
+    assert world.vault.subject(NAME) != first
+    reopened = Vault(tmp_path / "vault")
+    assert len(reopened.find_all(NAME)) == 2
+    reopened.destroy(reopened.find(NAME) or "")
+    assert reopened.find(NAME) is not None, "the other one is still known by it"
+    world.said(NAME)
+    assert world.privacy().erase(NAME, basis="GDPR", actor="operator").records == 1
+    assert not hits(NAME, world.folder)
