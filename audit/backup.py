@@ -2,8 +2,9 @@
 
 The file is gzip over JSON lines: what it is of; head, checkpoints, blobs, entries and disclosures
 as they are stored, from one snapshot (a running gateway goes on); and last the number of lines and
-the SHA-256 of all before. Whether the content is a sound log is not the file's to say: `restore`
-asks the verifier, with keys from outside.
+the SHA-256 of all before. It ends at the snapshot's newest checkpoint: what nobody signed yet is
+left to the next backup, for a restore believes nothing unsigned. Whether the content is a sound
+log is not the file's to say: `restore` asks the verifier, with keys from outside.
 
 Not in it: tiles, which are made from the leaves again; and subject keys, on purpose, for a backup
 must not bring back what was erased. Disclosures are in it as they are stored: encrypted.
@@ -25,6 +26,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from audit.errors import BackupError, LedgerWriteError
+from audit.merkle import Frontier
 from audit.tables import READER_ROLE, connect
 
 FORMAT = "countersign-backup/1"
@@ -52,9 +54,16 @@ ORDER_BY = {
     "entry": "seq",
     "disclosure": "seq, position",
 }
+_UP_TO = {
+    "checkpoint": "size <= {}",
+    "cosignature": "size <= {}",
+    "entry": "seq < {}",
+    "disclosure": "seq < {}",
+}
 STAGES = ("head", "cosignature", "checkpoint", "blob", "entry", "disclosure")
 """The order in the file: what the verifier needs first comes first."""
 _BATCH_ROWS = 500
+_LEAVES = 10_000
 _LEVEL = 3
 _SHOWN_EVERY = 1000
 
@@ -74,7 +83,7 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
     Args:
         dsn: of a user who may `SET ROLE countersign_reader`.
         path: of the file; an older one there is replaced at the end, in one step.
-        taken_at_us: the time, for the verifier: the newest records may wait for their checkpoint.
+        taken_at_us: the time, for people; nothing is judged by it.
         progress: told how far it is.
 
     Raises:
@@ -85,13 +94,11 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
     try:
         with connect(dsn, role=READER_ROLE, name="countersign-backup") as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            row = connection.execute("SELECT origin, size FROM ledger.head").fetchone()
-            if row is None:
-                raise BackupError("there is no ledger to back up")
-            about = About(origin=row[0], size=row[1], taken_at_us=taken_at_us)
+            head = _signed_head(connection)
+            about = About(origin=head["origin"], size=head["size"], taken_at_us=taken_at_us)
             with scratch.open("xb") as file:
                 with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:
-                    _write(connection, packed, about, progress)
+                    _write(connection, packed, about, head, progress)
                 file.flush()
                 os.fsync(file.fileno())
         scratch.rename(path)
@@ -105,12 +112,43 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
     return about
 
 
+def _signed_head(connection: "psycopg.Connection[Any]") -> dict[str, Any]:
+    """Return the head at the newest checkpoint; the stored one may be some records further.
+
+    Raises:
+        BackupError: there is no ledger.
+    """
+    row = connection.execute("SELECT origin, size, root, frontier FROM ledger.head").fetchone()
+    if row is None:
+        raise BackupError("there is no ledger to back up")
+    head = dict(zip(TABLES["head"], row, strict=True))
+    newest = connection.execute("SELECT coalesce(max(size), 0) FROM ledger.checkpoint").fetchone()
+    if newest is None or newest[0] >= head["size"]:
+        return head
+    frontier = Frontier()
+    with connection.cursor(name="backup_leaves") as cursor:
+        cursor.itersize = _LEAVES
+        query = "SELECT leaf FROM ledger.entry WHERE seq < %s ORDER BY seq"
+        for (leaf,) in cursor.execute(query, newest):
+            frontier = frontier.append(bytes(leaf))
+    return {
+        "origin": head["origin"],
+        "size": newest[0],
+        "root": frontier.root(),
+        "frontier": b"".join(frontier.nodes),
+    }
+
+
 def _write(
-    connection: "psycopg.Connection[Any]", file: gzip.GzipFile, about: About, progress: Progress
+    connection: "psycopg.Connection[Any]",
+    file: gzip.GzipFile,
+    about: About,
+    head: dict[str, Any],
+    progress: Progress,
 ) -> None:
     """Write every line."""
     digest, lines = hashlib.sha256(), 0
-    for kind, row in _rows(connection, about):
+    for kind, row in _rows(connection, about, head):
         line = _encoded({"type": kind, **row})
         digest.update(line)
         file.write(line)
@@ -121,13 +159,15 @@ def _write(
 
 
 def _rows(
-    connection: "psycopg.Connection[Any]", about: About
+    connection: "psycopg.Connection[Any]", about: About, head: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     yield ABOUT, {"format": FORMAT, **{n: getattr(about, n) for n in About.__slots__}}
-    for table in STAGES:
-        query = sql.SQL("SELECT {} FROM ledger.{} ORDER BY {}").format(
+    yield "head", head
+    for table in STAGES[1:]:
+        query = sql.SQL("SELECT {} FROM ledger.{} WHERE {} ORDER BY {}").format(
             sql.SQL(", ").join(map(sql.Identifier, TABLES[table])),
             sql.Identifier(table),
+            sql.SQL(_UP_TO.get(table, "true")).format(sql.Literal(about.size)),
             sql.SQL(ORDER_BY[table]),
         )
         with connection.cursor(name=f"backup_{table}", row_factory=dict_row) as cursor:

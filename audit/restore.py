@@ -4,6 +4,8 @@ Everything happens in one transaction under the sequencer's lock: whatever stops
 or SIGKILL, the database is as empty as before. Keys, a witness policy and checkpoints known to the
 outside come from the caller:
 
+- the log must be signed to its last record: what follows the newest checkpoint anybody could have
+  written, and the time that the file states of itself excuses nothing;
 - a checkpoint of at most the backup's size must be one of its tree: otherwise the log forked;
 - a larger one that the log's own key signed shows that the backup is older than what was once
   published: whoever goes on from it signs other trees of sizes already seen, which to a witness
@@ -119,12 +121,11 @@ class _Loading:
         self._outside = outside
         self._progress = progress
         self._lines: dict[int, list[bytes]] = {}
-        self._known = 0
+        self._known = self._signed = 0
         self._log = LogVerifier((), (), Outside())
         self._head: dict[str, Any] = {}
         self._kind = ""
         self._row: dict[str, Any] = {}
-        self._taken_at_us = 0
 
     def run(self, file: IO[bytes], *, accept_older: bool) -> None:
         """Load and verify every line.
@@ -134,7 +135,6 @@ class _Loading:
         """
         lines = read_backup(file)
         self._kind, self._row = next(lines)
-        self._taken_at_us = self._row["taken_at_us"]
         self._next(lines)
         if self._kind != "head":
             raise BackupError("the backup has no head")
@@ -143,7 +143,11 @@ class _Loading:
             self._next(lines)
             while self._kind != DONE:
                 self._load(self._kind, lines)
-            report = self._log.finish(int(self._head["size"]), self._taken_at_us)
+            report = self._log.finish(int(self._head["size"]))
+            if self._log.size > self._signed:
+                after = self._log.size - self._signed
+                text = f"{after} records after the last checkpoint are signed by nobody"
+                report.find(INCOMPLETE, text, self._signed)
         except psycopg.Error as error:
             if self._log.report.exit_code == OK:
                 raise
@@ -234,6 +238,7 @@ class _Loading:
             case "cosignature":
                 self._lines.setdefault(row["size"], []).append(row["line"].rstrip(b"\n") + b"\n")
             case "checkpoint":
+                self._signed = max(self._signed, row["size"])
                 lines = self._lines.pop(row["size"], [])
                 self._log.checkpoint(row["size"], row["note"] + b"".join(lines))
             case "blob":

@@ -2,6 +2,7 @@
 # ruff: noqa: S608 - table and column names are this file's own constants
 
 import gzip
+import hashlib
 import os
 import signal
 import subprocess
@@ -120,6 +121,41 @@ def test_a_backup_comes_back_as_it_was(filled: str, empty: str, tmp_path: Path) 
         with pytest.raises(LedgerFencedError):
             back(empty, path)
     assert verify_database(empty, [KEY]).findings == 0
+
+
+def test_a_backup_ends_where_the_signatures_do(filled: str, empty: str, tmp_path: Path) -> None:
+    path, before = tmp_path / "backup.gz", content(filled)
+    admin_sql = "DELETE FROM ledger.{} WHERE size > 21"
+    with connect(filled) as admin:
+        for table in ("checkpoint", "cosignature"):
+            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
+            admin.execute(admin_sql.format(table).encode())
+        row = admin.execute("SELECT max(size) FROM ledger.checkpoint").fetchone()
+    assert row is not None
+    size = int(row[0])
+    assert 0 < size < 27
+    assert backup(filled, path, TIME_US, silent).size == size
+    result = back(empty, path)
+    assert (result.report.exit_code, result.size) == (OK, size), result.report.lines
+    assert content(empty)["entry"] == before["entry"][:size]
+    assert verify_database(empty, [KEY]).findings == 0
+
+
+def test_records_that_nobody_signed_are_not_restored(
+    filled: str, empty: str, tmp_path: Path
+) -> None:
+    path, forged = tmp_path / "backup.gz", tmp_path / "forged.gz"
+    backup(filled, path, TIME_US, silent)
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)[:-1]
+    drop = (b'{"type":"checkpoint","size":27,', b'{"type":"cosignature","size":27,')
+    lines = [line for line in lines if not line.startswith(drop)]
+    digest = hashlib.sha256(b"".join(lines)).hexdigest()
+    end = f'{{"type":"done","lines":{len(lines)},"sha256":"{digest}"}}\n'.encode()
+    forged.write_bytes(gzip.compress(b"".join(lines) + end))
+    result = back(empty, forged)  # the file's own time is that of its last record
+    assert result.report.exit_code == INCOMPLETE, result.report.lines
+    assert any("signed by nobody" in line for line in result.report.lines)
+    assert untouched(empty)
 
 
 def test_every_table_of_a_ledger_is_backed_up_but_the_tiles(filled: str) -> None:
