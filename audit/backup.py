@@ -236,6 +236,8 @@ def _decoded(line: bytes) -> tuple[str, dict[str, Any]]:
         raise BackupError(f"a line of type {kind[:40]!r} has other fields")
     if kind == ABOUT and row["format"] != FORMAT:
         raise BackupError(f"the backup's format is {row['format']!r:.60}, not {FORMAT}")
+    if kind == ABOUT and [type(row[name]) for name in About.__slots__] != [str, int, int]:
+        raise BackupError("what the backup says of itself is of other types")
     for name, value in row.items():
         if isinstance(value, dict):
             row[name] = base64.b64decode(value["b"], validate=True)
