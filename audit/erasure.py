@@ -173,6 +173,9 @@ class Privacy:
                 scopes = [f"subject:{one}" for one in found]
             else:
                 scopes = [scope]
+                stream = f"decision/{person}"
+                if kind == "decision" and next(self._reader.records(stream=stream), None) is None:
+                    raise ErasureRefusedError(f"no decision {person:.60} is on record here")
             now_us = self._now_us()
             return self._ledger.append(
                 *(holds.placed(one, reason, actor, now_us) for one in scopes)

@@ -174,6 +174,7 @@ def test_statute_and_hold_come_before_erasure(world: World) -> None:
         privacy.lift(hold_id, reason="over", actor="approver")
         with pytest.raises(ErasureRefusedError, match="in force"):
             privacy.lift(hold_id, reason="over", actor="approver")
+    world.said(OTHER, stream="decision/d2")
     privacy.hold("decision:d2", reason="another case", actor="operator")
     privacy.hold(f"subject:{world.vault.subject(OTHER)}", reason="other", actor="operator")
 
@@ -232,7 +233,10 @@ def test_words_for_the_record_name_nobody(world: World, reason: str) -> None:
     assert world.ledger.size == size
 
 
-@pytest.mark.parametrize("scope", ["", "subject:Nobody", "decision:", "record:1", "ALL"])
+@pytest.mark.parametrize(
+    "scope",
+    ["", "subject:Nobody", "decision:", "decision:typo", "decision:decision/d1", "record:1", "ALL"],
+)
 def test_a_hold_on_nothing_is_refused(world: World, scope: str) -> None:
     with pytest.raises(ErasureRefusedError):
         world.privacy().hold(scope, reason="case", actor="operator")
