@@ -428,21 +428,25 @@ class Signatures(NamedTuple):
 
 
 def signatures_of(note: Note, keys: Iterable[Key]) -> Signatures:
-    """Verify the lines of known keys; unknown ones are ignored, a wrong or second one is not."""
+    """Verify the lines of known keys; unknown ones are ignored, wrong or repeated ones are not.
+
+    A witness may sign again at another time: the earliest that it states counts, 0 is none.
+    """
     known = {(key.name, key.key_id): key for key in keys}
     times: dict[Key, int] = {}
     unread = set()
-    for name, key_id, signature in note.lines:
+    for place, (name, key_id, signature) in enumerate(note.lines):
         key = known.get((name, key_id))
         if key is None:
             continue
-        if key in times or key in unread:
+        again = (key in times or key in unread) and key.kind == ED25519
+        if again or (name, key_id, signature) in note.lines[:place]:
             raise Bad(f"{name} signed twice")
         stated = signed_time(key, signature, note.text)
         if stated is None:
             unread.add(key)
         else:
-            times[key] = stated
+            times[key] = min(stated, times.get(key) or stated) or times.get(key, 0)
     return Signatures(times, frozenset(unread))
 
 
@@ -1855,7 +1859,12 @@ def read_extra(data: bytes | None) -> dict[str, Any]:
     """Read our extra data; a header alone is taken too, and foreign data is left alone."""
     if data is None or not data.startswith(b"{"):
         return {}
-    extra = parse_canonical(data)
+    try:
+        extra = parse_canonical(data)
+    except Bad:
+        if b"countersign-" in data:
+            raise
+        return {}
     if tuple(extra) == tuple(HEADER_FIELDS):
         return {"header": extra}
     sort = extra.get("format")
@@ -1863,7 +1872,7 @@ def read_extra(data: bytes | None) -> dict[str, Any]:
     if fields is None:
         if isinstance(sort, str) and re.fullmatch(r"countersign-[a-z]+/[0-9]{1,4}", sort):
             raise Unknown(f"extra data of the format {sort} is not known here")
-        raise Bad("the extra data is of no known format")
+        return {}  # another's, which says nothing about the entry
     if list(fields) != list(extra) or [type(value) for value in extra.values()] != [
         *fields.values()
     ]:

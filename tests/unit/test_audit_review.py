@@ -199,3 +199,24 @@ def test_a_decision_has_no_record_among_the_parts_of_its_map() -> None:
     report = verify.Report()
     verify.judge_span(report, 3, 2, 5, [1, 4])
     assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 4)
+
+
+def test_a_witness_may_sign_again_at_another_time() -> None:
+    made = parse_note(make_checkpoint(5, root_of(SHARED), SIGNER).note)
+    for times in ((5, 6), (6, 5), (0, 5), (5, 0)):
+        lines = [cosign(made.text, WITNESSES[0], at) for at in times]
+        data = made.with_signatures(*lines).to_bytes()
+        given = Outside(vkeys=[KEY], policy=POLICY)
+        assert verify_note(data, given).exit_code == OK, times
+        assert verify.Trust([KEY], POLICY).open(data).cosigners == {b"w": 5}, times
+        twice = data + data.splitlines(keepends=True)[-1]
+        assert verify_note(twice, given).exit_code == TAMPERED, times
+
+
+def test_foreign_json_in_a_proof_is_opaque() -> None:
+    leaf, given = leaf_hash(b"foreign"), Outside(vkeys=[KEY])
+    for extra in (b'{"module":"x/y","v":1.5}', b'{"a":1}', b"{", b'{"format":"other/1"}'):
+        line = f"{verify.PROOF}\nextra {base64.b64encode(extra).decode()}\nindex 0\n\n"
+        data = line.encode() + signed([leaf])
+        assert verify_proof(data, given, b"foreign").exit_code == OK, extra
+        assert verify_proof(data, given, b"another").exit_code == TAMPERED, extra
