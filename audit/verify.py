@@ -2229,10 +2229,13 @@ def _judge(asked: argparse.Namespace) -> Report:
         policy=None if asked.policy is None else asked.policy.read_bytes(),
         notes=[path.read_bytes() for path in asked.checkpoint],
         links=[path.read_bytes() for path in asked.consistency],
-        rotations=[path.read_text(encoding="utf-8") for path in asked.rotation],
+        rotations=[_text(path) for path in asked.rotation],
         disclosures=[path.read_bytes() for path in asked.disclosure],
     )
-    Trust(outside.vkeys, outside.policy)  # what is wrong with these is no finding about the file
+    try:  # what is wrong with these is no finding about the file
+        Trust(outside.vkeys, outside.policy)
+    except ValueError as error:
+        raise Bad(f"the keys or the policy cannot be read: {error}") from error
     if asked.file.is_dir():
         return verify_tiles(asked.file, outside)
     with asked.file.open("rb") as file:
@@ -2249,6 +2252,13 @@ def _judge(asked: argparse.Namespace) -> Report:
         return verify_note(asked.file.read_bytes(), outside)
     with asked.file.open("rb") as lines:
         return verify_dump(watched(lines, asked.file.stat().st_size), (), (), outside)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except ValueError as error:
+        raise Bad(f"{path} is not UTF-8") from error
 
 
 def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:

@@ -220,3 +220,12 @@ def test_foreign_json_in_a_proof_is_opaque() -> None:
         data = line.encode() + signed([leaf])
         assert verify_proof(data, given, b"foreign").exit_code == OK, extra
         assert verify_proof(data, given, b"another").exit_code == TAMPERED, extra
+
+
+def test_a_trust_file_that_is_no_text_is_no_finding_about_the_evidence(tmp_path: Path) -> None:
+    shown, wrong = tmp_path / "shown.note", tmp_path / "wrong"
+    shown.write_bytes(signed(SHARED))
+    wrong.write_bytes(b"\xff\xfe")
+    for option in ("--rotation", "--policy", "--key"):
+        arguments = [str(shown), "--key", KEY, option, str(wrong)]
+        assert verify.main(arguments) == NOT_CHECKABLE, option
