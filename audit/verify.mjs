@@ -324,15 +324,22 @@ async function signedTime(key, line, noteText) {
   return Number(time);
 }
 
-/** Return the lines of known keys: key text to time. Strangers are ignored; a wrong or second line is not. */
+/**
+ * Return the lines of known keys: key text to time. Strangers are ignored; a wrong line is not.
+ * A witness may have signed at several times: the first that it states holds (0 states none).
+ */
 async function signersOf(note, keys) {
   const known = new Map([...keys].map((key) => [`${key.name} ${key.id}`, key]));
   const times = new Map();
+  const read = new Set();
   for (const line of note.lines) {
     const key = known.get(`${line.name} ${line.id}`);
     if (!key) continue;
-    if (times.has(key.text)) throw new Bad(`${line.name} signed twice`);
-    times.set(key.text, await signedTime(key, line, note.text));
+    if (read.has(line.line)) throw new Bad(`${line.name} signed twice`);
+    read.add(line.line);
+    const before = times.get(key.text), time = await signedTime(key, line, note.text);
+    if (before !== undefined && key.type === SIG_ED25519) throw new Bad(`${line.name} signed twice`);
+    times.set(key.text, before && time ? Math.min(before, time) : before || time);
   }
   return times;
 }
@@ -568,6 +575,14 @@ class Trust {
   met(seen) {
     return this.policy === null || this.policy.met(seen.cosigners.keys());
   }
+
+  /** Return the microsecond by which the policy's quorum says it saw a checkpoint: one witness alone proves no time. */
+  seenUs({ cosigners }) {
+    if (!this.policy?.asks) return Infinity;
+    const stated = [...cosigners].filter(([, time]) => time > 0), times = stated.map(([, time]) => time).sort((a, b) => a - b);
+    const by = (limit) => stated.filter(([, time]) => time <= limit).map(([name]) => name);
+    return (times.find((time) => this.policy.met(by(time))) ?? Infinity) * 1e6;
+  }
 }
 
 /** Read what is trusted: key lines, and the bytes of a policy. */
@@ -598,6 +613,7 @@ function splitAtBlank(bytes) {
 async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotations }, inside = []) {
   await trust.follow(report, inside, await readChanges(rotations, checkpoint.origin));
   const seen = await trust.open(checkpoint);
+  let why = "";
   if (!trust.logs.size) {
     report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this");
   } else if (!seen.signers.size && seen.unsure) {
@@ -605,18 +621,26 @@ async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotati
   } else if (!seen.signers.size) {
     report.find(TAMPERED, "the checkpoint is signed by no trusted key");
   } else {
-    // what a witness saw existed by then, so a key that was revoked later still counts
-    const why = trust.gone(seen.signers, seen.size, Math.min(Infinity, ...seen.cosigners.values()) * 1e6);
+    why = trust.gone(seen.signers, seen.size, Infinity);
     if (why === "replaced") report.find(TAMPERED, "signed only by a key that had been replaced");
-    else if (why) report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no witness says when");
   }
-  judgeQuorum(report, trust, await joined(report, trust, seen, checkpoints, links));
+  const covering = await joined(report, trust, seen, checkpoints, links);
+  // what the quorum saw, or a sound key signed, existed by then: also a part of it
+  const made = Math.min(...covering.map((one) => trust.seenUs(one)));
+  const covered = covering.some((one) => !trust.gone(one.signers, one.size, made));
+  if (why === "revoked" && !covered) report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no quorum of witnesses says when");
+  judgeQuorum(report, trust, covering);
 }
 
-/** Return the checkpoints that are shown to be of one history with this one: equal, before or after. */
+/**
+ * Compare with what was kept; return the checkpoints whose trees are shown to hold this one.
+ *
+ * A proof counts only where it leads from or to this tree: of one history are the trees above it, and
+ * those below any of them. Two trees above the same third one may be a fork.
+ */
 async function joined(report, trust, seen, checkpoints, links) {
   const unsigned = (one) => trust.logs.size > 0 && !one.signers.size && !one.unsure;
-  const kept = [], same = [seen];
+  const kept = [], steps = [], same = [seen];
   for (const bytes of checkpoints) {
     const one = await trust.open(readCheckpoint(bytes));
     if (unsigned(one)) report.find(TAMPERED, `the kept checkpoint of ${one.size} is signed by no trusted key`);
@@ -624,28 +648,41 @@ async function joined(report, trust, seen, checkpoints, links) {
     else if (one.size === seen.size && !sameTree(one, seen)) report.find(TAMPERED, `the kept checkpoint of ${one.size} has another root: the log forked`);
     else kept.push(one);
   }
-  same.push(...kept.filter((one) => sameTree(one, seen)));
-  for (const { oldSize, path, checkpoint } of links) {
-    const old = [seen, ...kept].find((one) => one.size === oldSize);
-    const next = await trust.open(checkpoint);
-    const other = [seen, ...kept].find((one) => one.size === next.size) ?? next;
+  const nexts = [];
+  for (const { checkpoint } of links) nexts.push(await trust.open(checkpoint));
+  const there = [seen, ...kept, ...nexts.filter((one) => !unsigned(one))];
+  for (const [at, { oldSize, path }] of links.entries()) {
+    const next = nexts[at], old = there.find((one) => one.size === oldSize && one.origin === next.origin);
+    const forked = there.some((one) => one.origin === next.origin && one.size === next.size && !sameTree(one, next));
     if (unsigned(next)) {
       report.find(TAMPERED, "the consistency proof's checkpoint is signed by no trusted key");
-    } else if (!old || old.origin !== next.origin) {
+    } else if (!old) {
       report.find(NOT_CHECKABLE, `no checkpoint of ${oldSize} is here to be extended`);
-    } else if (!sameTree(other, next) || !(await verifyConsistency(old.size, old.root, next.size, next.root, path))) {
+    } else if (forked || !(await verifyConsistency(old.size, old.root, next.size, next.root, path))) {
       report.find(TAMPERED, `the tree of ${next.size} does not extend that of ${oldSize}: the log forked`);
     } else {
-      report.say(`the tree of ${next.size} extends that of ${oldSize}`);
-      same.push(next, old);
+      steps.push([old, next]);
     }
   }
+  const has = (one) => same.some((shown) => sameTree(one, shown));
+  const take = (from, to) => {
+    for (let rounds = steps.length; rounds > 0; rounds -= 1) {
+      for (const step of steps) if (has(step[from]) && !has(step[to])) same.push(step[to]);
+    }
+  };
+  take(0, 1);
+  take(1, 0);
+  for (const [old, next] of steps) {
+    const words = `the tree of ${next.size} extends that of ${old.size}`;
+    if (has(next)) report.say(words);
+    else report.find(NOT_CHECKABLE, `${words}, which nothing joins to that of ${seen.size}`);
+  }
   for (const one of kept) {
-    if (!same.some((shown) => sameTree(one, shown))) {
+    if (!has(one)) {
       report.find(NOT_CHECKABLE, `the kept checkpoint of ${one.size} is not comparable with that of ${seen.size} here: give a consistency proof, or judge a dump`);
     }
   }
-  return same;
+  return there.filter((one) => one.size >= seen.size && has(one));
 }
 
 /** Judge whether witnesses made one of these checkpoints public as the policy asks. */
@@ -838,6 +875,15 @@ function judgeEnd(report, [stream, number, leaf], end) {
   report.find(number > end.number ? INCOMPLETE : TAMPERED, `${stream} ends at ${number} in the signed map, at ${end.number} here`);
 }
 
+/** Require that a map's parts all lie in the signed tree, and no listed record among them. */
+function judgeSpan(report, { seq }, { part: number, parts }, size, records) {
+  const start = seq - number, behind = start + parts;
+  if (start < 0 || behind > size) report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree", seq);
+  for (const { header } of records) {
+    if (header.seq >= start && header.seq < behind) report.find(TAMPERED, "lies between the parts of a stream-head map", header.seq);
+  }
+}
+
 /** Require the record that ends a decision. */
 function judgeSeal(report, stream, headers) {
   const seals = headers.filter((header) => header.kind === "decision_sealed");
@@ -896,15 +942,24 @@ const EXTRA = {
   "countersign-range/1": { first: isInteger, format: isText, ...LIST, last: isInteger },
 };
 
+// what of it is damaged is ours all the same
+const OURS = /countersign-/;
+
 /** Read our extra data, never trusted unproven; a header alone is taken too, and foreign data is left alone. */
 function readExtra(bytes) {
   if (bytes?.[0] !== 0x7b) return {};
-  const extra = parseCanonical(bytes);
+  let extra = null;
+  try {
+    extra = parseCanonical(bytes);
+  } catch (error) {
+    if (!(error instanceof Bad) || OURS.test(latin1(bytes))) throw error;
+    return {};
+  }
   if (Object.keys(extra).join() === Object.keys(HEADER).join()) return { header: extra };
   const { format } = extra;
   if (!isText(format) || !Object.hasOwn(EXTRA, format)) {
     if (isText(format) && /^countersign-[a-z]+\/[0-9]{1,4}$/.test(format)) throw new Unknown(`extra data of the format ${format} is not known here`);
-    throw new Bad("the extra data is of no known format");
+    return {};
   }
   // canonical JSON sorts members, so the names of a shape are compared sorted
   const names = Object.keys(EXTRA[format]).sort();
@@ -918,6 +973,7 @@ async function judgeProof(report, bytes, trust, options) {
   // the extra data first: of a later version of it nothing else is said
   const extra = readExtra(splitProof(bytes).extra), proof = readProof(bytes), signed = proof.checkpoint;
   const disclosed = await Disclosed.read(options.disclosures);
+  if (extra.headers) refuse(report, options, "a receipt or a range", "header", "payload");
   await judgeHead(report, trust, signed, options, await readChanges((extra.keys ?? []).map(String), signed.origin));
   if (extra.headers) await judgeList(report, proof, extra, disclosed);
   else await judgeEntry(report, proof, extra, options, disclosed);
@@ -944,6 +1000,7 @@ async function judgeEntry(report, proof, extra, { header = null, payload = null 
   }
   if (!ours) {
     if (!there) report.find(TAMPERED, "is not in the signed tree", index);
+    refuse(report, { links: [], disclosures: [], header: null, payload }, "an entry that is no record", "payload");
     report.say("the entry is not a record of this ledger: only its bytes were verified");
     return;
   }
@@ -973,7 +1030,7 @@ async function judgeList(report, proof, extra, disclosed) {
     streams.follow(report, header, leaf);
     disclosed.see(report, header);
   }
-  await judgeEndMap(report, extra.map, signed, stream, streams.at(stream));
+  await judgeEndMap(report, extra.map, signed, stream, streams.at(stream), records);
   const proven = records.filter(({ header }) => header.seq === proof.index);
   for (const record of proven) await judgePlace(report, record, proof.path, signed);
   if (!proven.length) {
@@ -1002,7 +1059,7 @@ async function judgePayloads(report, payloads, headers) {
 }
 
 /** Judge the later record that says where the stream ended. */
-async function judgeEndMap(report, map, signed, stream, end) {
+async function judgeEndMap(report, map, signed, stream, end, records) {
   if (Object.keys(map).join() !== "header,path,payload" || !Array.isArray(map.path)) throw new Bad("the stream-head map has another shape");
   const record = await readRecord(utf8(canonical(map.header)), utf8(canonical(map.payload)));
   await judgePlace(report, record, map.path.map(unhex), signed);
@@ -1017,6 +1074,7 @@ async function judgeEndMap(report, map, signed, stream, end) {
     report.find(INCOMPLETE, `the stream-head map does not name ${stream}`);
     return;
   }
+  judgeSpan(report, header, payload, signed.size, records);
   judgeEnd(report, row, end);
   report.say(`${stream} ended at ${row[1]} when record ${header.seq} was made, ${when(header.recorded_at_us / 1e6)}`);
 }
@@ -1028,11 +1086,12 @@ async function judgeLink(report, bytes, trust, options) {
     report.find(NOT_CHECKABLE, `give the kept checkpoint of ${link.oldSize} with --checkpoint`);
   }
   const links = options.checkpoints.length ? [...options.links, link] : options.links;
-  await judgeNote(report, link.note, trust, { ...options, links });
+  await judgeNote(report, link.note, trust, { ...options, links }, "a consistency proof");
 }
 
 /** Judge a checkpoint alone: who signed and cosigned it, and that a kept one agrees. */
-async function judgeNote(report, bytes, trust, options) {
+async function judgeNote(report, bytes, trust, options, sort = "a checkpoint") {
+  refuse(report, options, sort, "disclosure", "header", "payload");
   const checkpoint = readCheckpoint(bytes);
   await judgeHead(report, trust, checkpoint, options);
   report.say(`checkpoint of ${checkpoint.origin} at ${checkpoint.size}`);
@@ -1146,6 +1205,7 @@ async function writeBundle({ files, format, stream, note, verifier, records, blo
 }
 
 async function judgeBundle(report, bytes, trust, options) {
+  refuse(report, options, "a bundle", "header", "payload");
   const bundle = readBundle(bytes), disclosed = await Disclosed.read(options.disclosures), { stream } = bundle;
   const signed = readCheckpoint(bundle.note);
   for (const record of bundle.records) Object.assign(record, await readRecord(record.headerBytes, record.payloadBytes));
@@ -1174,6 +1234,7 @@ function judgeStream(report, stream, records, size) {
   // the map of the checkpoint itself: its last part is the last record below it
   const maps = records.filter(({ header, payload }) => header.kind === "stream_heads" && known(header) && header.seq + payload.parts - payload.part === size);
   const row = maps.flatMap(({ payload }) => payload.heads).find(([name]) => name === stream);
+  for (const { header, payload } of records) if (header.kind === "stream_heads" && known(header)) judgeSpan(report, header, payload, size, own);
   if (row) judgeEnd(report, row, streams.at(stream));
   else report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision");
   judgeSeal(report, stream, own.map(({ header }) => header));
@@ -1268,7 +1329,6 @@ class LogVerifier {
   #tree = new Tree();
   #roots = new Map(); // size to root, as signed
   #notes = [];
-  #times = new Map(); // signed size to the time of its last record
   #compared = new Set();
   #checked = 0; // the newest size whose root was compared
   #last = -1;
@@ -1278,7 +1338,7 @@ class LogVerifier {
   #streams = new Streams();
   #unread = new Unread();
   #changed = new Map(); // streams since the last map
-  #map = { expected: [], rows: [] };
+  #map = { expected: [], rows: [], next: 0, parts: 0, seq: -1 };
   #mapped = 0;
 
   constructor(report, trust, disclosed, rotations) {
@@ -1360,7 +1420,7 @@ class LogVerifier {
   }
 
   /** Compare the tree of now with the checkpoint of its size. */
-  async #compare({ seq, recorded_at_us: time }) {
+  async #compare({ seq }) {
     const { size } = this.#tree;
     this.#compared.add(size);
     if (!equal(this.#roots.get(size), await this.#tree.root())) {
@@ -1369,7 +1429,6 @@ class LogVerifier {
     } else if (this.#mapped !== size && !this.#unread.maps) {
       this.report.find(TAMPERED, "signed without a stream-head map before it", seq);
     }
-    this.#times.set(size, time);
     this.#checked = size;
   }
 
@@ -1407,10 +1466,13 @@ class LogVerifier {
 
   /** Hold a map, which may have parts, against the streams that changed since the last one. */
   #judgeMap({ part: number, parts, heads }, seq) {
+    const broken = number === 0 ? this.#map.next > 0 : number !== this.#map.next || parts !== this.#map.parts || seq !== this.#map.seq + number;
+    if (broken && this.#whole) this.report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
     if (number === 0) {
-      this.#map = { expected: [...this.#changed.values()].sort((a, b) => compareCodePoints(a[0], b[0])), rows: [] };
+      this.#map = { expected: [...this.#changed.values()].sort((a, b) => compareCodePoints(a[0], b[0])), rows: [], parts, seq };
       this.#changed = new Map();
     }
+    this.#map.next = (number + 1) % parts;
     const { expected, rows } = this.#map;
     for (const row of heads) rows.push(row);
     if (number + 1 !== parts) return;
@@ -1481,11 +1543,26 @@ class LogVerifier {
       else if (one.unsure) this.report.find(NOT_CHECKABLE, `checkpoint of ${one.size}: signature not checkable here`);
       else this.report.find(TAMPERED, `checkpoint of ${one.size} is signed by no trusted key`);
     }
-    for (const [size, keys] of signers) {
-      const why = this.#trust.gone(keys, size, this.#times.get(size) ?? Infinity);
-      if (why) this.report.find(TAMPERED, `checkpoint of ${size} is signed only by a key that had been ${why}`);
-    }
+    this.#judgeEndedKeys(seen, signers);
     return seen;
+  }
+
+  /**
+   * A replaced key signs nothing more. What only a revoked one signed stands where a later checkpoint
+   * of this tree holds it: by a key that counts, or seen by the quorum before. Records' own times,
+   * which the thief of a key writes too, prove nothing.
+   */
+  #judgeEndedKeys(seen, signers) {
+    const trust = this.#trust, times = new Map();
+    for (const one of seen) times.set(one.size, Math.min(trust.seenUs(one), times.get(one.size) ?? Infinity));
+    let made = Infinity, covered = false;
+    for (const [size, keys] of [...signers].sort(([a], [b]) => b - a)) {
+      if (this.#compared.has(size)) made = Math.min(made, times.get(size));
+      const why = trust.gone(keys, size, made), words = `checkpoint of ${size} is signed only by a key that had been ${why}`;
+      if (why === "replaced") this.report.find(TAMPERED, words);
+      else if (why && !covered) this.report.find(NOT_CHECKABLE, `${words}: no quorum of witnesses says that it was signed before`);
+      covered ||= !why && this.#compared.has(size);
+    }
   }
 
   /** Require that every checkpoint was compared, and that they cover all there is. */
@@ -1533,6 +1610,7 @@ function compareCodePoints(a, b) {
 export async function verifyDump(lines, trust, options = {}) {
   return judged(async (report) => {
     const given = await withDefaults(options);
+    refuse(report, given, "a dump", "consistency", "header", "payload");
     const log = new LogVerifier(report, trust.fresh(), await Disclosed.read(given.disclosures), given.rotations);
     for (const note of given.checkpoints) await log.note(note);
     try {
@@ -1575,7 +1653,7 @@ export async function verifyTiles(read, trust, options = {}) {
       report.find(NOT_CHECKABLE, "there is no checkpoint: not a folder of tiles");
       return;
     }
-    await judgeNote(report, note, trust.fresh(), given);
+    await judgeNote(report, note, trust.fresh(), given, "tiles");
     await new Tiles(report, read, readCheckpoint(note)).run();
   });
 }
@@ -1675,8 +1753,25 @@ async function rootOf(hashes) {
 
 // ---- any file -------------------------------------------------------------------------------------
 
+/** Read what comes from outside the file; what is wrong with its form is no finding about the file. */
 async function withDefaults({ checkpoints = [], consistency = [], rotations = [], disclosures = [], header = null, payload = null }) {
-  return { checkpoints, links: consistency.map(readLink), rotations, disclosures, header, payload };
+  const outside = (name, read) => (bytes) => {
+    try {
+      return read(bytes);
+    } catch (error) {
+      if (error instanceof Bad) throw new Unknown(`a ${name} that was given is not readable: ${error.message}`);
+      throw error;
+    }
+  };
+  checkpoints.forEach(outside("checkpoint", readCheckpoint));
+  rotations.forEach(outside("change of keys", (bytes) => readNote(isText(bytes) ? utf8(bytes) : bytes)));
+  return { checkpoints, links: consistency.map(outside("consistency proof", readLink)), rotations, disclosures, header, payload };
+}
+
+/** Say which of the things given say nothing about a file of this sort: silence would read as a check. */
+function refuse(report, { links, disclosures, header, payload }, sort, ...names) {
+  const given = { consistency: links.length, disclosure: disclosures.length, header: header !== null, payload: payload !== null };
+  for (const name of names) if (given[name]) report.find(NOT_CHECKABLE, `--${name} does not apply to ${sort}`);
 }
 
 async function judged(judge) {

@@ -1,5 +1,6 @@
 """The second verifier, in JavaScript, answers what the first one does: same exit codes."""
 
+import base64
 import json
 import random
 import shutil
@@ -15,9 +16,11 @@ from audit import verify
 from audit.checkpoint import make_checkpoint
 from audit.keys import FileSigner
 from audit.kinds import Kind
+from audit.merkle import consistency_path, leaf_hash, root_of
 from audit.record import Draft
 from audit.rotation import revoke, rotate
-from tests.doubles.audit_log import ORIGIN, SIGNER, MemoryLog, dump_of, note
+from tests.doubles.audit_log import ORIGIN, SIGNER, MemoryLog, dump_of, note, sealed
+from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.evidence_collection import FOLDER
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,6 +175,147 @@ def test_a_chain_of_rotations_is_followed_from_any_of_its_keys(
     wanted = [code for _, _, code in questions]
     assert [answer["exit"] for answer in answers(tmp_path)] == wanted
     assert [verify.main([file, *arguments]) for file, arguments, _ in questions] == wanted
+
+
+def seen_by(log_note: bytes, witness: Cosigner, *times_s: int) -> bytes:
+    """Add a witness's lines, also for a time of 0, which our own signer refuses to state."""
+    text = log_note[: log_note.rindex(b"\n\n") + 1]
+    for time_s in times_s:
+        signature = witness.sign(b"cosignature/v1\ntime %d\n" % time_s + text)
+        data = witness.vkey.key_id + time_s.to_bytes(8, "big") + signature
+        line = f"\u2014 {witness.vkey.name} {base64.b64encode(data).decode()}\n"
+        log_note += line.encode()
+    return log_note
+
+
+def tree_note(leaves: Sequence[bytes], size: int) -> bytes:
+    return make_checkpoint(size, root_of(leaves[:size]), SIGNER).note
+
+
+def link_of(leaves: Sequence[bytes], old: int, size: int, signed: bytes) -> bytes:
+    path = consistency_path(leaves[:size], old)
+    lines = [f"old {old}", *(base64.b64encode(node).decode() for node in path)]
+    return "\n".join(lines).encode() + b"\n\n" + signed
+
+
+def forged_files() -> dict[str, bytes]:
+    """Return what a thief of the log's key makes: forks, backdated trees, maps that are open."""
+    honest = [leaf_hash(b"honest %d" % number) for number in range(20)]
+    fork = [*honest[:5], *(leaf_hash(b"forged %d" % number) for number in range(5))]
+    first, second = WITNESSES[:2]
+    kept = seen_by(seen_by(tree_note(honest, 5), first, 9), second, 9)
+    newest = seen_by(seen_by(tree_note(honest, 20), first, 9), second, 9)
+    old = tree_note(honest, 10)
+    stolen = [leaf_hash(b"stolen %d" % number) for number in range(3)]
+    made = tree_note(stolen, 3)
+    extra = base64.b64encode(b'{"v":1.5}').decode()
+    foreign = f"c2sp.org/tlog-proof@v1\nextra {extra}\nindex 0\n\n"
+    return {
+        "kept.note": kept,
+        "honest.note": old,
+        "fork.note": tree_note(fork, 10),
+        "alien.note": tree_note(stolen * 3, 9),
+        "5-20": link_of(honest, 5, 20, newest),
+        "10-20": link_of(honest, 10, 20, newest),
+        "5-10": link_of(fork, 5, 10, tree_note(fork, 10)),
+        "all": policy_of("all", first, second),
+        "one": policy_of("any", first, second),
+        "made.note": made,
+        "before.note": seen_by(made, first, 50),
+        "half.note": seen_by(seen_by(made, first, 50), second, 150),
+        "never.note": seen_by(made, first, 0),
+        "twice.note": seen_by(made, first, 150, 50),
+        "revoked": revoke(NEXT, SIGNER.vkey, 100_000_000).statement,
+        "foreign.tlog-proof": foreign.encode() + tree_note([leaf_hash(b"foreign")], 1),
+        "foreign.entry": b"foreign",
+        "noise": b"\xff\xfe",
+        "ada.disclosure": (FOLDER / "ada.disclosure").read_bytes(),
+    }
+
+
+def policy_of(rule: str, *witnesses: Cosigner) -> bytes:
+    lines = [f"witness w{number} {one.vkey}" for number, one in enumerate(witnesses)]
+    names = " ".join(f"w{number}" for number in range(len(witnesses)))
+    return "\n".join([*lines, f"group g {rule} {names}", "quorum g", ""]).encode()
+
+
+def broken_maps() -> dict[str, bytes]:
+    """Return dumps of a log whose map has two parts: side by side, or with a record between."""
+    return {
+        f"{name}.jsonl": b"".join(dump_of(log))
+        for name, log in (("joined", parted(hidden=False)), ("open", parted(hidden=True)))
+    }
+
+
+def parted(*, hidden: bool) -> MemoryLog:
+    log = MemoryLog()
+    log.append(note("one"), sealed("d1"))
+    changed = sorted(log.position.changed.items())
+    heads = [[stream, head.stream_seq, head.leaf.hex()] for stream, head in changed]
+    for part, rows in enumerate((heads[:1], heads[1:])):
+        if hidden and part:
+            log.append(note("hidden"))
+        payload: dict[str, Any] = {"part": part, "parts": 2, "heads": rows}
+        log.append(
+            Draft(
+                stream="control",
+                kind=Kind.STREAM_HEADS,
+                payload=payload,
+                actor="ledger",
+                idem_key=f"map:{part}",
+            )
+        )
+    frontier = log.position.frontier
+    log.checkpoints.append(make_checkpoint(frontier.size, frontier.root(), SIGNER))
+    return log
+
+
+def test_both_refuse_what_a_thief_of_the_key_makes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, later = ["--key", str(SIGNER.vkey)], ["--key", str(NEXT.vkey)]
+    kept, quorum = [*own, "--checkpoint", "kept.note"], ["--policy", "all"]
+    thief = [*own, *later, "--rotation", "revoked"]
+    questions: list[tuple[str, list[str], int]] = [
+        ("honest.note", [*own, *quorum, "--consistency", "10-20"], verify.OK),
+        ("honest.note", [*kept, "--consistency", "5-20"], verify.NOT_CHECKABLE),
+        ("honest.note", [*kept, "--consistency", "5-20", "--consistency", "10-20"], verify.OK),
+        # A proof between two other trees says nothing about this one.
+        ("alien.note", [*kept, "--consistency", "5-20"], verify.NOT_CHECKABLE),
+        ("alien.note", [*kept, *quorum, "--consistency", "5-20"], verify.INCOMPLETE),
+        # A fork behind a tree that was seen by all was itself seen by nobody.
+        ("fork.note", [*kept, "--consistency", "5-10"], verify.OK),
+        ("fork.note", [*kept, *quorum, "--consistency", "5-10"], verify.INCOMPLETE),
+        ("fork.note", [*own, "--consistency", "10-20"], verify.TAMPERED),
+        # A revoked key, and the time that witnesses state.
+        ("made.note", thief, verify.NOT_CHECKABLE),
+        ("before.note", [*thief, "--policy", "one"], verify.OK),
+        ("half.note", [*thief, *quorum], verify.NOT_CHECKABLE),
+        ("never.note", [*thief, "--policy", "one"], verify.NOT_CHECKABLE),
+        ("twice.note", [*thief, "--policy", "one"], verify.OK),
+        ("joined.jsonl", thief, verify.NOT_CHECKABLE),
+        ("joined.jsonl", own, verify.OK),
+        ("open.jsonl", own, verify.TAMPERED),
+        ("foreign.tlog-proof", [*own, "--header", "foreign.entry"], verify.OK),
+    ]
+    # What was brought along is not readable, or says nothing about such a file.
+    alone: list[tuple[str, list[str], int]] = [
+        *(
+            ("made.note", [*own, option, "noise"], verify.NOT_CHECKABLE)
+            for option in ("--policy", "--checkpoint", "--consistency", "--rotation", "--header")
+        ),
+        ("made.note", [*own, "--disclosure", "ada.disclosure"], verify.NOT_CHECKABLE),
+    ]
+    asked = [*questions, *alone]
+    rows = [{"file": f, "arguments": a, "exit": code} for f, a, code in asked]
+    files = {**forged_files(), **broken_maps(), "manifest.json": json.dumps(rows).encode()}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    second = [answer["exit"] for answer in answers(tmp_path)]
+    assert second == [code for _, _, code in asked]
+    first = [verify.main([file, *arguments]) for file, arguments, _ in questions]
+    assert first == [code for _, _, code in questions]
 
 
 DAMAGED = 400
