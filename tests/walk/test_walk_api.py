@@ -28,6 +28,12 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
         ("GET", "/v1/kill"),
         ("POST", "/v1/kill"),
         ("POST", "/v1/kill/release"),
+        ("POST", "/v1/privacy/disclose"),
+        ("POST", "/v1/privacy/erase"),
+        ("POST", "/v1/privacy/hold"),
+        ("POST", "/v1/privacy/release-hold"),
+        ("GET", "/log/checkpoint"),
+        ("GET", "/log/{path}"),
     ],
 )
 def test_no_key_and_a_wrong_key_get_401(app: App, method: str, path: str) -> None:
@@ -183,7 +189,7 @@ def test_health_and_readiness_need_no_key(app: App) -> None:
     ready = httpx.get(f"{app.server.address}/readyz", trust_env=False)
     assert (health.status_code, ready.status_code) == (200, 200), ready.text
     parts = ready.json()["parts"]
-    assert set(parts) == {"ledger", "engine", "fix", "settler", "policy", "kill"}
+    assert set(parts) == {"ledger", "engine", "fix", "settler", "policy", "kill", "tiles"}
     assert set(parts.values()) == {"ready"}
 
 
@@ -197,6 +203,12 @@ def test_every_route_is_documented(app: App) -> None:
         ("GET", "/v1/kill"),
         ("POST", "/v1/kill"),
         ("POST", "/v1/kill/release"),
+        ("POST", "/v1/privacy/disclose"),
+        ("POST", "/v1/privacy/erase"),
+        ("POST", "/v1/privacy/hold"),
+        ("POST", "/v1/privacy/release-hold"),
+        ("GET", "/log/checkpoint"),
+        ("GET", "/log/{path}"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
