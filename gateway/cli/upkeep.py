@@ -53,6 +53,7 @@ def backup(file: Path, state: StateFolderOption = None) -> None:
 
     Subject keys are never in it: a backup must not bring back what was erased. Personal values
     are in it as they are stored, encrypted. Keep the log's signing keys apart from it.
+    It ends at the newest signed checkpoint: what is signed by nobody would not be restored.
     """
     with attached(settings_module.load(state=state)) as place:
         back_up(place, file)
