@@ -17,7 +17,15 @@ from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
 from audit.fsck_chunk import CHUNK, Chunk, Finding, tree_levels, tree_nodes
-from audit.fsck_fast import COLUMNS, HEX_COLUMNS, SPECIAL_KINDS, judge_chunk, judge_payloads
+from audit.fsck_columns import (
+    COLUMNS,
+    Columns,
+    apart_sql,
+    joined_sql,
+    read_apart,
+    read_joined,
+)
+from audit.fsck_fast import SPECIAL_KINDS, judge_chunk, judge_payloads
 from audit.tables import READER_ROLE, connect
 from audit.tiles import TILE_BYTES
 from audit.verify import TAMPERED
@@ -25,7 +33,8 @@ from audit.verify import TAMPERED
 ROWS_MAX = 2 * CHUNK
 _PAYLOAD_ROWS = 256
 BLOB_RANGES = 32
-_SELECTED = ", ".join(f"encode({name}, 'hex')" if name in HEX_COLUMNS else name for name in COLUMNS)
+BLOCK = 1 << 13
+"""Records asked for at once: few enough to keep memory small, and too many to notice the asking."""
 _PAYLOADS = "seq, leaf, header, payload, account, payload_digest"
 _LOWEST = -(2**63)
 
@@ -107,7 +116,8 @@ class Snapshot:
         notes = dict.fromkeys(sizes, "") | {
             size: base64.b64encode(bytes(note)).decode() for size, note in self.notes(low, high)
         }
-        levels = judge_chunk(chunk, self._lines(low, high), log, dict(special), list(notes.items()))
+        blocks = self._blocks(low, first, high)
+        levels = judge_chunk(chunk, blocks, log, dict(special), list(notes.items()))
         if chunk.width == CHUNK:
             chunk.findings += self._tiles(first, levels)
         if payloads:
@@ -144,28 +154,24 @@ class Snapshot:
                     bad.append(bytes(digest).hex())
         return count, bad
 
-    def _lines(self, low: int, high: int) -> bytes:
-        """Return the range's columns as COPY text, through libpq: a Python object per row less."""
-        query = (
-            f"COPY (SELECT {_SELECTED} FROM ledger.entry WHERE seq >= {low} AND seq < {high}"  # noqa: S608 - numbers
-            f" ORDER BY seq LIMIT {ROWS_MAX}) TO STDOUT"
-        )
-        link = self._connection.pgconn
-        result = link.exec_(query.encode())
-        if result.status != pq.ExecStatus.COPY_OUT:
+    def _blocks(self, low: int, first: int, high: int) -> Iterator[Columns]:
+        """Yield the range's columns through libpq, some thousand records at a time."""
+        for start in range(first, high, BLOCK):
+            floor, stop = (low if start == first else start), min(start + BLOCK, high)
+            source = (
+                f"SELECT {', '.join(COLUMNS)} FROM ledger.entry"  # noqa: S608 - numbers
+                f" WHERE seq >= {floor} AND seq < {stop} ORDER BY seq LIMIT {2 * BLOCK}"
+            )
+            columns = read_joined(self._values(joined_sql(source)))
+            yield read_apart(self._values(apart_sql(source))) if columns is None else columns
+
+    def _values(self, query: str) -> list[bytes | None]:
+        """Return a query's one row as the server sends it."""
+        binary = pq.Format.BINARY
+        result = self._connection.pgconn.exec_params(query.encode(), [], result_format=binary)
+        if result.status != pq.ExecStatus.TUPLES_OK:
             raise psycopg.OperationalError(result.error_message.decode(errors="replace"))
-        parts = []
-        read = link.get_copy_data
-        size, data = read(0)
-        while size > 0:
-            parts.append(bytes(data))
-            size, data = read(0)
-        ended = link.get_result()
-        if size != -1 or ended is None or ended.status != pq.ExecStatus.COMMAND_OK:
-            raise psycopg.OperationalError("the copy of a chunk was cut off")
-        while link.get_result() is not None:
-            pass
-        return b"".join(parts)
+        return [result.get_value(0, place) for place in range(result.nfields)]
 
     def _payloads(self, low: int, high: int) -> Iterator[dict[str, Any]]:
         query = (

@@ -4,18 +4,15 @@ What crosses a chunk's borders comes back in the result: where each stream start
 which streams changed before each stream-head map, and the subtree's nodes. The judge puts them
 together.
 
-A record arrives as one line of `COPY .. TO STDOUT` in text format, the columns of `COLUMNS` in
-this order: PostgreSQL has then written the numbers and the hex just as the header has them, and a
-header is one format string away. A line with anything that JSON or COPY would escape goes through
-the ledger's own `header_bytes` instead; both ways give the same bytes.
+PostgreSQL has written the numbers and the hex just as the header has them, so a header is one
+format string away. A record with a text that JSON would escape goes through the ledger's own
+`header_bytes` instead; both ways give the same bytes.
 
 Neither the stored header nor the payload is read here: `judge_payloads` is the second pass.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -26,6 +23,7 @@ from audit.fsck_chunk import (
     ZERO_HEX,
     Chunk,
     Finding,
+    Link,
     MapTracker,
     Mark,
     Segment,
@@ -36,6 +34,7 @@ from audit.fsck_chunk import (
     tree_levels,
     tree_nodes,
 )
+from audit.fsck_columns import COLUMNS, NO_TEXT, Columns, is_odd
 from audit.record import header_bytes
 from audit.verify import (
     KIND,
@@ -50,45 +49,31 @@ from audit.verify import (
 
 SPECIAL_KINDS = (MAP, "key_rotated", "key_revoked")
 """Kinds whose payload the judge itself needs."""
-COLUMNS = (
-    "seq",
-    "stream",
-    "stream_seq",
-    "kind",
-    "version",
-    "recorded_at_us",
-    "actor",
-    "idem_key",
-    "prev",
-    "payload_digest",
-    "commitments",
-    "leaf",
-)
-HEX_COLUMNS = ("prev", "payload_digest", "commitments", "leaf")
-_ODD_BYTES = b'"\\' + bytes({*range(0x20)} - {0x09, 0x0A})
-"""What JSON or COPY escapes; tab and newline separate, and COPY escapes them inside a text."""
-_ODD = re.compile(f"[{re.escape(_ODD_BYTES.decode())}]")
-_KNOWN = {kind: str(version) for kind, version in KNOWN_KINDS.items()}
+_KNOWN = {(kind, str(version)) for kind, version in KNOWN_KINDS.items()}
 _NOT_HASHED = "the columns are not those that were hashed"
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _DIGITS = 64
+_NO_HEADER = b""
+"""Is no record's entry, so its hash is no leaf."""
 
 
-def rebuilt_header(fields: Sequence[str], log: str) -> bytes:
-    """Return the header's bytes of a row without anything to escape.
+def rebuilt_headers(records: Columns, log: str) -> list[bytes]:
+    """Return the headers' bytes of records without anything to escape.
 
     Args:
-        fields: the texts of `COLUMNS`, bytes as hex.
+        records: their columns.
         log: the log's name as it stands inside JSON's quotes.
     """
-    _, stream, number, kind, version, at, actor, idem_key, prev, digest, joined, _ = fields
-    listed = _listed(joined) if joined else ""
-    return (
-        f'{{"actor":"{actor}","commitments":[{listed}],"idem_key":"{idem_key}","kind":"{kind}",'
-        f'"log":"{log}","payload_sha256":"{digest}","prev":"{prev}","recorded_at_us":{at},'
-        f'"seq":{fields[0]},"stream":"{stream}","stream_seq":{number},"version":{version}}}'
-    ).encode()
+    return [
+        (
+            f'{{"actor":"{actor}","commitments":[{joined and _listed(joined)}],'
+            f'"idem_key":"{key}","kind":"{kind}","log":"{log}","payload_sha256":"{digest}",'
+            f'"prev":"{prev}","recorded_at_us":{at},"seq":{seq},"stream":"{stream}",'
+            f'"stream_seq":{number},"version":{version}}}'
+        ).encode()
+        for seq, stream, number, kind, version, at, actor, key, prev, digest, joined, _ in (
+            records.rows()
+        )
+    ]
 
 
 def careful_header(fields: Sequence[str], log: str) -> bytes:
@@ -118,31 +103,9 @@ def careful_header(fields: Sequence[str], log: str) -> bytes:
         raise Bad(f"no header has these columns: {error}") from error
 
 
-def copy_fields(line: str) -> list[str]:
-    """Split a line of COPY's text format and undo its escapes; a null becomes an N."""
-    fields = line.split("\t")
-    return [
-        _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text) if "\\" in text else text
-        for text in fields
-    ]
-
-
-def copy_line(row: Mapping[str, Any]) -> str:
-    """Write a typed row as `COPY` would, for sources that are no database."""
-    texts = []
-    for name in COLUMNS:
-        value = row[name]
-        text = bytes(value).hex() if name in HEX_COLUMNS else str(value)
-        text = text.replace("\\", "\\\\")
-        for letter, control in _ESCAPES.items():
-            text = text.replace(control, f"\\{letter}")
-        texts.append(text)
-    return "\t".join(texts)
-
-
 def judge_chunk(
     chunk: Chunk,
-    data: bytes,
+    blocks: Iterable[Columns],
     log: str,
     specials: Mapping[int, bytes],
     notes: Sequence[tuple[int, str]] = (),
@@ -151,7 +114,7 @@ def judge_chunk(
 
     Args:
         chunk: with its place; filled here.
-        data: the records' lines, in order of their numbers.
+        blocks: the records, in order of their numbers.
         log: the log's name.
         specials: payloads of special kinds by record.
         notes: size and note of the checkpoints inside the chunk.
@@ -159,101 +122,142 @@ def judge_chunk(
     Returns:
         The levels of its tree from the leaves up, as far as no number is missing.
     """
-    lines = data.decode().split("\n")
-    if not lines[-1]:
-        lines.pop()
-    chunk.rows, first = len(lines), chunk.first
-    odd = len(data.translate(None, _ODD_BYTES)) != len(data)
-    loop = _Loop(chunk=chunk, log=log, odd=odd, last=first - 1)
-    tracker, complete, start = MapTracker(chunk), set(), 0
-    for stop in [*_places(lines, first, specials), len(lines)]:
-        segment = Segment()
-        loop.judge(lines[start:stop], segment)
-        if stop < len(lines):
-            segment.then = loop.special(lines[stop], specials)
-            if segment.then is not None and segment.then.kind == MAP and completes(segment.then):
-                complete.add(segment.then.seq + 1)
-        tracker.take(segment)
-        start = stop
-    _check_kinds(chunk, lines)
-    whole = len(lines) if loop.whole is None else loop.whole
+    loop = _Loop(chunk=chunk, log=log, last=chunk.first - 1)
+    last_places = {size - chunk.first - 1 for size, _ in notes}
+    times: dict[int, int] = {}
+    for block in blocks:
+        for place in last_places & {*range(chunk.rows, chunk.rows + len(block))}:
+            times[place] = int(block.texts[5][place - chunk.rows])
+        loop.take(block, specials)
+        chunk.rows += len(block)
+    loop.tracker.take(loop.segment)
+    whole = chunk.rows if loop.whole is None else loop.whole
     levels = tree_levels(loop.leaves[:whole])
-    if levels and whole == len(lines):
-        chunk.nodes = [node.hex() for node in tree_nodes(levels, len(lines))]
+    if levels and whole == chunk.rows:
+        chunk.nodes = [node.hex() for node in tree_nodes(levels, chunk.rows)]
     for size, note in notes:
-        mark = Mark(size=size, note=note, mapped=size in complete)
-        inside = size - first
+        mark = Mark(size=size, note=note, mapped=size in loop.complete)
+        inside = size - chunk.first
         if levels and 0 < inside <= whole:
             mark.folded = fold(tree_nodes(levels, inside)).hex()
-            mark.recorded_at_us = int(copy_fields(lines[inside - 1])[5])
+            mark.recorded_at_us = times[inside - 1]
         chunk.marks.append(mark)
     return levels
 
 
-@dataclass(slots=True, kw_only=True)
 class _Loop:
-    """The pass over a chunk's lines."""
+    """The pass over a chunk's records."""
 
-    chunk: Chunk
-    log: str
-    odd: bool
-    last: int
-    whole: int | None = None
-    leaves: list[str] = field(default_factory=list)
+    def __init__(self, *, chunk: Chunk, log: str, last: int) -> None:
+        self.chunk = chunk
+        self.log = log
+        self.last = last
+        self.whole: int | None = None
+        self.leaves: list[str] = []
+        self.segment = Segment()
+        self.tracker = MapTracker(chunk)
+        self.complete: set[int] = set()
 
-    def judge(self, lines: Sequence[str], segment: Segment) -> None:
-        """Rebuild, hash and chain records; the hot loop of the check."""
-        chunk, leaves, odd = self.chunk, self.leaves, self.odd
-        starts, born = chunk.starts, chunk.born
-        ends, changed = chunk.ends, segment.changed
-        quoted, kinds, highest = _quoted(self.log), chunk.kinds, self.last
-        for line in lines:
-            if odd and _ODD.search(line):
-                fields, entry = self._careful(line)
-            else:
-                fields = line.split("\t")
-                entry = rebuilt_header(fields, quoted)
-            stream, leaf, seq, number = fields[1], fields[11], int(fields[0]), int(fields[2])
-            highest = seq if seq == highest + 1 else self.jump(seq, highest)
-            leaves.append(leaf)
+    def take(self, block: Columns, specials: Mapping[int, bytes]) -> None:
+        """Judge a block; a special record ends a segment, and begins the next."""
+        start = 0
+        for stop in _places(block.texts[0], specials):
+            self._judge(block.part(start, stop))
+            special = self.segment.then = self._special(block.row(stop), specials)
+            if special is not None and special.kind == MAP and completes(special):
+                self.complete.add(special.seq + 1)
+            self.tracker.take(self.segment)
+            self.segment, start = Segment(), stop
+        self._judge(block.part(start, len(block)))
+
+    def _judge(self, records: Columns) -> None:
+        """Judge records: all at once, and one by one if they are not all plainly sound."""
+        if not self._pass(records):
+            self._judge_each(records)
+
+    def _pass(self, records: Columns) -> bool:
+        """Take records that all are what their leaves say; the hot loop of the check.
+
+        Returns:
+            False, with nothing kept, if any is not, or is not in its place.
+        """
+        first, stop = self.last + 1, self.last + 1 + len(records)
+        if records.odd or list(map(int, records.texts[0])) != list(range(first, stop)):
+            return False
+        headers = rebuilt_headers(records, _quoted(self.log))
+        _, streams, numbers, kinds, versions, *_, prevs, _, _, leaves = records.texts
+        if [sha256(b"\0" + header).hexdigest() for header in headers] != leaves:
+            return False
+        self.last = stop - 1
+        self.leaves += leaves
+        pairs = list(zip(kinds, versions, strict=True))
+        for pair in set(pairs) - _KNOWN:
+            self._count(pair, pairs.count(pair), first + pairs.index(pair))
+        ends, changed = self.chunk.ends, self.segment.changed
+        chain = zip(streams, map(int, numbers), prevs, leaves, strict=True)
+        for seq, (stream, number, prev, leaf) in enumerate(chain, first):
             last = ends.get(stream)
-            ends[stream] = link = (number, leaf, seq)
+            ends[stream] = changed[stream] = (number, leaf, seq)
+            if last is None or number != last[0] + 1 or prev != last[1]:
+                self._link(stream, last, (number, prev, seq))
+        return True
+
+    def _judge_each(self, records: Columns) -> None:
+        """Judge record by record, and say what is wrong with which."""
+        chunk = self.chunk
+        for place, fields in enumerate(records.rows()):
+            entry = self._entry(records.part(place, place + 1))
+            stream, leaf, seq, number = fields[1], fields[11], int(fields[0]), int(fields[2])
+            self.last = seq if seq == self.last + 1 else self._jump(seq, self.last)
+            self.leaves.append(leaf)
+            last = chunk.ends.get(stream)
+            chunk.ends[stream] = (number, leaf, seq)
             if sha256(b"\0" + entry).hexdigest() != leaf:
                 chunk.findings.append((TAMPERED, _NOT_HASHED, seq))
                 if last is None:
-                    starts[stream] = UNCHECKED
+                    chunk.starts[stream] = UNCHECKED
                 continue
-            if _KNOWN.get(fields[3]) != fields[4]:
-                kind = f"{fields[3]} {fields[4]}"
-                kinds[kind] = kinds.get(kind, 0) + 1
-            changed[stream] = link
-            if last is None:
-                if number or fields[8] != ZERO_HEX:
-                    starts[stream] = (number, fields[8], seq)
-                else:
-                    born[stream] = seq
-            elif number != last[0] + 1 or fields[8] != last[1]:
-                chunk.findings += broken_link(stream, last, (number, fields[8], seq))
-        self.last = highest
+            if (fields[3], fields[4]) not in _KNOWN:
+                self._count((fields[3], fields[4]), 1, seq)
+            self.segment.changed[stream] = chunk.ends[stream]
+            self._link(stream, last, (number, fields[8], seq))
 
-    def jump(self, seq: int, highest: int) -> int:
+    def _entry(self, record: Columns) -> bytes:
+        """Return one record's header."""
+        fields = record.row(0)
+        if not any(map(is_odd, fields)):
+            return rebuilt_headers(record, _quoted(self.log))[0]
+        try:
+            return _NO_HEADER if NO_TEXT in fields else careful_header(fields, self.log)
+        except Bad:
+            return _NO_HEADER
+
+    def _count(self, pair: tuple[str, str], times: int, seq: int) -> None:
+        """Count records of a kind that is not known here, and refuse one that is no word."""
+        kinds, name = self.chunk.kinds, " ".join(pair)
+        if name not in kinds and KIND.fullmatch(pair[0]) is None:
+            self.chunk.findings.append((TAMPERED, "the kind has another shape", seq))
+        kinds[name] = kinds.get(name, 0) + times
+
+    def _link(self, stream: str, last: Link | None, link: Link) -> None:
+        """Hold a record, with its `prev`, against the one before it in its stream."""
+        if last is not None:
+            self.chunk.findings += broken_link(stream, last, link)
+        elif link[0] or link[1] != ZERO_HEX:
+            self.chunk.starts[stream] = link
+        else:
+            self.chunk.born[stream] = link[2]
+
+    def _jump(self, seq: int, highest: int) -> int:
         """Note a number that does not follow the highest one before; return the highest now."""
         self.chunk.jumps.append((seq, highest))
         if self.whole is None:
             self.whole = len(self.leaves)
         return max(seq, highest)
 
-    def _careful(self, line: str) -> tuple[list[str], bytes]:
-        """Return the fields and the header of a line with something to escape."""
-        fields = copy_fields(line)
-        try:
-            return fields, b"" if "\\N" in line.split("\t") else careful_header(fields, self.log)
-        except Bad:
-            return fields, b""  # which is no record's leaf
-
-    def special(self, line: str, specials: Mapping[int, bytes]) -> Special | None:
+    def _special(self, fields: Sequence[str], specials: Mapping[int, bytes]) -> Special | None:
         """Return a special record for the judge, None when it is not sound by itself."""
-        fields, entry = self._careful(line)
+        entry = self._entry(Columns([[text] for text in fields]))
         seq = int(fields[0])
         if leaf_hash(entry).hex() != fields[11]:
             return None  # the loop says so
@@ -265,21 +269,16 @@ class _Loop:
         return Special(seq=seq, kind=fields[3], body=body) if known(head) else None
 
 
-def _places(lines: Sequence[str], first: int, specials: Mapping[int, bytes]) -> list[int]:
-    """Return where the special records stand among the lines."""
-    places = [seq - first for seq in sorted(specials)]
-    if all(0 <= at < len(lines) and lines[at].startswith(f"{first + at}\t") for at in places):
-        return places
-    return [at for at, line in enumerate(lines) if int(line.split("\t", 1)[0]) in specials]
-
-
-def _check_kinds(chunk: Chunk, lines: Sequence[str]) -> None:
-    """Refuse a kind that is no word."""
-    for name in chunk.kinds:
-        kind = name.rpartition(" ")[0]
-        if KIND.fullmatch(kind) is None:
-            seq = next((int(f[0]) for f in map(copy_fields, lines) if f[3] == kind), chunk.first)
-            chunk.findings.append((TAMPERED, "the kind has another shape", seq))
+def _places(seqs: Sequence[str], specials: Mapping[int, bytes]) -> list[int]:
+    """Return where the special records stand among these."""
+    if not seqs:
+        return []
+    first, last = int(seqs[0]), int(seqs[-1])
+    if last - first == len(seqs) - 1:  # dense, as it should be
+        places = [seq - first for seq in sorted(specials) if first <= seq <= last]
+        if all(seqs[place] == str(first + place) for place in places):
+            return places
+    return [place for place, seq in enumerate(map(int, seqs)) if seq in specials]
 
 
 def _listed(joined: str) -> str:

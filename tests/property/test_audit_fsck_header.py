@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from audit.canonical import INT_MAX
 from audit.fsck_chunk import Chunk
-from audit.fsck_fast import copy_fields, copy_line, judge_chunk, rebuilt_header
+from audit.fsck_columns import COLUMNS, HEX_COLUMNS, Columns, is_odd, read_apart, read_joined
+from audit.fsck_fast import judge_chunk, rebuilt_headers
 from audit.merkle import leaf_hash, root_of
 from audit.record import header_bytes
 
@@ -48,10 +49,41 @@ def header_of(row: dict[str, Any]) -> bytes:
     )
 
 
+def values_of(found: list[dict[str, Any]]) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Return what the server sends for rows: joined, with the two counts, and apart."""
+    joined: list[bytes | None] = []
+    apart: list[bytes | None] = []
+    for name in COLUMNS:
+        column = [row[name] for row in found]
+        if name in HEX_COLUMNS:
+            between = b"\n" if name == "commitments" else b""
+            values = [one.hex().encode() if between else one for one in column]
+            joined.append(between.join(values))
+            apart.append("\n".join(one.hex() for one in column).encode())
+        else:
+            joined.append("\n".join(map(str, column)).encode())
+            apart.append("\n".join(str(one).encode().hex() for one in column).encode())
+    count = str(len(found)).encode()
+    return [*joined, count, count], apart
+
+
+def columns_of(*found: dict[str, Any]) -> Columns:
+    """Return rows as fsck reads them; both of its ways agree where the first can be gone."""
+    joined, apart = (values for values in values_of(list(found)))
+    careful = read_apart(apart)
+    plain = read_joined(joined)
+    if plain is None:
+        assert any("\n" in str(value) for row in found for value in row.values())
+        return careful
+    assert [list(texts) for texts in plain.texts] == [list(texts) for texts in careful.texts]
+    assert plain.odd == any(is_odd(text) for row in plain.rows() for text in row)
+    return plain
+
+
 @given(rows(PLAIN))
 def test_the_fast_header_is_the_ledgers_own(row: dict[str, Any]) -> None:
-    fields = copy_line({**row, "leaf": bytes(32)}).split("\t")
-    assert rebuilt_header(fields, 'log.example/\\"ü\\\\') == header_of(row)
+    columns = columns_of({**row, "leaf": bytes(32)})
+    assert rebuilt_headers(columns, 'log.example/\\"ü\\\\') == [header_of(row)]
 
 
 @given(rows(TEXT))
@@ -66,14 +98,14 @@ def test_the_fast_header_is_the_ledgers_own(row: dict[str, Any]) -> None:
 )
 def test_any_row_is_judged_by_its_own_header_and_by_no_other(row: dict[str, Any]) -> None:
     row = {**row, "seq": 0, "leaf": leaf_hash(header_of({**row, "seq": 0}))}
-    line = copy_line(row)
-    assert copy_fields(line)[1] == row["stream"]
+    columns = columns_of(row)
+    assert columns.texts[1] == [row["stream"]]
     chunk = Chunk(first=0)
-    levels = judge_chunk(chunk, line.encode() + b"\n", LOG, {})
+    levels = judge_chunk(chunk, [columns], LOG, {})
     assert (chunk.findings, chunk.jumps, levels) == ([], [], [row["leaf"]])
     for name in ("stream", "actor", "idem_key", "kind"):
         chunk = Chunk(first=0)
-        judge_chunk(chunk, copy_line({**row, name: row[name] + "x"}).encode(), LOG, {})
+        judge_chunk(chunk, [columns_of({**row, name: row[name] + "x"})], LOG, {})
         assert chunk.findings[0][0] == 1, name
 
 
@@ -88,8 +120,10 @@ def test_a_chunks_tree_is_the_naive_one_at_every_size(
         **dict.fromkeys(("prev", "payload_digest"), bytes(32)),
         "commitments": b"",
     }
-    lines = [copy_line({**row, "seq": seq, "leaf": leaf}) for seq, leaf in enumerate(leaves)]
+    made = [{**row, "seq": seq, "leaf": leaf} for seq, leaf in enumerate(leaves)]
+    cut = data.draw(st.integers(0, len(made)))
+    blocks = [columns_of(*part) for part in (made[:cut], made[cut:]) if part]
     chunk = Chunk(first=0, width=64)
-    judge_chunk(chunk, "\n".join(lines).encode(), LOG, {}, [(size, "note")])
+    judge_chunk(chunk, blocks, LOG, {}, [(size, "note")])
     assert bytes.fromhex(chunk.marks[0].folded) == root_of(leaves[:size])
     assert Chunk.from_json(chunk.to_json()).to_json() == chunk.to_json()

@@ -1,0 +1,145 @@
+"""A range of records as one string per column: what fsck asks the server for, and how it reads it.
+
+The server joins each column of a range to one string, so that a range costs a dozen values and not
+a dozen per record. A NULL, a hash of another length, or a line break inside a text would shift what
+comes after it. The server counts the rows without such; if they are not all, the range is asked for
+again in a form in which nothing can shift. Pure.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+COLUMNS = (
+    "seq",
+    "stream",
+    "stream_seq",
+    "kind",
+    "version",
+    "recorded_at_us",
+    "actor",
+    "idem_key",
+    "prev",
+    "payload_digest",
+    "commitments",
+    "leaf",
+)
+HEX_COLUMNS = ("prev", "payload_digest", "commitments", "leaf")
+HASHES = ("prev", "payload_digest", "leaf")
+TEXTS = ("stream", "kind", "actor", "idem_key")
+NO_TEXT = "\0"
+"""Stands for NULL; no text of PostgreSQL holds it."""
+_BREAK, _NULL = "\n", "-"
+_ODD_BYTES = b'"\\' + bytes({*range(0x20)} - {ord(_BREAK)})
+_ODD = re.compile(r'["\\\x00-\x1f]')
+_HEX_DIGITS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Some records, a list of texts for each of `COLUMNS`; bytes as hex.
+
+    Attributes:
+        odd: whether a text may hold what JSON escapes.
+    """
+
+    texts: Sequence[Sequence[str]]
+    odd: bool = True
+
+    def __len__(self) -> int:
+        """Return the number of records."""
+        return len(self.texts[0])
+
+    def part(self, start: int, stop: int) -> "Columns":
+        """Return the records of some places."""
+        if (start, stop) == (0, len(self)):
+            return self
+        return Columns([texts[start:stop] for texts in self.texts], self.odd)
+
+    def row(self, place: int) -> list[str]:
+        """Return one record's texts."""
+        return [texts[place] for texts in self.texts]
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Yield each record's texts."""
+        return zip(*self.texts, strict=True)
+
+
+def is_odd(text: str) -> bool:
+    """Say whether JSON escapes something in a text."""
+    return _ODD.search(text) is not None
+
+
+def joined_sql(source: str) -> str:
+    """Return the query for a range's columns, joined; `read_joined` reads its row.
+
+    Args:
+        source: a subquery that gives `COLUMNS`, in order of the records.
+    """
+    parts = []
+    for name in COLUMNS:
+        if name in HASHES:
+            parts.append(f"string_agg({name}, '')")
+        else:
+            text = f"encode({name}, 'hex')" if name in HEX_COLUMNS else f"{name}::text"
+            parts.append(f"string_agg({text}, E'\\n')")
+    lengths = " AND ".join(f"octet_length({name}) = 32" for name in HASHES)
+    whole = f"num_nulls({', '.join(COLUMNS)}) = 0 AND {lengths}"
+    return (
+        f"SELECT {', '.join(parts)}, count(*)::text, (count(*) FILTER (WHERE {whole}))::text"  # noqa: S608 - constants
+        f" FROM ({source}) AS range"
+    )
+
+
+def read_joined(values: Sequence[bytes | None]) -> Columns | None:
+    """Read the row of `joined_sql`; None if something in the range would shift the rest."""
+    *joined, rows, whole = [value or b"" for value in values]
+    if not _whole(rows, whole):
+        return None
+    count = int(rows)
+    if not count:
+        return Columns([[] for _ in COLUMNS])
+    texts: list[list[str]] = []
+    odd = False
+    for name, value in zip(COLUMNS, joined, strict=True):
+        if name in HASHES:
+            digits = value.hex()
+            texts.append(
+                [digits[at : at + _HEX_DIGITS] for at in range(0, len(digits), _HEX_DIGITS)]
+            )
+        else:
+            odd = odd or (name in TEXTS and len(value.translate(None, _ODD_BYTES)) != len(value))
+            texts.append(value.decode().split(_BREAK))
+    if any(len(column) != count for column in texts):
+        return None
+    return Columns(texts, odd)
+
+
+def _whole(rows: bytes, whole: bytes) -> bool:
+    """Say whether the server counts as many rows without NULL and odd lengths as rows."""
+    return rows == whole
+
+
+def apart_sql(source: str) -> str:
+    """Return the query for a range's columns, each value as hex; `read_apart` reads its row."""
+    parts = []
+    for name in COLUMNS:
+        value = name if name in HEX_COLUMNS else f"convert_to({name}::text, 'UTF8')"
+        parts.append(f"string_agg(coalesce(encode({value}, 'hex'), '{_NULL}'), E'\\n')")
+    return f"SELECT {', '.join(parts)} FROM ({source}) AS range"  # noqa: S608 - constants
+
+
+def read_apart(values: Sequence[bytes | None]) -> Columns:
+    """Read the row of `apart_sql`."""
+    return Columns(
+        [
+            [] if value is None else [_text(name, one) for one in value.decode().split(_BREAK)]
+            for name, value in zip(COLUMNS, values, strict=True)
+        ]
+    )
+
+
+def _text(name: str, value: str) -> str:
+    if value == _NULL:
+        return NO_TEXT
+    return value if name in HEX_COLUMNS else bytes.fromhex(value).decode()
