@@ -118,10 +118,11 @@ def verify_inclusion(
     """Check that a leaf hash sits at `index` of the tree (`size`, `root`).
 
     Raises:
-        ProofError: it does not, or the path has the wrong length.
+        ProofError: it does not, the path has the wrong length, or a hash is not 32 bytes.
     """
     if not 0 <= index < size:
         raise ProofError(f"index {index} is outside a tree of {size}")
+    _check_hashes(leaf, *path, root)
     position, last, result = index, size - 1, leaf
     for node in path:
         if last == 0:
@@ -171,18 +172,21 @@ def verify_consistency(
 ) -> None:
     """Check that the tree (`size`, `root`) extends the tree (`old_size`, `old_root`).
 
+    Trees of one size extend each other when their roots are the same. Every tree extends the one
+    of no leaves: its root is not looked at then (the RFCs define no proof from it).
+
     Raises:
-        ProofError: it does not, or the path has the wrong length.
+        ProofError: it does not, the path has the wrong length, or a hash is not 32 bytes.
     """
     if not 0 <= old_size <= size:
         raise ProofError(f"old size {old_size} is beyond {size}")
     if old_size in (0, size):
         if path:
             raise ProofError("consistency path should be empty")
-        expected = EMPTY_ROOT if old_size == 0 else root
-        if old_root != expected:
+        if old_size == size and old_root != root:
             raise ProofError("roots of the same size differ")
         return
+    _check_hashes(old_root, *path, root)
     nodes = [old_root, *path] if old_size & (old_size - 1) == 0 else list(path)
     if not nodes or _climb(nodes, old_size, size) != (old_root, root):
         raise ProofError("consistency path does not join the two roots")
@@ -211,6 +215,12 @@ def _climb(nodes: Sequence[bytes], old_size: int, size: int) -> tuple[bytes, byt
     if last != 0:
         raise ProofError("consistency path is too short")
     return old_result, new_result
+
+
+def _check_hashes(*hashes: bytes) -> None:
+    """Refuse what is no hash: a byte moved from one node to the next would hash the same."""
+    if any(len(node) != HASH_BYTES for node in hashes):
+        raise ProofError(f"a hash of a proof has not {HASH_BYTES} bytes")
 
 
 def _split(size: int) -> int:
