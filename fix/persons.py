@@ -114,6 +114,10 @@ _GROUPS = (
 _GROUP_TAGS = frozenset(
     {tag for group in _GROUPS for tag in (*group[:4], *group[4])} | {756, 802, 804, 952}
 )
+NAMED_TAGS = frozenset(
+    {*PERSON_TAGS, *TEXT_TAGS, *(group[0] for group in _GROUPS), *(g[4][0] for g in _GROUPS)}
+)
+"""Every field whose value can be, or can hold, a person's name."""
 _FIELD = re.compile(r"([1-9][0-9]{0,8})=(.*)", re.DOTALL)
 _FRAME = frozenset({9, 10})
 _STAR = "*"

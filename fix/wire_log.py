@@ -13,7 +13,8 @@ Not here: durability. That is the inbox's.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from fix.errors import MessageError
@@ -108,16 +109,28 @@ def scrub_since(path: Path, mark: Path) -> None:
 
 
 def _overwrite(path: Path, start: int, lines: Sequence[bytes]) -> None:
-    """Write the lines that begin at `start` again where they change; their length stays."""
+    """Overwrite the bytes that change in the lines that begin at `start`, and no others.
+
+    Somebody else may overwrite a name in the same line at the same time (an erasure does).
+    """
     changed: list[tuple[int, bytes]] = []
     for line in lines:
         head, mark, raw = line.partition(_SEPARATOR)
         clean = scrubbed(raw)
         if clean != raw:
-            changed.append((start + len(head) + len(mark), clean))
+            at = start + len(head) + len(mark)
+            changed += [(at + place, part) for place, part in _differences(raw, clean)]
         start += len(line) + 1
     if changed:
         with path.open("r+b", buffering=0) as file:
             for place, clean in changed:
                 os.pwrite(file.fileno(), clean, place)
             os.fdatasync(file.fileno())
+
+
+def _differences(old: bytes, new: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield where two byte strings of one length differ, and what the new one has there."""
+    differs = (place for place in range(len(new)) if old[place] != new[place])
+    for _, run in groupby(enumerate(differs), key=lambda one: one[1] - one[0]):
+        found = [place for _, place in run]
+        yield found[0], new[found[0] : found[-1] + 1]

@@ -7,8 +7,6 @@ overwritten as soon as they are on record; before a key goes, the logs are searc
 the names that it holds. The simulator's files are the broker's: out of our reach, as any broker's.
 """
 
-import mmap
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from audit.retention import Retention, Years
 from audit.vault import Vault
 from fix.wire_log import scrub_log
 from gateway import clock
+from gateway.log_cleaning import clean_logs
 from gateway.settings import RetentionSettings, Settings
 from gateway.state import StateFolder
 
@@ -42,7 +41,7 @@ def make_privacy(
         disclosures=Disclosures(dsn),
         years=years_of(settings.retention),
         now_us=clock.wall_us,
-        clean=lambda names: clean_logs(state, names),
+        clean=lambda names: clean_names(state, names),
     )
 
 
@@ -56,46 +55,22 @@ def years_of(settings: RetentionSettings) -> Years:
     }
 
 
-def clean_logs(state: StateFolder, names: tuple[str, ...]) -> None:
+def clean_names(state: StateFolder, names: tuple[str, ...]) -> None:
     """Overwrite names in the logs of this installation, in place; safe to repeat.
 
     Raises:
         VaultError: a file could not be written; the key must not be destroyed yet.
     """
-    wanted = [form for name in names for form in _forms(name)]
     try:
-        for path in _logs(state):
+        files = tuple(_logs(state))
+        for path in files:
             if path.name.endswith("messages.current.log"):
                 scrub_log(path)
-            _overwrite(path, wanted)
+        clean_logs(files, names, state.cleaning)
     except OSError as error:
         raise VaultError(f"names are left in a log: {error.strerror}") from error
 
 
 def _logs(state: StateFolder) -> Iterator[Path]:
-    for folder in (state.fix_logs, state.logs):
-        if folder.is_dir():
-            yield from (path for path in sorted(folder.iterdir()) if path.is_file())
-
-
-def _forms(name: str) -> Iterator[bytes]:
-    yield name.encode()
-    try:
-        yield name.encode("latin-1")
-    except UnicodeEncodeError:
-        return
-
-
-def _overwrite(path: Path, wanted: list[bytes]) -> None:
-    """Put stars over each of these byte strings; the file keeps its length."""
-    if not path.stat().st_size:
-        return
-    with path.open("r+b", buffering=0) as file:
-        with mmap.mmap(file.fileno(), 0) as view:
-            for form in wanted:
-                place = view.find(form)
-                while place >= 0:
-                    view[place : place + len(form)] = b"*" * len(form)
-                    place = view.find(form, place + len(form))
-            view.flush()
-        os.fsync(file.fileno())
+    for folder in (state.fix_logs, state.logs, state.engine_logs):
+        yield from (path for path in sorted(folder.rglob("*")) if path.is_file())

@@ -50,6 +50,16 @@ class StateFolder:
         return self.root / "logs"
 
     @property
+    def engine_logs(self) -> Path:
+        """What the inference engine logs."""
+        return self.root / "engine" / "logs"
+
+    @property
+    def cleaning(self) -> Path:
+        """Which bytes of a log are being overwritten just now; there only after a crash."""
+        return self.root / "cleaning.json"
+
+    @property
     def ledger_key(self) -> Path:
         """The checkpoint signer's key; its public line lies beside it with the suffix .pub."""
         return self.keys / "ledger.key"
