@@ -124,6 +124,8 @@ def judge(request: AddCheckpoint, seen: Seen) -> Answer | None:
         return _refusal(Status.MALFORMED, "the old size is beyond the checkpoint's")
     if request.old_size != seen.size:
         return conflict(seen)
+    if checkpoint.size == 0 and checkpoint.root != EMPTY_ROOT:
+        return _refusal(Status.INCONSISTENT, "a tree of no leaves has another root")
     if checkpoint.size == seen.size and checkpoint.root != seen.root:
         return conflict(seen)
     try:

@@ -6,7 +6,7 @@ Rules it keeps:
   socket is shut down;
 - no answer is read beyond `ANSWER_BYTES_MAX`; no redirect is followed, no proxy asked: the only
   address is the one that the policy names;
-- a cosignature that is not a trusted key's, or does not verify, is never returned.
+- a cosignature that is not a trusted key's, does not verify or says no time, is never returned.
 
 Source: https://c2sp.org/tlog-witness
 """
@@ -151,13 +151,16 @@ def verified_lines(
     """Return the lines of trusted keys in an answer, each verified; others are ignored.
 
     Raises:
-        NoteError: no line of a trusted key, one that does not verify, or bytes that are no lines.
+        NoteError: no line of a trusted key, one that does not verify or says no time, or bytes
+            that are no lines.
     """
     lines = parse_signature_lines(data.decode("utf-8"))
     known = [line for line in lines if any(line.made_by(key) for key in keys)]
     if not known:
         raise NoteError("no cosignature of a key that the policy names")
-    verify_signatures(Note(text=note.text, signatures=tuple(known)), keys)
+    signed = verify_signatures(Note(text=note.text, signatures=tuple(known)), keys)
+    if any(not one.time_s for one in signed):
+        raise NoteError("a cosignature that does not say when it was made")
     return tuple(known)
 
 

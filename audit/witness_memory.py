@@ -7,12 +7,13 @@ Rules it keeps:
 - one update of a log at a time (`turn`); one process in a folder (a lock that dies with it);
 - a file that cannot be read stops its log: a witness that forgot would cosign a second history.
 
-A log's file holds the checkpoint note that was cosigned last, as it was submitted.
+A log's file holds the checkpoint that was cosigned last, with the lines that the caller gives it.
 """
 
 import contextlib
 import fcntl
 import os
+import re
 import threading
 from collections.abc import Iterator
 from hashlib import sha256
@@ -24,6 +25,7 @@ from audit.witness import Seen
 
 _FOLDER_MODE = 0o700
 _FILE_MODE = 0o600
+_ORIGIN_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class WitnessMemory:
@@ -77,6 +79,23 @@ class WitnessMemory:
         if checkpoint.origin != origin:
             raise WitnessError(f"{path.name} is the memory of {checkpoint.origin!r}")
         return Seen(size=checkpoint.size, root=checkpoint.root)
+
+    def latest(self, origin_hash: str) -> bytes | None:
+        """Return the note cosigned last of the log whose origin has this SHA-256 (lower case hex).
+
+        None: no log of that origin was cosigned.
+
+        Raises:
+            WitnessError: the log's file cannot be read.
+        """
+        if not _ORIGIN_HASH.fullmatch(origin_hash):
+            return None
+        try:
+            return (self._logs / f"{origin_hash}.checkpoint").read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise WitnessError(f"cannot read a checkpoint: {error.strerror}") from error
 
     def remember(self, checkpoint: Checkpoint) -> None:
         """Make a tree the last one of its log; durable on return. Call it inside `turn`.

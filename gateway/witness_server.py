@@ -2,7 +2,7 @@
 
 It is meant for another host and another person than the log's. It reaches out to nobody, knows the
 logs that it was told of, and cosigns with two keys of one name: Ed25519 (0x04) and ML-DSA-44
-(0x06).
+(0x06). Monitors read what it cosigned last at `/<SHA-256 of the origin>/checkpoint`.
 
 Not here: what is cosigned and what refused (`audit.witness`), what is remembered
 (`audit.witness_memory`).
@@ -10,9 +10,12 @@ Not here: what is cosigned and what refused (`audit.witness`), what is remembere
 Rules kept here:
 - No body is read beyond a limit, nor for longer than a deadline.
 - A cosignature leaves this process only after the memory of it is durable.
+
+Source: https://c2sp.org/tlog-witness
 """
 
 import asyncio
+import dataclasses
 import logging
 import signal
 import socket
@@ -31,9 +34,10 @@ from fastapi import FastAPI, Request, Response
 from audit.cosignature import cosign
 from audit.errors import NoteError, WitnessError
 from audit.keys import FileSigner, MlDsaSigner, Signer, load_cosigner, public_file
-from audit.note import COSIGNATURE_ED25519, VerifierKey, parse_note
+from audit.note import COSIGNATURE_ED25519, SIGNATURES_MAX, Note, VerifierKey, parse_note
 from audit.witness import (
     BODY_BYTES_MAX,
+    TEXT,
     Answer,
     judge,
     malformed,
@@ -82,12 +86,16 @@ class Witness:
                     refusal.status,
                 )
                 return refusal
-            text = parse_note(checkpoint.note).text
+            note = parse_note(checkpoint.note)
             with self.signing:
-                lines = [cosign(text, signer, time_s) for signer in self.signers]
+                lines = [cosign(note.text, signer, time_s) for signer in self.signers]
+            keys = self.logs[checkpoint.origin]
+            signed = [line for line in note.signatures if any(map(line.made_by, keys))]
+            signed = signed[: SIGNATURES_MAX - len(lines)]  # all were verified; one is enough
+            kept = Note(text=note.text, signatures=(*signed, *lines))
             # a crash after this line leaves a tree that is remembered and not answered for: the
             # log asks again, hears its size, and gets the cosignature of the same tree
-            self.memory.remember(checkpoint)
+            self.memory.remember(dataclasses.replace(checkpoint, note=kept.to_bytes()))
         return Answer(status=200, body="".join(map(str, lines)).encode())
 
 
@@ -111,12 +119,23 @@ def build_witness(witness: Witness) -> FastAPI:
         # a header, not a media type: for text that would become another one, with a charset
         return Response(answer.body, answer.status, {"Content-Type": answer.content_type})
 
+    async def latest(origin_hash: str) -> Response:
+        try:
+            note = await to_thread.run_sync(witness.memory.latest, origin_hash)
+        except WitnessError:
+            _log.exception("memory_failed")
+            return _plain(500, "this witness cannot read its memory")
+        if note is None:
+            return _plain(404, "this witness never cosigned a log of that origin")
+        return Response(note, headers={"Content-Type": TEXT, "Cache-Control": "no-cache"})
+
     async def describe() -> Response:
         keys = [f"vkey {signer.vkey}\n" for signer in witness.signers]
         logs = [f"log {origin}\n" for origin in sorted(witness.logs)]
         return Response("".join(keys + logs), media_type="text/plain")
 
     app.add_api_route("/add-checkpoint", add_checkpoint, methods=["POST"])
+    app.add_api_route("/{origin_hash}/checkpoint", latest, methods=["GET"])
     app.add_api_route("/", describe, methods=["GET"])
     return app
 

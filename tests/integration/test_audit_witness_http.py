@@ -4,6 +4,7 @@ import http.client
 import socket
 import time
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 
 import pytest
 
@@ -58,6 +59,7 @@ def http_answer(status: str, body: bytes, kind: str = "text/plain", more: str = 
         (http_answer("409 Conflict", b"\xff\n", "text/x.tlog.size"), "not an answer"),
         (http_answer("409 Conflict", b"17\n"), "without a size"),
         (http_answer("200 OK", b""), "no cosignature"),
+        (http_answer("200 OK", str(cosign(TEXT, WITNESSES[0], 0)).encode()), "does not say when"),
         (http_answer("200 OK", b"yes\n"), "dash"),
         (http_answer("200 OK", b"\xff\xfe"), "not an answer"),
         (http_answer("200 OK", GOOD[:-1]), "newline"),
@@ -186,6 +188,16 @@ def post(url: str, body: bytes, path: str = "/add-checkpoint") -> tuple[int, str
         connection.close()
 
 
+def fetch(url: str, path: str) -> tuple[int, str, bytes]:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.headers["Content-Type"], response.read()
+    finally:
+        connection.close()
+
+
 def body_of(old: int, size: int) -> bytes:
     head = make_checkpoint(size, root_of(LEAVES[:size]), LOG)
     return encode_request(old, consistency_path(LEAVES[:size], old), head.note)
@@ -215,6 +227,12 @@ def test_the_witness_speaks_http_as_the_protocol_says(witness: WitnessProcess) -
         assert isinstance(outcome, Cosigned)
         assert len(outcome.lines) == 2
     client.close()
+    place = sha256(LOG.vkey.name.encode()).hexdigest()
+    status, kind, kept = fetch(witness.url, f"/{place}/checkpoint")
+    assert (status, kind) == (200, plain)
+    assert policy.satisfied_by(parse_note(kept)).head.size == 40
+    for other in (sha256(b"log.example/b").hexdigest(), place.upper(), "..", "x"):
+        assert fetch(witness.url, f"/{other}/checkpoint")[:2] == (404, plain)
 
 
 def test_a_second_witness_on_the_same_state_refuses(witness: WitnessProcess) -> None:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import Checkpoint, make_checkpoint
-from audit.cosignature import verify_cosignature
+from audit.checkpoint import Checkpoint, checkpoint_text, make_checkpoint, open_checkpoint
+from audit.cosignature import cosign, verify_cosignature
 from audit.errors import WitnessError
 from audit.merkle import EMPTY_ROOT, consistency_path, leaf_hash, root_of
-from audit.note import Note, parse_note, parse_signature_lines, sign_note
+from audit.note import COSIGNATURE_ED25519, Note, parse_note, parse_signature_lines, sign_note
 from audit.treehead import TreeHead
 from audit.witness import (
     PROOF_LINES_MAX,
@@ -62,10 +62,52 @@ def test_a_tree_that_grows_is_cosigned_by_both_keys(witness: Witness) -> None:
 
 
 def test_an_empty_tree_may_be_cosigned_and_has_one_root(witness: Witness) -> None:
-    wrong = make_checkpoint(0, sha256(b"x").digest(), LOG)
-    assert witness.answer(encode_request(0, (), wrong.note), TIME_S).status == 409
-    assert witness.answer(request(0, 0), TIME_S).status == 200
-    assert witness.memory.seen("log.example/a") == Seen(size=0, root=EMPTY_ROOT)
+    # Source: TestZeroSize of filippo.io/torchwood's witness, and the editor's copy of the spec.
+    for root in (LEAVES[0], bytes(32)):
+        wrong = make_checkpoint(0, root, LOG)
+        assert witness.answer(encode_request(0, (), wrong.note), TIME_S).status == 422
+    with_proof = encode_request(0, LEAVES[:1], checkpoint(0).note)
+    assert witness.answer(with_proof, TIME_S).status == 422
+    for _ in range(2):
+        assert witness.answer(request(0, 0), TIME_S).status == 200
+        assert witness.memory.seen("log.example/a") == Seen(size=0, root=EMPTY_ROOT)
+    assert witness.answer(request(0, 1), TIME_S).status == 200
+    assert witness.answer(encode_request(1, (), checkpoint(0).note), TIME_S).status == 400
+    assert witness.answer(request(0, 0), TIME_S).status == 409
+
+
+def test_monitors_find_what_was_cosigned_last(witness: Witness, tmp_path: Path) -> None:
+    place = sha256(b"log.example/a").hexdigest()
+    assert witness.memory.latest(place) is None
+    crowd = [cosign(parse_note(checkpoint(5).note).text, one, 1) for one in WITNESSES[1:]]
+    asked = parse_note(checkpoint(5).note).with_signatures(*crowd)
+    assert witness.answer(encode_request(0, (), asked.to_bytes()), TIME_S).status == 200
+    kept = witness.memory.latest(place)
+    assert kept is not None
+    assert open_checkpoint(kept, [LOG.vkey]).size == 5
+    note = parse_note(kept)
+    assert [line.name for line in note.signatures] == [LOG.vkey.name, "w0.example", "w9.example"]
+    assert verify_cosignature(note, WITNESSES[0].vkey) == TIME_S
+    assert verify_cosignature(note, QUANTUM_SAFE.vkey) == TIME_S
+    assert witness.answer(request(5, 7), TIME_S + 1).status == 200
+    assert verify_cosignature(parse_note(witness.memory.latest(place) or b""), WITNESSES[0].vkey)
+    (tmp_path / "secret.checkpoint").write_bytes(b"not to be read")
+    for other in ("", place.upper(), place[:-1], "../secret", sha256(b"b").hexdigest()):
+        assert witness.memory.latest(other) is None
+
+
+def test_a_log_that_signs_a_hundred_times_is_remembered(tmp_path: Path) -> None:
+    log = Cosigner("log.example/a", 3, COSIGNATURE_ED25519)
+    text = checkpoint_text("log.example/a", 1, LEAVES[0])
+    note = Note(text=text, signatures=tuple(cosign(text, log, time) for time in range(100)))
+    witness = Witness(
+        signers=(WITNESSES[0], QUANTUM_SAFE),
+        memory=WitnessMemory(tmp_path),
+        logs={"log.example/a": (log.vkey,)},
+    )
+    assert witness.answer(encode_request(0, (), note.to_bytes()), TIME_S).status == 200
+    assert witness.memory.seen("log.example/a").size == 1
+    assert witness.answer(encode_request(1, (), note.to_bytes()), TIME_S).status == 200
 
 
 def test_whatever_does_not_extend_the_last_tree_is_refused(witness: Witness) -> None:
