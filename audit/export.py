@@ -51,7 +51,8 @@ def build_bundle(
     if not own:
         raise LedgerError(f"no decision {decision_id}")
     checkpoint = covering(reader, own[-1].seq)
-    maps = _maps(reader, stream, checkpoint)
+    own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # more came meanwhile
+    maps = _own_map(reader, checkpoint)
     context = [*_context(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     records = {record.seq: record for record in (*own, *maps, *context)}
@@ -138,20 +139,30 @@ def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> 
     return b"" if any(changes) else consistency(reader, first.size, later)
 
 
-def _maps(reader: LedgerReader, stream: str, checkpoint: Checkpoint) -> Iterator[Record]:
-    """Yield the parts of the checkpoint's own map that name the stream."""
+def whole_map(reader: LedgerReader, part: Record) -> tuple[Record, ...]:
+    """Return all parts of the stream-head map that a record is a part of.
+
+    Evidence holds all of them: a record between two parts would be in no map.
+
+    Raises:
+        LedgerError: one of them is not where it must be.
+    """
+    number, parts = int(str(part.body["part"])), int(str(part.body["parts"]))
+    first = part.seq - number
+    found = tuple(
+        reader.records(kinds=(Kind.STREAM_HEADS,), after_seq=first - 1, before_seq=first + parts)
+    )
+    if len(found) != parts:
+        raise LedgerError(f"the stream-head map of record {part.seq} is not whole")
+    return found
+
+
+def _own_map(reader: LedgerReader, checkpoint: Checkpoint) -> tuple[Record, ...]:
+    """Return the map that was made for a checkpoint: it ends with the tree."""
     last = reader.record(checkpoint.size - 1)
     if last is None or last.kind is not Kind.STREAM_HEADS:
         raise LedgerError(f"the checkpoint of {checkpoint.size} has no stream-head map")
-    parts = int(str(last.body["parts"]))
-    for record in reader.records(
-        kinds=(Kind.STREAM_HEADS,),
-        after_seq=checkpoint.size - 1 - parts,
-        before_seq=checkpoint.size,
-    ):
-        heads = record.body["heads"]
-        if isinstance(heads, list) and any(row[0] == stream for row in heads):
-            yield record
+    return whole_map(reader, last)
 
 
 def _context(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:

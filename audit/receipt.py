@@ -6,7 +6,8 @@ the records that our own verifier checks beyond that:
 - a record's proof has its payload;
 - a receipt is the proof of the decision's seal and has the header of every record of the decision.
   Headers are chained by `prev`, and the stream-head map says, proven by its own path, which one is
-  the last: so the list holds all of them and no other;
+  the last: so the list holds all of them and no other. A map of several parts (which is rare) comes
+  with all of them, for a record between two parts would be in no map: the format's version 2;
 - a range has, in the same way, the records of a stream between two numbers.
 
 The format is `audit/verify.py`'s, which judges it; nothing here is trusted there unproven.
@@ -20,13 +21,19 @@ from typing import Any
 from audit.canonical import canonical
 from audit.checkpoint import Checkpoint
 from audit.errors import LedgerError
-from audit.export import KEY_KINDS, NotYetSignedError, cosigned_covering, covering
+from audit.export import (
+    KEY_KINDS,
+    NotYetSignedError,
+    cosigned_covering,
+    covering,
+    whole_map,
+)
 from audit.kinds import Kind
 from audit.proof import TlogProof
 from audit.queries import LedgerReader
 from audit.quorum import QuorumPolicy
 from audit.record import Record
-from audit.verify import RANGE, RECEIPT, RECORD
+from audit.verify import RANGE, RECEIPT, RECORD, WITH_PARTS
 
 _MAPS_FIRST = 8
 """A map that names a stream is nearly always among so many; only then all are read."""
@@ -72,13 +79,15 @@ def build_receipt(
     seals = [record for record in own if record.kind is Kind.DECISION_SEALED]
     if not seals:
         raise LedgerError(f"decision {decision_id} is not sealed: it is still going on")
-    found = _map(reader, own[0].stream, own[-1])
-    checkpoint = _best(reader, found.seq, policy)
+    stream, last = own[0].stream, own[-1].stream_seq
+    parts = _map(reader, stream, own[-1])
+    own += reader.stream_range(stream, last + 1, _ended(parts, stream))  # recorded since
+    checkpoint = _best(reader, parts[-1].seq, policy)
     extra = _object(
-        format=canonical(RECEIPT),
+        format=canonical(_format(RECEIPT, parts)),
         headers=_array(record.header for record in own),
         keys=_keys(reader, checkpoint),
-        map=_shown(reader, found, checkpoint),
+        map=_shown_map(reader, parts, checkpoint),
         payloads=_array([seals[-1].payload]),
     )
     return _proof(reader, seals[-1], checkpoint, extra)
@@ -105,19 +114,19 @@ def prove_range(
     wanted = reader.stream_range(stream, first, last)
     if not 0 <= first <= last or len(wanted) != last - first + 1:
         raise LedgerError(f"{stream} has not all numbers from {first} to {last}")
-    found = _map(reader, stream, wanted[-1])
-    checkpoint = _best(reader, found.seq, policy)
-    ended = next(row[1] for row in _rows(found) if row[0] == stream)
+    parts = _map(reader, stream, wanted[-1])
+    checkpoint = _best(reader, parts[-1].seq, policy)
+    ended = _ended(parts, stream)
     if ended - first >= RANGE_MAX:
         raise LedgerError(f"{ended - first + 1} records: at most {RANGE_MAX} in one file")
     listed = (*wanted, *reader.stream_range(stream, last + 1, ended))
     extra = _object(
         first=canonical(first),
-        format=canonical(RANGE),
+        format=canonical(_format(RANGE, parts)),
         headers=_array(record.header for record in listed),
         keys=_keys(reader, checkpoint),
         last=canonical(last),
-        map=_shown(reader, found, checkpoint),
+        map=_shown_map(reader, parts, checkpoint),
         payloads=_array(record.payload for record in wanted),
     )
     return _proof(reader, wanted[-1], checkpoint, extra)
@@ -129,14 +138,18 @@ def _best(reader: LedgerReader, seq: int, policy: QuorumPolicy | None) -> Checkp
     return cosigned_covering(reader, seq, policy) or first
 
 
-def _map(reader: LedgerReader, stream: str, last: Record) -> Record:
-    """Return the first stream-head map after a record that names its stream."""
+def _map(reader: LedgerReader, stream: str, last: Record) -> tuple[Record, ...]:
+    """Return all parts of the first stream-head map that a record of the stream stands before."""
     for limit in (_MAPS_FIRST, None):
         maps = reader.records(kinds=(Kind.STREAM_HEADS,), after_seq=last.seq, limit=limit)
         for found in maps:
-            if any(row[0] == stream for row in _rows(found)):
-                return found
+            if any(row[0] == stream and row[1] >= last.stream_seq for row in _rows(found)):
+                return whole_map(reader, found)
     raise NotYetSignedError(f"no stream-head map names {stream} after record {last.seq} yet")
+
+
+def _ended(parts: Sequence[Record], stream: str) -> int:
+    return next(int(row[1]) for part in parts for row in _rows(part) if row[0] == stream)
 
 
 def mapped_until(reader: LedgerReader, stream: str) -> int:
@@ -161,14 +174,24 @@ def _rows(found: Record) -> Sequence[Any]:
     return rows
 
 
-def _shown(reader: LedgerReader, record: Record, checkpoint: Checkpoint) -> bytes:
-    """Return a further record with its own path."""
-    path = reader.inclusion_proof(record.seq, checkpoint.size)
-    return _object(
-        header=record.header,
-        path=canonical([node.hex() for node in path]),
-        payload=record.payload,
-    )
+def _format(name: str, parts: Sequence[Record]) -> str:
+    """Return the version that can show such a map; the first one has room for one part."""
+    return name if len(parts) == 1 else WITH_PARTS[name]
+
+
+def _shown_map(reader: LedgerReader, parts: Sequence[Record], checkpoint: Checkpoint) -> bytes:
+    """Return a map's parts, each with its own path."""
+    shown = [
+        _object(
+            header=part.header,
+            path=canonical(
+                [node.hex() for node in reader.inclusion_proof(part.seq, checkpoint.size)]
+            ),
+            payload=part.payload,
+        )
+        for part in parts
+    ]
+    return shown[0] if len(shown) == 1 else _array(shown)
 
 
 def _keys(reader: LedgerReader, checkpoint: Checkpoint) -> bytes:

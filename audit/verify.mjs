@@ -41,16 +41,22 @@ export class Report {
   lines = [];
   findings = 0;
   firstBadSeq = null;
+  reason = "all as signed";
 
-  find(code, text, seq = null) {
+  find(code, words, seq = null) {
+    const text = seq === null ? words : `record ${seq}: ${words}`;
     this.findings += 1;
-    if (this.exitCode === OK || code < this.exitCode) this.exitCode = code;
+    if (this.exitCode === OK || code < this.exitCode) [this.exitCode, this.reason] = [code, text];
     if (seq !== null && code !== NOT_CHECKABLE && (this.firstBadSeq === null || seq < this.firstBadSeq)) {
       this.firstBadSeq = seq;
     }
-    if (this.findings <= FINDINGS_MAX) {
-      this.say(`${WORDS[code]}: ${seq === null ? "" : `record ${seq}: `}${text}`);
-    }
+    if (this.findings <= FINDINGS_MAX) this.say(`${WORDS[code]}: ${text}`);
+  }
+
+  /** Add the last line: the word that the exit code stands for, and the first reason. */
+  conclude() {
+    this.say(`${WORDS[this.exitCode]}: ${this.reason}`);
+    if (this.lines.at(-2) === this.lines.at(-1)) this.lines.pop();
   }
 
   /** Note why the judging stopped; a sound input cannot break this file. */
@@ -875,13 +881,33 @@ function judgeEnd(report, [stream, number, leaf], end) {
   report.find(number > end.number ? INCOMPLETE : TAMPERED, `${stream} ends at ${number} in the signed map, at ${end.number} here`);
 }
 
-/** Require that a map's parts all lie in the signed tree, and no listed record among them. */
-function judgeSpan(report, { seq }, { part: number, parts }, size, records) {
-  const start = seq - number, behind = start + parts;
-  if (start < 0 || behind > size) report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree", seq);
-  for (const { header } of records) {
-    if (header.seq >= start && header.seq < behind) report.find(TAMPERED, "lies between the parts of a stream-head map", header.seq);
+/**
+ * Require that every map of which a part is shown is whole: its parts one behind the other, in the
+ * signed tree. It states where streams ended before its first part; what stands between two parts is
+ * in no map, so a part that is not shown leaves room for a record that is not shown either.
+ */
+function judgeMaps(report, maps, size, others) {
+  let before = -1, open = null; // the last part, and the map that it belongs to
+  const close = () => {
+    if (open && open.next < open.end) report.find(INCOMPLETE, `part ${open.next - open.start} of a stream-head map of ${open.end - open.start} parts is not shown: a record may be hidden in its place`, open.next);
+  };
+  for (const { header: { seq }, payload: { part: number, parts } } of maps) {
+    const start = seq - number, end = start + parts;
+    if (open?.start === start && open.end === end) {
+      if (seq <= before) report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
+    } else {
+      close();
+      if (start < 0 || end > size) report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree", seq);
+      if (open && start < open.end) report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
+      open = { start, end, next: start };
+      for (const { header } of others) {
+        if (header.seq >= start && header.seq < end) report.find(TAMPERED, "lies between the parts of a stream-head map", header.seq);
+      }
+    }
+    if (seq === open.next) open.next += 1;
+    before = seq;
   }
+  close();
 }
 
 /** Require the record that ends a decision. */
@@ -934,12 +960,16 @@ export async function verifyProof(report, proof, entry, trust) {
 const isInteger = (value) => Number.isSafeInteger(value);
 const isText = (value) => typeof value === "string";
 const LIST = { headers: Array.isArray, keys: Array.isArray, map: isObject, payloads: Array.isArray };
+const BOUNDS = { first: isInteger, last: isInteger };
 const EXTRA = {
   "countersign-record/1": { format: isText, header: isObject, keys: Array.isArray, payload: isObject },
   // every header of a decision, and the payload of its seal
   "countersign-receipt/1": { format: isText, ...LIST },
   // the headers of a stream from `first` to where a map says that it ended, with payloads up to `last`
-  "countersign-range/1": { first: isInteger, format: isText, ...LIST, last: isInteger },
+  "countersign-range/1": { format: isText, ...LIST, ...BOUNDS },
+  // the same with every part of a map that has several
+  "countersign-receipt/2": { format: isText, ...LIST, map: Array.isArray },
+  "countersign-range/2": { format: isText, ...LIST, ...BOUNDS, map: Array.isArray },
 };
 
 // what of it is damaged is ours all the same
@@ -973,7 +1003,8 @@ async function judgeProof(report, bytes, trust, options) {
   // the extra data first: of a later version of it nothing else is said
   const extra = readExtra(splitProof(bytes).extra), proof = readProof(bytes), signed = proof.checkpoint;
   const disclosed = await Disclosed.read(options.disclosures);
-  if (extra.headers) refuse(report, options, "a receipt or a range", "header", "payload");
+  const own = extra.headers ? ["header", "payload"] : Object.keys(extra);
+  refuse(report, options, "a proof that holds its own", ...own);
   await judgeHead(report, trust, signed, options, await readChanges((extra.keys ?? []).map(String), signed.origin));
   if (extra.headers) await judgeList(report, proof, extra, disclosed);
   else await judgeEntry(report, proof, extra, options, disclosed);
@@ -983,12 +1014,11 @@ async function judgeProof(report, bytes, trust, options) {
 /** Judge the proof of one entry, which may be no record of ours. */
 async function judgeEntry(report, proof, extra, { header = null, payload = null }, disclosed) {
   const inside = extra.header ? utf8(canonical(extra.header)) : null;
-  const entry = header ?? inside;
+  const entry = inside ?? header;
   if (entry === null) {
     report.find(NOT_CHECKABLE, "no entry: give its bytes with --header");
     return;
   }
-  if (inside && !equal(inside, entry)) report.find(TAMPERED, "the entry given is not the one in the proof");
   const leaf = await leafHash(entry), { checkpoint: signed, index, path } = proof;
   const there = await verifyInclusion(leaf, index, signed.size, path, signed.root);
   let ours = true;
@@ -1004,7 +1034,7 @@ async function judgeEntry(report, proof, extra, { header = null, payload = null 
     report.say("the entry is not a record of this ledger: only its bytes were verified");
     return;
   }
-  const body = payload ?? (extra.payload ? utf8(canonical(extra.payload)) : null);
+  const body = extra.payload ? utf8(canonical(extra.payload)) : payload;
   const record = await readRecord(entry, body);
   await judgePlace(report, record, path, signed, index);
   disclosed.see(report, record.header);
@@ -1030,7 +1060,7 @@ async function judgeList(report, proof, extra, disclosed) {
     streams.follow(report, header, leaf);
     disclosed.see(report, header);
   }
-  await judgeEndMap(report, extra.map, signed, stream, streams.at(stream), records);
+  await judgeEndMap(report, Array.isArray(extra.map) ? extra.map : [extra.map], signed, stream, streams.at(stream), records);
   const proven = records.filter(({ header }) => header.seq === proof.index);
   for (const record of proven) await judgePlace(report, record, proof.path, signed);
   if (!proven.length) {
@@ -1058,25 +1088,31 @@ async function judgePayloads(report, payloads, headers) {
   }
 }
 
-/** Judge the later record that says where the stream ended. */
-async function judgeEndMap(report, map, signed, stream, end, records) {
-  if (Object.keys(map).join() !== "header,path,payload" || !Array.isArray(map.path)) throw new Bad("the stream-head map has another shape");
-  const record = await readRecord(utf8(canonical(map.header)), utf8(canonical(map.payload)));
-  await judgePlace(report, record, map.path.map(unhex), signed);
-  const { header, payload } = record;
-  if (header.kind !== "stream_heads") throw new Bad("the stream-head map is none");
-  if (!known(header)) {
-    report.find(NOT_CHECKABLE, "a stream-head map of an unknown version: where the stream ends cannot be seen");
-    return;
+/** Judge the later records that say where the stream ended. */
+async function judgeEndMap(report, shown, signed, stream, end, records) {
+  const maps = [];
+  for (const item of shown) {
+    if (!isObject(item) || Object.keys(item).join() !== "header,path,payload" || !Array.isArray(item.path)) throw new Bad("the stream-head map has another shape");
+    const record = await readRecord(utf8(canonical(item.header)), utf8(canonical(item.payload)));
+    await judgePlace(report, record, item.path.map(unhex), signed);
+    if (record.header.kind !== "stream_heads") throw new Bad("the stream-head map is none");
+    if (!known(record.header)) {
+      report.find(NOT_CHECKABLE, "a stream-head map of an unknown version: where the stream ends cannot be seen");
+      return;
+    }
+    maps.push(record);
   }
-  const row = payload.heads.find(([name]) => name === stream);
-  if (!row || header.seq <= end.seq) {
-    report.find(INCOMPLETE, `the stream-head map does not name ${stream}`);
-    return;
+  judgeMaps(report, maps, signed.size, records);
+  let named = false;
+  for (const { header, payload } of maps) {
+    for (const row of payload.heads) {
+      if (row[0] !== stream || header.seq - payload.part <= end.seq) continue;
+      named = true;
+      judgeEnd(report, row, end);
+      report.say(`${stream} ended at ${row[1]} when record ${header.seq} was made, ${when(header.recorded_at_us / 1e6)}`);
+    }
   }
-  judgeSpan(report, header, payload, signed.size, records);
-  judgeEnd(report, row, end);
-  report.say(`${stream} ended at ${row[1]} when record ${header.seq} was made, ${when(header.recorded_at_us / 1e6)}`);
+  if (!named) report.find(INCOMPLETE, `the stream-head map does not name ${stream}`);
 }
 
 /** Judge a consistency proof: its checkpoint extends one that was kept. */
@@ -1231,12 +1267,14 @@ async function judgeBundle(report, bytes, trust, options) {
 function judgeStream(report, stream, records, size) {
   const own = records.filter(({ header }) => header.stream === stream), streams = new Streams();
   for (const { header, leaf } of own) streams.follow(report, header, leaf);
+  const maps = [], others = [];
+  for (const record of records) (record.header.kind === "stream_heads" && known(record.header) ? maps : others).push(record);
+  judgeMaps(report, maps, size, others);
   // the map of the checkpoint itself: its last part is the last record below it
-  const maps = records.filter(({ header, payload }) => header.kind === "stream_heads" && known(header) && header.seq + payload.parts - payload.part === size);
-  const row = maps.flatMap(({ payload }) => payload.heads).find(([name]) => name === stream);
-  for (const { header, payload } of records) if (header.kind === "stream_heads" && known(header)) judgeSpan(report, header, payload, size, own);
-  if (row) judgeEnd(report, row, streams.at(stream));
-  else report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision");
+  const last = maps.filter(({ header, payload }) => header.seq + payload.parts - payload.part === size);
+  const rows = last.flatMap(({ payload }) => payload.heads).filter(([name]) => name === stream);
+  for (const row of rows) judgeEnd(report, row, streams.at(stream));
+  if (!rows.length) report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision");
   judgeSeal(report, stream, own.map(({ header }) => header));
 }
 
@@ -1826,7 +1864,8 @@ FILE is a bundle, receipt, .tlog-proof, consistency proof, checkpoint, dump, or 
 Take this file, the key and the policy from places that you trust, never from beside FILE.
 
 exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key, unknown version,
-nothing to compare with, a signature that this runtime cannot check: for ML-DSA-44 use verify.py)`;
+nothing to compare with, wrong arguments, a signature that this runtime cannot check: for ML-DSA-44 use
+verify.py). The last line is the code's word and the first reason for it.`;
 
 /** Verify from the command line; returns the exit code. What is wrong with the arguments is never OK. */
 export async function main(args, print = console.log) {
@@ -1848,8 +1887,8 @@ export async function main(args, print = console.log) {
   } catch (error) {
     report.find(NOT_CHECKABLE, error.message);
   }
+  report.conclude();
   for (const line of report.lines) print(line);
-  print(WORDS[report.exitCode]);
   return report.exitCode;
 }
 

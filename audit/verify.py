@@ -110,9 +110,10 @@ class Unknown(Bad):
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was found: exit code, lines for people, the first bad record, the first unsigned."""
+    """What was found: exit code and why, lines for people, first bad record, first unsigned."""
 
     exit_code: int = OK
+    reason: str = ""
     lines: list[str] = field(default_factory=list)
     first_bad_seq: int | None = None
     findings: int = 0
@@ -121,13 +122,21 @@ class Report:
     def find(self, code: int, text: str, seq: int | None = None) -> None:
         """Note a finding; tampered outweighs incomplete, which outweighs not checkable."""
         self.findings += 1
+        if seq is not None:
+            text = f"record {seq}: {text}"
         if self.exit_code == OK or code < self.exit_code:
-            self.exit_code = code
+            self.exit_code, self.reason = code, text
         if seq is not None and code != NOT_CHECKABLE:
             self.first_bad_seq = seq if self.first_bad_seq is None else min(seq, self.first_bad_seq)
         if self.findings <= FINDINGS_MAX:
-            place = "" if seq is None else f"record {seq}: "
-            self.say(f"{WORDS[code]}: {place}{text}")
+            self.say(f"{WORDS[code]}: {text}")
+
+    def conclude(self) -> None:
+        """Add the last line: the word that the exit code stands for, and the first reason."""
+        default = "all as signed" if self.exit_code == OK else "see above"
+        self.say(f"{WORDS[self.exit_code]}: {self.reason or default}")
+        if self.lines[-2:-1] == self.lines[-1:]:
+            self.lines.pop()
 
     def say(self, text: str) -> None:
         """Add a line; what the input put into it stays printable anywhere, and short."""
@@ -804,6 +813,21 @@ class Outside:
     rotations: Sequence[str] = ()
     disclosures: Sequence[bytes] = ()
 
+    def check(self) -> None:
+        """Refuse what cannot be read, before it could look like a finding about the file.
+
+        Raises:
+            Bad: something is not what it was given as.
+        """
+        try:
+            Trust(self.vkeys, self.policy)
+            for note in (*self.notes, *(read_link(link).note for link in self.links)):
+                read_head(read_note(note).text)
+            for statement in self.rotations:
+                read_note(statement.encode())
+        except (Bad, ValueError) as error:
+            raise Bad(f"something given from outside cannot be read: {error}") from error
+
 
 def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> Head:
     """Judge the one checkpoint of a proof: who signed, who cosigned, what was kept of the log.
@@ -1375,15 +1399,41 @@ def next_part(awaited: list[int], body: Mapping[str, Any], seq: int) -> tuple[bo
     return joins, [] if part + 1 == parts else [seq + 1, part + 1, parts]
 
 
-def judge_span(
-    report: Report, first: int, parts: int, signed_size: int, own: Sequence[int]
+_Head = Mapping[str, Any]
+
+
+def judge_map(
+    report: Report, shown: Sequence[tuple[_Head, _Head]], signed_size: int, others: Iterable[_Head]
 ) -> None:
-    """Require that a map's parts lie within the signed tree, and no listed record among them."""
-    if first < 0 or first + parts > signed_size:
-        report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree")
-    for seq in own:
-        if first <= seq < first + parts:
-            report.find(TAMPERED, MAP_BROKEN, seq)
+    """Require that a map is shown whole: all parts in one row, in the signed tree.
+
+    It says where streams ended before its first part. A record between two parts would be in no
+    map, so where a part is not shown, a record of the stream may stand in its place.
+
+    Args:
+        report: takes the findings.
+        shown: header and payload of each part, as the evidence lists them.
+        signed_size: of the tree.
+        others: headers of the other records in the evidence.
+    """
+    maps: dict[tuple[int, int], list[int]] = {}
+    for head, body in shown:
+        maps.setdefault((head["seq"] - body["part"], body["parts"]), []).append(head["seq"])
+    behind = 0
+    for (first, parts), seqs in maps.items():
+        if first < 0 or first + parts > signed_size:
+            report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree")
+        there = set(seqs)
+        if first < behind or seqs != sorted(there):
+            report.find(TAMPERED, MAP_BROKEN, first)
+        behind = first + parts
+        for head in others:
+            if first <= head["seq"] < behind:
+                report.find(TAMPERED, MAP_BROKEN, head["seq"])
+        if len(seqs) < parts:
+            missing = next(n for n in itertools.count() if first + n not in there)
+            text = f"part {missing} of a stream-head map of {parts} parts is not shown"
+            report.find(INCOMPLETE, f"{text}: a record may be hidden in its place", first + missing)
 
 
 def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
@@ -1730,23 +1780,19 @@ def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size:
     for head, leaf in own:
         streams.follow(report, head, leaf)
     number, last, _ = streams.heads.get(stream, (-1, ZERO_HASH, -1))
-    mapped = [
-        row
-        for head, body, _ in records
-        if head["kind"] == "stream_heads"
-        and known(head)
-        and head["seq"] + body["parts"] - body["part"] == size
-        for row in body["heads"]
-        if row[0] == stream
-    ]
+    parts, others = [], []
     for head, body, _ in records:
         if head["kind"] == "stream_heads" and known(head):
-            first = head["seq"] - body["part"]
-            judge_span(report, first, body["parts"], size, [own_head["seq"] for own_head, _ in own])
-    if not mapped:
+            parts.append((head, body))
+        else:
+            others.append(head)
+    judge_map(report, parts, size, others)
+    own_map = [body for head, body in parts if head["seq"] - body["part"] + body["parts"] == size]
+    rows = [row for body in own_map for row in body["heads"] if row[0] == stream]
+    for row in rows:
+        judge_end(report, row, number, last)
+    if not rows:
         report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision")
-    else:
-        judge_end(report, mapped[0], number, last)
     judge_seal(report, stream, [head for head, _ in own])
 
 
@@ -1772,23 +1818,20 @@ def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) 
 
 PROOF = "c2sp.org/tlog-proof@v1"
 RECORD, RECEIPT, RANGE = "countersign-record/1", "countersign-receipt/1", "countersign-range/1"
-EXTRA_FIELDS: dict[str, dict[str, type]] = {
-    RECORD: {"format": str, "header": dict, "keys": list, "payload": dict},
-    RECEIPT: {"format": str, "headers": list, "keys": list, "map": dict, "payloads": list},
-    RANGE: {
-        "first": int,
-        "format": str,
-        "headers": list,
-        "keys": list,
-        "last": int,
-        "map": dict,
-        "payloads": list,
-    },
+WITH_PARTS = {RECEIPT: "countersign-receipt/2", RANGE: "countersign-range/2"}
+_LIST: dict[str, type] = {"headers": list, "keys": list, "map": dict, "payloads": list}
+_SHAPES: dict[str, dict[str, type]] = {
+    RECORD: {"header": dict, "keys": list, "payload": dict},
+    RECEIPT: _LIST,
+    RANGE: {**_LIST, "first": int, "last": int},
 }
+_SHAPES |= {new: {**_SHAPES[old], "map": list} for old, new in WITH_PARTS.items()}
+EXTRA_FIELDS = {name: dict(sorted({"format": str, **x}.items())) for name, x in _SHAPES.items()}
 """What the extra line of our proofs holds: records as they are hashed, never trusted unproven.
 
 A receipt has every header of a decision and the payload of its seal; a range has the headers of a
 stream from `first` to where a stream-head map says that it ended, and payloads up to `last`.
+`map` is that map: its one record, in the second version a list of all its parts, in their order.
 `keys` are statements about the log's keys.
 """
 
@@ -1832,7 +1875,7 @@ def verify_proof(
         data: the file.
         outside: what is trusted.
         entry: the entry's bytes, if they are not in the proof's extra data.
-        payload: the payload of the record that is proven, to be held against its header.
+        payload: the payload of the record that is proven, if it is not there either.
     """
     report = Report()
     try:
@@ -1843,12 +1886,14 @@ def verify_proof(
         for statement in extra.get("keys", ()):
             trust.follow(str(statement), origin)
         signed = judge_head(report, trust, proof.note, outside)
+        for name, given in (("header", entry), ("payload", payload)):
+            if given is not None and ("headers" in extra or name in extra):
+                report.find(NOT_CHECKABLE, f"--{name} does not apply: the proof holds its own")
         if "headers" in extra:
             _judge_list(report, proof, extra, signed, disclosed)
         else:
-            if payload is not None:
-                extra = {**extra, "payload": parse_canonical(payload)}
-            _judge_entry(report, proof, extra, entry, signed, disclosed)
+            beside = {} if payload is None else {"payload": parse_canonical(payload)}
+            _judge_entry(report, proof, {**beside, **extra}, entry, signed, disclosed)
         disclosed.finish(report)
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
         report.caught(error)
@@ -1889,22 +1934,20 @@ def _judge_entry(
     disclosed: Disclosed,
 ) -> None:
     """Judge the proof of one entry, which may be no record of ours."""
-    inside = canonical(extra["header"]) if "header" in extra else None
-    if entry is None and inside is None:
+    data = canonical(extra["header"]) if "header" in extra else entry
+    if data is None:
         report.find(NOT_CHECKABLE, "no entry: give its bytes with --header")
         return
-    data = inside if entry is None else entry
-    if inside not in {None, data}:
-        report.find(TAMPERED, "the entry given is not the one in the proof")
-    assert data is not None  # noqa: S101 - one of the two is there
     leaf, size = leaf_hash(data), signed.size
     if not proof.index < size or root_by_path(leaf, proof.index, size, proof.path) != signed.root:
         report.find(TAMPERED, "is not in the signed tree", proof.index)
     try:
         head = read_header(data)
     except Bad:
-        if inside is not None:
+        if "header" in extra:
             raise
+        if "payload" in extra:
+            report.find(NOT_CHECKABLE, "--payload does not apply to an entry that is no record")
         report.say("the entry is not a record of this ledger: only its bytes were verified")
         return
     if "payload" in extra:
@@ -1944,13 +1987,17 @@ def _judge_list(
             report.find(TAMPERED, "is of another stream or log", head["seq"])
         streams.follow(report, head, leaf_hash(header))
         disclosed.see(report, head)
-    _judge_map(report, extra["map"], signed, streams, stream)
+    shown = extra["map"] if isinstance(extra["map"], list) else [extra["map"]]
+    parts = _parts(report, shown, signed)
+    if parts is not None:
+        judge_map(report, parts, signed.size, heads)
+        _judge_end_of(report, stream, streams, parts)
     proven = [n for n, head in enumerate(heads) if head["seq"] == proof.index]
     for n in proven:
         judge_place(report, heads[n], leaf_hash(headers[n]), proof.path, signed)
     if not proven:
         report.find(INCOMPLETE, "the record that is proven is missing in the list", proof.index)
-    elif extra["format"] == RECEIPT:
+    elif "last" not in extra:
         judge_seal(report, stream, [heads[n] for n in proven])
         _judge_payloads(report, extra["payloads"], [heads[n] for n in proven])
     else:
@@ -1975,31 +2022,40 @@ def _judge_payloads(
             report.find(TAMPERED, "the payload is not the one that the header names", head["seq"])
 
 
-def _judge_map(
-    report: Report, found: Mapping[str, Any], signed: Head, streams: Streams, stream: str
+def _parts(report: Report, shown: Sequence[Any], signed: Head) -> list[tuple[_Head, _Head]] | None:
+    """Return header and payload of each part of a map, held to the tree; None if unreadable."""
+    parts: list[tuple[_Head, _Head]] = []
+    for item in shown:
+        shape = ["header", "path", "payload"]
+        if not (isinstance(item, dict) and list(item) == shape and isinstance(item["path"], list)):
+            raise Bad("the stream-head map has another shape")
+        header = canonical(item["header"])
+        head, body = read_record(header, canonical(item["payload"]))
+        path = [unhex([node]) for node in item["path"]]
+        judge_place(report, head, leaf_hash(header), path, signed)
+        if head["kind"] != "stream_heads":
+            raise Bad("the stream-head map is none")
+        if not known(head):
+            text = "a stream-head map of an unknown version: where the stream ends cannot be seen"
+            report.find(NOT_CHECKABLE, text)
+            return None
+        parts.append((head, body))
+    return parts
+
+
+def _judge_end_of(
+    report: Report, stream: str, streams: Streams, parts: Sequence[tuple[_Head, _Head]]
 ) -> None:
-    """Judge the stream-head map that says where the stream ends; it is a later record."""
-    if list(found) != ["header", "path", "payload"] or not isinstance(found["path"], list):
-        raise Bad("the stream-head map has another shape")
-    header = canonical(found["header"])
-    head, body = read_record(header, canonical(found["payload"]))
-    path = [unhex([node]) for node in found["path"]]
-    judge_place(report, head, leaf_hash(header), path, signed)
-    if head["kind"] != "stream_heads":
-        raise Bad("the stream-head map is none")
-    if not known(head):
-        text = "a stream-head map of an unknown version: where the stream ends cannot be seen"
-        report.find(NOT_CHECKABLE, text)
-        return
-    number, leaf, seq = streams.heads[stream]
-    rows = [row for row in body["heads"] if row[0] == stream]
-    if not rows or head["seq"] <= seq:
+    """Hold a list's end against a map, which is later than all that it lists."""
+    number, leaf, last = streams.heads[stream]
+    later = [(head, body) for head, body in parts if head["seq"] - body["part"] > last]
+    rows = [(row, head) for head, body in later for row in body["heads"] if row[0] == stream]
+    for row, head in rows:
+        judge_end(report, row, number, leaf)
+        at = _when(head["recorded_at_us"] // 1_000_000)
+        report.say(f"{stream} ended at {row[1]} when record {head['seq']} was made, {at}")
+    if not rows:
         report.find(INCOMPLETE, f"the stream-head map does not name {stream}")
-        return
-    judge_span(report, head["seq"] - body["part"], body["parts"], signed.size, [seq])
-    judge_end(report, rows[0], number, leaf)
-    at = _when(head["recorded_at_us"] // 1_000_000)
-    report.say(f"{stream} ended at {rows[0][1]} when record {head['seq']} was made, {at}")
 
 
 def verify_link(data: bytes, outside: Outside) -> Report:
@@ -2188,13 +2244,15 @@ exit codes:
   0  all as signed
   1  tampered: bytes, signatures or order are not what was signed
   2  incomplete: records, blobs, tiles or cosignatures are missing
-  3  not checkable: no trusted key, unknown version, nothing to compare with
+  3  not checkable: no trusted key, unknown version, nothing to compare with, wrong arguments
+the last line is the code's word and the first reason for it
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Verify a file from the command line."""
     parser = argparse.ArgumentParser(
+        allow_abbrev=False,
         description="Verify a Countersign bundle, receipt, proof, checkpoint, dump or tiles.",
         epilog=HELP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -2212,13 +2270,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report = Report()
     try:
         report = _judge(parser.parse_args(arguments))
+    except SystemExit as stop:  # argparse has said why; its own code 2 means incomplete here
+        if not stop.code:
+            raise
+        report.find(NOT_CHECKABLE, "the arguments cannot be read; --help says more")
     except (OSError, Bad) as error:
         report.find(NOT_CHECKABLE, str(error))
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
         report.caught(error)
+    report.conclude()
     for line in report.lines:
         print(line)
-    print(WORDS[report.exit_code])
     return report.exit_code
 
 
@@ -2229,32 +2291,49 @@ def _judge(asked: argparse.Namespace) -> Report:
         policy=None if asked.policy is None else asked.policy.read_bytes(),
         notes=[path.read_bytes() for path in asked.checkpoint],
         links=[path.read_bytes() for path in asked.consistency],
-        rotations=[_text(path) for path in asked.rotation],
+        rotations=[read_text(path) for path in asked.rotation],
         disclosures=[path.read_bytes() for path in asked.disclosure],
     )
-    try:  # what is wrong with these is no finding about the file
-        Trust(outside.vkeys, outside.policy)
-    except ValueError as error:
-        raise Bad(f"the keys or the policy cannot be read: {error}") from error
+    outside.check()
     if asked.file.is_dir():
-        return verify_tiles(asked.file, outside)
+        return _refuse(verify_tiles(asked.file, outside), asked, "tiles", *_RECORD)
     with asked.file.open("rb") as file:
         start = file.read(4096)
     if start.startswith(b"PK"):
-        return verify_bundle(asked.file.read_bytes(), outside=outside)
+        report = verify_bundle(asked.file.read_bytes(), outside=outside)
+        return _refuse(report, asked, "a bundle", "header", "payload")
     if start.startswith(b"c2sp.org/tlog-proof"):
         header = None if asked.header is None else asked.header.read_bytes()
         payload = None if asked.payload is None else asked.payload.read_bytes()
         return verify_proof(asked.file.read_bytes(), outside, header, payload)
     if start.startswith(b"old "):
-        return verify_link(asked.file.read_bytes(), outside)
+        report = verify_link(asked.file.read_bytes(), outside)
+        return _refuse(report, asked, "a consistency proof", *_RECORD)
     if b"\n\n" + DASH.encode() in start:
-        return verify_note(asked.file.read_bytes(), outside)
+        report = verify_note(asked.file.read_bytes(), outside)
+        return _refuse(report, asked, "a checkpoint", *_RECORD)
     with asked.file.open("rb") as lines:
-        return verify_dump(watched(lines, asked.file.stat().st_size), (), (), outside)
+        report = verify_dump(watched(lines, asked.file.stat().st_size), (), (), outside)
+    return _refuse(report, asked, "a dump", "consistency", "header", "payload")
 
 
-def _text(path: Path) -> str:
+_RECORD = ("disclosure", "header", "payload")
+
+
+def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -> Report:
+    """Say which options say nothing about such a file: silence would read as a check."""
+    for name in names:
+        if getattr(asked, name):
+            report.find(NOT_CHECKABLE, f"--{name} does not apply to {sort}")
+    return report
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text.
+
+    Raises:
+        Bad: it is none.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except ValueError as error:
@@ -2285,9 +2364,7 @@ def read_keys(given: str) -> tuple[str, ...]:
     else:
         return (given.strip(),)
     try:
-        text = Path(given).read_text(encoding="utf-8")
-    except ValueError as error:
-        raise Bad(f"{given} holds no key: not UTF-8") from error
+        text = read_text(Path(given))
     except OSError:
         if "+" in given:
             raise wrong from None

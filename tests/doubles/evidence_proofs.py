@@ -193,7 +193,10 @@ def add_receipts(found: Collection, world: Evidence) -> None:
         *(QUORUM, TAMPERED, "the stream-head map was rewritten"),
     )
     later = with_extra(data, format="countersign-receipt/2")
-    found.add("d1-v2.receipt", later, QUORUM, NOT_CHECKABLE, "a later version of the receipt")
+    why = "the second form's name on the first one's shape"
+    found.add("d1-v2.receipt", later, QUORUM, TAMPERED, why)
+    later = with_extra(data, format="countersign-receipt/3")
+    found.add("d1-v3.receipt", later, QUORUM, NOT_CHECKABLE, "a later version of the receipt")
     found.add("d1-odd.receipt", with_extra(data, more=1), *(QUORUM, TAMPERED, "a field too many"))
 
 

@@ -29,11 +29,13 @@ from tests.doubles.evidence_collection import (
     OK,
     QUORUM,
     TAMPERED,
+    VERIFIER,
     Collection,
     flips,
 )
 from tests.doubles.evidence_keys import add_disclosures, add_keys
 from tests.doubles.evidence_log import COSIGNED_AT_S, Evidence, evidence
+from tests.doubles.evidence_maps import add_maps
 from tests.doubles.evidence_proofs import (
     add_checkpoints,
     add_consistency,
@@ -44,7 +46,6 @@ from tests.doubles.evidence_proofs import (
     add_roots,
 )
 
-VERIFIER = b'"""A stand-in: the golden bundle must not change with every line of verify.py."""\n'
 WIDE = 260
 
 
@@ -67,6 +68,7 @@ def collection() -> Collection:
     _quantum(found, world)
     add_keys(found)
     add_disclosures(found)
+    add_maps(found, world)
     found.files["manifest.json"] = found.manifest()
     return found
 

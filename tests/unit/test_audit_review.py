@@ -6,18 +6,19 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit import verify
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
-from audit.export import build_bundle
+from audit.errors import LedgerError
+from audit.export import NotYetSignedError, build_bundle
 from audit.fsck_dump import fsck_dump
 from audit.keys import FileSigner
-from audit.kinds import Kind
 from audit.merkle import consistency_path, leaf_hash, root_of
 from audit.note import parse_note
-from audit.receipt import build_receipt
+from audit.receipt import build_receipt, prove_range
 from audit.record import Draft
 from audit.rotation import revoke
 from audit.verify import (
@@ -46,6 +47,7 @@ from tests.doubles.audit_log import (
 from tests.doubles.audit_spoiled import plan_of, silent
 from tests.doubles.cosigners import WITNESSES
 from tests.doubles.evidence_log import MemoryReader
+from tests.doubles.evidence_maps import map_part
 
 KEY = str(SIGNER.vkey)
 NEXT = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"n" * 32))
@@ -145,16 +147,6 @@ def test_a_revoked_key_needs_the_time_of_the_whole_quorum() -> None:
         assert verify_note(signed(SHARED, *times), given).exit_code == code, times
 
 
-def part(number: int, parts: int, heads: list[object]) -> Draft:
-    return Draft(
-        stream="control",
-        kind=Kind.STREAM_HEADS,
-        payload={"heads": heads, "part": number, "parts": parts},  # type: ignore[dict-item]
-        actor="ledger",
-        idem_key=f"heads:{number}:{parts}:{len(heads)}",
-    )
-
-
 def mapped(*between: Draft, numbers: Sequence[tuple[int, int]]) -> MemoryLog:
     """A log whose only map is in parts, with records after the first of them."""
     log = MemoryLog()
@@ -165,7 +157,7 @@ def mapped(*between: Draft, numbers: Sequence[tuple[int, int]]) -> MemoryLog:
         heads[row["stream"]] = [row["stream"], row["stream_seq"], row["leaf"].hex()]
     for number, parts in numbers:
         last = number + 1 == parts
-        log.append(part(number, parts, [heads[name] for name in sorted(heads)] if last else []))
+        log.append(map_part(number, parts, [heads[name] for name in sorted(heads)] if last else []))
         if not last:
             log.append(*between)
     frontier = log.position.frontier
@@ -191,14 +183,66 @@ def test_the_parts_of_a_map_follow_each_other(tmp_path: Path) -> None:
         assert judged(mapped(numbers=numbers)) == TAMPERED, numbers
 
 
-def test_a_decision_has_no_record_among_the_parts_of_its_map() -> None:
+def test_evidence_shows_every_part_of_its_map() -> None:
     given = Outside(vkeys=[KEY])
     reader = MemoryReader(mapped(numbers=[(0, 2), (1, 2)]))
-    assert verify_bundle(build_bundle(reader, "d1"), outside=given).exit_code == OK
-    assert verify_proof(build_receipt(reader, "d1"), given).exit_code == OK
+    bundle, receipt = build_bundle(reader, "d1"), build_receipt(reader, "d1")
+    assert verify_bundle(bundle, outside=given).exit_code == OK
+    assert verify_proof(receipt, given).exit_code == OK
+    assert "000000000003-stream_heads" in verify.read_bundle(bundle).records
+    extra = verify.read_extra(verify.read_proof(receipt).extra)
+    assert [part["header"]["seq"] for part in extra["map"]] == [3, 4]
+    broken = MemoryReader(mapped(sent("d1"), numbers=[(0, 2), (1, 2)]))
+    for build in (build_bundle, build_receipt):
+        with pytest.raises(LedgerError):
+            build(broken, "d1")
+
+
+def test_a_map_of_one_part_is_shown_as_before() -> None:
+    reader = MemoryReader(mapped(numbers=[(0, 1)]))
+    for data in (build_receipt(reader, "d1"), prove_range(reader, "control", (0, 0))):
+        extra = verify.read_extra(verify.read_proof(data).extra)
+        assert extra["format"].endswith("/1")
+        assert extra["map"]["header"]["seq"] == 3
+
+
+def test_a_range_may_end_among_the_parts_of_an_older_map() -> None:
+    """Its end is in the next map: the one that it ends in covers nothing of itself."""
+    log = mapped(numbers=[(0, 2), (1, 2)])
+    reader = MemoryReader(log)
+    with pytest.raises(NotYetSignedError):
+        prove_range(reader, "control", (0, 1))
+    log.checkpoint()
+    for last in (0, 1, 2):
+        data = prove_range(reader, "control", (0, last))
+        assert verify_proof(data, Outside(vkeys=[KEY])).exit_code == OK, last
+
+
+Shown = Sequence[tuple[int, int, int]]
+
+
+def judged_map(shown: Shown, size: int, *others: int) -> tuple[int, int | None]:
+    """Judge parts, each as its number in the log, its part and the number of parts."""
     report = verify.Report()
-    verify.judge_span(report, 3, 2, 5, [1, 4])
-    assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 4)
+    pairs = [({"seq": seq}, {"part": number, "parts": parts}) for seq, number, parts in shown]
+    verify.judge_map(report, pairs, size, [{"seq": seq} for seq in others])
+    return report.exit_code, report.first_bad_seq
+
+
+def test_the_parts_that_evidence_shows_are_one_row() -> None:
+    whole = [(3, 0, 3), (4, 1, 3), (5, 2, 3)]
+    assert judged_map(whole, 6, 2, 6) == (OK, None)
+    for number in range(3):
+        less = [item for item in whole if item[1] != number]
+        assert judged_map(less, 6) == (INCOMPLETE, 3 + number)
+    assert judged_map(whole, 5)[0] == TAMPERED, "one part is not in the signed tree"
+    assert judged_map([(0, 1, 2)], 6)[0] == TAMPERED, "it would start before the log"
+    for other in (3, 4, 5):
+        assert judged_map(whole, 6, other) == (TAMPERED, other)
+    for odd in (whole[::-1], [whole[0], *whole], [(2, 0, 2), (4, 1, 2)], [(3, 0, 2), (4, 0, 2)]):
+        assert judged_map(odd, 6)[0] == TAMPERED, odd
+    assert judged_map([(4, 1, 10**18)], 2 * 10**18) == (INCOMPLETE, 3), "no walk through all"
+    assert judged_map([(1, 0, 2), (2, 1, 2), *whole], 6) == (OK, None), "an older map, whole too"
 
 
 def test_a_witness_may_sign_again_at_another_time() -> None:
