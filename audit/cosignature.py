@@ -11,7 +11,7 @@ A signature line holds the time (seconds, big-endian u64, at most 2^63 - 1) befo
 This module also verifies a note whose signers are of mixed types, because a log may sign with 0x01
 or with 0x06. Judging a time against a clock is the caller's.
 
-Source: https://c2sp.org/tlog-cosignature
+Source: https://c2sp.org/tlog-cosignature; draft-ietf-plants-merkle-tree-certs for subtrees.
 """
 
 import struct
@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from audit.errors import NoteError
-from audit.merkle import HASH_BYTES
+from audit.merkle import EMPTY_ROOT, HASH_BYTES
 from audit.note import (
     COSIGNATURE_ED25519,
     COSIGNATURE_ML_DSA_44,
@@ -36,7 +36,7 @@ TIME_MAX_S = 2**63 - 1
 COSIGNER_TYPES = frozenset({COSIGNATURE_ED25519, COSIGNATURE_ML_DSA_44})
 _TIME_BYTES = 8
 _LABEL = b"subtree/v1\n\0"
-_OPAQUE_MAX = 255
+NAME_BYTES_MAX = 255
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,15 +113,17 @@ def cosigned_message(
     """Return the `cosigned_message` structure that an ML-DSA-44 cosigner signs.
 
     Raises:
-        NoteError: a field does not fit: names of 1 to 255 bytes, a range that does not run
-            backwards, a root of 32 bytes, and no time unless the range starts at zero.
+        NoteError: a field does not fit: names of 1 to 255 bytes, leaves that are a subtree, a root
+            of 32 bytes (of no leaves, the empty tree's), and no time unless it starts at zero.
     """
     if not 0 <= start <= end <= SIZE_MAX:
         raise NoteError(f"range {start} to {end} is not one")
+    if start < end and start % (1 << (end - start - 1).bit_length()):
+        raise NoteError(f"leaves {start} to {end} are not a subtree")
     if start and time_s:
         raise NoteError("a range that does not start at zero is signed with time zero")
-    if len(root) != HASH_BYTES:
-        raise NoteError("root is not a SHA-256 hash")
+    if len(root) != HASH_BYTES or (start == end and root != EMPTY_ROOT):
+        raise NoteError("root is not a SHA-256 hash of such a tree")
     return b"".join(
         (
             _LABEL,
@@ -174,6 +176,6 @@ def _checked_time(time_s: int) -> int:
 
 def _opaque(text: str) -> bytes:
     data = text.encode()
-    if not 0 < len(data) <= _OPAQUE_MAX:
+    if not 0 < len(data) <= NAME_BYTES_MAX:
         raise NoteError(f"a name of {len(data)} bytes cannot be cosigned with ML-DSA-44")
     return bytes([len(data)]) + data

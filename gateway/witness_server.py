@@ -24,6 +24,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +32,7 @@ import uvicorn
 from anyio import to_thread
 from fastapi import FastAPI, Request, Response
 
-from audit.cosignature import cosign
+from audit.cosignature import NAME_BYTES_MAX, cosign
 from audit.errors import NoteError, WitnessError
 from audit.keys import FileSigner, MlDsaSigner, Signer, load_cosigner, public_file
 from audit.note import COSIGNATURE_ED25519, SIGNATURES_MAX, Note, VerifierKey, parse_note
@@ -53,6 +54,7 @@ ED25519_KEY: Final = "witness-ed25519.key"
 ML_DSA_KEY: Final = "witness-mldsa44.key"
 READ_WITHIN_S: Final = 10.0
 CALLERS_MAX: Final = 64
+PATH_CHARS_MAX: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,17 +214,27 @@ def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
     """
     found: defaultdict[str, list[VerifierKey]] = defaultdict(list)
     try:
-        for text in given:
-            path = Path(text)
-            lines = path.read_text("utf-8").splitlines() if path.is_file() else [text]
-            for line in filter(str.strip, lines):
-                key = VerifierKey.parse(line)
-                found[key.name].append(key)
+        for key in chain.from_iterable(map(_keys_in, given)):
+            found[key.name].append(key)
     except (OSError, UnicodeDecodeError, NoteError) as error:
         raise SettingsError(name="--log", problem=f"not a log's verifier key: {error}") from error
+    if any(len(origin.encode()) > NAME_BYTES_MAX for origin in found):
+        problem = f"a log's name of more than {NAME_BYTES_MAX} bytes cannot be cosigned"
+        raise SettingsError(name="--log", problem=problem)
     if not found:
         raise SettingsError(name="--log", problem="name at least one log to follow")
     return {origin: tuple(keys) for origin, keys in found.items()}
+
+
+def _keys_in(text: str) -> list[VerifierKey]:
+    """Read a verifier key, or a file of them; a key of ML-DSA-44 is too long for a file's name."""
+    try:
+        return [VerifierKey.parse(text)]
+    except NoteError:
+        path = Path(text)
+        if len(text) > PATH_CHARS_MAX or not path.is_file():
+            raise
+    return [VerifierKey.parse(line) for line in filter(str.strip, path.read_text().splitlines())]
 
 
 def policy_text(witness: Witness, url: str) -> str:

@@ -15,6 +15,7 @@ from audit.cosignature import (
     verify_signatures,
 )
 from audit.errors import NoteError
+from audit.merkle import EMPTY_ROOT
 from audit.note import (
     COSIGNATURE_ML_DSA_44,
     Note,
@@ -92,6 +93,46 @@ def test_a_field_that_does_not_fit_the_structure_is_refused(field: str, value: o
     cosigned_message(**fields)  # type: ignore[arg-type]
     with pytest.raises(NoteError):
         cosigned_message(**(fields | {field: value}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "fits"),
+    [
+        # Source: TestValidSubtree of filippo.io/torchwood.
+        (0, 1, True),
+        (4, 8, True),
+        (8, 13, True),
+        (0, 13, True),
+        (2, 4, True),
+        (6, 8, True),
+        (2, 6, False),
+        (5, 13, False),
+        (1, 7, False),
+        (7, 9, False),
+        (0, 0, True),
+        (5, 5, True),
+        (5, 3, False),
+        (-1, 3, False),
+        (0, 1 << 62, True),
+    ],
+)
+def test_only_subtrees_are_cosigned(start: int, end: int, *, fits: bool) -> None:
+    root, wrong = (EMPTY_ROOT, ROOT) if start == end else (ROOT, ROOT[1:])
+    fields = {"cosigner": "w", "time_s": 0, "origin": "o", "start": start, "end": end}
+    if fits:
+        message = cosigned_message(**fields, root=root)  # type: ignore[arg-type]
+        assert message.endswith(struct.pack(">QQ", start, end) + root)
+    for other in (wrong,) if fits else (root, wrong):
+        with pytest.raises(NoteError):
+            cosigned_message(**fields, root=other)  # type: ignore[arg-type]
+
+
+def test_a_tree_of_no_leaves_is_cosigned_with_its_own_root_only() -> None:
+    empty = checkpoint_text(LOG.vkey.name, 0, EMPTY_ROOT)
+    note = Note(text=empty, signatures=(cosign(empty, QUANTUM_SAFE, 7),))
+    assert verify_cosignature(note, QUANTUM_SAFE.vkey) == 7
+    with pytest.raises(NoteError, match="root"):
+        cosign(checkpoint_text(LOG.vkey.name, 0, ROOT), QUANTUM_SAFE, 7)
 
 
 def test_only_0x04_signs_the_extension_lines() -> None:

@@ -11,7 +11,14 @@ from audit.checkpoint import Checkpoint, checkpoint_text, make_checkpoint, open_
 from audit.cosignature import cosign, verify_cosignature
 from audit.errors import WitnessError
 from audit.merkle import EMPTY_ROOT, consistency_path, leaf_hash, root_of
-from audit.note import COSIGNATURE_ED25519, Note, parse_note, parse_signature_lines, sign_note
+from audit.note import (
+    COSIGNATURE_ED25519,
+    Note,
+    VerifierKey,
+    parse_note,
+    parse_signature_lines,
+    sign_note,
+)
 from audit.treehead import TreeHead
 from audit.witness import (
     PROOF_LINES_MAX,
@@ -275,6 +282,9 @@ def test_keys_and_logs_of_a_witness(tmp_path: Path) -> None:
     file = tmp_path / "logs.txt"
     file.write_text(f"{LOG.vkey}\n\n{STRANGER.vkey}\n")
     assert log_keys([str(file)]) == {"log.example/a": (LOG.vkey, STRANGER.vkey)}
-    for bad in ([], ["no key"], [str(tmp_path / "none")]):
+    assert log_keys([str(QUANTUM_SAFE.vkey)]) == {"w9.example": (QUANTUM_SAFE.vkey,)}
+    long = VerifierKey(name="l" * 256, public_key=LOG.vkey.public_key)
+    file.write_text(str(long))
+    for bad in ([], ["no key"], [str(tmp_path / "none")], [str(long)], [str(file)], ["x" * 9_000]):
         with pytest.raises(SettingsError):
             log_keys(bad)
