@@ -59,7 +59,9 @@ Reading order, which is the way a record goes:
     fsck_plan    what to check, and from where
     fsck_run     fsck of a database
     fsck_dump    fsck of a dump
+    backup_form  the lines of a backup: what each may hold, written and read
     backup       the whole ledger as one file that knows whether it is whole
+    restore_judge  cosignature lines and encrypted values, held against the log
     restore      a backup brought back, verified, or not at all
     export       one decision as a canonical ZIP
     receipt      a receipt, a record's proof, a range of a stream: small files

@@ -21,23 +21,16 @@ from typing import IO, Any
 import psycopg
 from psycopg import sql
 
-from audit.backup import ABOUT, DONE, TABLES, Progress, read_backup
+from audit.backup import Progress
+from audit.backup_form import DONE, TABLES, read_backup
 from audit.errors import BackupError, LedgerFencedError, LedgerUnsafeError, LedgerWriteError
+from audit.restore_judge import Cosignatures, judge_values
 from audit.store import SEQUENCER_LOCK
 from audit.tables import SCHEMA_REVISION, WRITER_ROLE, TupleConnection, connect, schema_revision
+from audit.vault import Vault
 from audit.verify import INCOMPLETE, OK, TAMPERED, Bad, LogVerifier, Outside, Report, Seen, Trust
 
 _SHOWN_EVERY = 1000
-_TYPES = {
-    "checkpoint": ("int8", "bytea"),
-    "cosignature": ("int8", "text", "bytea", "bytea", "int8"),
-    "blob": ("bytea", "bytea"),
-    "entry": (
-        *("int8", "text", "int8", "text", "int4", "int8", "text", "text", "text"),
-        *("bytea", "bytea", "bytea", "bytea", "bytea", "bytea"),
-    ),
-    "disclosure": ("int8", "int2", "text", "bytea"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +56,13 @@ class Restored:
 
 
 def restore(
-    dsn: str, path: Path, outside: Outside, progress: Progress, *, accept_older: bool
+    dsn: str,
+    path: Path,
+    outside: Outside,
+    progress: Progress,
+    *,
+    accept_older: bool,
+    vault: Vault | None = None,
 ) -> Restored:
     """Load a backup into an empty, migrated database.
 
@@ -73,6 +72,7 @@ def restore(
         outside: keys, policy and checkpoints that do not come from the backup.
         progress: told how far it is.
         accept_older: restore although a checkpoint from outside is of a larger tree.
+        vault: subject keys, if they are at hand: encrypted values must open with them.
 
     Raises:
         BackupError: the file is damaged, cut off or no backup.
@@ -84,7 +84,7 @@ def restore(
     try:
         with path.open("rb") as file, connect(dsn, role=WRITER_ROLE) as connection:
             _take_empty(connection)
-            loading = _Loading(connection, outside, progress)
+            loading = _Loading(connection, outside, progress, vault)
             with contextlib.suppress(_NotSoundError), connection.transaction():
                 loading.run(file, accept_older=accept_older)
             return loading.result()
@@ -116,11 +116,18 @@ class _NotSoundError(Exception):
 class _Loading:
     """One restore inside its transaction."""
 
-    def __init__(self, connection: TupleConnection, outside: Outside, progress: Progress) -> None:
+    def __init__(
+        self,
+        connection: TupleConnection,
+        outside: Outside,
+        progress: Progress,
+        vault: Vault | None,
+    ) -> None:
         self._connection = connection
+        self._vault = vault
         self._outside = outside
         self._progress = progress
-        self._lines: dict[int, list[bytes]] = {}
+        self._cosignatures = Cosignatures()
         self._known = self._signed = 0
         self._log = LogVerifier((), (), Outside())
         self._head: dict[str, Any] = {}
@@ -135,19 +142,13 @@ class _Loading:
         """
         lines = read_backup(file)
         self._kind, self._row = next(lines)
-        self._next(lines)
-        if self._kind != "head":
-            raise BackupError("the backup has no head")
+        self._next(lines)  # the head: `read_backup` lets no other line stand here
         try:
             self._begin(accept_older=accept_older)
             self._next(lines)
             while self._kind != DONE:
                 self._load(self._kind, lines)
-            report = self._log.finish(int(self._head["size"]))
-            if self._log.size > self._signed:
-                after = self._log.size - self._signed
-                text = f"{after} records after the last checkpoint are signed by nobody"
-                report.find(INCOMPLETE, text, self._signed)
+            report = self._finish()
         except psycopg.Error as error:
             if self._log.report.exit_code == OK:
                 raise
@@ -161,6 +162,18 @@ class _Loading:
             "UPDATE ledger.head SET size = %s, root = %s, frontier = %s WHERE id = 1",
             (self._head["size"], self._head["root"], self._head["frontier"]),
         )
+
+    def _finish(self) -> Report:
+        """Judge what only the end shows."""
+        self._cosignatures.finish(self._log.report)
+        report = self._log.finish(int(self._head["size"]))
+        if self._log.size > self._signed:
+            after = self._log.size - self._signed
+            text = f"{after} records after the last checkpoint are signed by nobody"
+            report.find(INCOMPLETE, text, self._signed)
+        if report.exit_code == OK:
+            judge_values(self._connection, report, self._head["origin"], self._vault)
+        return report
 
     def result(self) -> Restored:
         """Return what became of it."""
@@ -221,13 +234,11 @@ class _Loading:
 
     def _load(self, table: str, lines: Iterator[tuple[str, dict[str, Any]]]) -> None:
         """Copy one table's lines, each given to the verifier first."""
-        if table in {ABOUT, "head"}:
-            raise BackupError(f"a second {table}")
         copy_sql = sql.SQL("COPY ledger.{} ({}) FROM STDIN (FORMAT BINARY)").format(
             sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, TABLES[table]))
         )
         with self._connection.cursor() as cursor, cursor.copy(copy_sql) as copy:
-            copy.set_types(_TYPES[table])
+            copy.set_types([column.rstrip("?") for column in TABLES[table].values()])
             while self._kind == table:
                 self._verify(table, self._row)
                 copy.write_row([self._row[name] for name in TABLES[table]])
@@ -236,11 +247,11 @@ class _Loading:
     def _verify(self, table: str, row: dict[str, Any]) -> None:
         match table:
             case "cosignature":
-                self._lines.setdefault(row["size"], []).append(row["line"].rstrip(b"\n") + b"\n")
+                self._cosignatures.take(self._log.report, row)
             case "checkpoint":
                 self._signed = max(self._signed, row["size"])
-                lines = self._lines.pop(row["size"], [])
-                self._log.checkpoint(row["size"], row["note"] + b"".join(lines))
+                note = row["note"] + self._cosignatures.of(row["size"])
+                self._log.checkpoint(row["size"], note)
             case "blob":
                 self._log.blob(row["digest"], row["data"])
             case "entry":
@@ -248,4 +259,4 @@ class _Loading:
                 if self._log.size % _SHOWN_EVERY == 0:
                     self._progress("records", self._log.size, self._head["size"])
             case _:
-                pass
+                pass  # encrypted values: held against the records when all are there

@@ -48,6 +48,7 @@ FILE_BYTES = 4096
 NAME_CHARS_MAX = 200
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
+_TAG_BYTES = 16
 _PAD_BYTES = 64
 _FORM = b"\x01"
 _SUFFIX = ".subject"
@@ -320,6 +321,12 @@ class Vault:
             _sync_folder(self._folder)
         except OSError as error:
             raise VaultError(f"cannot keep a new key: {error.strerror}") from error
+
+
+def has_sealed_form(data: bytes) -> bool:
+    """Say whether bytes have the form of an encrypted value: version, nonce, padded text."""
+    text = len(data) - 1 - _NONCE_BYTES - _TAG_BYTES
+    return data.startswith(_FORM) and text > 0 and text % _PAD_BYTES == 0
 
 
 def _bound(log: str, stream: str, key: str, path: str, position: int, subject: str) -> bytes:

@@ -28,8 +28,8 @@ In reading order, down the walk:
   one decision again (10)
 - name_search, log_cleaning: what is a person's name in a log, and stars over it
 - privacy, privacy_actions, forgetting: erasure, holds and disclosure, and their verbs
-- attach, verifying, upkeep, backups, showing, exporting, proving, stopping, rotating, tile_files:
-  the other verbs
+- attach, verifying, upkeep, footprint, backups, showing, exporting, proving, stopping, rotating,
+  tile_files: the other verbs
 - publishing, log_files, witness_server: our checkpoints to witnesses, tiles to outsiders; and a
   witness for anybody's log
 - demo_agent: a labelled agent that misbehaves

@@ -56,12 +56,14 @@ def attached(settings: Settings) -> Iterator[Place]:
             )
         server = EmbeddedPostgres(state.root)
         dsn = server.start()
-    migrate(dsn)
-    reader = LedgerReader(dsn)
     try:
-        yield Place(dsn=dsn, reader=reader, state=state, settings=settings)
+        migrate(dsn)
+        reader = LedgerReader(dsn)
+        try:
+            yield Place(dsn=dsn, reader=reader, state=state, settings=settings)
+        finally:
+            reader.close()
     finally:
-        reader.close()
         if server is not None:
             server.stop()
 

@@ -12,13 +12,16 @@ import sys
 from pathlib import Path
 
 from audit.backup import backup
+from audit.backup_form import read_backup
+from audit.errors import BackupError
 from audit.kinds import Kind
 from audit.ledger import Draft
 from audit.restore import Restored, restore
-from audit.tables import migrate
+from audit.vault import Vault
 from audit.verify import NOT_CHECKABLE, OK, WORDS, Bad
 from gateway.attach import Place, attached
 from gateway.clock import monotonic_us, wall_us
+from gateway.footprint import on_trial
 from gateway.log_keys import load_signers
 from gateway.rotating import open_ledger
 from gateway.settings import Settings
@@ -45,25 +48,56 @@ def back_up(place: Place, path: Path) -> None:
 def bring_back(
     settings: Settings, path: Path, given: Given, *, accept_older: bool, reason: str
 ) -> int:
-    """Restore a backup into an empty state folder; return the verifier's exit code."""
+    """Restore a backup into an empty state folder; return the verifier's exit code.
+
+    What was made for it stays only if all of it was restored, and put on record where it must be.
+    """
     state = StateFolder.of(settings)
+    _begins_as_one(path)
     if accept_older:  # before hours of loading: without the key it could not be put on record
         load_signers(state, settings.ledger, create=False)
-    state.create()
     bar = RateBar(sys.stderr, monotonic_us)
-    with state.lock(), attached(settings) as place:
-        migrate(place.dsn)
-        try:
-            result = restore(place.dsn, path, given.read(), bar.show, accept_older=accept_older)
-        except Bad as error:
-            sys.stdout.write(f"{WORDS[NOT_CHECKABLE]}: {error}\n")
-            return NOT_CHECKABLE
-        finally:
+    try:
+        outside = given.read()
+    except (Bad, OSError) as error:
+        return _not_checkable(error)
+    try:
+        vault = Vault(state.vault) if state.vault.is_dir() else None
+        with on_trial(state) as keep, attached(settings) as place:
+            result = restore(
+                *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
+            )
             bar.end()
-        _say(result)
-        if result.report.exit_code == OK and result.lost:
-            _record(place, result, path, reason)
+            _say(result)
+            if result.report.exit_code == OK:
+                if result.lost:
+                    _record(place, result, path, reason)
+                keep()
+    except Bad as error:
+        return _not_checkable(error)
+    except OSError as error:
+        raise BackupError(f"not restored: {error}") from error
+    finally:
+        bar.end()
     return result.report.exit_code
+
+
+def _not_checkable(error: Exception) -> int:
+    sys.stdout.write(f"{WORDS[NOT_CHECKABLE]}: {error}\n")
+    return NOT_CHECKABLE
+
+
+def _begins_as_one(path: Path) -> None:
+    """Look at a file's first line, before anything is made for it.
+
+    Raises:
+        BackupError: it is no backup.
+    """
+    try:
+        with path.open("rb") as file:
+            next(read_backup(file))
+    except OSError as error:
+        raise BackupError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _say(result: Restored) -> None:

@@ -40,6 +40,7 @@ FALLBACK_ROOT = Path("/var/lib/countersign")
 SOCKET_PATH_MAX = 90
 """Bytes of the socket's folder; the kernel's limit of 107 includes the file's name."""
 _POLL_S = 0.05
+_GRACE_S = 20.0
 
 _SAFE: Mapping[str, str] = MappingProxyType(
     {
@@ -111,11 +112,13 @@ class EmbeddedPostgres:
                 wait_until_ready(self._dsn("postgres"), timeout_s, self._check_child)
                 ensure_database(self._dsn("postgres"), DATABASE)
             except BaseException:
+                if not self.adopted:  # nobody else can have joined it: the start is locked
+                    self._shut_down(_GRACE_S)
                 self._release_use()
                 raise
         return self._dsn(DATABASE)
 
-    def stop(self, timeout_s: float = 20.0) -> bool:
+    def stop(self, timeout_s: float = _GRACE_S) -> bool:
         """Stop using the server; shut it down if nobody else uses it. Say whether it is down."""
         if self._child is not None:
             self._child.poll()
@@ -170,10 +173,7 @@ class EmbeddedPostgres:
 
     def _socket_dir(self) -> Path:
         assert self._home is not None  # noqa: S101 - start() placed it
-        folder = self._home / "socket"
-        if len(str(folder)) > SOCKET_PATH_MAX:
-            name = hashlib.sha256(str(self._home).encode()).hexdigest()[:16]
-            folder = Path(tempfile.gettempdir()) / f"countersign-{name}"
+        folder = socket_folder(self._home)
         _make_dir(folder, 0o700, self._user)
         return folder
 
@@ -292,6 +292,15 @@ class EmbeddedPostgres:
         if self._use is not None:
             self._use.close()
             self._use = None
+
+
+def socket_folder(home: Path) -> Path:
+    """Return where the server of a folder has its socket: in it, if the kernel takes the path."""
+    folder = home / "socket"
+    if len(str(folder)) <= SOCKET_PATH_MAX:
+        return folder
+    name = hashlib.sha256(str(home).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"countersign-{name}"
 
 
 def _service_user() -> pwd.struct_passwd | None:

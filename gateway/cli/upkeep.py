@@ -54,6 +54,7 @@ def backup(file: Path, state: StateFolderOption = None) -> None:
     Subject keys are never in it: a backup must not bring back what was erased. Personal values
     are in it as they are stored, encrypted. Keep the log's signing keys apart from it.
     It ends at the newest signed checkpoint: what is signed by nobody would not be restored.
+    A full disk or Ctrl-C leaves no file, and an older one of that name as it was.
     """
     with attached(settings_module.load(state=state)) as place:
         back_up(place, file)
@@ -70,8 +71,12 @@ def restore(
 ) -> None:
     """Bring a backup back into an empty state folder: verified while it loads, or not at all.
 
-    Exit codes: 0 restored; 1 tampered or a fork; 2 damaged, cut off or older than a checkpoint
-    given; 3 no trusted key. Only 0 leaves anything behind.
+    Cosignatures and encrypted values are held against the log too; with a vault in the new folder
+    (COUNTERSIGN_VAULT) values must open to what their records commit to.
+
+    Exit codes: 0 restored; 1 tampered or a fork; 2 damaged, cut off, values missing, or older than
+    a checkpoint given; 3 no trusted key; 130 interrupted. Only 0 leaves anything behind, but for
+    the empty tables in a database of your own (COUNTERSIGN_LEDGER__DSN).
     """
     given = Given(key=key, checkpoints=checkpoint or (), policy=policy)
     settings = settings_module.load(state=state)

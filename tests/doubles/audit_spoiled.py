@@ -3,6 +3,7 @@
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import psycopg
 from audit.checkpoint import make_checkpoint
 from audit.fsck_plan import FsckPlan
 from audit.ledger import Ledger, LedgerConfig
+from audit.personal import Personal
 from audit.tables import connect
+from audit.vault import Vault
 from audit.verify import Outside
 from tests.doubles.audit_log import (
     OTHER_SIGNER,
@@ -27,15 +30,24 @@ from tests.doubles.audit_log import (
 )
 
 WIDTH = 4
+PERSONS = ("Ada Lovelace", "Ben Bitdiddle")
 
 
-def fill(dsn: str) -> None:
-    """Write some thirty records in eight streams under four checkpoints."""
+def fill(dsn: str, vault: Vault | None = None) -> None:
+    """Write some thirty records in eight streams under four checkpoints.
+
+    Two of them hold personal values, one and two, if there is a vault to keep them.
+    """
     config = LedgerConfig(dsn=dsn, checkpoint_every_s=0)
-    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+    first, second = note('quoted "text" \\ ü'), inbound(1)
+    if vault is not None:
+        ada, ben = (vault.subject(name) for name in PERSONS)
+        first = replace(first, personal=(_said(ada, "text"),))
+        second = replace(second, personal=(_said(ada, "tag 1"), _said(ben, "tag 2")))
+    with Ledger.open(config, SIGNER, lambda: TIME_US, vault=vault) as ledger:
         blob = ledger.put_blob(b"snapshot")
-        ledger.append(started(), snapshot("d1", blob), note('quoted "text" \\ ü'))
-        ledger.append(sent("d1"), inbound(1), sealed("d1"))
+        ledger.append(started(), snapshot("d1", blob), first)
+        ledger.append(sent("d1"), second, sealed("d1"))
         ledger.checkpoint_now()
         for number in range(2, 6):
             ledger.append(snapshot(f"d{number}", blob), sent(f"d{number}"), inbound(number))
@@ -44,6 +56,10 @@ def fill(dsn: str) -> None:
         ledger.checkpoint_now()
         ledger.append(note("last"))
         ledger.checkpoint_now()
+
+
+def _said(subject: str, path: str) -> Personal:
+    return Personal(subject=subject, path=path, value=f"{path} of {subject}", retention="none")
 
 
 def disarm(dsn: str) -> None:

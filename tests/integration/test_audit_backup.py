@@ -1,9 +1,7 @@
 """A backup comes back as it was, or not at all; what the outside knows of the log decides."""
-# ruff: noqa: S608 - table and column names are this file's own constants
 
 import gzip
 import hashlib
-import os
 import signal
 import subprocess
 import sys
@@ -11,34 +9,33 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
-from audit.backup import STAGES, TABLES, backup
+from audit.backup import backup
+from audit.backup_form import STAGES, TABLES
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
 from audit.errors import BackupError, LedgerFencedError, LedgerUnsafeError
 from audit.fsck import verify_database
 from audit.ledger import Ledger, LedgerConfig
-from audit.restore import Restored, restore
+from audit.restore import Restored
 from audit.tables import connect
+from audit.vault import Vault
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
 from gateway.postgres import EmbeddedPostgres
-from tests.conftest import dsn_of
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import fill, silent
+from tests.doubles.backup_world import KEY, KEYED, back, content, empty_ledger, untouched
 from tests.doubles.cosigners import WITNESSES
 
 pytestmark = pytest.mark.postgres
-KEY = str(SIGNER.vkey)
-KEYED = Outside(vkeys=[KEY])
 POLICY = f"log {KEY}\nwitness w0 {WITNESSES[0].vkey}\nquorum w0\n".encode()
 
 
 @pytest.fixture
-def filled(postgres_dsn: str) -> str:
-    """A log with a witness's line and somebody's encrypted value."""
-    fill(postgres_dsn)
+def filled(postgres_dsn: str, tmp_path: Path) -> str:
+    """A log with a witness's line and somebody's encrypted values."""
+    fill(postgres_dsn, Vault(tmp_path / "vault"))
     with connect(postgres_dsn) as admin:
         row = admin.execute("SELECT size, note FROM ledger.checkpoint WHERE size = 27").fetchone()
         assert row is not None
@@ -46,42 +43,17 @@ def filled(postgres_dsn: str) -> str:
         line = cosign(text, WITNESSES[0], 1_545_868_801)
         admin.execute(
             "INSERT INTO ledger.cosignature VALUES (27, %s, %s, %s, 5)",
-            (line.name, line.key_id, f"{line}\n".encode()),
+            (line.name, line.key_id, str(line).encode()),
         )
-        admin.execute("INSERT INTO ledger.disclosure VALUES (1, 0, 'ada', 'sealed')")
     return postgres_dsn
 
 
 @pytest.fixture
 def empty(postgres: EmbeddedPostgres, filled: str) -> Iterator[str]:
     """A second, empty ledger on the same server."""
-    admin, name = postgres.start(), f"restored_{os.getpid()}"
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name} TEMPLATE migrated".encode())
     assert filled
-    yield dsn_of(admin, name)
-    with psycopg.connect(admin, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-
-
-def content(dsn: str) -> dict[str, list[tuple[object, ...]]]:
-    """Return every table of a ledger, but for the fence and the tiles."""
-    with connect(dsn) as reader:
-        return {
-            table: reader.execute(
-                f"SELECT {', '.join(columns)} FROM ledger.{table} ORDER BY 1, 2".encode()
-            ).fetchall()
-            for table, columns in TABLES.items()
-        }
-
-
-def untouched(dsn: str) -> bool:
-    """Say whether a ledger is as empty as a new one."""
-    return not any(content(dsn).values())
-
-
-def back(dsn: str, path: Path, outside: Outside = KEYED, *, accept_older: bool = False) -> Restored:
-    return restore(dsn, path, outside, silent, accept_older=accept_older)
+    with empty_ledger(postgres) as dsn:
+        yield dsn
 
 
 def refused(dsn: str, path: Path) -> bool:
@@ -100,15 +72,19 @@ def kept(size: int) -> bytes:
 def test_a_backup_comes_back_as_it_was(filled: str, empty: str, tmp_path: Path) -> None:
     path = tmp_path / "backup.gz"
     before = content(filled)
+    assert len(before["disclosure"]) == 3
     assert backup(filled, path, TIME_US, silent).size == 27
-    assert [entry.name for entry in tmp_path.iterdir()] == ["backup.gz"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["backup.gz", "vault"]
+    assert path.stat().st_mode & 0o777 == 0o600
     with connect(filled) as reader:
         notes = [
             bytes(row[0])
             for row in reader.execute("SELECT note FROM ledger.checkpoint ORDER BY size")
         ]
-    result = back(empty, path, Outside(vkeys=[KEY], notes=notes, policy=POLICY))
+    outside = Outside(vkeys=[KEY], notes=notes, policy=POLICY)
+    result = back(empty, path, outside, vault=Vault(tmp_path / "vault"))
     assert (result.report.exit_code, result.lost) == (OK, 0), result.report.lines
+    assert any("3 were opened" in line for line in result.report.lines), result.report.lines
     assert content(empty) == before
     assert result.root == before["head"][0][2]
     assert verify_database(empty, [KEY]).findings == 0
@@ -231,12 +207,13 @@ def test_a_damaged_or_altered_backup_leaves_nothing_behind(
 
 
 WORKER = """
-import os, sys
+import os, resource, sys
 from pathlib import Path
 from audit.backup import backup
 from audit.restore import restore
 from audit.verify import Outside
-dsn, path, key, verb = sys.argv[1:]
+dsn, path, key, verb, room = sys.argv[1:]
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
 def slow(stage, done, total):
     os.write(1, b"at\\n")
     sys.stdin.readline()
@@ -249,22 +226,30 @@ else:
 """
 
 
-def killed_in_the_middle(dsn: str, path: Path, verb: str, after: int) -> None:
-    """Start a verb in a process and kill it when it has come some way."""
-    with subprocess.Popen(
-        [sys.executable, "-c", WORKER, dsn, str(path), KEY, verb],
+def started(dsn: str, path: Path, verb: str, room: int = 1 << 30) -> subprocess.Popen[bytes]:
+    """Start a verb in a process whose files have so much room."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WORKER, dsn, str(path), KEY, verb, str(room)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-    ) as process:
+        stderr=subprocess.PIPE,
+    )
+
+
+def stopped_in_the_middle(
+    dsn: str, path: Path, verb: str, after: int, by: signal.Signals = signal.SIGKILL
+) -> None:
+    """Start a verb in a process and end it when it has come some way."""
+    with started(dsn, path, verb) as process:
         assert process.stdout is not None
         assert process.stdin is not None
         for _ in range(after):
             assert process.stdout.readline() == b"at\n"
             process.stdin.write(b"\n")
             process.stdin.flush()
-        process.send_signal(signal.SIGKILL)
+        process.send_signal(by)
         process.wait()
-        assert process.returncode == -signal.SIGKILL
+        assert process.returncode == -by
 
 
 def once_free(dsn: str, path: Path, outside: Outside) -> Restored:
@@ -281,13 +266,43 @@ def once_free(dsn: str, path: Path, outside: Outside) -> Restored:
 def test_killed_in_the_middle_there_is_no_backup_and_no_ledger(
     filled: str, empty: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / "backup.gz"
+    path = tmp_path / "to" / "backup.gz"
+    path.parent.mkdir()
     path.write_bytes(b"the one before")
-    killed_in_the_middle(filled, path, "backup", 3)
+    stopped_in_the_middle(filled, path, "backup", 3)
     assert path.read_bytes() == b"the one before"
+    for scratch in path.parent.glob("*.part"):
+        assert refused(empty, scratch), "what a kill leaves behind is no backup"
+        scratch.unlink()
+    stopped_in_the_middle(filled, path, "backup", 3, signal.SIGINT)
+    assert path.read_bytes() == b"the one before"
+    assert [entry.name for entry in path.parent.iterdir()] == ["backup.gz"]
     backup(filled, path, TIME_US, silent)
     for after, outside, code in ((1, Outside(), NOT_CHECKABLE), (4, KEYED, OK)):
-        killed_in_the_middle(empty, path, "restore", after)
+        stopped_in_the_middle(empty, path, "restore", after)
+        assert untouched(empty)
+        stopped_in_the_middle(empty, path, "restore", after, signal.SIGINT)
         assert untouched(empty)
         assert once_free(empty, path, outside).report.exit_code == code
     assert content(empty) == content(filled)
+
+
+def test_a_full_disk_leaves_no_file_behind(filled: str, tmp_path: Path) -> None:
+    path = tmp_path / "to" / "backup.gz"
+    path.parent.mkdir()
+    backup(filled, path, 0, silent)
+    data = path.read_bytes()
+    for there, room in ((b"", 0), (b"", len(data) // 2), (b"the one before", len(data) - 1)):
+        path.unlink()
+        if there:
+            path.write_bytes(there)
+        with started(filled, path, "backup", room) as process:
+            said = process.communicate(b"\n" * 100)[1].decode()
+        assert process.returncode == 1
+        assert "audit.errors.BackupError: cannot write" in said
+        assert [entry.read_bytes() for entry in path.parent.iterdir()] == [there] * bool(there)
+        path.touch()
+    with started(filled, path, "backup", len(data)) as process:
+        process.communicate(b"\n" * 100)
+    assert process.returncode == 0
+    assert path.read_bytes() == data

@@ -1,0 +1,59 @@
+"""A state folder on trial: what a verb made in it stays only when the verb says so.
+
+Whatever was there before stays as it is. Everything happens under the folder's lock, so that what
+is new is this process's own; a database server that still runs there keeps its folder.
+"""
+
+import contextlib
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from gateway.postgres import socket_folder
+from gateway.state import StateFolder
+
+LOCATION, HOME = "pg.location", "pg"
+
+
+@contextlib.contextmanager
+def on_trial(state: StateFolder) -> Iterator[Callable[[], None]]:
+    """Hold a state folder, made if it is missing; yield what to call once its content may stay.
+
+    Raises:
+        StateInUseError: another process has it; nothing is touched.
+    """
+    root = state.root
+    made = [folder for folder in (root, *root.parents) if not folder.exists()]
+    root.mkdir(parents=True, exist_ok=True, mode=0o711)
+    with state.lock():
+        before = set(root.iterdir())
+        kept: list[bool] = []
+        try:
+            state.create()
+            yield lambda: kept.append(True)
+        finally:
+            if not kept and _removed(root, before) and made:
+                (root / "lock").unlink()
+                with contextlib.suppress(OSError):  # somebody put something there meanwhile
+                    for folder in made:
+                        folder.rmdir()
+
+
+def _removed(root: Path, before: set[Path]) -> bool:
+    """Remove what is new in a folder; say whether nothing was kept back."""
+    new = [entry for entry in root.iterdir() if entry not in before]
+    home = root / HOME
+    if root / LOCATION in new:
+        home = Path((root / LOCATION).read_text(encoding="utf-8").strip())
+    if root / LOCATION in new or home in new:
+        if (home / "data" / "postmaster.pid").exists():
+            sys.stderr.write(f"{root} is left as it is: its database server is in use\n")
+            return False
+        new += [home, socket_folder(home)]
+    for entry in new:
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink(missing_ok=True)
+    return True

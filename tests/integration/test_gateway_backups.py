@@ -1,0 +1,131 @@
+"""`countersign restore`: the whole ledger, or nothing at all, not even the folder."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from audit.backup import backup
+from audit.errors import BackupError, LedgerUnsafeError
+from audit.verify import NOT_CHECKABLE, OK, TAMPERED
+from gateway import settings as settings_module
+from gateway.attach import attached
+from gateway.backups import bring_back
+from gateway.errors import StateInUseError
+from gateway.state import StateFolder
+from gateway.upkeep import Given
+from tests.doubles.audit_log import OTHER_SIGNER, TIME_US
+from tests.doubles.audit_spoiled import fill, silent
+from tests.doubles.backup_world import KEY, content, lines_of, packed
+from tests.doubles.programs import ROOT
+from tests.doubles.state_folder import state_folder
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder in which a state folder is made, and what runs there is ended."""
+    with state_folder() as folder:
+        yield folder
+
+
+@pytest.fixture
+def whole(postgres_dsn: str, tmp_path: Path) -> Path:
+    fill(postgres_dsn)
+    backup(postgres_dsn, tmp_path / "backup.gz", TIME_US, silent)
+    return tmp_path / "backup.gz"
+
+
+def restored(state: Path, path: Path, key: str | None = KEY, *, accept_older: bool = False) -> int:
+    settings = settings_module.load(state=state)
+    return bring_back(settings, path, Given(key=key), accept_older=accept_older, reason="test")
+
+
+def sockets() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("countersign-*"))
+
+
+def spoiled(path: Path) -> Path:
+    """Write a backup with another actor in one record."""
+    lines = lines_of(path)
+    next(row for kind, row in lines if kind == "entry" and row["seq"] == 9)["actor"] = "x"
+    path.with_name("spoiled.gz").write_bytes(packed(lines))
+    return path.with_name("spoiled.gz")
+
+
+def test_a_refused_restore_leaves_no_folder(home: Path, whole: Path, tmp_path: Path) -> None:
+    before = sockets()
+    state = home / ("deep" * 12) / "new"  # too long a path for a socket
+    (tmp_path / "garbage.gz").write_bytes(b"garbage")
+    for path in (tmp_path / "garbage.gz", tmp_path / "missing.gz", tmp_path):
+        with pytest.raises(BackupError):
+            restored(state, path)
+    assert restored(state, whole, str(tmp_path / "missing.pub")) == NOT_CHECKABLE
+    assert list(home.iterdir()) == []
+    assert restored(state, spoiled(whole)) == TAMPERED
+    assert list(home.iterdir()) == []
+    assert sockets() == before
+    state.mkdir(parents=True)
+    (state / "keys").mkdir()
+    (state / "keys" / "mine").write_text("kept")
+    assert restored(state, whole, str(OTHER_SIGNER.vkey)) == TAMPERED
+    assert sorted(entry.name for entry in state.iterdir()) == ["keys", "lock"]
+    assert (state / "keys" / "mine").read_text() == "kept"
+
+
+def test_what_is_restored_stays_and_is_never_replaced(
+    home: Path, whole: Path, postgres_dsn: str
+) -> None:
+    state = home / "new"
+    assert restored(state, whole) == OK
+    before = sorted(state.iterdir())
+    assert state / "pg" in before
+    with StateFolder.of(settings_module.load(state=state)).lock(), pytest.raises(StateInUseError):
+        restored(state, whole)
+    with pytest.raises(LedgerUnsafeError, match="not empty"):
+        restored(state, spoiled(whole))
+    assert sorted(state.iterdir()) == before
+    with attached(settings_module.load(state=state)) as place:
+        assert content(place.dsn) == content(postgres_dsn)
+    assert not (state / "pg" / "data" / "postmaster.pid").exists()
+
+
+WORKER = """
+import os, sys
+import audit.restore
+from gateway.backups import RateBar
+from gateway.cli.main import main
+audit.restore._SHOWN_EVERY = 4
+def show(self, stage, done, total):
+    os.write(1, b"at\\n")
+    sys.stdin.readline()
+RateBar.show = show
+main()
+"""
+
+
+def test_ctrl_c_takes_back_what_was_made(home: Path, whole: Path) -> None:
+    state = home / "new"
+    command = [sys.executable, "-c", WORKER, "restore", str(whole), "--key", KEY]
+    with subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "COUNTERSIGN_STATE": str(state)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"at\n"
+        assert (state / "pg" / "data" / "postmaster.pid").exists()
+        process.send_signal(signal.SIGINT)
+        said = process.communicate()[1].decode()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert not state.exists()
