@@ -11,6 +11,7 @@ from audit.cosignature import cosign
 from audit.errors import NoteError, PolicyError
 from audit.note import Note, VerifierKey, parse_note, sign_note
 from audit.quorum import QuorumPolicy
+from audit.verify import read_policy
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 
 ROOT = bytes(32)
@@ -86,6 +87,31 @@ def test_white_space_comments_urls_and_opaque_octets_are_taken() -> None:
     assert policy.logs[0].url == b"https://log.example/"
     assert policy.witnesses[0].url == b"http://\xe9/"
     assert policy.satisfied_by(cosigned()).witnesses == ()
+
+
+def test_white_space_is_free() -> None:
+    # Source: TestUnmarshal of github.com/transparency-dev/formats/policy, its last line ended.
+    text = (
+        "\n# comment\n\t # another comment\n\twitness \t w1  "
+        f"{WITNESSES[0].vkey}   https://w1.example.com/  \n\n  quorum\tw1\n"
+    )
+    policy = parse(text)
+    assert [(one.name, one.url) for one in policy.witnesses] == [
+        (b"w1", b"https://w1.example.com/")
+    ]
+    assert policy.quorum == b"w1"
+    judged = read_policy(text.encode())  # the one-file verifier's
+    assert {name: key.name for name, key in judged.witnesses.items()} == {b"w1": "w0.example"}
+
+
+def test_names_are_opaque_octets() -> None:
+    # Source: the same; a Kelvin sign is no K, and 0x80 is no UTF-8.
+    name = b"K\xe2\x84\xaalvin-w\x80"
+    vkey = str(WITNESSES[0].vkey).encode()
+    policy = QuorumPolicy.parse(b"witness %b %b\nquorum %b\n" % (name, vkey, name))
+    assert policy.quorum == policy.witnesses[0].name == name
+    with pytest.raises(PolicyError):
+        QuorumPolicy.parse(b"witness %b %b\nquorum KKlvin-w\x80\n" % (name, vkey))
 
 
 def test_words_of_the_language_and_numbers_may_be_names() -> None:
