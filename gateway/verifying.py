@@ -4,20 +4,24 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from audit.errors import AuditError
 from audit.fsck import dump, verify_database
 from audit.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,
     TAIL_S,
+    Bad,
     Outside,
     Report,
     Trust,
     read_keys,
+    read_text,
     verify_dump,
     watched,
 )
 from gateway.attach import Place
 from gateway.clock import monotonic_us, pause, wall_us
+from gateway.errors import GatewayError
 from gateway.progress import Progress
 
 QUIET_US = 2_000_000
@@ -42,14 +46,26 @@ def read_outside(
         Bad: one of them is not what it should be.
         OSError: a file cannot be read.
     """
-    outside = Outside(
+    given = Outside(
         vkeys=[line for key in keys for line in read_keys(key)],
         policy=None if policy is None else policy.read_bytes(),
         notes=[path.read_bytes() for path in kept],
-        rotations=[path.read_text(encoding="utf-8") for path in rotations],
+        rotations=[read_text(path) for path in rotations],
     )
-    Trust(outside.vkeys, outside.policy)
-    return outside
+    given.check()
+    return given
+
+
+def judged(judge: Callable[[], int]) -> int:
+    """Return what a judging ends in; where it cannot begin, print why: nothing can be said.
+
+    An error's usual exit code, 2, would mean that the log is incomplete.
+    """
+    try:
+        return judge()
+    except (AuditError, Bad, GatewayError, OSError) as error:
+        sys.stdout.write(f"NOT CHECKABLE: {error}\n")
+        return NOT_CHECKABLE
 
 
 def verify_ledger(place: Place, outside: Outside) -> int:
@@ -68,12 +84,13 @@ def verify_ledger(place: Place, outside: Outside) -> int:
 
 
 def verify_dump_file(path: Path, outside: Outside) -> int:
-    """Verify a dump file; prints what was found; returns the verifier's exit code."""
-    try:
-        with path.open("rb") as lines:
-            report = verify_dump(watched(lines, path.stat().st_size), (), (), outside)
-    except OSError as error:
-        return not_checkable(error)
+    """Verify a dump file; prints what was found; returns the verifier's exit code.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as lines:
+        report = verify_dump(watched(lines, path.stat().st_size), (), (), outside)
     return _print(report)
 
 
@@ -118,13 +135,8 @@ def trusted(key: str | None) -> tuple[str, ...]:
     return () if key is None else read_keys(key)
 
 
-def not_checkable(error: Exception) -> int:
-    """Print why nothing can be said; return the exit code."""
-    sys.stdout.write(f"NOT CHECKABLE: {error}\n")
-    return NOT_CHECKABLE
-
-
 def _print(report: Report) -> int:
+    report.conclude()
     for line in report.lines:
         sys.stdout.write(f"{line}\n")
     return int(report.exit_code)

@@ -1,11 +1,13 @@
 """verify, dump, show, replay and export: what anyone may ask of the ledger."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
+from typing_extensions import override
 
-from audit.verify import Bad
+from audit.verify import NOT_CHECKABLE, OK, Bad, Outside
 from gateway import settings as settings_module
 from gateway.attach import attached
 from gateway.exporting import export_decision
@@ -13,7 +15,7 @@ from gateway.replay import replay_decision
 from gateway.showing import show_decision
 from gateway.verifying import (
     dump_ledger,
-    not_checkable,
+    judged,
     read_outside,
     verify_dump_file,
     verify_ledger,
@@ -25,9 +27,27 @@ KEPT_HELP = "a checkpoint kept outside, which the log must contain; may be given
 ROTATION_HELP = "a signed change of the log's keys, if the log does not hold it; may be given again"
 
 
+class Judge(TyperCommand):
+    """A verb whose exit code is a verdict: arguments that cannot be read are not checkable.
+
+    Their usual exit code, 2, would mean that the log is incomplete.
+    """
+
+    @override
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Read the arguments."""
+        try:
+            return super().make_context(*given, **more)
+        except Exception as error:  # typer has no public name for an error of usage
+            if getattr(error, "exit_code", OK) != OK:
+                setattr(error, "exit_code", NOT_CHECKABLE)  # noqa: B010 - see above
+            raise
+
+
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (verify, dump, show, replay, export):
+    app.command(help=verify.__doc__, cls=Judge)(verify)
+    for verb in (dump, show, replay, export):
         app.command(help=verb.__doc__)(verb)
 
 
@@ -43,17 +63,25 @@ def verify(
 ) -> None:
     """Check every record against what you bring from outside; names the first bad record.
 
-    Exit codes: 0 all as signed, 1 tampered, 2 incomplete, 3 not checkable. A key shows who signed;
-    a policy or a kept checkpoint shows that not even the log's owner has rewritten it since.
+    Exit codes: 0 all as signed, 1 tampered, 2 incomplete, 3 not checkable; the last line is the
+    code's word and the first reason. A key shows who signed; a policy or a kept checkpoint shows
+    that not even the log's owner has rewritten it since.
     """
-    try:
-        outside = read_outside(key or (), policy, checkpoint or (), rotation or ())
-    except (Bad, OSError) as error:
-        raise typer.Exit(not_checkable(error)) from None
+
+    def judge() -> int:
+        given = read_outside(key or (), policy, checkpoint or (), rotation or ())
+        return _verified(given, dump_file, state)
+
+    raise typer.Exit(judged(judge))
+
+
+def _verified(given: Outside, dump_file: Path | None, state: Path | None) -> int:
     if dump_file is not None:
-        raise typer.Exit(verify_dump_file(dump_file, outside))
+        if state is not None:
+            raise Bad("--state does not apply to a dump: the file alone is judged")
+        return verify_dump_file(dump_file, given)
     with attached(settings_module.load(state=state)) as place:
-        raise typer.Exit(verify_ledger(place, outside))
+        return verify_ledger(place, given)
 
 
 def dump(

@@ -1,6 +1,7 @@
 """The `countersign` command: verbs from the group modules, errors as one line on stderr.
 
-Exit codes: 0 done, 1 tampered or differs, 2 usage, incomplete or refused, 3 not checkable.
+Exit codes: 0 done, 1 tampered or differs, 2 usage, incomplete or refused, 3 not checkable; `verify`
+keeps 2 for incomplete: what stops it, its arguments too, is not checkable.
 """
 
 import sys

@@ -249,11 +249,45 @@ def test_the_gateway_takes_a_kept_checkpoint_for_a_dump(tmp_path: Path) -> None:
     dump.write_bytes(b"".join(dump_of(log)))
     kept.write_bytes(log.checkpoints[1].note)
     asked = ["verify", "--dump", str(dump), "--key", KEY, "--checkpoint"]
-    assert CliRunner().invoke(app, [*asked, str(kept)]).exit_code == OK
+    sound = CliRunner().invoke(app, [*asked, str(kept)])
+    assert (sound.exit_code, sound.output.splitlines()[-1]) == (OK, "OK: all as signed")
     assert CliRunner().invoke(app, [*asked, str(tmp_path / "lost")]).exit_code == NOT_CHECKABLE
     log.checkpoint()
     kept.write_bytes(log.checkpoints[-1].note)
-    assert CliRunner().invoke(app, [*asked, str(kept)]).exit_code == INCOMPLETE
+    short = CliRunner().invoke(app, [*asked, str(kept)])
+    assert short.exit_code == INCOMPLETE
+    assert short.output.splitlines()[-1].startswith("INCOMPLETE: record ")
     key.write_bytes(b"\xff")
     bad = CliRunner().invoke(app, ["verify", "--dump", str(dump), "--key", str(key)])
     assert (bad.exit_code, "UTF-8" in bad.output) == (NOT_CHECKABLE, True)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        *(["--checkpoint", "noise"], ["--policy", "noise"], ["--rotation", "noise"]),
+        *(["--rotation", "text"], ["--checkpoint", "text"], ["--policy", "text"]),
+        *(["--key", "noise"], ["--policy", "."], ["--policy", "lost"]),
+        *(["--consistency", "text"], ["--key"], ["another"], ["--state", "."], ["--dump", "."]),
+    ],
+    ids=" ".join,
+)
+def test_the_gateway_blames_no_log_for_wrong_arguments(
+    more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("dump").write_bytes(b"".join(dump_of(small_log())))
+    Path("noise").write_bytes(b"\xff\xfe")
+    Path("text").write_text("neither a note nor a policy\n", encoding="utf-8")
+    asked = ["verify", "--dump", "dump", "--key", KEY]
+    assert CliRunner().invoke(app, asked).exit_code == OK
+    said = CliRunner().invoke(app, [*asked, *more])
+    assert said.exit_code == NOT_CHECKABLE, said.output
+    assert said.output
+
+
+def test_a_log_that_is_not_there_is_not_checkable(tmp_path: Path) -> None:
+    said = CliRunner().invoke(app, ["verify", "--key", KEY, "--state", str(tmp_path / "none")])
+    assert said.exit_code == NOT_CHECKABLE
+    assert said.output.startswith("NOT CHECKABLE: ")
+    assert said.output.count("\n") == 1

@@ -114,7 +114,7 @@ def test_a_second_process_in_one_folder_is_told_who_holds_it(tmp_path: Path) -> 
     state.lock().close()
 
 
-@pytest.mark.parametrize("verb", [["kill"], ["release", "--reason", "x"], ["verify"]])
+@pytest.mark.parametrize("verb", [["kill"], ["release", "--reason", "x"], ["prove", "1"]])
 def test_a_verb_without_a_state_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
 ) -> None:
