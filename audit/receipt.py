@@ -41,8 +41,16 @@ RANGE_MAX = 10_000
 """More headers than this make no small file; a dump is the better evidence then."""
 
 
-def prove_record(reader: LedgerReader, seq: int, policy: QuorumPolicy | None = None) -> bytes:
+def prove_record(
+    reader: LedgerReader, seq: int, policy: QuorumPolicy | None = None, size_min: int = 0
+) -> bytes:
     """Return the proof that a record is in the log, under a cosigned checkpoint if there is one.
+
+    Args:
+        reader: of the ledger.
+        seq: which record.
+        policy: see `build_receipt`.
+        size_min: the checkpoint's tree shall have so many records at least.
 
     Raises:
         LedgerError: there is no such record, or no checkpoint covers it yet.
@@ -50,7 +58,7 @@ def prove_record(reader: LedgerReader, seq: int, policy: QuorumPolicy | None = N
     record = reader.record(seq)
     if record is None:
         raise LedgerError(f"there is no record {seq}")
-    checkpoint = _best(reader, seq, policy)
+    checkpoint = _best(reader, max(seq, size_min - 1), policy)
     extra = _object(
         format=canonical(RECORD),
         header=record.header,

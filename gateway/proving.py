@@ -34,68 +34,101 @@ class Question:
     last: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A file to write, and what its verifier needs beside a key."""
+
+    path: Path
+    data: bytes
+    more: str = ""
+
+
 def write_receipt(place: Place, decision_id: str, out: Path | None) -> int:
     """Write a decision's receipt; signs a checkpoint first when its records have none yet.
 
     Raises:
-        LedgerError: there is no such decision, or it is still going on.
+        LedgerError: there is no such decision, it is still going on, or the file cannot be written.
     """
     _, policy = read_policy(place.settings.ledger)
     data = _signed(place, lambda: build_receipt(place.reader, decision_id, policy))
-    _write(out or Path(f"{decision_id}.receipt.tlog-proof"), data, "")
-    return 0
+    return _write(Written(path=out or Path(f"{decision_id}.receipt.tlog-proof"), data=data))
 
 
 def answer(place: Place, question: Question, out: Path | None) -> int:
     """Write the proof that a question asks for; with a record and an old size, two files.
 
+    All of it is made before anything is written: an error leaves no file.
+
     Raises:
-        LedgerError: nothing is asked for, or what is asked for is not there.
+        LedgerError: nothing is asked for, or what is asked for is not there; or a file cannot be
+            written.
     """
-    reader = place.reader
-    _, policy = read_policy(place.settings.ledger)
+    _check(question)
     if question.stream is not None:
-        stream, bounds = question.stream, _bounds(place, question)
-        data = _signed(place, lambda: prove_range(reader, stream, bounds, policy))
-        name = f"{stream.replace('/', '_')}-{bounds[0]}-{bounds[1]}.tlog-proof"
-        _write(out or Path(name), data, "")
-        return 0
-    newest: Checkpoint | None = None
-    if question.seq is not None:
-        seq = question.seq
-        data = _signed(place, lambda: prove_record(reader, seq, policy))
-        newest = parse_proof(data).checkpoint
-        out = out or Path(f"{seq}.tlog-proof")
-        _write(out, data, "")
-        out = out.with_name(out.name + ".consistency")
-    if question.from_size is not None:
-        _write_consistency(place, question.from_size, newest, out)
-    elif question.seq is None:
+        return _write(_range(place, question.stream, question, out))
+    if question.seq is None:
+        return _write(_consistency(place, question, None, out))
+    _, policy = read_policy(place.settings.ledger)
+    seq, least = question.seq, question.from_size or 0
+    _kept(place, question)
+    data = _signed(place, lambda: prove_record(place.reader, seq, policy, least))
+    proof = Written(path=out or Path(f"{seq}.tlog-proof"), data=data)
+    if question.from_size is None:
+        return _write(proof)
+    beside = proof.path.with_name(proof.path.name + ".consistency")
+    return _write(proof, _consistency(place, question, parse_proof(data).checkpoint, beside))
+
+
+def _check(question: Question) -> None:
+    """Refuse a question that asks for nothing, or for what one proof cannot answer.
+
+    Raises:
+        LedgerError: so it is.
+    """
+    alone = question.seq is None and question.from_size is None
+    if question.stream is None and alone:
         raise LedgerError("nothing to prove: give a record, --from-size or --stream")
-    return 0
+    if question.stream is not None and not alone:
+        raise LedgerError("--stream is a proof of its own: give no record and no --from-size")
+    if question.stream is None and (question.first, question.last) != (None, None):
+        raise LedgerError("--first and --last are numbers in a stream: give --stream too")
 
 
-def _bounds(place: Place, question: Question) -> tuple[int, int]:
-    """Return the first and last number asked for; without them, all that can be proven."""
-    assert question.stream is not None  # noqa: S101 - the caller looked; narrows the type
-    last = question.last
+def _kept(place: Place, question: Question) -> None:
+    """Refuse an old size that nobody can have kept a checkpoint of.
+
+    Raises:
+        LedgerError: there is none.
+    """
+    size = question.from_size
+    if size is not None and place.reader.checkpoint_of(size) is None:
+        raise LedgerError(f"there never was a checkpoint of {size}")
+
+
+def _range(place: Place, stream: str, question: Question, out: Path | None) -> Written:
+    """Prove a range; without bounds, all of a stream that can be proven."""
+    _, policy = read_policy(place.settings.ledger)
+    first, last = question.first or 0, question.last
     if last is None:
-        last = mapped_until(place.reader, question.stream)
-    return question.first or 0, last
+        last = mapped_until(place.reader, stream)
+    bounds = (first, last)
+    data = _signed(place, lambda: prove_range(place.reader, stream, bounds, policy))
+    name = f"{stream.replace('/', '_')}-{first}-{last}.tlog-proof"
+    return Written(path=out or Path(name), data=data)
 
 
-def _write_consistency(
-    place: Place, old_size: int, newest: Checkpoint | None, out: Path | None
-) -> None:
-    """Write that a checkpoint extends an earlier one, which its reader has kept."""
-    found = newest or next(iter(place.reader.checkpoints(limit=1)), None)
-    if found is None:
-        raise LedgerError("there is no checkpoint yet")
-    if place.reader.checkpoint_of(old_size) is None:
-        raise LedgerError(f"there never was a checkpoint of {old_size}")
-    path = out or Path(f"{old_size}-{found.size}.consistency")
-    kept = f" --checkpoint THE-KEPT-ONE-OF-{old_size}"
-    _write(path, consistency(place.reader, old_size, found), kept)
+def _consistency(
+    place: Place, question: Question, checkpoint: Checkpoint | None, out: Path | None
+) -> Written:
+    """Prove that a checkpoint, the newest if none is given, extends one that was kept."""
+    _kept(place, question)
+    old_size = question.from_size or 0
+    found = checkpoint or next(iter(place.reader.checkpoints(limit=1)))
+    return Written(
+        path=out or Path(f"{old_size}-{found.size}.consistency"),
+        data=consistency(place.reader, old_size, found),
+        more=f" --checkpoint THE-KEPT-ONE-OF-{old_size}",
+    )
 
 
 def _signed(place: Place, build: Callable[[], bytes]) -> bytes:
@@ -107,8 +140,25 @@ def _signed(place: Place, build: Callable[[], bytes]) -> bytes:
         return build()
 
 
-def _write(path: Path, data: bytes, more: str) -> None:
-    path.write_bytes(data)
-    sys.stdout.write(
-        f"{path}: {len(data)} bytes\n  check it with: {VERIFIER} {path} --key KEYFILE{more}\n"
-    )
+def _write(*files: Written) -> int:
+    """Write files, all or none, and say how each is checked.
+
+    Raises:
+        LedgerError: one cannot be written.
+    """
+    opened: list[Path] = []
+    try:
+        for file in files:
+            with file.path.open("wb") as out:
+                opened.append(file.path)
+                out.write(file.data)
+    except OSError as error:
+        for path in filter(Path.is_file, opened):
+            path.unlink()
+        raise LedgerError(f"nothing was written: {error}") from error
+    for file in files:
+        sys.stdout.write(
+            f"{file.path}: {len(file.data)} bytes\n"
+            f"  check it with: {VERIFIER} {file.path} --key KEYFILE{file.more}\n"
+        )
+    return 0

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from audit.cosignature import cosign
 from audit.errors import LedgerError
 from audit.ledger import Ledger, LedgerConfig
 from audit.note import parse_note
+from audit.proof import parse_proof
 from audit.queries import LedgerReader
 from audit.tables import connect
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
@@ -64,6 +66,12 @@ NOT_THERE = (
     Question(stream="decision/none"),
     Question(stream="decision/d7", first=1, last=5),
     Question(stream="decision/d7", first=2, last=1),
+    Question(seq=3, from_size=2),
+    Question(seq=100_000, from_size=5),
+    Question(seq=3, first=1),
+    Question(from_size=5, last=1),
+    Question(seq=3, stream="decision/d7"),
+    Question(from_size=5, stream="decision/d7"),
 )
 
 
@@ -95,6 +103,25 @@ def test_what_is_written_is_accepted_and_small(place: Place, tmp_path: Path) -> 
     assert check(tmp_path / "d0.zip", *witnessed) == OK
 
 
+def test_a_map_of_two_parts_is_shown_whole(place: Place, tmp_path: Path) -> None:
+    """So many decisions under one checkpoint are in no map of one part."""
+    receipt, bundle = tmp_path / "receipt", tmp_path / "bundle"
+    write_receipt(place, "d7", receipt)
+    export_decision(place, "d7", bundle)
+    for path in (receipt, bundle):
+        assert check(path, "--policy", "witness.policy") == OK
+    extra = verify.read_extra(verify.read_proof(receipt.read_bytes()).extra)
+    assert [part["payload"]["part"] for part in extra["map"]] == [0, 1]
+    evidence = verify.read_bundle(bundle.read_bytes())
+    assert sum("stream_heads" in name for name in evidence.records) == len(extra["map"])
+    named = [part for part in extra["map"] if "decision/d7" in str(part["payload"]["heads"])]
+    assert len(named) == 1
+    less = {**extra, "format": verify.RECEIPT, "map": named[0]}
+    changed = replace(parse_proof(receipt.read_bytes()), extra=verify.canonical(less))
+    receipt.write_bytes(changed.to_bytes())
+    assert check(receipt) == INCOMPLETE, "what was written before"
+
+
 def test_old_checkpoints_lead_to_new_ones_and_what_is_not_there_is_refused(
     place: Place, tmp_path: Path
 ) -> None:
@@ -104,12 +131,28 @@ def test_old_checkpoints_lead_to_new_ones_and_what_is_not_there_is_refused(
         answer(place, Question(from_size=kept.size), out)
         assert check(out, "--checkpoint", "kept") == OK
         assert check(out) == NOT_CHECKABLE
-    answer(place, Question(seq=3, from_size=kept.size), tmp_path / "both")
-    joined = ("--checkpoint", "kept", "--consistency", "both.consistency")
-    assert check(tmp_path / "both", *joined) == OK
+        answer(place, Question(seq=3, from_size=kept.size), tmp_path / "both")
+        joined = ("--checkpoint", "kept", "--consistency", "both.consistency")
+        assert check(tmp_path / "both", *joined) == OK, "also where it is newer than the proof's"
+    before = sorted(tmp_path.iterdir())
     for question in NOT_THERE:
         with pytest.raises(LedgerError):
-            answer(place, question, tmp_path / "out")
-        assert not (tmp_path / "out").exists()
+            answer(place, question, None)
+        assert sorted(tmp_path.iterdir()) == before, question
     with pytest.raises(LedgerError):
-        write_receipt(place, "none", tmp_path / "out")
+        write_receipt(place, "none", None)
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_what_cannot_be_written_leaves_no_file(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "one.consistency").mkdir()
+    size = place.reader.checkpoints(limit=1)[0].size
+    before = sorted(tmp_path.iterdir())
+    for question, out in (
+        (Question(seq=3), tmp_path / "lost" / "one"),
+        (Question(seq=3), tmp_path),
+        (Question(seq=3, from_size=size), tmp_path / "one"),
+    ):
+        with pytest.raises(LedgerError, match="nothing was written"):
+            answer(place, question, out)
+        assert sorted(tmp_path.iterdir()) == before
