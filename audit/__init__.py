@@ -45,6 +45,7 @@ Reading order, which is the way a record goes:
     queries      the read side: records, blobs, heads and proofs
     disclosures  encrypted personal values in the database: read, and deleted
     holds        legal holds: what they cover, who lifts them
+    erasable     whether statutes and holds let go of a person's values
     erasure      a person's values, forgotten; every proof stays
     verify       the one-file verifier for outsiders (standard library + cryptography)
     fsck         a database or a dump, streamed through the verifier

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from audit.chain import NO_HEAD, StreamHead, head_of, heads_drafts
-from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError
+from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError, VaultError
 from audit.kinds import KINDS
 from audit.lanes import Append, Guard, MapHeads, Request, Resolve
 from audit.merkle import Frontier, push
@@ -110,7 +110,9 @@ class Builder:
                     new = self._check_keys(request.prepared)
                     if new and request.guard is not None:
                         self._check_guard(request.guard)
-                except (GuardMovedError, IdempotencyConflictError) as error:
+                    if new and request.check is not None:
+                        request.check()
+                except (GuardMovedError, IdempotencyConflictError, VaultError) as error:
                     self.unsure = self.unsure or not self._looked
                     self.batch.refused.append((request, error))
                 else:

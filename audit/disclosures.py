@@ -3,7 +3,9 @@
 Written by the sequencer, in the transaction of their records. Nothing here can open one.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from audit.errors import LedgerError, LedgerWriteError
 from audit.personal import Sealed
@@ -54,6 +56,15 @@ class Disclosures:
         """
         return self._read("d.seq = %s", seq)
 
+    def left_of(self, subjects: Collection[str]) -> frozenset[str]:
+        """Return those of whom something is kept.
+
+        Raises:
+            LedgerError: the database does not answer.
+        """
+        query = b"SELECT DISTINCT subject FROM ledger.disclosure WHERE subject = ANY(%s)"
+        return frozenset(row[0] for row in self._rows(query, list(subjects)))
+
     def delete(self, subject: str) -> int:
         """Delete a person's rows; return how many there were.
 
@@ -70,12 +81,7 @@ class Disclosures:
             raise LedgerWriteError(f"values not deleted: {type(error).__name__}") from error
 
     def _read(self, where: str, value: str | int) -> tuple[Kept, ...]:
-        query = f"{_SQL} WHERE {where} ORDER BY d.seq, d.position"
-        try:
-            with connect(self._dsn, role=READER_ROLE, name="countersign-disclosures") as connection:
-                rows = connection.execute(query.encode(), (value,)).fetchall()
-        except DatabaseError as error:
-            raise LedgerError(f"values not read: {type(error).__name__}") from error
+        rows = self._rows(f"{_SQL} WHERE {where} ORDER BY d.seq, d.position".encode(), value)
         return tuple(
             Kept(
                 seq=row[0],
@@ -87,3 +93,10 @@ class Disclosures:
             )
             for row in rows
         )
+
+    def _rows(self, query: bytes, value: str | int | list[str]) -> list[tuple[Any, ...]]:
+        try:
+            with connect(self._dsn, role=READER_ROLE, name="countersign-disclosures") as connection:
+                return connection.execute(query, (value,)).fetchall()
+        except DatabaseError as error:
+            raise LedgerError(f"values not read: {type(error).__name__}") from error

@@ -1,26 +1,30 @@
-"""A person's values, forgotten; every proof stays.
+"""Persons' values, forgotten; every proof stays.
 
 Steps of an erasure, each safe to repeat, in this order:
 
-1. refused inside retention or a hold; else nothing new is said under the pseudonym;
-2. the record: who asked, on which legal basis, which fields of which records (and, where a statute
-   had kept them, that it no longer does);
-3. the caller's own files are cleaned of the person's names;
-4. the key is destroyed: from here on no backup, WAL or page slack can be read;
-5. the encrypted rows are deleted, as a role that can do nothing else.
+1. refused inside retention or a hold; of several subjects (one person under several pseudonyms)
+   all are judged before anything is done, and one refusal refuses all;
+2. nothing new is said under the pseudonyms, and what was on its way to the ledger is either in it
+   by now, and counts, or refused by it; what is in it is judged once more;
+3. the records, all in one commit: who asked, on which legal basis, which fields of which records,
+   by which years (and, where a statute had kept them, that it no longer does);
+4. the caller's own files are cleaned of the person's names;
+5. the key is destroyed: from here on no backup, WAL or page slack can be read;
+6. the encrypted rows are deleted, as a role that can do nothing else.
 
 A crash leaves a step undone, never a value without its record: `complete` goes on from the record,
 at the next start or the next try.
 """
 
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from audit import holds
 from audit.canonical import JSON, canonical
 from audit.disclosures import Disclosures, Kept
+from audit.erasable import Due, judge
 from audit.errors import (
     AuditError,
     ErasureRefusedError,
@@ -30,10 +34,10 @@ from audit.errors import (
     VaultError,
 )
 from audit.kinds import Kind
-from audit.personal import Field, fields_of, parse_disclosure
+from audit.personal import Field, fields_of, is_subject, parse_disclosure
 from audit.queries import LedgerReader
-from audit.record import Draft, Record, parse_payload
-from audit.retention import RULES, Retention, Years, day_of, kept_until_us
+from audit.record import Draft, Record
+from audit.retention import Years
 from audit.vault import Vault
 
 FIELDS_INLINE_MAX = 200
@@ -51,23 +55,28 @@ class AppendPort(Protocol):
         """Store bytes under their digest."""
         ...
 
+    def resolve(self, stream: str, idem_key: str) -> Record | None:
+        """Return a key's record; all that was asked before is in the log by then, or refused."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
     """What an erasure did.
 
     Attributes:
-        seq: the record that says so.
-        fields: how many fields of how many records it names.
-        key_destroyed: False when an earlier try had done it.
+        subjects: the pseudonyms that are forgotten; of a name, the one in use last.
+        seqs: the records that say so, one for each.
+        fields: how many fields of how many records they name.
+        keys_destroyed: how many; those that are missing an earlier try had destroyed.
         rows: encrypted rows deleted just now.
     """
 
-    subject: str
-    seq: int
+    subjects: tuple[str, ...]
+    seqs: tuple[int, ...]
     fields: int
     records: int
-    key_destroyed: bool
+    keys_destroyed: int
     rows: int
 
 
@@ -120,11 +129,11 @@ class Privacy:
         self._on_step = on_step
         self._lock = threading.RLock()
 
-    def erase(self, person: str, *, basis: str, actor: str) -> Erased:
-        """Forget a person, named by pseudonym or name; on a second call finish what is left.
+    def erase(self, *persons: str, basis: str, actor: str) -> Erased:
+        """Forget persons, named by pseudonym or name; on a second call finish what is left.
 
-        A name may have several pseudonyms, where it was heard again during an erasure: all go,
-        the figures are those of all.
+        All or none: one refusal refuses all. A name may have several pseudonyms, where it was heard
+        again during an erasure: all go.
 
         Raises:
             ErasureRefusedError: unknown, or kept by a statute or a hold; nothing changed.
@@ -132,30 +141,23 @@ class Privacy:
         """
         with self._lock:
             self._check_words(basis, what="basis")
-            done = [
-                self._finish(
-                    subject, self._recorded(subject) or self._record(subject, basis, actor)
-                )
-                for subject in self._vault.find_all(person) or (person,)
-            ]
-            return replace(
-                done[-1],
-                fields=sum(one.fields for one in done),
-                records=sum(one.records for one in done),
-                key_destroyed=any(one.key_destroyed for one in done),
-                rows=sum(one.rows for one in done),
-            )
+            subjects = self._subjects_of(persons)
+            recorded = {one: self._recorded(one) for one in subjects}
+            new = tuple(one for one in subjects if recorded[one] is None)
+            if new:
+                recorded |= self._record(new, basis, actor)
+            return self._finish({one: found for one, found in recorded.items() if found})
 
     def complete(self) -> int:
-        """Finish erasures that a crash left half done; return how many."""
+        """Finish erasures that a crash left half done; return of how many subjects."""
         with self._lock:
-            left = 0
-            for record in self._reader.records(stream="control", kinds=(Kind.SUBJECT_ERASED,)):
-                subject = str(record.body["subject"])
-                if subject in self._vault.subjects() or self._disclosures.of_subject(subject):
-                    self._finish(subject, record)
-                    left += 1
-            return left
+            records = self._reader.records(stream="control", kinds=(Kind.SUBJECT_ERASED,))
+            erased = {str(record.body["subject"]): record for record in records}
+            left = self._vault.subjects() | self._disclosures.left_of(erased)
+            unfinished = {one: record for one, record in erased.items() if one in left}
+            if unfinished:
+                self._finish(unfinished)
+            return len(unfinished)
 
     def hold(self, scope: str, *, reason: str, actor: str) -> Record:
         """Place a hold; a person may be named by name, on record he is a pseudonym.
@@ -237,42 +239,78 @@ class Privacy:
         )
         return Shown(field=field, value=parse_disclosure(text)[2], disclosure=text)
 
+    def _subjects_of(self, persons: Sequence[str]) -> tuple[str, ...]:
+        """Return the pseudonyms of persons, each once.
+
+        Raises:
+            ErasureRefusedError: somebody is not known here, and was not erased before either.
+        """
+        found: dict[str, None] = {}
+        for place, person in enumerate(persons, 1):
+            known = self._vault.find_all(person)
+            if not known and not (is_subject(person) and self._recorded(person)):
+                which = f"subject {place} of {len(persons)}: " if len(persons) > 1 else ""
+                raise ErasureRefusedError(
+                    f"{which}no person of that name or pseudonym is known here; nothing is erased"
+                )
+            found |= dict.fromkeys(known or (person,))
+        return tuple(found)
+
     def _recorded(self, subject: str) -> Record | None:
         return self._reader.by_key("control", f"erased:{subject}")
 
-    def _record(self, subject: str, basis: str, actor: str) -> Record:
-        """Check that nothing forbids it and put it on record.
+    def _record(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, Record]:
+        """Check that nothing forbids it and put it on record, of all in one commit.
 
         What is said from then on is said under another pseudonym. Where nothing was written the
         old one stays in use; where that is unknown it waits for the next try, its names known.
         """
-        if subject not in self._vault.subjects():
-            raise ErasureRefusedError("no person of that name or pseudonym is known here")
-        kept = self._disclosures.of_subject(subject)
-        self._refuse_held(subject, kept)
-        self._refuse_retained(subject, kept)
-        self._vault.retire(subject)
+        self._judge(subjects)
+        for subject in subjects:
+            self._vault.retire(subject)
+        self._on_step("erase.retired")
         try:
-            recorded = self._ledger.append(*self._drafts(subject, basis, actor))[-1]
+            recorded = self._append(subjects, basis, actor)
         except AuditError as error:
             if _nothing_written(error):
-                self._vault.restore(subject)
+                for subject in subjects:
+                    self._vault.restore(subject)
             raise
         self._on_step("erase.recorded")
         return recorded
 
-    def _drafts(self, subject: str, basis: str, actor: str) -> tuple[Draft, ...]:
-        """Return the records of an erasure; what was said while it was checked counts too."""
-        kept = self._disclosures.of_subject(subject)
-        expired = self._refuse_retained(subject, kept)
-        fields: list[JSON] = [[one.seq, one.row.position] for one in kept]
+    def _append(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, Record]:
+        """Record what is in the log when nothing is on its way to it any more."""
+        late = {one: self._ledger.resolve("control", f"erased:{one}") for one in subjects}
+        recorded = {one: record for one, record in late.items() if record is not None}
+        judged = self._judge([one for one in subjects if one not in recorded])
+        now_us = self._now_us()
+        drafts = [draft for due in judged for draft in self._drafts(due, basis, actor, now_us)]
+        for record in self._ledger.append(*drafts) if drafts else ():
+            if record.kind is Kind.SUBJECT_ERASED:
+                recorded[str(record.body["subject"])] = record
+        return recorded
+
+    def _judge(self, subjects: Sequence[str]) -> tuple[Due, ...]:
+        return judge(
+            {subject: self._disclosures.of_subject(subject) for subject in subjects},
+            holds=self.holds().values(),
+            messages_of=self._messages_of,
+            years=self._years,
+            now_us=self._now_us(),
+        )
+
+    def _drafts(self, due: Due, basis: str, actor: str, now_us: int) -> tuple[Draft, ...]:
+        """Return the records of an erasure."""
+        fields: list[JSON] = [[one.seq, one.row.position] for one in due.kept]
         payload: dict[str, JSON] = {
-            "subject": subject,
+            "subject": due.subject,
             "basis": basis,
             "erased_by": actor,
-            "erased_us": self._now_us(),
-            "records": len({one.seq for one in kept}),
+            "erased_us": now_us,
+            "records": len({one.seq for one in due.kept}),
             "fields": fields,
+            "retention_years": {**due.years},
         }
         if len(fields) > FIELDS_INLINE_MAX:
             payload["fields"] = len(fields)
@@ -282,81 +320,39 @@ class Privacy:
             kind=Kind.SUBJECT_ERASED,
             payload=payload,
             actor=f"person:{actor}",
-            idem_key=f"erased:{subject}",
+            idem_key=f"erased:{due.subject}",
         )
-        return (*expired, draft)
+        return (draft,) if due.expired is None else (due.expired, draft)
 
-    def _finish(self, subject: str, recorded: Record) -> Erased:
-        """Carry out what the record says; every step may have been done before."""
-        names = self._vault.names_of(subject)
-        self._clean(names)
+    def _finish(self, recorded: Mapping[str, Record]) -> Erased:
+        """Carry out what the records say; every step may have been done before."""
+        names = {name for subject in recorded for name in self._vault.names_of(subject)}
+        self._clean(tuple(sorted(names)))
         self._on_step("erase.cleaned")
-        destroyed = self._vault.destroy(subject)
-        self._on_step("erase.destroyed")
-        rows = self._disclosures.delete(subject)
-        self._on_step("erase.deleted")
-        if subject in self._vault.subjects():
-            raise VaultError(f"the key of {subject} is still there")
-        fields = recorded.body["fields"]
+        keys = rows = 0
+        for subject in recorded:
+            keys += self._vault.destroy(subject)
+            self._on_step("erase.destroyed")
+            rows += self._disclosures.delete(subject)
+            self._on_step("erase.deleted")
+        for subject in recorded:
+            if subject in self._vault.subjects():
+                raise VaultError(f"the key of {subject} is still there")
+        fields = [record.body["fields"] for record in recorded.values()]
         return Erased(
-            subject=subject,
-            seq=recorded.seq,
-            fields=fields if isinstance(fields, int) else len(fields),
-            records=int(recorded.body["records"]),
-            key_destroyed=destroyed,
+            subjects=tuple(recorded),
+            seqs=tuple(record.seq for record in recorded.values()),
+            fields=sum(one if isinstance(one, int) else len(one) for one in fields),
+            records=sum(int(record.body["records"]) for record in recorded.values()),
+            keys_destroyed=keys,
             rows=rows,
         )
-
-    def _refuse_held(self, subject: str, kept: Iterable[Kept]) -> None:
-        streams = frozenset(one.stream for one in kept)
-        messages = {(one.stream, one.idem_key) for one in kept}
-        for hold in self.holds().values():
-            stream = hold.decision_stream
-            linked = stream is not None and bool(messages & self._messages_of(stream))
-            if linked or hold.covers(subject, streams):
-                raise ErasureRefusedError(
-                    f"{hold.hold_id} (record {hold.seq}) on {hold.scope} keeps it;"
-                    " somebody else than who placed it must lift it first"
-                )
 
     def _messages_of(self, stream: str) -> set[tuple[str, str]]:
         """Return (stream, key) of the messages that a decision's reports were read from."""
         reported = self._reader.records(stream=stream, kinds=(Kind.ORDER_REPORTED,))
         bodies = [record.body for record in reported]
         return {(f"session/{b.get('session')}", f"inbound:{b.get('inbox_offset')}") for b in bodies}
-
-    def _refuse_retained(self, subject: str, kept: Iterable[Kept]) -> tuple[Draft, ...]:
-        """Refuse what a statute keeps; return the record that it no longer does, where it did."""
-        now_us, newest, until = self._now_us(), 0, 0
-        classes: set[str] = set()
-        records: set[int] = set()
-        for one in kept:
-            name = _retention_of(one)
-            ends = kept_until_us(one.recorded_at_us, name, self._years)
-            if ends > now_us:
-                raise ErasureRefusedError(_why(one, name, ends))
-            if ends > one.recorded_at_us:
-                classes.add(name)
-                records.add(one.seq)
-                newest, until = max(newest, one.recorded_at_us), max(until, ends)
-        if not classes:
-            return ()
-        named: list[JSON] = [*sorted(classes)]
-        return (
-            Draft(
-                stream="control",
-                kind=Kind.RETENTION_EXPIRED,
-                payload={
-                    "subject": subject,
-                    "classes": named,
-                    "records": len(records),
-                    "newest_us": newest,
-                    "kept_until_us": until,
-                },
-                actor="gateway",
-                idem_key=f"retention_expired:{subject}",
-            ),
-        )
 
     def _check_words(self, text: str, *, what: str) -> None:
         """Refuse words for the record that are empty, too long, or name a person."""
@@ -371,17 +367,3 @@ def _nothing_written(error: AuditError) -> bool:
     if isinstance(error, LedgerTimeoutError):
         return error.written is False
     return not isinstance(error, LedgerStoppedError | IdempotencyConflictError)
-
-
-def _retention_of(kept: Kept) -> str:
-    fields = {one.index: one.retention for one in fields_of(parse_payload(kept.payload))}
-    return fields.get(kept.row.position, "unknown")
-
-
-def _why(kept: Kept, name: str, ends_us: int) -> str:
-    known = name in set(Retention)
-    source = RULES[Retention(name)].source if known else "no class: kept as the longest one"
-    return (
-        f"record {kept.seq} ({name}) must be kept until {day_of(ends_us)}: {source};"
-        " years are a setting (COUNTERSIGN_RETENTION__...)"
-    )

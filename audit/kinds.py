@@ -347,13 +347,13 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.RETENTION_EXPIRED,
         _C,
-        "subject classes records newest_us kept_until_us",
+        "subject classes records newest_us kept_until_us retention_years?",
         "retention_expired:<subject>",
     ),
     _spec(
         Kind.SUBJECT_ERASED,
         _C,
-        "subject basis erased_by erased_us records fields fields_blob?",
+        "subject basis erased_by erased_us records fields fields_blob? retention_years?",
         "erased:<subject>",
     ),
     _spec(

@@ -7,7 +7,7 @@ once; a full urgent lane makes the caller wait, because a report is never refuse
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -39,10 +39,15 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Append:
-    """Write these drafts in one commit."""
+    """Write these drafts in one commit.
+
+    Attributes:
+        check: asked when the batch is built, on the sequencer's thread; raises what refuses it.
+    """
 
     prepared: tuple[Prepared, ...]
     guard: Guard | None = None
+    check: Callable[[], None] | None = None
     done: Promise[tuple[Record, ...]] = field(default_factory=Promise)
 
     @property

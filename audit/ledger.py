@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Self, TypeVar
@@ -213,11 +214,12 @@ class Ledger:
             LedgerTimeoutError: no answer in time; see its `written`.
             LedgerWriteError: the database refused; nothing is written.
             LedgerStoppedError: the ledger does not write any more.
+            VaultError: a person whom it names is being erased; nothing is written.
         """
         deadline = time.monotonic() + timeout_s
         prepared = self._prepare(drafts)
         self._blobs.check(self._blobs.unknown(prepared), timeout_s)
-        request = Append(prepared=prepared, guard=guard)
+        request = Append(prepared=prepared, guard=guard, check=self._check_of(prepared))
         return self._ask(request, request.done, lane, deadline)
 
     async def append_async(
@@ -237,7 +239,9 @@ class Ledger:
         if unknown := self._blobs.unknown(prepared):
             await asyncio.to_thread(self._blobs.check, unknown, timeout_s)
         promise: Promise[tuple[Record, ...]] = Promise(asyncio.get_running_loop())
-        request = Append(prepared=prepared, guard=guard, done=promise)
+        request = Append(
+            prepared=prepared, guard=guard, check=self._check_of(prepared), done=promise
+        )
         if self.stopped is not None:
             raise self.stopped
         while not self._lanes.offer(request, lane):
@@ -353,6 +357,13 @@ class Ledger:
             raise DraftError(f"{draft.kind}: personal values, and no vault to keep them")
         plain, rows = self._vault.seal(self._signers[0].vkey.name, draft)
         return replace(prepare(plain), disclosures=rows)
+
+    def _check_of(self, prepared: Sequence[Prepared]) -> Callable[[], None] | None:
+        """Return what is asked when personal values are written: is their person erased by now?"""
+        if self._vault is None:
+            return None
+        subjects = frozenset([row.subject for item in prepared for row in item.disclosures])
+        return partial(self._vault.check_open, subjects) if subjects else None
 
     def _tell(self, checkpoint: Checkpoint) -> None:
         try:

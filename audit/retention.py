@@ -64,13 +64,18 @@ Years = Mapping[str, int]
 DEFAULT_YEARS: Years = {name.value: rule.years for name, rule in RULES.items()}
 
 
-def kept_until_us(recorded_at_us: int, retention: str, years: Years) -> int:
-    """Return the first moment at which a field of a class may be erased, microseconds UTC.
+def years_of(retention: str, years: Years) -> int:
+    """Return for how many years a field of a class is kept.
 
     A class that nobody declared is kept as long as the longest declared one.
     """
-    span = years.get(retention, max(years.values(), default=0))
-    if span <= 0:
+    return max(0, years.get(retention, max(years.values(), default=0)))
+
+
+def kept_until_us(recorded_at_us: int, retention: str, years: Years) -> int:
+    """Return the first moment at which a field of a class may be erased, microseconds UTC."""
+    span = years_of(retention, years)
+    if not span:
         return recorded_at_us
     moment = _EPOCH + timedelta(microseconds=recorded_at_us)
     try:

@@ -66,6 +66,10 @@ class Sealer(Protocol):
         """Return the draft with commitments instead of values, and the encrypted values."""
         ...
 
+    def check_open(self, subjects: frozenset[str]) -> None:
+        """Refuse to write what was said of a person who is being erased; for any thread."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
@@ -87,6 +91,7 @@ class Vault:
         self._subjects: dict[str, _Subject] = {}
         self._by_name: dict[str, str] = {}
         self._retired: dict[str, str] = {}
+        self._closed: frozenset[str] = frozenset()
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if folder.stat().st_mode & 0o077:
@@ -248,6 +253,7 @@ class Vault:
         Until the key is destroyed the names stay known: they go on no record in clear.
         """
         with self._lock:
+            self._closed |= {subject}
             for name in self.names_of(subject):
                 if self._by_name.get(name) == subject:
                     del self._by_name[name]
@@ -256,10 +262,22 @@ class Vault:
     def restore(self, subject: str) -> None:
         """Undo `retire`: the erasure did not happen."""
         with self._lock:
+            self._closed -= {subject}
             for name in self.names_of(subject):
                 self._by_name.setdefault(name, subject)
                 if self._retired.get(name) == subject:
                     del self._retired[name]
+
+    def check_open(self, subjects: frozenset[str]) -> None:
+        """Refuse what was sealed under a pseudonym that has been retired meanwhile.
+
+        Asked by the sequencer when it builds a batch, so without waiting for anybody.
+
+        Raises:
+            VaultError: a person of these is being erased; nothing is written.
+        """
+        for subject in self._closed & subjects:
+            raise VaultError(f"{subject} is being erased: say it again, under another pseudonym")
 
     def destroy(self, subject: str) -> bool:
         """Destroy a subject's key and names; False when they were gone already.

@@ -35,11 +35,15 @@ ACTIONS: dict[str, Any] = {
 """Verb -> what the role must allow, the body, the action."""
 
 
-def erase(settings: Settings, actor: str, subject: str, basis: str) -> int:
-    """Forget a person and say what was done."""
-    done = carry_out(settings, "erase", actor, subject=subject, basis=basis)
-    _say(f"record {done['record']} says that {done['subject']} is erased, by whom and why")
-    _say(f"key {done['key']}; {done['fields']} values of {done['records']} records are unreadable")
+def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> int:
+    """Forget a person, under one pseudonym or several, and say what was done."""
+    done = carry_out(settings, "erase", actor, subject=subjects, basis=basis)
+    for subject, record in zip(done["subjects"], done["records"], strict=True):
+        _say(f"record {record} says that {subject} is erased, by whom and why")
+    keys = len(done["subjects"])
+    before = f", {keys - done['keys_destroyed']} were before" * (done["keys_destroyed"] < keys)
+    _say(f"{done['keys_destroyed']} of {keys} keys destroyed{before}")
+    _say(f"{done['fields']} values of {done['of_records']} records are unreadable")
     _say("every proof made before still verifies: countersign verify")
     return 0
 

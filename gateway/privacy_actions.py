@@ -7,18 +7,19 @@ from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftR
 
 
 def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
-    """Forget a person.
+    """Forget a person, under one pseudonym or several.
 
     Raises:
         AuditError: refused, or a step failed: ask again.
     """
-    done = privacy.erase(ask.subject, basis=ask.basis, actor=actor)
+    persons = (ask.subject,) if isinstance(ask.subject, str) else ask.subject
+    done = privacy.erase(*persons, basis=ask.basis, actor=actor)
     return {
-        "subject": done.subject,
-        "record": done.seq,
+        "subjects": [*done.subjects],
+        "records": [*done.seqs],
         "fields": done.fields,
-        "records": done.records,
-        "key": "destroyed" if done.key_destroyed else "was destroyed before",
+        "of_records": done.records,
+        "keys_destroyed": done.keys_destroyed,
         "rows_deleted": done.rows,
     }
 

@@ -27,6 +27,8 @@ def _readable(text: str) -> str:
 
 Words = Annotated[str, Field(max_length=500), AfterValidator(_readable)]
 """Text of a person or an agent for the record."""
+Person = Annotated[str, Field(min_length=1, max_length=200)]
+"""A pseudonym or a name."""
 
 
 class _Body(BaseModel):
@@ -145,9 +147,12 @@ class ApprovalRequest(_Body):
 
 
 class EraseRequest(_Body):
-    """Whom to forget, by pseudonym or name, and on which legal basis (recorded)."""
+    """Whom to forget, by pseudonym or name, and on which legal basis (recorded).
 
-    subject: Annotated[str, Field(min_length=1, max_length=200)]
+    Several pseudonyms of one person are forgotten together: all of them, or none.
+    """
+
+    subject: Person | Annotated[list[Person], Field(min_length=1, max_length=100)]
     basis: Annotated[Words, Field(min_length=1, max_length=300)]
 
 

@@ -28,7 +28,12 @@ def register(app: typer.Typer) -> None:
 
 
 def erase(
-    subject: Annotated[str, typer.Option(help="the person: psn-... or a name")],
+    subject: Annotated[
+        list[str],
+        typer.Option(
+            help="the person: psn-... or a name; again for each further pseudonym: all or none"
+        ),
+    ],
     basis: Annotated[str, typer.Option(help="legal basis, e.g. 'GDPR art. 17(1)(b)'; recorded")],
     actor: Annotated[str, OPERATOR] = "operator",
     state: Annotated[Path | None, STATE] = None,

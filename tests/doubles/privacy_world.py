@@ -3,7 +3,7 @@
 import base64
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,6 +72,7 @@ class World:
     now_us: int = TIME_US
     steps: list[str] = field(default_factory=list)
     fails_after: str = ""
+    cut_at: int = 0
 
     def privacy(self) -> Privacy:
         return Privacy(
@@ -87,7 +88,7 @@ class World:
 
     def step(self, name: str) -> None:
         self.steps.append(name)
-        if name == self.fails_after:
+        if name == self.fails_after or len(self.steps) == self.cut_at:
             raise KeyboardInterrupt(name)
 
     def said(
@@ -130,13 +131,16 @@ def about(
 
 
 @contextmanager
-def world_at(dsn: str, folder: Path) -> Iterator[World]:
+def world_at(
+    dsn: str, folder: Path, on_ledger_step: Callable[[str], None] = lambda _: None
+) -> Iterator[World]:
     vault = Vault(folder / "vault")
     made: list[World] = []
     ledger = Ledger.open(
         LedgerConfig(dsn=dsn, checkpoint_every_s=0),
         SIGNER,
         lambda: made[0].now_us if made else TIME_US,
+        on_step=on_ledger_step,
         vault=vault,
     )
     reader = LedgerReader(dsn)
