@@ -4,10 +4,7 @@ One state folder goes through all the crashes, so every start recovers the one b
 reads only the simulator's capture and the ledger.
 """
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,29 +15,20 @@ from audit.queries import LedgerReader
 from gateway.failpoints import NAMES
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.walk_driver import Mutant
+from tests.doubles.walk_forks import play_apart
 from tests.doubles.walk_oracle import faults, order_faults
 
-ROOT = Path(__file__).resolve().parents[2]
 RUN_WITHIN_S = 120
 
 
 def play(state: Path, decisions: int, *, failpoint: str = "", mutant: Mutant = Mutant.NONE) -> int:
     """Run the driver to its end or death and return its exit code."""
-    environment = {**os.environ, "COUNTERSIGN_FAILPOINT": failpoint}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.doubles.walk_driver", str(state), str(decisions), mutant],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=RUN_WITHIN_S,
-        check=False,
+    code, said = play_apart(
+        state, decisions, failpoint=failpoint, mutant=mutant, within_s=RUN_WITHIN_S
     )
-    if done.returncode not in {0, -signal.SIGKILL}:
-        pytest.fail(
-            f"exit {done.returncode} at {failpoint or 'the clean run'}:\n{done.stderr[-4000:]}"
-        )
-    return done.returncode
+    if code not in {0, -signal.SIGKILL}:
+        pytest.fail(f"exit {code} at {failpoint or 'the clean run'}:\n{said[-4000:]}")
+    return code
 
 
 @pytest.mark.walk
