@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from tests.crash.ledger_history import History, Voice
+from tests.crash.ledger_history import History, Voice, met
 from tests.crash.ledger_mutants import Mutant
 from tests.crash.ledger_world import signal_process
 from tests.crash.ledger_writer import Plan, write
@@ -103,6 +103,11 @@ class Crew:
         """Take in what all writers have said."""
         for voice in self.voices:
             self.history.read(voice)
+
+    def met(self) -> bool:
+        """Say whether two of all writers wrote at the same time."""
+        self.listen()
+        return met(self.voices)
 
     def wait_for_acks(self, count: int, within_s: float) -> bool:
         """Wait until the writer at work has had so many more answers; say whether it has."""

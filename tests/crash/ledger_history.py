@@ -5,6 +5,8 @@ acknowledged when any try returned.
 """
 
 import base64
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +31,14 @@ class Operation:
 
 
 @dataclass(slots=True)
+class Session:
+    """A ledger from its opening on, and the start of the last append that was its own work."""
+
+    opened_ns: int
+    wrote_ns: int = 0
+
+
+@dataclass(slots=True)
 class Voice:
     """One writer's event file as far as it was read."""
 
@@ -40,6 +50,20 @@ class Voice:
     refused: int = 0
     opened: int = 0
     stopped: str | None = None
+    sessions: list[Session] = field(default_factory=list)
+
+
+def met(voices: Sequence[Voice]) -> bool:
+    """Say whether two writers both wrote what they began after both had opened the log.
+
+    A ledger that keeps its promise to be the only one lets that never happen; of one that does not
+    it shows, without a look at the log, that there was something to catch.
+    """
+    return any(
+        max(one.opened_ns, two.opened_ns) < min(one.wrote_ns, two.wrote_ns)
+        for mine, other in itertools.combinations(voices, 2)
+        for one, two in itertools.product(mine.sessions, other.sessions)
+    )
 
 
 @dataclass(slots=True)
@@ -82,6 +106,7 @@ class History:
             case "ack":
                 voice.acks += 1
                 voice.last_ack_ns = at_ns
+                self._own_work(voice, rest.partition(" ")[0])
                 self.acknowledge(at_ns, *rest.split(" "))
             case "blob":
                 self.blobs.add(bytes.fromhex(rest))
@@ -90,12 +115,19 @@ class History:
             case "open":
                 voice.opened_ns = at_ns
                 voice.opened += 1
+                voice.sessions.append(Session(at_ns))
             case "refused":
                 voice.refused += 1
             case "stop":
                 voice.stopped = rest
             case _:
                 self.broken.append(f"{voice.path.stem}: {rest}")
+
+    def _own_work(self, voice: Voice, key: str) -> None:
+        """Note an append that nobody but this session of this writer can have written."""
+        operation, session = self.operations[key], voice.sessions[-1]
+        if operation.acked_ns is None and operation.started_ns > session.opened_ns:
+            session.wrote_ns = max(session.wrote_ns, operation.started_ns)
 
     def acknowledge(self, at_ns: int, key: str, said: str) -> None:
         """Take an answer: the same for every try of a key."""

@@ -32,7 +32,8 @@ ledger that opens without the lock may read while the other one writes; it then 
 ("head says .., leaves say .."), which is not counted as a finding, and tries again.
 
 A teeth row is a ledger known to be wrong that went through the same harness: it must be caught
-every time. 0 failures in n crashes bound their rate below 3/n (95 %).
+every time. A bout of the teeth in which the two never wrote at the same time proves nothing: it is
+fought again, on a new log. 0 failures in n crashes bound their rate below 3/n (95 %).
 """
 
 
