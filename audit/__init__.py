@@ -35,6 +35,7 @@ Reading order, which is the way a record goes:
     timekeeping  how good the clock is, and when that goes on record
     sequencer    the one thread that orders, chains and commits
     retention    how long personal values must be kept
+    names        names of persons as text, and words that mention one
     vault        subject keys, outside PostgreSQL
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     tile_store   tiles over the database: full ones stored, partial ones when asked for

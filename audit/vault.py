@@ -6,6 +6,8 @@ names that the person goes by. Rules:
 - A key is on disk, durable, before anything is encrypted under it.
 - A value leaves this process only encrypted (AES-256-GCM), bound to its log, record, path, position
   and subject; a row moved elsewhere does not open. Its length is padded.
+- Whoever holds keys leaves no core file: a process that opens a vault has none from then on, nor
+  have its children.
 - To destroy a subject is to overwrite the file, fsync, unlink, fsync the folder. Backups, WAL and
   page slack then hold bytes that nobody can read. Keep the folder out of the database's backups,
   and on a disk that is itself encrypted: flash and copy-on-write keep old blocks.
@@ -18,9 +20,9 @@ import contextlib
 import hmac
 import json
 import os
+import resource
 import secrets
 import threading
-import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +32,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.canonical import canonical
 from audit.errors import DisclosureError, VaultError
+from audit.names import folded, is_named, plain_name
 from audit.personal import (
     FIELD,
     WORDS,
@@ -52,7 +55,6 @@ _TAG_BYTES = 16
 _PAD_BYTES = 64
 _FORM = b"\x01"
 _SUFFIX = ".subject"
-_NAMED_CHARS_MIN = 4
 
 
 class Sealer(Protocol):
@@ -92,6 +94,7 @@ class Vault:
         self._by_name: dict[str, str] = {}
         self._retired: dict[str, str] = {}
         self._closed: frozenset[str] = frozenset()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if folder.stat().st_mode & 0o077:
@@ -131,7 +134,7 @@ class Vault:
     def find(self, name: str) -> str | None:
         """Return the pseudonym of a name, or of itself while its key exists; None if unknown."""
         with self._lock:
-            plain = _plain(name)
+            plain = plain_name(name)
             found = self._by_name.get(plain) or self._retired.get(plain)
             return name if name in self._subjects else found
 
@@ -140,7 +143,7 @@ class Vault:
         with self._lock:
             if name in self._subjects:
                 return (name,)
-            plain = _plain(name)
+            plain = plain_name(name)
             found = [key for key, one in self._subjects.items() if plain in one.names]
             return tuple(sorted(found, key=lambda key: key == self._by_name.get(plain)))
 
@@ -150,7 +153,7 @@ class Vault:
         Raises:
             VaultError: the name is empty or too long, or the disk refused.
         """
-        plain = _plain(name)
+        plain = plain_name(name)
         if not plain or len(plain) > NAME_CHARS_MAX:
             raise VaultError(f"a name has 1 to {NAME_CHARS_MAX} characters")
         with self._lock:
@@ -165,18 +168,18 @@ class Vault:
             return made
 
     def named_in(self, text: str) -> str | None:
-        """Return a subject whose name a text holds, in any case; short names are not looked for.
+        """Return a subject whose name a text holds, in any case.
 
         Raises:
             VaultError: the name's subject is being erased, and a new one could not be kept.
         """
-        lowered = unicodedata.normalize("NFC", text).casefold()
+        words = folded(text)
         with self._lock:
             for name, subject in self._by_name.items():
-                if len(name) >= _NAMED_CHARS_MIN and name.casefold() in lowered:
+                if is_named(name, words):
                     return subject
             for name in self._retired:
-                if len(name) >= _NAMED_CHARS_MIN and name.casefold() in lowered:
+                if is_named(name, words):
                     return self.subject(name)
         return None
 
@@ -350,10 +353,6 @@ def has_sealed_form(data: bytes) -> bool:
 def _bound(log: str, stream: str, key: str, path: str, position: int, subject: str) -> bytes:
     """Return what a value is bound to: it opens in this place only."""
     return canonical(["countersign-disclosure/1", log, stream, key, path, position, subject])
-
-
-def _plain(name: str) -> str:
-    return unicodedata.normalize("NFC", name).strip()
 
 
 def _shred(path: Path) -> None:

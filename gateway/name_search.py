@@ -25,6 +25,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from audit.names import folded, plain_name
 from fix.persons import NAMED_TAGS
 
 PERSONAL_KEYS = frozenset(
@@ -118,10 +119,10 @@ def needles(names: Iterable[str]) -> tuple[Needle, ...]:
     """Return what to look for, for the names of persons."""
     found: list[Needle] = []
     for name in names:
-        plain = unicodedata.normalize("NFC", name).strip()
+        plain = plain_name(name)
         if plain:
             anywhere = _is_long(plain)
-            found.append(Needle(_one_form(plain), anywhere))
+            found.append(Needle(folded(plain), anywhere))
             found += [Needle(text, anywhere, mistaken=True) for text in _mistaken(plain)]
     return tuple(dict.fromkeys(found))
 
@@ -158,17 +159,12 @@ def _is_letter(escape: re.Match[bytes] | None, edge: str) -> bool:
     return char is not None and _joins(char.text, edge)
 
 
-def _one_form(text: str) -> str:
-    """Return a text so that all that match it canonically, in any case, are equal."""
-    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
-
-
 def _mistaken(name: str) -> Iterator[str]:
     """Yield the name's UTF-8 bytes taken for ISO 8859-1, as FIX text in a log of ours is."""
     cased = {name, name.lower(), name.upper(), name.casefold(), name.title()}
     for form in {unicodedata.normalize(how, text) for how in ("NFC", "NFD") for text in cased}:
         if not form.isascii():
-            yield _one_form(form.encode("utf-8", "surrogatepass").decode("latin-1"))
+            yield folded(form.encode("utf-8", "surrogatepass").decode("latin-1"))
 
 
 def _is_long(name: str) -> bool:

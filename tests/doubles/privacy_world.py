@@ -3,10 +3,12 @@
 import base64
 import itertools
 import json
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote, quote_plus
 
 import psycopg
 
@@ -29,21 +31,33 @@ _numbers = itertools.count()
 
 def forms(value: str) -> dict[str, bytes]:
     """Return a value as bytes in the encodings in which it could stand on a disk."""
+    found: dict[str, bytes] = {}
+    for case in (str, str.lower, str.upper):
+        for shape in ("NFC", "NFD"):
+            text = unicodedata.normalize(shape, case(value))
+            name = f"{case.__name__} {shape}"
+            found |= {
+                f"utf-8 {name}": text.encode(),
+                f"latin-1 {name}": text.encode("latin-1", "replace"),
+                f"twice {name}": text.encode().decode("latin-1").encode(),
+                f"json {name}": json.dumps(text)[1:-1].encode(),
+                f"json in json {name}": json.dumps(json.dumps(text)[1:-1])[1:-1].encode(),
+                f"percent {name}": quote(text).encode(),
+                f"form {name}": quote_plus(text).encode(),
+                f"python {name}": ascii(text)[1:-1].encode(),
+            }
     plain = value.encode()
-    found = {
-        "utf-8": plain,
-        "latin-1": value.encode("latin-1"),
+    found |= {
         "utf-16-le": value.encode("utf-16-le"),
         "utf-16-be": value.encode("utf-16-be"),
         "hex": plain.hex().encode(),
         "hex upper": plain.hex().upper().encode(),
-        "json": json.dumps(value)[1:-1].encode(),
     }
     for shift in range(3):  # the three ways in which base64 may cut it, edges left out
         for name, encode in (("b64", base64.b64encode), ("b64url", base64.urlsafe_b64encode)):
             whole = encode(b"x" * shift + plain)
             found[f"{name} {shift}"] = whole[4 if shift else 0 : len(whole) // 4 * 4 - 4]
-    return found
+    return {name: form for form, name in {form: name for name, form in found.items()}.items()}
 
 
 def hits(value: str, *roots: Path) -> list[str]:

@@ -4,7 +4,7 @@ Searched afterwards: every file of the session's folder (store, engine log, inbo
 log), the vault, a dump made before and one made after.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from fix.inbox import forget
 from fix.messages import parse
 from fix.persons import restored
 from fix.profile import simulator_profile
+from gateway.log_cleaning import clean_logs
 from gateway.orders import Orders
 from gateway.settlement import Received, SettleTools, settle
 from gateway.settler import Settler
@@ -75,7 +76,7 @@ class World:
             forget=lambda offset: forget(desk.folder / "fix" / "inbox", offset),
         )
 
-    def privacy(self) -> Privacy:
+    def privacy(self, clean: Callable[[tuple[str, ...]], None] = lambda _: None) -> Privacy:
         return Privacy(
             log=ORIGIN,
             ledger=self.ledger,
@@ -84,6 +85,7 @@ class World:
             disclosures=Disclosures(self.dsn),
             years={},
             now_us=now_us,
+            clean=clean,
         )
 
     def inbound(self) -> list[Record]:
@@ -115,7 +117,9 @@ def test_names_in_messages_are_kept_apart_and_forgotten(world: World, tmp_path: 
         sent = broker.say("8", (11, name), *REPORT)
         assert until(lambda: len(desk.child.inbox_since(0)) == 1), desk.log()
         assert desk.child.inbox_since(0)[0].raw == sent
-        assert hits(NAME, folder) == ["inbox as utf-8"], "the engine's log has forgotten already"
+        assert hits(NAME, folder) == ["inbox as utf-8 str NFC"], (
+            "the engine's log has forgotten already"
+        )
 
         settler = Settler(desk.child, world.tools(desk), world.reader, Telemetry())
         assert settler.drain()
@@ -155,6 +159,49 @@ def test_names_in_messages_are_kept_apart_and_forgotten(world: World, tmp_path: 
         assert world.vault.find(NAME) not in {None, done.subjects[-1]}
         assert again
     assert not hits(NAME, folder)
+
+
+def test_words_of_the_peer_are_forgotten_whatever_message_brings_them(
+    world: World, tmp_path: Path
+) -> None:
+    """A logout's too, which stays in the log until somebody is erased, and one that was refused."""
+    folder = tmp_path / "session"
+    folder.mkdir()
+    subject = world.vault.subject(NAME)
+    words = f"{NAME.upper()} says no".encode().decode("latin-1")
+    with RawBroker() as broker, desk_at(folder, simulator_profile(broker.port)) as desk:
+        desk.open()
+        said = (
+            ("3", (45, "1"), (58, words)),
+            (
+                "j",
+                (45, "1"),
+                (372, "D"),
+                (380, "0"),
+                (58, f"again: {NAME.casefold()}".encode().decode("latin-1")),
+            ),
+            ("9", (37, "E"), (11, "A"), (41, "B"), (39, "2"), (434, "1"), (58, words)),
+        )
+        for msg_type, *fields in said:
+            broker.say(msg_type, *fields)
+        assert until(lambda: len(desk.child.inbox_since(0)) == len(said)), desk.log()
+        settler = Settler(desk.child, world.tools(desk), world.reader, Telemetry())
+        assert settler.drain()
+        broker.say("B", (148, words), (33, "1"), (58, words))  # no message of ours: refused
+        broker.say("5", (58, words))
+        log = folder / "fix" / "log"
+        assert until(lambda: b"35=5" in b"".join(path.read_bytes() for path in log.iterdir()))
+    assert len(world.inbound()) == len(said)
+    assert hits(NAME, folder / "fix" / "inbox") == []
+    assert hits(NAME, log), "the logout's text, or this shows nothing"
+    files = [path for path in folder.rglob("*") if path.is_file() and path.parent == log]
+    files.append(folder / "child.log")
+    note = tmp_path / "cleaning.json"
+    done = world.privacy(
+        lambda names: clean_logs([path for path in files if path.exists()], names, note)
+    ).erase(NAME, basis="GDPR", actor="operator")
+    assert (done.subjects, done.keys_destroyed) == ((subject,), 1)
+    assert hits(NAME, tmp_path) == []
 
 
 def test_a_crash_between_record_and_forgetting_is_made_up_for(world: World, tmp_path: Path) -> None:

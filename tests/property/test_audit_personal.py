@@ -2,6 +2,8 @@
 
 import base64
 import json
+import resource
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -148,6 +150,28 @@ def test_words_that_name_somebody_known_are_taken_out(vault: Vault) -> None:
         idem_key="sealed",
     )
     assert vault.shield(other) is other, "only fields that are words"
+
+
+def test_words_name_somebody_in_any_form_and_a_short_name_as_a_word(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    known = {name: vault.subject(name) for name in ("Jörg Groß", "Bob", "Al", "Σίσυφος")}
+    for text, who in {
+        "ask jo\u0308rg GROSS": "Jörg Groß",
+        "by xJÖRG GROẞx": "Jörg Groß",
+        "ΣΊΣΥΦΟΣ called": "Σίσυφος",
+        "BOB, again": "Bob",
+        "bobsled": None,
+        "Al said": None,
+        "nobody": None,
+    }.items():
+        assert vault.named_in(text) == (None if who is None else known[who]), text
+
+
+def test_a_process_that_holds_keys_leaves_no_core_file(tmp_path: Path) -> None:
+    Vault(tmp_path / "vault")
+    assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+    child = subprocess.run(["sh", "-c", "ulimit -c"], capture_output=True, check=True, text=True)
+    assert child.stdout.strip() == "0"
 
 
 def test_a_key_is_overwritten_before_it_is_unlinked(tmp_path: Path) -> None:

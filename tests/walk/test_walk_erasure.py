@@ -8,10 +8,12 @@ they are searched too, as nothing there may hold the name either.
 import io
 import json
 import shutil
+import unicodedata
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import httpx
 import psycopg
@@ -109,6 +111,42 @@ def only_who_may(app: App, received: Record) -> None:
     assert ask(app, "approver", "release-hold", **lift)[0] == 200
 
 
+def name_where_it_is_refused(app: App) -> None:
+    """Send the name in addresses, headers, bodies and keys that nothing accepts."""
+    upper = NAME.upper()
+    with Agent(app) as agent, Agent(app, "operator") as operator:
+        answers = [
+            agent.http.get(f"/v1/decisions/{quote(NAME)}"),
+            agent.http.get(f"/v1/{quote_plus(upper)}", params={"person": NAME}),
+            agent.http.get("/decisions", params={"q": NAME, "after": upper}),
+            agent.http.get("/", headers={"User-Agent": quote(NAME), "Referer": f"/{quote(NAME)}"}),
+            agent.http.get("/v1/health", headers={"Authorization": f"Bearer {quote(NAME)}"}),
+            agent.http.post("/v1/intents", content=f'{{"person": "{NAME}", '.encode()),
+            agent.http.post("/v1/intents", json={"person": NAME, NAME: upper}),
+            agent.intent(NAME, 500),
+            agent.intent("another-key", 500, instrument=NAME),
+            agent.intent(
+                "another-key", 500, limit_price=NAME, reason=unicodedata.normalize("NFD", NAME)
+            ),
+            agent.intent("another-key", 500, instrument="NOBODY", person=NAME, reason=f"{upper}?"),
+            agent.intent("by-a-person", 700, person=NAME, reason=f"{upper} again"),
+            agent.http.post("/v1/kill", json={"reason": f"{NAME} called"}),
+            operator.http.post("/v1/privacy/erase", json={"subject": NAME, "basis": upper}),
+            operator.http.post(
+                "/v1/privacy/hold", json={"scope": f"subject:{upper}?", "reason": "x"}
+            ),
+            operator.http.post(
+                "/v1/privacy/hold", json={"scope": f"decision:{NAME}", "reason": "x"}
+            ),
+            operator.http.post("/v1/privacy/hold", json={"scope": "all", "reason": f"for {upper}"}),
+            operator.http.post("/v1/kill/release", json={"reason": NAME, "epoch": NAME}),
+        ]
+    assert {answer.status_code // 100 for answer in answers} <= {2, 4}, [
+        (answer.status_code, str(answer.url)) for answer in answers
+    ]
+    assert sum(answer.status_code >= 400 for answer in answers) >= len(answers) - 3
+
+
 def keep(app: App, folder: Path, name: str, decision: str) -> None:
     """Write what an outsider may hold, and check it."""
     app.ledger.checkpoint_now()
@@ -122,7 +160,12 @@ def keep(app: App, folder: Path, name: str, decision: str) -> None:
         connection.execute("CHECKPOINT")  # every page to disk
 
 
-def test_a_person_is_named_kept_disclosed_and_forgotten(no_years: None, tmp_path: Path) -> None:
+def test_a_person_is_named_kept_disclosed_and_forgotten(
+    no_years: None,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     assert no_years is None
     with state_folder() as state, live_desk.desk(state) as app:
         for session in live_desk.sessions(2):
@@ -131,6 +174,7 @@ def test_a_person_is_named_kept_disclosed_and_forgotten(no_years: None, tmp_path
         who_answers(app, received)
         decision, subject = received.body["decision_id"], received.body["request"]["person"]
         only_who_may(app, received)
+        name_where_it_is_refused(app)
         assert replay(app.reader, app.desk.own.tools.table, decision).lines
         keep(app, tmp_path, "before", decision)
         ignored = shutil.ignore_patterns("vault", ".s.*", "*.sock")
@@ -150,6 +194,9 @@ def test_a_person_is_named_kept_disclosed_and_forgotten(no_years: None, tmp_path
         keep(app, tmp_path, "after", decision)
         assert (tmp_path / "before.zip").read_bytes() == (tmp_path / "after.zip").read_bytes()
         assert hits(NAME, state, tmp_path) == []
+        said = capfd.readouterr()
+        (tmp_path / "said").write_text(said.out + said.err + caplog.text)
+        assert hits(NAME, tmp_path / "said") == [], "nor did the gateway say it to the journal"
         planted = state / "logs" / "planted"
         for form in forms(NAME).values():
             planted.write_bytes(form)
