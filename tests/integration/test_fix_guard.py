@@ -184,9 +184,10 @@ def test_two_children_never_work_on_one_store(tmp_path: Path) -> None:
         with desk_at(tmp_path, profile) as desk, desk_at(tmp_path, profile) as second:
             desk.open()
             with pytest.raises(ChildError, match="no hello"):
-                second.child.start(timeout_s=8.0)
-            assert until(lambda: second.said("fault"))
+                second.child.start(timeout_s=0.1)
+            assert until(lambda: second.said("died"))
             assert "in use by another process" in str(second.said("fault")[0]["detail"])
+            assert (len(desk.said("hello")), second.said("hello")) == (1, [])
             assert desk.hand(order_fields()).outcome == "sent"
 
 
