@@ -8,8 +8,9 @@ names that the person goes by. Rules:
   and subject; a row moved elsewhere does not open. Its length is padded.
 - Whoever holds keys leaves no core file: a process that opens a vault has none from then on, nor
   have its children.
-- To destroy a subject is to overwrite the file, fsync, unlink, fsync the folder. Backups, WAL and
-  page slack then hold bytes that nobody can read. Keep the folder out of the database's backups,
+- To destroy a subject is to rename its file, overwrite it, fsync, unlink, fsync the folder; what a
+  crash left renamed is overwritten when the vault is opened. Backups, WAL and page slack then hold
+  bytes that nobody can read. Keep the folder out of the database's backups,
   and on a disk that is itself encrypted: flash and copy-on-write keep old blocks.
 
 Safe for many threads of one process; the gateway's state lock keeps other processes out.
@@ -55,6 +56,7 @@ _TAG_BYTES = 16
 _PAD_BYTES = 64
 _FORM = b"\x01"
 _SUFFIX = ".subject"
+_NEW, _DYING = ".new", ".dying"
 
 
 class Sealer(Protocol):
@@ -106,7 +108,7 @@ class Vault:
 
     def _load(self, path: Path) -> None:
         if path.suffix != _SUFFIX:
-            if path.name.endswith(".new"):  # never used: nothing was encrypted under it yet
+            if path.suffix in {_NEW, _DYING}:  # nothing was encrypted under it yet; or destroyed
                 _shred(path)
             return
         try:
@@ -291,10 +293,14 @@ class Vault:
         with self._lock:
             self.retire(subject)
             path = self._path(subject)
+            dying = path.with_suffix(_DYING)
             try:
-                there = path.exists()
+                if path.exists():
+                    path.rename(dying)
+                    _sync_folder(self._folder)
+                there = dying.exists()
                 if there:
-                    _shred(path)
+                    _shred(dying)
             except OSError as error:
                 raise VaultError(f"cannot destroy {path.name}: {error.strerror}") from error
             gone = self._subjects.pop(subject, None)
@@ -331,7 +337,7 @@ class Vault:
 
     def _store(self, subject: str, content: _Subject) -> None:
         data = json.dumps({"key": content.key.hex(), "names": list(content.names)}).encode()
-        path, scratch = self._path(subject), self._path(subject).with_suffix(".new")
+        path, scratch = self._path(subject), self._path(subject).with_suffix(_NEW)
         try:
             handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "wb") as file:

@@ -88,7 +88,7 @@ class World:
     fails_after: str = ""
     cut_at: int = 0
 
-    def privacy(self) -> Privacy:
+    def privacy(self, clean: Callable[[tuple[str, ...]], None] = lambda _: None) -> Privacy:
         return Privacy(
             log=ORIGIN,
             ledger=self.ledger,
@@ -97,6 +97,7 @@ class World:
             disclosures=Disclosures(self.dsn),
             years=YEARS,
             now_us=lambda: self.now_us,
+            clean=clean,
             on_step=self.step,
         )
 

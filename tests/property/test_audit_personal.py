@@ -201,6 +201,7 @@ def test_a_damaged_or_open_vault_is_refused_and_a_half_made_key_forgotten(tmp_pa
     folder = tmp_path / "vault"
     subject = Vault(folder).subject("Ada Lovelace")
     (folder / "psn-aaaaaaaaaaaaaaaa.new").write_text("half")
+    (folder / "psn-aaaaaaaaaaaaaaab.dying").write_bytes(b"\xff\0half overwritten")
     assert Vault(folder).subjects() == {subject}
     assert [path.name for path in folder.iterdir()] == [f"{subject}.subject"]
     for content in (b"", b"{}", b"[]", b'{"key": "00", "names": []}', b"\xff"):
