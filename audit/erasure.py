@@ -17,7 +17,7 @@ at the next start or the next try.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,6 +70,7 @@ class Erased:
         fields: how many fields of how many records they name.
         keys_destroyed: how many; those that are missing an earlier try had destroyed.
         rows: encrypted rows deleted just now.
+        shown: who was shown values of them, and the record that says so; they may hold copies.
     """
 
     subjects: tuple[str, ...]
@@ -78,6 +79,7 @@ class Erased:
     records: int
     keys_destroyed: int
     rows: int
+    shown: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,7 +348,14 @@ class Privacy:
             records=sum(int(record.body["records"]) for record in recorded.values()),
             keys_destroyed=keys,
             rows=rows,
+            shown=tuple(self._shown_to(frozenset(recorded))),
         )
+
+    def _shown_to(self, subjects: frozenset[str]) -> Iterator[tuple[str, int]]:
+        kinds = (Kind.PERSONAL_DISCLOSED,)
+        for record in self._reader.records(stream="control", kinds=kinds):
+            if not subjects.isdisjoint(record.body["subjects"]):
+                yield str(record.body["reader"]), record.seq
 
     def _messages_of(self, stream: str) -> set[tuple[str, str]]:
         """Return (stream, key) of the messages that a decision's reports were read from."""

@@ -44,6 +44,8 @@ def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> in
     before = f", {keys - done['keys_destroyed']} were before" * (done["keys_destroyed"] < keys)
     _say(f"{done['keys_destroyed']} of {keys} keys destroyed{before}")
     _say(f"{done['fields']} values of {done['of_records']} records are unreadable")
+    if shown := [f"{one['reader']} (record {one['record']})" for one in done["shown_to"]]:
+        _say(f"tell who was shown values and may hold copies (GDPR art. 19): {', '.join(shown)}")
     _say("every proof made before still verifies: countersign verify")
     return 0
 

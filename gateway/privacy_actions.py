@@ -21,6 +21,7 @@ def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
         "of_records": done.records,
         "keys_destroyed": done.keys_destroyed,
         "rows_deleted": done.rows,
+        "shown_to": [{"reader": reader, "record": seq} for reader, seq in done.shown],
     }
 
 

@@ -81,6 +81,7 @@ def test_value_is_committed_disclosed_and_forgotten(world: World) -> None:
     proof = world.reader.inclusion_proof(seq, checkpoint.size)
     done = privacy.erase(NAME, basis="GDPR art. 17(1)(b)", actor="operator")
     assert (done.fields, done.records, done.keys_destroyed, done.rows) == (1, 1, 1, 1)
+    assert done.shown == (("auditor", reads[0].seq),), "who may hold a copy"
     erased = world.reader.record(done.seqs[-1])
     assert erased is not None
     assert erased.body["basis"] == "GDPR art. 17(1)(b)"

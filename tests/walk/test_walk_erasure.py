@@ -185,6 +185,7 @@ def test_a_person_is_named_kept_disclosed_and_forgotten(
         done = verb(state, "erase", "--subject", NAME, "--basis", "GDPR art. 17(1)(b)")
         assert done.returncode == 0, done.stderr
         assert subject in done.stdout
+        assert "(GDPR art. 19): auditor (record " in done.stdout
         status, twice = ask(app, "operator", "erase", subject=subject, basis="GDPR art. 17(1)(b)")
         assert (status, twice["subjects"], twice["keys_destroyed"]) == (200, [subject], 0)
         gone = verb(state, "disclose", str(received.seq), "--reason", "after the erasure")
