@@ -20,6 +20,7 @@ from audit.merkle import (
     verify_inclusion,
 )
 from audit.tiles import Tile, inclusion_from, list_reader, parse_tile_path, root_from, tile_path
+from audit.verify import extends, root_by_path
 
 ARGON: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "golden" / "vectors" / "merkle.json").read_text()
@@ -163,6 +164,21 @@ def test_proofs_of_a_certificate_log_of_a_billion_leaves_verify() -> None:
     for wrong in (old["size"] - 1, old["size"] + 1):
         with pytest.raises(ProofError):
             verify_consistency(wrong, b64decode(old["root"]), size, root, path)
+
+
+def test_the_one_file_verifier_follows_the_same_proofs() -> None:
+    size, root = ARGON["size"], b64decode(ARGON["root"])
+    proof, old = ARGON["inclusion"], ARGON["consistency"]
+    path = [b64decode(node) for node in proof["path"]]
+    leaf, index = b64decode(proof["leaf_hash"]), proof["index"]
+    assert root_by_path(leaf, index, size, path) == root
+    assert root_by_path(leaf, index + 1, size, path) != root
+    assert root_by_path(leaf, index, size, path[:-1]) is None
+    before, after = (old["size"], b64decode(old["root"])), (size, root)
+    path = [b64decode(node) for node in old["path"]]
+    assert extends(before, after, path)
+    assert not extends((before[0] + 1, before[1]), after, path)
+    assert not extends(before, after, path[:-1])
 
 
 def test_roots_and_paths_of_all_small_subtrees_hash_to_the_published_sums() -> None:

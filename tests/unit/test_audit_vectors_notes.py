@@ -20,6 +20,7 @@ from audit.note import (
     verify_note,
 )
 from audit.quorum import QuorumPolicy
+from audit.verify import Bad, Trust, read_checkpoint
 from audit.witness import encode_request, parse_request
 from audit.witness_memory import WitnessMemory
 from gateway.witness_server import Witness
@@ -87,6 +88,23 @@ def test_a_policy_over_a_public_log_and_witness_is_met_by_their_checkpoint() -> 
         QuorumPolicy.parse(f"{lines}group g all r a\nquorum g\n".encode()).satisfied_by(note)
 
 
+def test_the_one_file_verifier_reads_the_same() -> None:
+    for vector in CHECKPOINTS:
+        key, data = vector["key"], vector["note"].encode()
+        own = VerifierKey.parse(key).name == parse_checkpoint(data).origin
+        judged = read_checkpoint(data, [key])
+        assert (judged.size, judged.signed) == (vector["size"], own)
+    policy = f"log {WITNESSED['key']}\nwitness r {NOTES['witness']['key']}\nquorum r\n".encode()
+    trust = Trust((), policy)
+    seen = trust.open(WITNESSED["note"].encode())
+    assert seen.cosigners == {b"r": NOTES["witness"]["time_s"]}
+    assert trust.met([seen])
+    key, data = NOTES["ml_dsa_44"]["key"], NOTES["ml_dsa_44"]["note"].encode()
+    assert read_checkpoint(data, [key]).signed
+    with pytest.raises(Bad, match="does not verify"):
+        read_checkpoint(data.replace(b"\n1\n", b"\n2\n"), [key])
+
+
 def test_a_log_that_signs_with_ml_dsa_44_is_opened() -> None:
     key, data = VerifierKey.parse(NOTES["ml_dsa_44"]["key"]), NOTES["ml_dsa_44"]["note"].encode()
     checkpoint = open_checkpoint(data, [key])
@@ -102,7 +120,9 @@ def test_requests_of_another_log_are_answered_in_turn(tmp_path: Path) -> None:
     given = NOTES["witness_requests"]
     key = VerifierKey.parse(given["key"])
     memory = WitnessMemory(tmp_path)
-    witness = Witness(signers=(WITNESSES[0], QUANTUM_SAFE), memory=memory, logs={key.name: (key,)})
+    witness = Witness(
+        signers=(WITNESSES[0], QUANTUM_SAFE), memory=memory, logs=lambda: {key.name: (key,)}
+    )
     first, to_three, to_five = (one["request"].encode() for one in given["requests"])
     for body in (first, to_three, to_five):
         request = parse_request(body)
