@@ -176,6 +176,26 @@ def test_proofs_from_tiles_hold_in_random_bigger_trees() -> None:
         verify_consistency(old, old_root, size, root, consistency_from(reader, old, size))
 
 
+@pytest.mark.parametrize("size", [2**40 + 12_345, 2**62, 2**62 + 1, 2**63 - 1])
+def test_proofs_hold_in_trees_as_large_as_a_size_can_say(size: int) -> None:
+    # All leaves are the same, so a perfect subtree's hash depends on its level alone.
+    same = [leaf_hash(b"x")]
+    for level in range(62):
+        same.append(node_hash(same[level], same[level]))
+
+    def read(level: int, _index: int, /) -> bytes:
+        return same[level]
+
+    root = root_from(read, size)
+    for index in (0, 1, size // 3, size - 2, size - 1):
+        path = inclusion_from(read, index, size)
+        assert len(path) <= 63
+        verify_inclusion(same[0], index, size, path, root)
+    for old in (1, 2, size // 3, size // 2, 2**40, size - 1):
+        path = consistency_from(read, old, size)
+        verify_consistency(old, root_from(read, old), size, root, path)
+
+
 def test_a_reader_refuses_what_is_outside_its_tree_or_cut_short() -> None:
     reader = reader_of(300)
     for level, index in ((0, 300), (8, 1), (-1, 0), (0, -1), (9, 0)):
