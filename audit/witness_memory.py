@@ -3,7 +3,8 @@
 Rules it keeps:
 
 - `remember` returns when the new tree would survive a power cut: temporary file, fsync, rename,
-  fsync of the folder; a crash leaves the old tree or the new one;
+  fsync of the folder; a crash leaves the old tree or the new one; the folders are in their parents,
+  on disk, before the first question;
 - one update of a log at a time (`turn`); one process in a folder (a lock that dies with it);
 - a file that cannot be read stops its log: a witness that forgot would cosign a second history.
 
@@ -41,7 +42,7 @@ class WitnessMemory:
         self._turns: dict[str, threading.Lock] = {}
         self._turns_lock = threading.Lock()
         try:
-            self._logs.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+            _make_durable(self._logs)
             self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, _FILE_MODE)
         except OSError as error:
             raise WitnessError(f"cannot use {folder}: {error.strerror}") from error
@@ -112,11 +113,7 @@ class WitnessMemory:
                 file.flush()
                 os.fsync(file.fileno())
             scratch.rename(path)
-            folder = os.open(self._logs, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            _sync(self._logs)
         except OSError as error:
             raise WitnessError(f"cannot remember a checkpoint: {error.strerror}") from error
 
@@ -126,3 +123,25 @@ class WitnessMemory:
 
     def _path(self, origin: str) -> Path:
         return self._logs / f"{sha256(origin.encode()).hexdigest()}.checkpoint"
+
+
+def _make_durable(folder: Path) -> None:
+    """Make a folder; on return it is on disk in its parent, where a witness's keys are.
+
+    One that is there may have been made just before a power cut, so its parent is synced as well.
+    Those above hold keys and memory together: they are lost together, where they may not be read.
+    """
+    made = [one for one in folder.parents if not one.exists()]
+    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    _sync(folder.parent)
+    for one in made or [folder.parent]:
+        with contextlib.suppress(PermissionError):
+            _sync(one.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

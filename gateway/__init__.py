@@ -30,8 +30,8 @@ In reading order, down the walk:
 - privacy, privacy_actions, forgetting: erasure, holds and disclosure, and their verbs
 - attach, verifying, upkeep, footprint, backups, showing, exporting, proving, stopping, rotating,
   tile_files: the other verbs
-- publishing, log_files, witness_server: our checkpoints to witnesses, tiles to outsiders; and a
-  witness for anybody's log
+- publishing, log_files, followed_logs, witness_server: our checkpoints to witnesses, tiles to
+  outsiders; and a witness for anybody's log
 - demo_agent: a labelled agent that misbehaves
 - api, web, cli: the three surfaces
 """

@@ -21,10 +21,8 @@ import signal
 import socket
 import sys
 import threading
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +30,7 @@ import uvicorn
 from anyio import to_thread
 from fastapi import FastAPI, Request, Response
 
-from audit.cosignature import NAME_BYTES_MAX, cosign
+from audit.cosignature import cosign
 from audit.errors import NoteError, WitnessError
 from audit.keys import FileSigner, MlDsaSigner, Signer, load_cosigner, public_file
 from audit.note import COSIGNATURE_ED25519, SIGNATURES_MAX, Note, VerifierKey, parse_note
@@ -48,22 +46,22 @@ from audit.witness import (
 from audit.witness_memory import WitnessMemory
 from gateway.clock import wall_us
 from gateway.errors import SettingsError
+from gateway.followed_logs import FollowedLogs, LogKeys
 
 _log = logging.getLogger(__name__)
 ED25519_KEY: Final = "witness-ed25519.key"
 ML_DSA_KEY: Final = "witness-mldsa44.key"
 READ_WITHIN_S: Final = 10.0
 CALLERS_MAX: Final = 64
-PATH_CHARS_MAX: Final = 1_024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """Keys, memory and the logs that are followed; safe from any thread."""
+    """Keys, memory and the logs that are followed now; safe from any thread."""
 
     signers: tuple[Signer, ...]
     memory: WitnessMemory
-    logs: Mapping[str, Sequence[VerifierKey]]
+    logs: Callable[[], LogKeys]
     signing: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, body: bytes, time_s: int) -> Answer:
@@ -76,7 +74,8 @@ class Witness:
             request = parse_request(body)
         except WitnessError as error:
             return malformed(error)
-        if (refusal := refuse_stranger(request, self.logs)) is not None:
+        logs = self.logs()
+        if (refusal := refuse_stranger(request, logs)) is not None:
             return refusal
         checkpoint = request.checkpoint
         with self.memory.turn(checkpoint.origin) as seen:
@@ -91,7 +90,7 @@ class Witness:
             note = parse_note(checkpoint.note)
             with self.signing:
                 lines = [cosign(note.text, signer, time_s) for signer in self.signers]
-            keys = self.logs[checkpoint.origin]
+            keys = logs[checkpoint.origin]
             signed = [line for line in note.signatures if any(map(line.made_by, keys))]
             signed = signed[: SIGNATURES_MAX - len(lines)]  # all were verified; one is enough
             kept = Note(text=note.text, signatures=(*signed, *lines))
@@ -133,7 +132,7 @@ def build_witness(witness: Witness) -> FastAPI:
 
     async def describe() -> Response:
         keys = [f"vkey {signer.vkey}\n" for signer in witness.signers]
-        logs = [f"log {origin}\n" for origin in sorted(witness.logs)]
+        logs = [f"log {origin}\n" for origin in sorted(witness.logs())]
         return Response("".join(keys + logs), media_type="text/plain")
 
     app.add_api_route("/add-checkpoint", add_checkpoint, methods=["POST"])
@@ -142,13 +141,19 @@ def build_witness(witness: Witness) -> FastAPI:
     return app
 
 
-def open_witness(state: Path, logs: Sequence[str], keygen: str | None) -> Witness:
+def open_witness(
+    state: Path,
+    logs: Sequence[str],
+    keygen: str | None,
+    on_change: Callable[[LogKeys], None] = lambda _: None,
+) -> Witness:
     """Return the witness of a state folder.
 
     Args:
         state: its folder; made by `keygen`.
-        logs: verifier keys of logs, or files that hold them.
+        logs: verifier keys of logs, or files that hold them, which are read again when they change.
         keygen: the name to make missing keys for; None: keys must be there.
+        on_change: see `FollowedLogs`.
 
     Raises:
         SettingsError: no keys, or a log's key that is none.
@@ -156,9 +161,9 @@ def open_witness(state: Path, logs: Sequence[str], keygen: str | None) -> Witnes
     """
     if keygen is not None:
         make_keys(state, keygen)
-    known = log_keys(logs)
+    followed = FollowedLogs(logs, on_change)
     signers = load_keys(state)
-    return Witness(signers=signers, memory=WitnessMemory(state), logs=known)
+    return Witness(signers=signers, memory=WitnessMemory(state), logs=followed.now)
 
 
 def make_keys(state: Path, name: str) -> None:
@@ -203,50 +208,15 @@ def load_keys(state: Path) -> tuple[Signer, ...]:
     return tuple(signers)
 
 
-def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
-    """Return the trusted keys of each log, by origin.
-
-    Args:
-        given: verifier keys, or files with one per line.
-
-    Raises:
-        SettingsError: none, or one that is not a key.
-    """
-    found: defaultdict[str, list[VerifierKey]] = defaultdict(list)
-    try:
-        for key in chain.from_iterable(map(_keys_in, given)):
-            found[key.name].append(key)
-    except (OSError, UnicodeDecodeError, NoteError) as error:
-        raise SettingsError(name="--log", problem=f"not a log's verifier key: {error}") from error
-    if any(len(origin.encode()) > NAME_BYTES_MAX for origin in found):
-        problem = f"a log's name of more than {NAME_BYTES_MAX} bytes cannot be cosigned"
-        raise SettingsError(name="--log", problem=problem)
-    if not found:
-        raise SettingsError(name="--log", problem="name at least one log to follow")
-    return {origin: tuple(keys) for origin, keys in found.items()}
-
-
-def _keys_in(text: str) -> list[VerifierKey]:
-    """Read a verifier key, or a file of them; a key of ML-DSA-44 is too long for a file's name."""
-    try:
-        return [VerifierKey.parse(text)]
-    except NoteError:
-        path = Path(text)
-        if len(text) > PATH_CHARS_MAX or not path.is_file():
-            raise
-    return [VerifierKey.parse(line) for line in filter(str.strip, path.read_text().splitlines())]
-
-
-def policy_text(witness: Witness, url: str) -> str:
-    """Return a policy file that asks for both of this witness's keys, for the log's settings."""
-    logs = [f"log {key}" for keys in witness.logs.values() for key in keys]
-    names = [f"w{number}" for number in range(1, len(witness.signers) + 1)]
+def policy_text(signers: Sequence[Signer], logs: LogKeys, url: str) -> str:
+    """Return a policy file that asks for both of a witness's keys, for the log's settings."""
+    known = [f"log {key}" for keys in logs.values() for key in keys]
+    names = [f"w{number}" for number in range(1, len(signers) + 1)]
     lines = [
-        f"witness {name} {signer.vkey} {url}"
-        for name, signer in zip(names, witness.signers, strict=True)
+        f"witness {name} {signer.vkey} {url}" for name, signer in zip(names, signers, strict=True)
     ]
     group = f"group both all {' '.join(names)}"
-    return "".join(f"{line}\n" for line in [*logs, *lines, group, "quorum both"])
+    return "".join(f"{line}\n" for line in [*known, *lines, group, "quorum both"])
 
 
 def serve_witness(
@@ -267,15 +237,25 @@ def serve_witness(
     """
     logging.basicConfig(level="INFO", format="%(levelname)s %(message)s")
     with _listening(listen) as listener:
-        witness = open_witness(state, logs, keygen)
         host, port = listener.getsockname()[:2]
         shown = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         policy = state / "policy"
-        policy.write_text(policy_text(witness, url or shown), encoding="utf-8")
+
+        def write_policy(keys: LogKeys) -> None:
+            policy.write_text(policy_text(witness.signers, keys, url or shown), encoding="utf-8")
+
+        def rewrite_policy(keys: LogKeys) -> None:
+            try:
+                write_policy(keys)
+            except OSError:
+                _log.exception("policy_not_written path=%s", policy)
+
+        witness = open_witness(state, logs, keygen, rewrite_policy)
+        write_policy(witness.logs())
         for signer in witness.signers:
             _say(f"vkey       {signer.vkey}")
         _say(f"policy     {policy}  (give it to the log and to whoever verifies)")
-        _say(f"witness    {shown}, follows {', '.join(sorted(witness.logs))}  (Ctrl-C ends)")
+        _say(f"witness    {shown}, follows {', '.join(sorted(witness.logs()))}  (Ctrl-C ends)")
         config = uvicorn.Config(
             build_witness(witness),
             log_level="warning",

@@ -36,6 +36,9 @@ def witness(
     """Cosign the checkpoints of logs: a memory on another host, so that no history is rewritten.
 
     Follows any C2SP log (tlog-witness). Writes STATE/policy, the policy file that asks for it.
+    When a log changes its key, add the new key's line to the file given with --log before the
+    log's `rotate-key --finish`: the file is read again when it changes, without a restart. One
+    that does not parse then changes nothing.
     """
     raise typer.Exit(serve_witness(state, log, listen, url, keygen))
 

@@ -29,7 +29,8 @@ from audit.witness import (
 )
 from audit.witness_memory import WitnessMemory
 from gateway.errors import SettingsError
-from gateway.witness_server import Witness, log_keys, open_witness
+from gateway.followed_logs import log_keys
+from gateway.witness_server import Witness, open_witness
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 
 LEAVES = [leaf_hash(bytes([n])) for n in range(100)]
@@ -52,7 +53,7 @@ def witness(tmp_path: Path) -> Witness:
     return Witness(
         signers=(WITNESSES[0], QUANTUM_SAFE),
         memory=WitnessMemory(tmp_path),
-        logs={"log.example/a": (LOG.vkey,)},
+        logs=lambda: {"log.example/a": (LOG.vkey,)},
     )
 
 
@@ -110,7 +111,7 @@ def test_a_log_that_signs_a_hundred_times_is_remembered(tmp_path: Path) -> None:
     witness = Witness(
         signers=(WITNESSES[0], QUANTUM_SAFE),
         memory=WitnessMemory(tmp_path),
-        logs={"log.example/a": (log.vkey,)},
+        logs=lambda: {"log.example/a": (log.vkey,)},
     )
     assert witness.answer(encode_request(0, (), note.to_bytes()), TIME_S).status == 200
     assert witness.memory.seen("log.example/a").size == 1
@@ -172,7 +173,7 @@ def test_a_log_may_sign_with_an_old_and_a_new_key(tmp_path: Path) -> None:
     witness = Witness(
         signers=(WITNESSES[0],),
         memory=WitnessMemory(tmp_path),
-        logs={"log.example/a": (LOG.vkey, new.vkey)},
+        logs=lambda: {"log.example/a": (LOG.vkey, new.vkey)},
     )
     both = make_checkpoint(3, root_of(LEAVES[:3]), LOG, new)
     only_new = make_checkpoint(3, root_of(LEAVES[:3]), new)

@@ -1,0 +1,126 @@
+"""Which logs a witness follows: keys from the command line, or files that are read again.
+
+A log that changes its key tells it to its witnesses out of band: their operator adds the new line
+to the file, before the log's overlap ends, and the running witness takes it at the next question.
+A file that is gone or does not parse changes nothing: the keys known before stay, and the log says
+so once. Which keys are followed is never what a log itself says.
+"""
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from audit.cosignature import NAME_BYTES_MAX
+from audit.errors import NoteError
+from audit.note import VerifierKey
+from gateway.errors import SettingsError
+
+_log = logging.getLogger(__name__)
+PATH_CHARS_MAX: Final = 1_024
+LogKeys = Mapping[str, Sequence[VerifierKey]]
+"""The trusted keys of each log, by origin."""
+_Stamp = tuple[int, int, int] | None
+
+
+class FollowedLogs:
+    """The logs of one witness, read again when a file of theirs changed; safe for many threads."""
+
+    def __init__(self, given: Sequence[str], on_change: Callable[[LogKeys], None]) -> None:
+        """Read them.
+
+        Args:
+            given: see `log_keys`.
+            on_change: told of other keys, before the first question that they answer.
+
+        Raises:
+            SettingsError: none, or one that is not a key.
+        """
+        self._given = tuple(given)
+        self._on_change = on_change
+        self._files = tuple(Path(text) for text in given if _is_file(text))
+        self._lock = threading.Lock()
+        self._stamps = self._stamp()
+        self._keys: LogKeys = log_keys(self._given)
+
+    def now(self) -> LogKeys:
+        """Return the keys that count for a question asked now."""
+        with self._lock:
+            stamps = self._stamp()
+            if stamps != self._stamps:
+                self._stamps = stamps
+                self._read_again()
+            return self._keys
+
+    def _read_again(self) -> None:
+        try:
+            keys = log_keys(self._given)
+        except SettingsError as error:
+            _log.warning("logs_not_read_again kept=%d why=%s", len(self._keys), error)
+            return
+        if keys == self._keys:
+            return
+        before, after = _ids(self._keys), _ids(keys)
+        _log.info(
+            "logs_read_again added=%s removed=%s",
+            ",".join(sorted(after - before)) or "none",
+            ",".join(sorted(before - after)) or "none",
+        )
+        self._keys = keys
+        self._on_change(keys)
+
+    def _stamp(self) -> tuple[_Stamp, ...]:
+        return tuple(map(_stamp_of, self._files))
+
+
+def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
+    """Return the trusted keys of each log, by origin.
+
+    Args:
+        given: verifier keys, or files with one per line.
+
+    Raises:
+        SettingsError: none, or one that is not a key.
+    """
+    found: defaultdict[str, list[VerifierKey]] = defaultdict(list)
+    try:
+        for key in chain.from_iterable(map(_keys_in, given)):
+            found[key.name].append(key)
+    except (OSError, UnicodeDecodeError, NoteError) as error:
+        raise SettingsError(name="--log", problem=f"not a log's verifier key: {error}") from error
+    if any(len(origin.encode()) > NAME_BYTES_MAX for origin in found):
+        problem = f"a log's name of more than {NAME_BYTES_MAX} bytes cannot be cosigned"
+        raise SettingsError(name="--log", problem=problem)
+    if not found:
+        raise SettingsError(name="--log", problem="name at least one log to follow")
+    return {origin: tuple(keys) for origin, keys in found.items()}
+
+
+def _keys_in(text: str) -> list[VerifierKey]:
+    """Read a verifier key, or a file of them; a key of ML-DSA-44 is too long for a file's name."""
+    try:
+        return [VerifierKey.parse(text)]
+    except NoteError:
+        if not _is_file(text):
+            raise
+    lines = Path(text).read_text(encoding="utf-8").splitlines()
+    return [VerifierKey.parse(line) for line in filter(str.strip, lines)]
+
+
+def _is_file(text: str) -> bool:
+    return len(text) <= PATH_CHARS_MAX and Path(text).is_file()
+
+
+def _stamp_of(path: Path) -> _Stamp:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _ids(keys: LogKeys) -> set[str]:
+    return {f"{key.name}+{key.key_id.hex()}" for some in keys.values() for key in some}

@@ -1,0 +1,117 @@
+"""A witness learns a log's new key from its operator's file, without a restart."""
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from audit.checkpoint import make_checkpoint
+from audit.merkle import consistency_path, leaf_hash, root_of
+from audit.witness import encode_request
+from audit.witness_memory import WitnessMemory
+from gateway.errors import SettingsError
+from gateway.followed_logs import FollowedLogs, LogKeys
+from gateway.witness_server import open_witness, policy_text
+from tests.doubles.cosigners import Cosigner
+
+OLD, NEW, OTHER = (Cosigner("log.example/a", seed, 1) for seed in (1, 2, 3))
+LEAVES = [leaf_hash(b"%d" % number) for number in range(9)]
+TIME_S = 1_800_000_000
+
+
+def question(old: int, size: int, *signers: Cosigner) -> bytes:
+    """Ask for a tree that some keys of the log have signed."""
+    note = make_checkpoint(size, root_of(LEAVES[:size]), *signers).note
+    return encode_request(old, consistency_path(LEAVES[:size], old), note)
+
+
+def replaced(path: Path, *lines: str) -> None:
+    """Put another file in the place of one, as an editor does."""
+    scratch = path.with_suffix(".new")
+    scratch.write_text("".join(f"{line}\n" for line in lines))
+    scratch.rename(path)
+
+
+def test_a_rotated_log_goes_on_without_a_restart(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, heard = tmp_path / "logs", list[LogKeys]()
+    replaced(file, str(OLD.vkey))
+    witness = open_witness(tmp_path / "state", [str(file)], "w.example/1", heard.append)
+    caplog.set_level(logging.INFO)
+    try:
+        assert witness.answer(question(0, 3, OLD), TIME_S).status == 200
+        assert witness.answer(question(3, 4, OLD, NEW), TIME_S).status == 200
+        assert witness.answer(question(4, 5, NEW), TIME_S).status == 403
+        replaced(file, str(OLD.vkey), "", str(NEW.vkey))
+        assert witness.answer(question(4, 5, NEW), TIME_S).status == 200
+        assert witness.answer(question(5, 6, OLD), TIME_S).status == 200
+        assert [sorted(map(str, keys["log.example/a"])) for keys in heard] == [
+            sorted([str(OLD.vkey), str(NEW.vkey)])
+        ]
+        assert str(NEW.vkey) in policy_text(witness.signers, heard[0], "http://w.example")
+        replaced(file, str(NEW.vkey))
+        assert witness.answer(question(6, 7, OLD), TIME_S).status == 403
+        assert witness.answer(question(6, 7, NEW), TIME_S).status == 200
+        assert witness.answer(question(0, 3, NEW), TIME_S).status == 409, "its memory stays"
+    finally:
+        witness.memory.close()
+    said = [one.getMessage() for one in caplog.records if "read_again" in one.getMessage()]
+    old, new = (f"log.example/a+{key.vkey.key_id.hex()}" for key in (OLD, NEW))
+    assert said == [
+        f"logs_read_again added={new} removed=none",
+        f"logs_read_again added=none removed={old}",
+    ]
+
+
+def test_a_file_that_says_nothing_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, heard = tmp_path / "logs", list[LogKeys]()
+    replaced(file, str(OLD.vkey))
+    logs = FollowedLogs([str(file), str(OTHER.vkey)], heard.append)
+    before = logs.now()
+    assert before == {"log.example/a": (OLD.vkey, OTHER.vkey)}
+    spoiled = ("no key", str(NEW.vkey)[:-1], f"{NEW.vkey}\nno key", "")
+    for number, text in enumerate(spoiled):
+        replaced(file, text)
+        assert logs.now() is before
+        assert logs.now() is before, "and it is said once"
+        assert len([one for one in caplog.records if one.levelname == "WARNING"]) == number + 1
+    file.write_bytes(b"\xff\xfe")
+    assert logs.now() is before
+    file.unlink()
+    assert logs.now() is before
+    file.mkdir()
+    assert logs.now() is before
+    file.rmdir()
+    replaced(file, str(OLD.vkey))
+    assert logs.now() == before
+    assert heard == []
+    replaced(file, str(NEW.vkey))
+    assert logs.now() == {"log.example/a": (NEW.vkey, OTHER.vkey)} == heard[0]
+    with file.open("a") as more:  # in place, the same file
+        more.write(f"{OLD.vkey}\n")
+    assert len(logs.now()["log.example/a"]) == 3
+    with pytest.raises(SettingsError):
+        FollowedLogs([str(tmp_path / "none")], heard.append)
+
+
+def test_the_memorys_folder_is_on_disk_before_the_first_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def heard(handle: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", heard)
+    state = tmp_path / "a" / "witness"
+    WitnessMemory(state).close()
+    assert set(synced) == {str(tmp_path), str(tmp_path / "a"), str(state)}
+    synced.clear()
+    WitnessMemory(state).close()
+    assert str(state) in synced, "it may have been made just before a power cut"
