@@ -135,7 +135,7 @@ class Privacy:
         """Forget persons, named by pseudonym or name; on a second call finish what is left.
 
         All or none: one refusal refuses all. A name may have several pseudonyms, where it was heard
-        again during an erasure: all go.
+        again during an erasure or in another case: all go.
 
         Raises:
             ErasureRefusedError: unknown, or kept by a statute or a hold; nothing changed.
@@ -161,8 +161,10 @@ class Privacy:
                 self._finish(unfinished)
             return len(unfinished)
 
-    def hold(self, scope: str, *, reason: str, actor: str) -> Record:
+    def hold(self, scope: str, *, reason: str, actor: str) -> tuple[Record, ...]:
         """Place a hold; a person may be named by name, on record he is a pseudonym.
+
+        A name with several pseudonyms takes a hold on each.
 
         Raises:
             ErasureRefusedError: the scope is none, or names nobody known here.
@@ -183,7 +185,7 @@ class Privacy:
             now_us = self._now_us()
             return self._ledger.append(
                 *(holds.placed(one, reason, actor, now_us) for one in scopes)
-            )[-1]
+            )
 
     def lift(self, hold_id: str, *, reason: str, actor: str) -> Record:
         """Lift a hold.

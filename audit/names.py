@@ -5,6 +5,7 @@ Source: Unicode 15 section 3.13, D145 (canonical caseless match).
 
 import re
 import unicodedata
+from dataclasses import dataclass
 
 PART_CHARS_MIN = 4
 """A name of so many characters is looked for within words too: who knows what was put around it."""
@@ -22,16 +23,31 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
 
 
-def is_named(name: str, words: str) -> bool:
-    """Say whether words mention a name.
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """What to look for in words, made once for each name.
 
-    Args:
-        name: as it is kept.
-        words: folded.
+    Attributes:
+        text: the name, folded.
+        within_words: False for a name that must stand as a word.
     """
-    sought = folded(name)
-    if sought not in words or len(name) < WORD_CHARS_MIN:
-        return False
-    if len(name) >= PART_CHARS_MIN:
-        return True
+
+    text: str
+    within_words: bool
+
+    def is_in(self, words: str) -> bool:
+        """Say whether words, folded, mention the name."""
+        if self.text not in words:
+            return False
+        return self.within_words or _stands_alone(self.text, words)
+
+
+def mention_of(name: str) -> Mention | None:
+    """Return what to look for to find a name; None if it is too short to be told from words."""
+    if len(name) < WORD_CHARS_MIN:
+        return None
+    return Mention(folded(name), within_words=len(name) >= PART_CHARS_MIN)
+
+
+def _stands_alone(sought: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(sought)}(?!\w)", words) is not None

@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.canonical import canonical
 from audit.errors import DisclosureError, VaultError
-from audit.names import folded, is_named, plain_name
+from audit.names import Mention, folded, mention_of, plain_name
 from audit.personal import (
     FIELD,
     WORDS,
@@ -96,6 +96,7 @@ class Vault:
         self._by_name: dict[str, str] = {}
         self._retired: dict[str, str] = {}
         self._closed: frozenset[str] = frozenset()
+        self._mentions: dict[str, Mention | None] = {}
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -141,12 +142,16 @@ class Vault:
             return name if name in self._subjects else found
 
     def find_all(self, name: str) -> tuple[str, ...]:
-        """Return every pseudonym that a name has, the one in use last; or a pseudonym itself."""
+        """Return every pseudonym that a name has, the one in use last; or a pseudonym itself.
+
+        In any case: a broker writes in capitals whom an agent does not.
+        """
         with self._lock:
             if name in self._subjects:
                 return (name,)
             plain = plain_name(name)
-            found = [key for key, one in self._subjects.items() if plain in one.names]
+            sought = folded(plain)
+            found = [key for key, one in self._subjects.items() if sought in map(folded, one.names)]
             return tuple(sorted(found, key=lambda key: key == self._by_name.get(plain)))
 
     def subject(self, name: str) -> str:
@@ -178,12 +183,18 @@ class Vault:
         words = folded(text)
         with self._lock:
             for name, subject in self._by_name.items():
-                if is_named(name, words):
+                if self._is_named(name, words):
                     return subject
             for name in self._retired:
-                if is_named(name, words):
+                if self._is_named(name, words):
                     return self.subject(name)
         return None
+
+    def _is_named(self, name: str, words: str) -> bool:
+        if name not in self._mentions:
+            self._mentions[name] = mention_of(name)
+        mention = self._mentions[name]
+        return mention is not None and mention.is_in(words)
 
     def shield(self, draft: Draft) -> Draft:
         """Return the draft; words in it that name a known person become a personal field."""
@@ -305,10 +316,12 @@ class Vault:
                 raise VaultError(f"cannot destroy {path.name}: {error.strerror}") from error
             gone = self._subjects.pop(subject, None)
             for name in () if gone is None else gone.names:
+                self._mentions.pop(name, None)
                 if self._retired.get(name) == subject:
                     del self._retired[name]
-                for other in self.find_all(name):
-                    self._by_name.setdefault(name, other)
+                for other, one in self._subjects.items():
+                    if name in one.names:
+                        self._by_name.setdefault(name, other)
             return gone is not None or there
 
     def _salt(self, one: Personal, bound: bytes) -> bytes:

@@ -53,8 +53,9 @@ def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> in
 def hold(settings: Settings, actor: str, scope: str, reason: str) -> int:
     """Place a hold and say how it ends."""
     done = carry_out(settings, "hold", actor, scope=scope, reason=reason)
-    _say(f"{done['hold_id']} on {done['scope']} is in force (record {done['record']})")
-    _say(f"somebody else lifts it: countersign release-hold {done['hold_id']} --reason '...'")
+    for one in done["holds"]:
+        _say(f"{one['hold_id']} on {one['scope']} is in force (record {one['record']})")
+        _say(f"somebody else lifts it: countersign release-hold {one['hold_id']} --reason '...'")
     return 0
 
 

@@ -26,14 +26,17 @@ def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
 
 
 def hold(privacy: Privacy, actor: str, ask: HoldRequest) -> dict[str, Any]:
-    """Place a hold.
+    """Place a hold; of a name with several pseudonyms `holds` has one each.
 
     Raises:
         AuditError: refused.
     """
-    record = privacy.hold(ask.scope, reason=ask.reason, actor=actor)
-    body = record.body
-    return {"hold_id": body["hold_id"], "scope": body["scope"], "record": record.seq}
+    placed = [
+        {"hold_id": body["hold_id"], "scope": body["scope"], "record": record.seq}
+        for record in privacy.hold(ask.scope, reason=ask.reason, actor=actor)
+        for body in (record.body,)
+    ]
+    return {**placed[-1], "holds": placed}
 
 
 def lift(privacy: Privacy, actor: str, ask: LiftRequest) -> dict[str, Any]:

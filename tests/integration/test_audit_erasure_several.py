@@ -2,6 +2,7 @@
 
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -48,7 +49,7 @@ def test_a_refusal_of_one_refuses_all_and_names_which(world: World) -> None:
     held = world.said(OTHER)
     free, statute, hold = (world.vault.subject(name) for name in (NAME, ALIAS, OTHER))
     privacy = world.privacy()
-    placed = privacy.hold(f"subject:{OTHER}", reason="case", actor="operator")
+    (placed,) = privacy.hold(f"subject:{OTHER}", reason="case", actor="operator")
     size = world.ledger.size
     with pytest.raises(ErasureRefusedError) as refused:
         privacy.erase(NAME, statute, OTHER, basis="GDPR", actor="operator")
@@ -94,6 +95,26 @@ def test_all_are_erased_in_one_commit(world: World) -> None:
     assert Disclosures(world.dsn).of_record(stays)
     world.ledger.checkpoint_now()
     assert verify_database(world.dsn, TRUSTED).exit_code == 0
+
+
+def test_a_name_reaches_all_that_are_called_so_in_any_case(world: World) -> None:
+    capitals, decomposed = NAME.upper(), unicodedata.normalize("NFD", NAME.lower())
+    seqs = [world.said(name) for name in (NAME, capitals, decomposed)]
+    subjects = {world.vault.subject(name) for name in (NAME, capitals, decomposed)}
+    assert len(subjects) == 3
+    privacy = world.privacy()
+    placed = privacy.hold(f"subject:{capitals}", reason="case", actor="operator")
+    assert {hold.body["scope"] for hold in placed} == {f"subject:{one}" for one in subjects}
+    with pytest.raises(ErasureRefusedError, match="nobody of them is erased"):
+        privacy.erase(NAME, basis="GDPR", actor="operator")
+    for hold in placed:
+        privacy.lift(str(hold.body["hold_id"]), reason="over", actor="approver")
+    done = privacy.erase(decomposed, basis="GDPR", actor="operator")
+    assert set(done.subjects) == subjects
+    assert done.rows == len(seqs)
+    assert not hits(NAME, world.folder)
+    assert world.vault.find(NAME) is None
+    assert world.vault.find(capitals) is None
 
 
 LEFT = {1: 0, 2: 2, 3: 2, 4: 2, 5: 1, 6: 1, 7: 0}
