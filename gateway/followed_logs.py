@@ -106,8 +106,10 @@ def _keys_in(text: str) -> list[VerifierKey]:
     except NoteError:
         if not _is_file(text):
             raise
-    lines = Path(text).read_text(encoding="utf-8").splitlines()
-    return [VerifierKey.parse(line) for line in filter(str.strip, lines)]
+    lines = [*filter(str.strip, Path(text).read_text(encoding="utf-8").splitlines())]
+    if not lines:  # perhaps it is just being written
+        raise NoteError(f"{text} names none")
+    return [VerifierKey.parse(line) for line in lines]
 
 
 def _is_file(text: str) -> bool:
