@@ -24,8 +24,8 @@ from gateway.name_search import Needle, needles, places
 
 Ranges = list[tuple[int, int]]
 
-WINDOW_BYTES = 1 << 20
-OVERLAP_BYTES = 1 << 16
+WINDOW_BYTES = 1 << 16
+OVERLAP_BYTES = 1 << 14
 """Longer than a name in any form, with what stands before it."""
 LINE_WITHIN_S = 0.5
 ROUNDS_MAX = 1000

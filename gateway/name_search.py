@@ -22,8 +22,9 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from audit.names import folded, plain_name
 from fix.persons import NAMED_TAGS
@@ -38,15 +39,19 @@ _WORDLESS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "M
 _BEFORE_CHARS = 80
 _CODE_MAX = 0x10FFFF
 _HIGH, _LOW, _PAIR = range(0xD800, 0xDC00), range(0xDC00, 0xE000), 0x10000
+_ASTRAL = chr(_PAIR)
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
 
-_PLAIN = re.compile(rb"[\x80-\xff]")
-_JSON = re.compile(rb"[\x80-\xff]|\\(?:u[0-9A-Fa-f]{4}|[nrtbf\"\\/])")
 _ENTITIES = rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
-_ESCAPES = rb"%[0-9A-Fa-f]{2}|\\+(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[nrtbf0\"'/]?)|"
-_ESCAPE = re.compile(_ESCAPES + _ENTITIES)
-_ANY = re.compile(rb"[\x80-\xff]|" + _ESCAPES + _ENTITIES)
+_JSON_ESCAPES = rb"\\(?:u[0-9A-Fa-f]{4}|[nrtbf\"\\/])"
+_ESCAPES = (
+    rb"%[0-9A-Fa-f]{2}|\\+(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[nrtbf0\"'/]?)|"
+    + _ENTITIES
+)
+_RAW = {code + 0xDC00: code for code in range(0x80, 0x100)}
+"""Bytes that are no UTF-8, as the decoder marks them, to ISO 8859-1."""
 _ENTITY = re.compile(_ENTITIES + rb"\Z")
+_ESCAPE = re.compile(_ESCAPES)
 _TAGS = "|".join(str(tag) for tag in sorted(NAMED_TAGS))
 _KEYS = "|".join(sorted(PERSONAL_KEYS))
 _TAGGED = (
@@ -55,6 +60,28 @@ _TAGGED = (
     (re.compile(rf"(?<!\w)(?:{_KEYS})=[\"']\Z"), re.compile(r"[\"']")),
     (re.compile(rf"(?<!\w)(?:{_KEYS})=\Z"), re.compile(r"[\"'&;,)\s]|\Z")),
 )
+
+
+class _Reading(NamedTuple):
+    """A way to read bytes.
+
+    Attributes:
+        escapes: what is taken for a character, None for nothing.
+        latin: bytes are ISO 8859-1 even where they might be UTF-8.
+    """
+
+    escapes: re.Pattern[bytes] | None
+    latin: bool = False
+
+
+_PLAIN = _Reading(None)
+_JSON = _Reading(re.compile(_JSON_ESCAPES))
+_ANY = _Reading(_ESCAPE)
+_SPECIAL: Mapping[re.Pattern[bytes] | None, re.Pattern[bytes]] = {
+    None: re.compile(rb"[\x80-\xff]"),
+    _JSON.escapes: re.compile(rb"[\x80-\xff]|" + _JSON_ESCAPES),
+    _ANY.escapes: re.compile(rb"[\x80-\xff]|" + _ESCAPES),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +156,9 @@ def needles(names: Iterable[str]) -> tuple[Needle, ...]:
 
 def places(data: bytes, wanted: Sequence[Needle]) -> list[tuple[int, int]]:
     """Return the ranges of bytes that are one of the names, in order and apart."""
-    other = [n for n in wanted if not n.mistaken and not n.text.isascii()]
     found = {
         hit
-        for views, sought in ((_views(data), wanted), (_latin(data), other))
-        for view in views
+        for view, sought in _views(data, wanted)
         for needle in sought
         for hit in _hits(view, needle)
         if not _goes_on(data, hit, needle.text)
@@ -181,41 +206,61 @@ def _is_word(char: str) -> bool:
     return char.isalnum() or char == "_" or unicodedata.category(char).startswith("M")
 
 
-def _views(data: bytes) -> Iterator[_View]:
-    """Yield the readings of the bytes."""
-    yield _read(data, _PLAIN)
-    if b"\\" in data:
-        yield _read(data, _JSON)
-    if b"\\" in data or b"%" in data or b"&" in data:
-        yield _read(data, _ANY)
-    if b"+" in data:
-        yield _read(data.replace(b"+", b" "), _ANY)
+def _views(data: bytes, wanted: Sequence[Needle]) -> Iterator[tuple[_View, Sequence[Needle]]]:
+    """Yield the readings of the bytes in which a name is, each with what to look for in it."""
+    other = [n for n in wanted if not n.mistaken and not n.text.isascii()]
+    escaped = any(mark in data for mark in (b"\\", b"%", b"&"))
+    readings = (
+        (data, _PLAIN, wanted),
+        (data, _JSON, wanted if b"\\" in data else ()),
+        (data, _ANY, wanted if escaped else ()),
+        (data.replace(b"+", b" "), _ANY, wanted if b"+" in data else ()),
+        (data, _PLAIN._replace(latin=True), () if data.isascii() else other),
+        (data, _ANY._replace(latin=True), other if b"\\x" in data or b"%" in data else ()),
+    )
+    for bytes_, reading, sought in readings:
+        present = _present(bytes_, reading, sought)
+        if present:
+            yield _read(bytes_, reading), present
 
 
-def _latin(data: bytes) -> Iterator[_View]:
-    """Yield the readings for bytes that are ISO 8859-1, though they might be UTF-8."""
-    if not data.isascii():
-        yield _read(data, _PLAIN, latin=True)
-    if b"\\x" in data or b"%" in data:
-        yield _read(data, _ANY, latin=True)
+def _present(data: bytes, reading: _Reading, wanted: Sequence[Needle]) -> Sequence[Needle]:
+    """Return what is in a reading at all, without asking where: the log is mostly others' lines."""
+    if not wanted:
+        return ()
+    raw = data.decode("latin-1").encode() if reading.latin else data
+    if reading.escapes is not None:
+        raw = reading.escapes.sub(lambda match: _plainly(match[0], latin=reading.latin), raw)
+    words = folded(raw.decode("utf-8", "surrogateescape").translate(_RAW))
+    return [n for n in wanted if n.text in words or max(n.text) >= _ASTRAL]
 
 
-def _read(data: bytes, special: re.Pattern[bytes], *, latin: bool = False) -> _View:
-    """Return the reading in which what `special` finds is taken apart."""
+def _plainly(escape: bytes, *, latin: bool) -> bytes:
+    """Return what an escape stands for; the halves of a pair are left apart."""
+    char = _char(escape.decode("ascii"), 0, 0)
+    if char is None:
+        return escape
+    if char.is_byte and not latin:
+        return char.text.encode("latin-1")
+    return char.text.encode("utf-8", "surrogatepass")
+
+
+def _read(data: bytes, reading: _Reading) -> _View:
+    """Return the view in which what the reading knows is taken apart."""
     view = _View()
     at = 0
     run: list[_Char] = []
-    for match in special.finditer(data):
+    for match in _SPECIAL[reading.escapes].finditer(data):
         char = _char(match[0].decode("latin-1"), match.start(), match.end())
         if char is None:
             continue
         if match.start() > at:
-            _take(view, run, latin=latin)
+            _take(view, run, latin=reading.latin)
             view.add(data[at : match.start()].decode("ascii").lower(), at, 0)
             run = []
         run.append(char)
         at = match.end()
-    _take(view, run, latin=latin)
+    _take(view, run, latin=reading.latin)
     view.add(data[at:].decode("ascii").lower(), at, 0)
     return view.close()
 
