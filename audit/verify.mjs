@@ -160,9 +160,12 @@ export async function sha256(...parts) {
 export const leafHash = (entry) => sha256(Uint8Array.of(0), entry);
 export const nodeHash = (left, right) => sha256(Uint8Array.of(1), left, right);
 
+// a byte moved from one node to the next would hash the same
+const isHash = (bytes) => bytes.length === 32;
+
 /** Return every hash from the leaf up to the root that an inclusion path leads to, or null. */
 export async function climb(leaf, index, size, path) {
-  if (!(index >= 0 && index < size)) return null;
+  if (!(index >= 0 && index < size) || ![leaf, ...path].every(isHash)) return null;
   const hashes = [leaf];
   let at = BigInt(index), last = BigInt(size) - 1n, hash = leaf;
   for (const sibling of path) {
@@ -185,9 +188,9 @@ export async function verifyInclusion(leaf, index, size, path, root) {
 }
 
 export async function verifyConsistency(oldSize, oldRoot, size, root, path) {
-  if (oldSize > size) return false;
-  if (oldSize === 0) return path.length === 0 && equal(oldRoot, await sha256(new Uint8Array()));
+  if (oldSize > size || ![oldRoot, ...path].every(isHash)) return false;
   if (oldSize === size) return path.length === 0 && equal(oldRoot, root);
+  if (oldSize === 0) return path.length === 0 && equal(oldRoot, await sha256(new Uint8Array()));
   let at = BigInt(oldSize) - 1n, last = BigInt(size) - 1n;
   while (at & 1n) [at, last] = [at >> 1n, last >> 1n];
   const nodes = (BigInt(oldSize) & (BigInt(oldSize) - 1n)) === 0n ? [oldRoot, ...path] : [...path];

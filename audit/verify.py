@@ -259,8 +259,10 @@ class Tree:
 
 
 def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
-    """Return the root that an inclusion path leads to, None if its length does not fit."""
+    """Return the root that an inclusion path leads to, None if its or a hash's length is wrong."""
     last, result = size - 1, leaf
+    if {*map(len, (leaf, *path))} != {32}:  # a byte moved to the next node would hash the same
+        return None
     for node in path:
         if last == 0:
             return None
@@ -278,9 +280,9 @@ def extends(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[bytes
     """Say whether a consistency path shows that a tree (size, root) extends an older one."""
     size, last = old[0], new[0] - 1
     if size in {0, new[0]}:
-        return not path and old[1] == (new[1] if size else Tree().root())
+        return not path and old[1] == (new[1] if size == new[0] else Tree().root())
     index, nodes = size - 1, list(path)
-    if size > new[0] or not nodes:
+    if size > new[0] or not nodes or {*map(len, (old[1], *path))} != {32}:
         return False
     if size & (size - 1) == 0:
         nodes.insert(0, old[1])

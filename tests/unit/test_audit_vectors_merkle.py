@@ -1,11 +1,7 @@
 """Published Merkle vectors against our trees and tiles: other people's logs and other tools."""
 
-import json
-from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,72 +17,17 @@ from audit.merkle import (
 )
 from audit.tiles import Tile, inclusion_from, list_reader, parse_tile_path, root_from, tile_path
 from audit.verify import extends, root_by_path
-
-ARGON: dict[str, Any] = json.loads(
-    (Path(__file__).parent.parent / "golden" / "vectors" / "merkle.json").read_text()
+from tests.doubles.merkle_vectors import (
+    EXTENDED,
+    INCLUDED,
+    LEAVES,
+    ROOTS,
+    SOME,
+    Consistency,
+    argon,
+    spoiled_consistency,
+    spoiled_inclusion,
 )
-
-# Source: proof/verify_test.go of github.com/transparency-dev/merkle (Apache-2.0): its tree (that of
-# Certificate Transparency's reference code), its proofs' places and its ways to spoil a proof.
-ENTRIES = (b"", b"\x00", b"\x10", b"\x20\x21", b"01", b"@ABC", b"PQRSTUVW", b"`abcdefghijklmno")
-LEAVES = [leaf_hash(entry) for entry in ENTRIES]
-ROOTS = [root_of(LEAVES[:size]) for size in range(9)]
-SOME = bytes.fromhex("abacaba000000000000000000000000000000000000000000060061e00123456")
-Inclusion = tuple[bytes, int, int, tuple[bytes, ...], bytes]
-Consistency = tuple[int, bytes, int, bytes, tuple[bytes, ...]]
-
-
-def spoiled_inclusion(index: int, size: int) -> Iterator[tuple[str, Inclusion]]:
-    """Yield the arguments of `verify_inclusion` that must not verify."""
-    leaf, root, path = LEAVES[index], ROOTS[size], inclusion_path(LEAVES[:size], index)
-    for other in (index - 1, index + 1, index ^ 2):
-        yield f"index {other}", (leaf, other, size, path, root)
-    for other in (size * 2, size // 2):
-        yield f"size {other}", (leaf, index, other, path, root)
-    yield "wrong leaf", (b"WrongLeaf", index, size, path, root)
-    yield "empty root", (leaf, index, size, path, EMPTY_ROOT)
-    yield "random root", (leaf, index, size, path, SOME)
-    for name, extra in (("garbage", b""), ("root", root)):
-        yield f"trailing {name}", (leaf, index, size, (*path, extra), root)
-        yield f"preceding {name}", (leaf, index, size, (extra, *path), root)
-    for place in range(len(path)):
-        yield f"bit in node {place}", (leaf, index, size, flipped(path, place), root)
-    if path:
-        yield "removed node", (leaf, index, size, path[:-1], root)
-        # the same bytes, cut at another place
-        moved = (path[0][1:], *path[1:]) if index % 2 == 0 else (path[0] + leaf[:1], *path[1:])
-        shifted = leaf + path[0][:1] if index % 2 == 0 else leaf[1:]
-        yield "moved byte", (shifted, index, size, moved, root)
-    if len(path) > 1:
-        yield "inserted node", (leaf, index, size, (path[0], SOME, *path[1:]), root)
-
-
-def spoiled_consistency(old: int, size: int) -> Iterator[tuple[str, Consistency]]:
-    """Yield the arguments of `verify_consistency` that must not verify."""
-    before, after, path = ROOTS[old], ROOTS[size], consistency_path(LEAVES[:size], old)
-    for other in (old - 1, old + 1, old ^ 2):
-        yield f"old size {other}", (other, before, size, after, path)
-    for other in (size * 2, size // 2):
-        yield f"size {other}", (old, before, other, after, path)
-    yield "wrong old root", (old, b"WrongRoot", size, after, path)
-    yield "wrong root", (old, before, size, b"WrongRoot", path)
-    yield "swapped roots", (old, after, size, before, path)
-    yield "empty", (old, before, size, after, ())
-    for name, extra in (("garbage", b""), ("old root", before), ("root", after)):
-        yield f"trailing {name}", (old, before, size, after, (*path, extra))
-        yield f"preceding {name}", (old, before, size, after, (extra, *path))
-    yield "first node twice", (old, before, size, after, (path[0], *path))
-    yield "truncated", (old, before, size, after, path[:-1])
-    for place in range(len(path)):
-        yield f"bit in node {place}", (old, before, size, after, flipped(path, place))
-    if old & (old - 1) == 0:
-        moved = (path[0][1:], *path[1:])
-        yield "moved byte", (old, before + path[0][:1], size, after, moved)
-
-
-def flipped(path: tuple[bytes, ...], place: int) -> tuple[bytes, ...]:
-    node = bytes([path[place][0] ^ 8]) + path[place][1:]
-    return (*path[:place], node, *path[place + 1 :])
 
 
 def verifies(check: Callable[..., None], arguments: tuple[object, ...]) -> bool:
@@ -97,7 +38,7 @@ def verifies(check: Callable[..., None], arguments: tuple[object, ...]) -> bool:
     return True
 
 
-@pytest.mark.parametrize(("index", "size"), [(0, 1), (0, 8), (5, 8), (2, 3), (1, 5)])
+@pytest.mark.parametrize(("index", "size"), INCLUDED)
 def test_a_spoiled_inclusion_proof_never_verifies(index: int, size: int) -> None:
     path = inclusion_path(LEAVES[:size], index)
     verify_inclusion(LEAVES[index], index, size, path, ROOTS[size])
@@ -105,7 +46,7 @@ def test_a_spoiled_inclusion_proof_never_verifies(index: int, size: int) -> None
         assert not verifies(verify_inclusion, arguments), name
 
 
-@pytest.mark.parametrize(("old", "size"), [(1, 8), (6, 8), (2, 5), (6, 7)])
+@pytest.mark.parametrize(("old", "size"), EXTENDED)
 def test_a_spoiled_consistency_proof_never_verifies(old: int, size: int) -> None:
     verify_consistency(old, ROOTS[old], size, ROOTS[size], consistency_path(LEAVES[:size], old))
     for name, arguments in spoiled_consistency(old, size):
@@ -151,34 +92,31 @@ def test_consistency_without_a_path(*, arguments: Consistency, proven: bool) -> 
 
 
 def test_proofs_of_a_certificate_log_of_a_billion_leaves_verify() -> None:
-    size, root = ARGON["size"], b64decode(ARGON["root"])
-    proof = ARGON["inclusion"]
-    leaf, path = b64decode(proof["leaf_hash"]), [b64decode(node) for node in proof["path"]]
-    verify_inclusion(leaf, proof["index"], size, path, root)
-    for index in (proof["index"] - 1, proof["index"] + 1, 0, size - 1):
+    inclusion, consistency = argon()
+    verify_inclusion(*inclusion)
+    leaf, right, size, path, root = inclusion
+    for index in (right - 1, right + 1, 0, size - 1):
         with pytest.raises(ProofError):
             verify_inclusion(leaf, index, size, path, root)
-    old = ARGON["consistency"]
-    path = [b64decode(node) for node in old["path"]]
-    verify_consistency(old["size"], b64decode(old["root"]), size, root, path)
-    for wrong in (old["size"] - 1, old["size"] + 1):
-        with pytest.raises(ProofError):
-            verify_consistency(wrong, b64decode(old["root"]), size, root, path)
+    verify_consistency(*consistency)
+    old, *others = consistency
+    for wrong in (old - 1, old + 1):
+        assert not verifies(verify_consistency, (wrong, *others))
 
 
-def test_the_one_file_verifier_follows_the_same_proofs() -> None:
-    size, root = ARGON["size"], b64decode(ARGON["root"])
-    proof, old = ARGON["inclusion"], ARGON["consistency"]
-    path = [b64decode(node) for node in proof["path"]]
-    leaf, index = b64decode(proof["leaf_hash"]), proof["index"]
+def test_the_one_file_verifier_follows_the_same_proofs_and_no_others() -> None:
+    (leaf, index, size, path, root), (old, before, _, _, nodes) = argon()
     assert root_by_path(leaf, index, size, path) == root
-    assert root_by_path(leaf, index + 1, size, path) != root
     assert root_by_path(leaf, index, size, path[:-1]) is None
-    before, after = (old["size"], b64decode(old["root"])), (size, root)
-    path = [b64decode(node) for node in old["path"]]
-    assert extends(before, after, path)
-    assert not extends((before[0] + 1, before[1]), after, path)
-    assert not extends(before, after, path[:-1])
+    assert extends((old, before), (size, root), nodes)
+    for index, size in INCLUDED:
+        for name, (leaf, place, count, path, root) in spoiled_inclusion(index, size):
+            inside = 0 <= place < count
+            assert not inside or root_by_path(leaf, place, count, path) != root, name
+    for old, size in EXTENDED:
+        for name, (smaller, before, larger, after, path) in spoiled_consistency(old, size):
+            assert not extends((smaller, before), (larger, after), path), name
+    assert not extends((0, EMPTY_ROOT), (0, SOME), ())
 
 
 def test_roots_and_paths_of_all_small_subtrees_hash_to_the_published_sums() -> None:
