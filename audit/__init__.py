@@ -26,6 +26,7 @@ Reading order, which is the way a record goes:
     lanes        the two bounded queues in front of the sequencer
     batch        requests become records on a known position
     watchdog     deadlines for database calls
+    interpreter  what a process that appends asks of Python
     wire         rows as PostgreSQL's binary forms: arrays and COPY
     pipe         one commit on the wire, sent without waiting
     store        the psycopg door for writing: one fenced connection

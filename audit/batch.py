@@ -8,17 +8,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from audit.chain import NO_HEAD, StreamHead, head_of, heads_drafts
 from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError, VaultError
-from audit.kinds import KINDS
 from audit.lanes import Append, Guard, MapHeads, Request, Resolve
 from audit.merkle import Frontier, push
 from audit.personal import Sealed
 from audit.record import Draft, Prepared, Record, make_record, prepare
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Struct, frozen=True, kw_only=True):
     """A record, the account that its payload names, and its commitments' bytes, joined."""
 
     record: Record
@@ -242,7 +242,7 @@ class Builder:
         self._size = push(self._nodes, seq, record.leaf)
         self.heads[stream] = self._changed[stream] = head_of(record)
         self.placed[key] = record
-        spec = KINDS[record.kind]
+        spec = item.spec
         if spec.firm_wide:
             self.firm_seq = seq
         elif spec.section and item.account is not None:

@@ -9,7 +9,8 @@ records: `control` is listed as it was before the map's first part.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from audit.canonical import JSON
 from audit.kinds import LEDGER, Kind
@@ -20,8 +21,7 @@ HEADS_PER_RECORD_MAX = 200
 """200 names of at most 200 characters stay below the 65,535 bytes of an entry."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamHead:
+class StreamHead(Struct, frozen=True, kw_only=True):
     """Where a stream ends: the number and leaf of its last record."""
 
     stream_seq: int = -1

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec import field as made
+
 from audit.errors import LaneFullError, LedgerStoppedError, LedgerTimeoutError
 from audit.promise import Promise
 from audit.record import Prepared, Record
@@ -37,8 +40,7 @@ class Guard:
     basis_seq: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Append:
+class Append(Struct, frozen=True, kw_only=True):
     """Write these drafts in one commit.
 
     Attributes:
@@ -48,7 +50,7 @@ class Append:
     prepared: tuple[Prepared, ...]
     guard: Guard | None = None
     check: Callable[[], None] | None = None
-    done: Promise[tuple[Record, ...]] = field(default_factory=Promise)
+    done: Promise[tuple[Record, ...]] = made(default_factory=Promise)
 
     @property
     def rows(self) -> int:

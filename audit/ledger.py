@@ -8,13 +8,11 @@ subscribers, a clockwork makes checkpoints. All callers may be on any thread.
 """
 
 import asyncio
-import gc
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
@@ -30,6 +28,7 @@ from audit.errors import (
     LedgerTimeoutError,
     LedgerWriteError,
 )
+from audit.interpreter import tune
 from audit.keys import Signer
 from audit.lanes import Append, Guard, Lane, Lanes, MapHeads, Request, Resolve
 from audit.promise import Promise
@@ -46,10 +45,6 @@ __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
-_SWITCH_S = 0.0002
-"""How long a busy thread may keep the interpreter while another asks for it (Python's default is
-5 ms). The sequencer asks a few times per commit: at the default the database would wait for it
-longer than it for the database. Costs nothing while no other thread asks."""
 _T = TypeVar("_T")
 
 
@@ -94,7 +89,6 @@ class Ledger:
     ) -> None:
         """Start the threads; see `open`."""
         origin = signer.vkey.name
-        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_S))
         self._config = config
         self._signers = (signer, *co_signers)
         self._vault = vault
@@ -114,7 +108,7 @@ class Ledger:
         except BaseException:
             self._watchdog.close()
             raise
-        gc.freeze()  # what is loaded by now stays; looking at it again would hold up appends
+        tune()
         self._pool = Pool(config.dsn, self._watchdog)
         self._blobs = Blobs(self._pool)
         self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
@@ -356,7 +350,7 @@ class Ledger:
         if self._vault is None:
             raise DraftError(f"{draft.kind}: personal values, and no vault to keep them")
         plain, rows = self._vault.seal(self._signers[0].vkey.name, draft)
-        return replace(prepare(plain), disclosures=rows)
+        return prepare(plain, rows)
 
     def _check_of(self, prepared: Sequence[Prepared]) -> Callable[[], None] | None:
         """Return what is asked when personal values are written: is their person erased by now?"""

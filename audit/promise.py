@@ -4,18 +4,23 @@ Lighter than the standard library's two kinds of futures, of which one cannot wa
 and the other not outside of it. What becomes of the request is decided once: either the sequencer
 takes it, or its caller withdraws it.
 
-One commit answers many callers: `wake` releases all of them and enters each event loop once.
+One commit answers many callers: `wake` releases all of them and enters each event loop once. And
+one timer ends the waiting of many: a loop's deadlines are rounded up to the next `_TICK_S`.
 """
 
 import asyncio
 import contextlib
+import math
 import threading
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 from audit.errors import LedgerTimeoutError
 
 _T = TypeVar("_T")
+_TICK_S = 0.02
+"""How much later than asked a coroutine may hear that there was no answer in time."""
 
 
 class Promise(Generic[_T]):
@@ -26,10 +31,13 @@ class Promise(Generic[_T]):
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Make a promise to a thread, or to the coroutine that runs in `loop`."""
         self._claim = threading.Lock()
-        self._waiter = threading.Lock()
-        self._waiter.acquire()
         self._loop = loop
-        self._future: asyncio.Future[_T] | None = None if loop is None else loop.create_future()
+        self._future: asyncio.Future[_T] | None = None
+        if loop is None:
+            self._waiter = threading.Lock()
+            self._waiter.acquire()
+        else:
+            self._future = loop.create_future()
         self._answered = False
         self._value: _T | None = None
         self._error: BaseException | None = None
@@ -82,21 +90,22 @@ class Promise(Generic[_T]):
         """
         assert self._loop is not None  # noqa: S101 - made for a loop; narrows the type
         assert self._future is not None  # noqa: S101 - as above
-        alarm = self._loop.call_later(timeout_s, self._expire)
+        tick = _set_alarm(self._loop, self, timeout_s)
         try:
             return await self._future
         except asyncio.CancelledError:
             self.take()
             raise
         finally:
-            alarm.cancel()
+            tick.discard(self)
 
     def _late(self) -> LedgerTimeoutError:
         if self.take():
             return LedgerTimeoutError("still queued, withdrawn", written=False)
         return LedgerTimeoutError("sent to the database, no answer", written=None)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """Tell the coroutine, in its loop, that there was no answer in time."""
         if self._future is not None and not self._future.done():
             self._future.set_exception(self._late())
 
@@ -119,6 +128,41 @@ class Promise(Generic[_T]):
         """Let the waiting thread go."""
         with contextlib.suppress(RuntimeError):  # it went already
             self._waiter.release()
+
+
+class _Alarm:
+    """Ends the waiting of one event loop's coroutines."""
+
+    def __init__(self) -> None:
+        self._ticks: dict[int, set[Promise[Any]]] = {}
+
+    def set(
+        self, loop: asyncio.AbstractEventLoop, promise: Promise[Any], timeout_s: float
+    ) -> set[Promise[Any]]:
+        """Let a promise expire at the first tick after a time; return whom that tick will end."""
+        number = math.ceil((loop.time() + timeout_s) / _TICK_S)
+        tick = self._ticks.get(number)
+        if tick is None:
+            tick = self._ticks[number] = set()
+            loop.call_at(number * _TICK_S, self._ring, number)
+        tick.add(promise)
+        return tick
+
+    def _ring(self, number: int) -> None:
+        for promise in self._ticks.pop(number):
+            promise.expire()
+
+
+_alarms: WeakKeyDictionary[asyncio.AbstractEventLoop, _Alarm] = WeakKeyDictionary()
+
+
+def _set_alarm(
+    loop: asyncio.AbstractEventLoop, promise: Promise[Any], timeout_s: float
+) -> set[Promise[Any]]:
+    alarm = _alarms.get(loop)
+    if alarm is None:
+        alarm = _alarms[loop] = _Alarm()
+    return alarm.set(loop, promise, timeout_s)
 
 
 def wake(promises: Iterable[Promise[Any]]) -> None:

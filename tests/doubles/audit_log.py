@@ -253,7 +253,7 @@ def columns(record: Record) -> dict[str, Any]:
     """Return a record's columns."""
     return {
         name: str(value) if name == "kind" else value
-        for name in Record.__dataclass_fields__
+        for name in Record.__struct_fields__
         for value in (getattr(record, name),)
     }
 

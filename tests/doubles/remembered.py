@@ -1,9 +1,9 @@
 """A ledger's reader from memory, with which a test forges one record and looks again."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any, TypeAlias
 
+import msgspec
 from typing_extensions import override
 
 from audit.canonical import canonical
@@ -96,7 +96,7 @@ def forged(record: Record, path: Path) -> Record:
     for part in path[:-1]:
         at = at[part]
     at[path[-1]] = _other(at[path[-1]])
-    return replace(record, payload=canonical(body))
+    return msgspec.structs.replace(record, payload=canonical(body))
 
 
 def _other(value: object) -> Leaf:

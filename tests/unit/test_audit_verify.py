@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from audit.canonical import canonical
 from audit.chain import heads_drafts as original
@@ -152,7 +153,7 @@ def test_a_map_that_hides_a_stream_is_found_although_all_hashes_fit(
     else:
         log = forged(
             lambda heads: {
-                k: replace(v, stream_seq=v.stream_seq - 1) if k == "decision/d1" else v
+                k: structs.replace(v, stream_seq=v.stream_seq - 1) if k == "decision/d1" else v
                 for k, v in heads.items()
             }
         )

@@ -9,12 +9,13 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from msgspec import structs
 from typing_extensions import override
 
 from audit.canonical import canonical
@@ -99,7 +100,7 @@ class Altered(LedgerReader):
             if record.kind is self._kind:
                 body: dict[str, Any] = json.loads(record.payload)
                 self._change(body)
-                yield replace(record, payload=canonical(body))
+                yield structs.replace(record, payload=canonical(body))
             else:
                 yield record
 
