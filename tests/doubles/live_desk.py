@@ -5,12 +5,13 @@ Real: PostgreSQL, ledger, FIX child, simulator, TCP, rules, pages. Run as a prog
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from fix.ems_control import Control, read_capture, write_control
+from fix.profile import Profile
 from gateway import settings
 from gateway.app import App, running
 from gateway.clock import pause
@@ -20,6 +21,7 @@ from gateway.playback import PlaybackSession, load_playback
 from gateway.profiles import Plan, development_plan
 from gateway.runner import case_of, open_session
 from gateway.simulator import wait_for
+from tests.doubles.fix_world import quick
 
 HIGH_SESSION = 180
 """A session whose prices are far above January's: a bid of January rests there."""
@@ -45,9 +47,11 @@ def plan_for(state: Path, behaviour: str = "well") -> Plan:
 
 
 @contextmanager
-def desk(state: Path, behaviour: str = "well") -> Iterator[App]:
-    """Yield a running gateway whose engine is up."""
-    with running(plan_for(state, behaviour), lambda _: None) as app:
+def desk(state: Path, behaviour: str = "well", *, sweep_timeout_s: int = 5) -> Iterator[App]:
+    """Yield a running gateway whose engine is up; a sweep of orders waits as long as it is told."""
+    plan = plan_for(state, behaviour)
+    plan = replace(plan, profile=_patient(plan.profile, sweep_timeout_s))
+    with running(plan, lambda _: None) as app:
         wait_for(lambda: app.engine.wait_ready(0.1), 20.0, part="scripted engine")
         yield app
 
@@ -93,6 +97,10 @@ def silence(app: App) -> None:
     """Make the broker answer nothing from now on."""
     write_control(app.plan.state.root / "ems" / "control.json", Control(session=0, silent=True))
     pause(0.2)
+
+
+def _patient(profile: Callable[[int], Profile], seconds: int) -> Callable[[int], Profile]:
+    return lambda port: quick(profile(port), sweep_timeout_s=seconds)
 
 
 def _acknowledged(app: App, decision_id: str) -> bool:

@@ -119,7 +119,7 @@ def test_a_kill_holds_when_the_fix_child_is_dead(state: Path) -> None:
 
 
 def test_a_kill_holds_when_the_broker_is_silent(state: Path) -> None:
-    with live_desk.desk(state) as app:
+    with live_desk.desk(state, sweep_timeout_s=1) as app:
         name = live_desk.rest_one(app)
         live_desk.silence(app)
         began_us = wall_us()
