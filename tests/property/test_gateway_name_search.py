@@ -147,6 +147,17 @@ def test_a_short_name_goes_only_where_persons_are_named(name: str) -> None:
     assert cleaned(whole, name) == whole, "part of a value is another value"
 
 
+def test_marks_belong_to_what_they_stand_on() -> None:
+    for name, text, is_it in (
+        ("Aq\u0323\u0307b", "Aq\u0307\u0323b", True),  # the same letter, marks in another order
+        ("J. R.", "J. R.\u0301", False),
+        ("나가다", "나가닥", False),  # the third syllable begins as the name's ends
+        ("\u1161나다", "가나다", False),  # and the name as the first one ends
+        ("나가다", unicodedata.normalize("NFD", "나가다"), True),
+    ):
+        assert (cleaned(text.encode(), name) != text.encode()) == is_it, name
+
+
 def test_two_names_in_one_line_and_one_in_the_other() -> None:
     line = b"Ann Lee and Ann met Lee Ann\n"
     assert cleaned(line, "Ann Lee", "Ann") == b"******* and *** met Lee ***\n"

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from gateway import log_cleaning
 from gateway.log_cleaning import OVERLAP_BYTES, WINDOW_BYTES, clean_logs, finish
+from gateway.name_search import Needle
 
 NAME = "Jörg Übelhör"
 
@@ -55,10 +57,11 @@ def test_a_name_across_windows_is_found_and_an_edge_is_no_word_end(log: Path) ->
         log.write_bytes(data)
         clean(log)
         assert log.read_bytes() == data.replace(form, b"*" * len(form))
-        longer = b"x" * edge + form + b"x" * OVERLAP_BYTES + b"\n"
-        log.write_bytes(longer)
-        clean(log)
-        assert log.read_bytes() == longer
+        for ends in (b" ", b"x"):
+            longer = b"x" * edge + form + ends * OVERLAP_BYTES + b"\n"
+            log.write_bytes(longer)
+            clean(log)
+            assert log.read_bytes() == longer
 
 
 APPENDER = """
@@ -153,8 +156,30 @@ def test_a_note_about_another_file_overwrites_nothing(log: Path) -> None:
         assert not note.exists()
 
 
-def test_a_log_that_is_begun_anew_is_searched_from_its_beginning(log: Path) -> None:
-    log.write_bytes(b"x" * 5000)
-    log.write_bytes(f"{NAME}\n".encode())
+def meanwhile(patch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
+    """Let something happen to a file between reading it and overwriting it, once."""
+    search, todo = log_cleaning.places, [happens]
+
+    def searched(data: bytes, wanted: Sequence[Needle]) -> list[tuple[int, int]]:
+        found = search(data, wanted)
+        if todo:
+            todo.pop()()
+        return found
+
+    patch.setattr(log_cleaning, "places", searched)
+
+
+def test_a_log_that_is_begun_anew_is_searched_from_its_beginning(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write_bytes(b"x" * 3 * WINDOW_BYTES + b"\n")
+    meanwhile(monkeypatch, lambda: log.write_bytes(f"{NAME} is new\n".encode()))
     clean(log)
-    assert log.read_bytes() == b"*" * len(NAME.encode()) + b"\n"
+    assert log.read_bytes() == b"*" * len(NAME.encode()) + b" is new\n"
+
+
+def test_only_what_was_read_is_overwritten(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.write_bytes(f"before {NAME} behind\n".encode())
+    meanwhile(monkeypatch, lambda: log.write_bytes(f"{NAME} before behind\n".encode()))
+    clean(log)
+    assert log.read_bytes() == b"*" * len(NAME.encode()) + b" before behind\n"
