@@ -96,6 +96,12 @@ class VaultError(AuditError):
     code: ClassVar[str] = "vault"
 
 
+class SubjectRetiredError(VaultError):
+    """A value of a person who is being erased; nothing was written, and once more it will be."""
+
+    code: ClassVar[str] = "subject_retired"
+
+
 class ErasureRefusedError(AuditError):
     """A hold or erasure that is refused: a statute, a hold, or an unknown subject."""
 

@@ -32,7 +32,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.canonical import canonical
-from audit.errors import DisclosureError, VaultError
+from audit.errors import DisclosureError, SubjectRetiredError, VaultError
 from audit.names import Mention, folded, mention_of, plain_name
 from audit.personal import (
     FIELD,
@@ -290,10 +290,10 @@ class Vault:
         Asked by the sequencer when it builds a batch, so without waiting for anybody.
 
         Raises:
-            VaultError: a person of these is being erased; nothing is written.
+            SubjectRetiredError: a person of these is being erased; nothing is written.
         """
         for subject in self._closed & subjects:
-            raise VaultError(f"{subject} is being erased: say it again, under another pseudonym")
+            raise SubjectRetiredError(f"{subject} is being erased: say it again, it gets another")
 
     def destroy(self, subject: str) -> bool:
         """Destroy a subject's key and names; False when they were gone already.

@@ -37,7 +37,8 @@ ACTIONS: dict[str, Any] = {
 
 def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> int:
     """Forget a person, under one pseudonym or several, and say what was done."""
-    done = carry_out(settings, "erase", actor, subject=subjects, basis=basis)
+    whom = subjects if len(subjects) > 1 else subjects[0]
+    done = carry_out(settings, "erase", actor, subject=whom, basis=basis)
     for subject, record in zip(done["subjects"], done["records"], strict=True):
         _say(f"record {record} says that {subject} is erased, by whom and why")
     keys = len(done["subjects"])

@@ -25,6 +25,7 @@ STATUS: Final = {
     "lane_full": 503,
     "ledger_timeout": 503,
     "ledger_stopped": 503,
+    "subject_retired": 503,
     "idempotency_conflict": 409,
     "erasure_refused": 409,
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from audit.disclosures import Disclosures
-from audit.errors import ErasureRefusedError, VaultError
+from audit.errors import ErasureRefusedError, SubjectRetiredError
 from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.ledger import Lane
@@ -202,7 +202,7 @@ def test_what_is_sealed_before_and_reaches_the_ledger_later_is_refused_there(
         erasing = threads.submit(gated.privacy().erase, subject, basis="GDPR", actor="operator")
         until(lambda: "erase.retired" in gated.steps)
         gate.open.set()
-        with pytest.raises(VaultError, match="is being erased"):
+        with pytest.raises(SubjectRetiredError, match="is being erased"):
             sealed.result(30.0)
         done = erasing.result(30.0)
         busy.result(30.0)
@@ -268,8 +268,8 @@ def test_a_record_that_is_there_is_given_back_while_its_person_is_erased(world: 
     (first,) = world.ledger.append(draft)
     world.vault.retire(subject)
     assert world.ledger.append(draft) == (first,), "asked again, as after a lost answer"
-    with pytest.raises(VaultError, match="is being erased"):
+    with pytest.raises(SubjectRetiredError, match="is being erased"):
         world.ledger.append(about(subject, NAME, key="twice"))
-    with pytest.raises(VaultError, match="is being erased"):
+    with pytest.raises(SubjectRetiredError, match="is being erased"):
         world.ledger.append(draft, about(subject, NAME, key="twice"))
     assert world.rows() == 1

@@ -12,7 +12,7 @@ import pytest
 
 from gateway import log_cleaning
 from gateway.log_cleaning import OVERLAP_BYTES, WINDOW_BYTES, clean_logs, finish
-from gateway.name_search import Needle
+from gateway.name_search import Needle, places
 
 NAME = "Jörg Übelhör"
 
@@ -158,10 +158,10 @@ def test_a_note_about_another_file_overwrites_nothing(log: Path) -> None:
 
 def meanwhile(patch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Let something happen to a file between reading it and overwriting it, once."""
-    search, todo = log_cleaning.places, [happens]
+    todo = [happens]
 
     def searched(data: bytes, wanted: Sequence[Needle]) -> list[tuple[int, int]]:
-        found = search(data, wanted)
+        found = places(data, wanted)
         if todo:
             todo.pop()()
         return found

@@ -23,6 +23,7 @@ from audit.export import build_bundle
 from audit.fsck import dump, verify_database, verify_dump
 from audit.kinds import Kind
 from audit.record import Record
+from audit.vault import Vault
 from gateway.app import App
 from gateway.clock import wall_us
 from gateway.replay import replay
@@ -147,6 +148,31 @@ def name_where_it_is_refused(app: App) -> None:
     assert sum(answer.status_code >= 400 for answer in answers) >= len(answers) - 3
 
 
+def name_while_it_is_erased(app: App) -> None:
+    """Lose the race once: the pseudonym is retired between the name and its record."""
+    vault = app.desk.own.dispatching.persons
+    assert isinstance(vault, Vault)
+    known, late = vault.subject(NAME), "said-while-erased"
+    with Agent(app) as agent, pytest.MonkeyPatch.context() as patch:
+
+        def subject(name: str) -> str:
+            patch.undo()
+            found = vault.subject(name)
+            vault.retire(found)
+            return found
+
+        patch.setattr(vault, "subject", subject)
+        lost = agent.intent(late, 500, person=NAME)
+        assert (lost.status_code, lost.json()["code"]) == (503, "subject_retired")
+        vault.restore(known)
+        assert agent.intent(late, 500, person=NAME).status_code == 200
+    (said,) = [
+        r for r in app.reader.records(kinds=(Kind.INTENT_RECEIVED,)) if r.body["client_key"] == late
+    ]
+    assert said.body["request"]["person"] == known
+    ended(app, said.body["decision_id"])
+
+
 def keep(app: App, folder: Path, name: str, decision: str) -> None:
     """Write what an outsider may hold, and check it."""
     app.ledger.checkpoint_now()
@@ -174,6 +200,7 @@ def test_a_person_is_named_kept_disclosed_and_forgotten(
         who_answers(app, received)
         decision, subject = received.body["decision_id"], received.body["request"]["person"]
         only_who_may(app, received)
+        name_while_it_is_erased(app)
         name_where_it_is_refused(app)
         assert replay(app.reader, app.desk.own.tools.table, decision).lines
         keep(app, tmp_path, "before", decision)
