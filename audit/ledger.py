@@ -208,7 +208,7 @@ class Ledger:
             LedgerTimeoutError: no answer in time; see its `written`.
             LedgerWriteError: the database refused; nothing is written.
             LedgerStoppedError: the ledger does not write any more.
-            VaultError: a person whom it names is being erased; nothing is written.
+            SubjectRetiredError: a person whom it names is being erased; nothing is written.
         """
         deadline = time.monotonic() + timeout_s
         prepared = self._prepare(drafts)
