@@ -121,6 +121,8 @@ class WitnessWorker:
                     self._seen = size
                 case Conflict(size=size):
                     return Refused(status=409, why=_contradiction(size, checkpoint.size))
+                case Refused(status=409 | 422 as status) if self._seen == checkpoint.size:
+                    return Refused(status=status, why=_contradiction(self._seen, checkpoint.size))
                 case Refused():
                     return outcome
         return Refused(status=409, why="another program has the same log cosigned at this witness")

@@ -127,7 +127,8 @@ def judge(request: AddCheckpoint, seen: Seen) -> Answer | None:
     if checkpoint.size == 0 and checkpoint.root != EMPTY_ROOT:
         return _refusal(Status.INCONSISTENT, "a tree of no leaves has another root")
     if checkpoint.size == seen.size and checkpoint.root != seen.root:
-        return conflict(seen)
+        # in plain words: a log that read a size here would ask again from it, and for ever
+        return _refusal(Status.CONFLICT, f"another tree of {seen.size} leaves was cosigned")
     try:
         verify_consistency(
             seen.size, seen.root, checkpoint.size, checkpoint.root, list(request.proof)

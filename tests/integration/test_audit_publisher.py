@@ -184,8 +184,13 @@ def test_a_history_that_was_cosigned_cannot_be_replaced(
         for table in ("entry", "checkpoint", "cosignature", "tile", "head"):
             admin.execute(REWRITE.format(table).encode())
     with published(postgres_dsn, process.policy) as (ledger, publisher):
-        forged = grown(ledger, cosigned.size + 5, "other")
+        forked = grown(ledger, cosigned.size - 1, "other")  # a first record is the clock's
+        assert forked.size == cosigned.size
         standing = until(publisher, lambda now: now.witnesses[0].trouble is not None)
+        trouble = f"it has cosigned another tree of {cosigned.size} records: forked"
+        assert standing.witnesses[0].trouble == trouble
+        forged = grown(ledger, 5, "other")
+        standing = until(publisher, lambda now: now.witnesses[0].trouble != trouble)
         assert "HTTP 422" in str(standing.witnesses[0].trouble)
         assert (standing.cosigned_size, standing.quorum) == (0, Quorum.STARTING)
     assert forged.size > cosigned.size
