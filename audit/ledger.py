@@ -27,6 +27,7 @@ from audit.errors import (
     LedgerStoppedError,
     LedgerTimeoutError,
     LedgerWriteError,
+    SubjectRetiredError,
 )
 from audit.interpreter import tune
 from audit.keys import Signer
@@ -208,13 +209,19 @@ class Ledger:
             LedgerTimeoutError: no answer in time; see its `written`.
             LedgerWriteError: the database refused; nothing is written.
             LedgerStoppedError: the ledger does not write any more.
-            SubjectRetiredError: a person whom it names is being erased; nothing is written.
+            SubjectRetiredError: a person whom it names is being erased; nothing is written. Words
+                that name him are said again here; whoever brings personal values must do it.
         """
         deadline = time.monotonic() + timeout_s
         prepared = self._prepare(drafts)
         self._blobs.check(self._blobs.unknown(prepared), timeout_s)
         request = Append(prepared=prepared, guard=guard, check=self._check_of(prepared))
-        return self._ask(request, request.done, lane, deadline)
+        try:
+            return self._ask(request, request.done, lane, deadline)
+        except SubjectRetiredError:
+            if any(draft.personal for draft in drafts):
+                raise
+        return self.append(*drafts, lane=lane, guard=guard, timeout_s=deadline - time.monotonic())
 
     async def append_async(
         self,

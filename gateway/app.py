@@ -36,7 +36,7 @@ from gateway.fix_child import FixChild, FixChildConfig
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, Standing
-from gateway.privacy import make_privacy
+from gateway.privacy import complete, make_privacy
 from gateway.profiles import Plan
 from gateway.recovery import Chaser, close_abandoned, highest_sent, mark_unknown
 from gateway.section import Section
@@ -246,8 +246,7 @@ class _Starter:
         privacy = make_privacy(
             settings, state, dsn=dsn, ledger=ledger, reader=reader, vault=self._vault
         )
-        if privacy.complete():
-            self._say("privacy    an erasure that was cut off is complete")
+        complete(privacy, self._say)
         return privacy
 
     def _begin_run(self, ledger: Ledger) -> None:

@@ -7,7 +7,7 @@ overwritten as soon as they are on record; before a key goes, the logs are searc
 the names that it holds. The simulator's files are the broker's: out of our reach, as any broker's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from audit.disclosures import Disclosures
@@ -43,6 +43,19 @@ def make_privacy(
         now_us=clock.wall_us,
         clean=lambda names: clean_names(state, names),
     )
+
+
+def complete(privacy: Privacy, say: Callable[[str], None]) -> None:
+    """Finish at a start what a crash cut off of erasures.
+
+    Where a file does not allow it the operator is told and the start goes on: the key stays, and
+    the same command again, or the next start, tries once more.
+    """
+    try:
+        if privacy.complete():
+            say("privacy    an erasure that was cut off is complete")
+    except VaultError as error:
+        say(f"privacy    an erasure is on record and NOT complete: {error}; ask for it again")
 
 
 def years_of(settings: RetentionSettings) -> Years:

@@ -1,5 +1,7 @@
 """One person under several pseudonyms: all are forgotten, or none; and what is said meanwhile."""
 
+import shutil
+import subprocess
 import threading
 import time
 import unicodedata
@@ -10,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from audit.disclosures import Disclosures
-from audit.errors import ErasureRefusedError, SubjectRetiredError
+from audit.errors import ErasureRefusedError, SubjectRetiredError, VaultError
 from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.record import Record
 from audit.retention import kept_until_us
+from gateway.privacy import clean_names, complete
+from gateway.state import StateFolder
 from tests.doubles.audit_log import TIME_US, note
 from tests.doubles.privacy_world import (
     NAME,
@@ -149,6 +153,31 @@ def test_an_erasure_of_two_cut_off_anywhere_goes_on_to_its_end(
         assert world.privacy().complete() == 0
 
 
+def test_a_log_that_cannot_be_written_keeps_the_key_and_stops_no_start(
+    world: World, tmp_path: Path
+) -> None:
+    state = StateFolder(root=tmp_path, keys=tmp_path, vault=tmp_path / "vault")
+    state.logs.mkdir()
+    running = state.logs / "running"
+    shutil.copy(shutil.which("sleep") or "", running)
+    world.said(NAME)
+    privacy = world.privacy(lambda names: clean_names(state, names))
+    said: list[str] = []
+    with subprocess.Popen([running, "60"]) as process:  # nobody may write what is being run
+        with pytest.raises(VaultError, match="left in a log"):
+            privacy.erase(NAME, basis="GDPR", actor="operator")
+        complete(privacy, said.append)
+        process.kill()
+    assert "NOT complete: names are left in a log: Text file busy" in said.pop()
+    assert world.rows() == 1
+    assert len(world.vault.subjects()) == 1
+    complete(privacy, said.append)
+    assert "is complete" in said.pop()
+    assert world.rows() == 0
+    complete(privacy, said.append)
+    assert not said
+
+
 class Gate:
     """Holds the sequencer before a commit, when closed."""
 
@@ -212,6 +241,30 @@ def test_what_is_sealed_before_and_reaches_the_ledger_later_is_refused_there(
     assert gated.rows() == 0
     # said again it is about somebody new, as everything that is heard after an erasure
     gated.ledger.append(about(gated.vault.subject(NAME), f"{NAME} said more", key="late"))
+    assert gated.rows() == 1
+
+
+def test_words_that_lose_the_race_are_said_again_under_another_pseudonym(
+    gated: World, gate: Gate
+) -> None:
+    """An operator's reason must not be lost: the ledger itself looks who is named, once more."""
+    gated.said(NAME)
+    subject = gated.vault.subject(NAME)
+    with ThreadPoolExecutor() as threads:
+        gate.close()
+        busy = threads.submit(gated.ledger.append, note("holds the sequencer up"))
+        assert gate.reached.wait(20.0)
+        words = threads.submit(gated.ledger.append, note(f"{NAME} called"), timeout_s=30.0)
+        until(lambda: waiting(gated) == 1)
+        erasing = threads.submit(gated.privacy().erase, subject, basis="GDPR", actor="operator")
+        until(lambda: "erase.retired" in gated.steps)
+        gate.open.set()
+        (said,) = words.result(30.0)
+        assert erasing.result(30.0).subjects == (subject,)
+        busy.result(30.0)
+    another = gated.vault.find(NAME)
+    assert another not in {None, subject}
+    assert said.body["text"] == another
     assert gated.rows() == 1
 
 
