@@ -56,10 +56,12 @@ def make_checkpoint(size: int, root: bytes, signer: NoteSigner, *others: NoteSig
     ML-DSA-44, whose cosignature says nothing about time (its time is zero).
 
     Raises:
-        NoteError: a signer's name is not the first one's, or the first is a cosigner.
+        NoteError: a signer's name is not the first one's, the first is a cosigner, or nobody could
+            read the checkpoint: its origin is too long, its size or root is none.
     """
     origin = signer.vkey.name
     text = checkpoint_text(origin, size, root)
+    parse_tree_head(text)
     if any(other.vkey.name != origin for other in others):
         raise NoteError("every key of a log has the log's name")
     plain = [key for key in others if key.vkey.key_type not in COSIGNER_TYPES]

@@ -1,7 +1,8 @@
 """The text of a checkpoint: a log's origin, its size, its root and extension lines. Pure.
 
 What a log signs and what a witness cosigns; the signatures are in `audit/checkpoint.py` and
-`audit/cosignature.py`. An origin is any line: spaces and plus signs are taken, as the spec asks.
+`audit/cosignature.py`. An origin is any line of 1 to 255 bytes, which is what a cosigner of type
+0x06 can sign; spaces and plus signs are taken, as the spec asks.
 
 Source: https://c2sp.org/tlog-checkpoint
 """
@@ -15,6 +16,7 @@ from audit.merkle import HASH_BYTES
 from audit.note import check_text, decode_base64
 
 SIZE_MAX = 2**63 - 1
+ORIGIN_BYTES_MAX = 255
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 
@@ -44,6 +46,8 @@ def parse_tree_head(text: str) -> TreeHead:
     if len(lines) < 3 or "" in lines:  # noqa: PLR2004 - origin, size, root
         raise NoteError("checkpoint needs origin, size and root, and no empty line")
     origin, size, root = lines[:3]
+    if len(origin.encode()) > ORIGIN_BYTES_MAX:
+        raise NoteError(f"checkpoint's origin has more than {ORIGIN_BYTES_MAX} bytes")
     digest = decode_base64(root)
     if len(digest) != HASH_BYTES:
         raise NoteError("checkpoint root is not a SHA-256 hash")

@@ -291,7 +291,7 @@ export function readNote(bytes) {
 export function readCheckpoint(bytes) {
   const note = readNote(bytes);
   const [origin, size, root, ...extensions] = note.text.slice(0, -1).split("\n");
-  if (!origin || root === undefined || extensions.includes("")) throw new Bad("the checkpoint is malformed");
+  if (!origin || utf8(origin).length > 255 || root === undefined || extensions.includes("")) throw new Bad("the checkpoint is malformed");
   const checkpoint = { origin, size: decimal(size), root: unhash(root), note };
   if (!Number.isSafeInteger(checkpoint.size)) throw new Unknown("the checkpoint's size is beyond this verifier");
   return checkpoint;

@@ -387,10 +387,14 @@ class Head(NamedTuple):
     root: bytes
 
 
+def _long(origin: str) -> bool:
+    return len(origin.encode(errors="surrogatepass")) > 255  # noqa: PLR2004 - the spec's
+
+
 def read_head(text: str) -> Head:
     """Read a checkpoint's text; what follows origin, size and root is not interpreted."""
     lines = text.split("\n")[:-1]
-    if len(lines) < 3 or "" in lines:  # noqa: PLR2004 - origin, size, root
+    if len(lines) < 3 or "" in lines or _long(lines[0]):  # noqa: PLR2004 - three
         raise Bad("checkpoint is malformed")
     return Head(lines[0], decimal(lines[1]), unhash(lines[2]))
 

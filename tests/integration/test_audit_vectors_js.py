@@ -47,6 +47,8 @@ def test_the_second_verifier_judges_published_vectors_as_published() -> None:
     policy = f"witness r {NOTES['witness']['key']}\nquorum r\n"
     checkpoints = [*NOTES["checkpoints"], witnessed | {"policy": policy}]
     checkpoints.append(witnessed | {"note": witnessed["note"].replace("1432088532", "1432088533")})
+    _, _, rest = witnessed["note"].partition("\n")
+    checkpoints += [witnessed | {"note": f"{'a' * size}\n{rest}"} for size in (255, 256)]
     questions = {
         "inclusion": hexed((*sound, *spoiled)),
         "consistency": hexed((*grown, *split)),
@@ -55,11 +57,12 @@ def test_the_second_verifier_judges_published_vectors_as_published() -> None:
     answers = asked(questions)
     assert answers["inclusion"] == [True] * len(sound) + [False] * len(spoiled)
     assert answers["consistency"] == [True] * len(grown) + [False] * len(split)
-    *known, cosigned, forged = answers["checkpoints"]
+    *known, cosigned, forged, strange, malformed = answers["checkpoints"]
     # the checksum database's key has another name than its log, so it does not count for it
     assert known == [[0, {}], [0, {}], [1, {}]]
     assert cosigned == [1, {"r": NOTES["witness"]["time_s"]}]
     assert "does not verify" in forged
+    assert (strange, malformed) == ([0, {}], "the checkpoint is malformed")
 
 
 def asked(questions: dict[str, object]) -> dict[str, list[Any]]:

@@ -12,9 +12,10 @@ from audit.checkpoint import (
 )
 from audit.errors import NoteError
 from audit.merkle import EMPTY_ROOT
-from audit.note import Note, VerifierKey, parse_note, sign_note, verify_note
+from audit.note import ED25519, Note, VerifierKey, parse_note, sign_note, verify_note
 from audit.verify import Bad, read_checkpoint
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER
+from tests.doubles.cosigners import LOG, Cosigner
 
 # Source: the example of golang.org/x/mod/sumdb/note, which C2SP's signed-note generalises.
 PETER = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW"
@@ -113,6 +114,13 @@ def test_the_parsers_raise_only_their_own_error(data: bytes) -> None:
         read_checkpoint(data, [])
     with pytest.raises(NoteError):
         VerifierKey.parse(data.decode("latin-1"))
+
+
+def test_a_checkpoint_that_nobody_could_read_is_not_signed() -> None:
+    long = Cosigner("l" * 256, 1, ED25519)
+    for size, root, signer in ((1, EMPTY_ROOT, long), (-1, EMPTY_ROOT, LOG), (1, b"", LOG)):
+        with pytest.raises(NoteError):
+            make_checkpoint(size, root, signer)
 
 
 def test_a_checkpoint_under_another_origin_is_refused() -> None:

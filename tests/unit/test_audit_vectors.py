@@ -16,7 +16,7 @@ from audit.errors import NoteError
 from audit.keys import FileSigner, MlDsaSigner
 from audit.note import COSIGNATURE_ML_DSA_44, ED25519, VerifierKey, parse_note, verify_note
 from audit.treehead import parse_tree_head
-from audit.verify import Bad, Key, signed_time
+from audit.verify import Bad, Key, read_head, signed_time
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 VECTORS: dict[str, Any] = json.loads((GOLDEN / "signatures.json").read_text())
@@ -249,16 +249,23 @@ def test_the_example_of_checkpoint_and_cosignature_is_read_as_described() -> Non
         "o\n0\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
         "an origin with spaces + plus\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
         "o\n9223372036854775807\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\nextension\nmore\n",
+        # Source: TestParseCheckpointOriginLength of filippo.io/torchwood.
+        "a" * 255 + "\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
+        "\u00e9" * 127 + "a\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
+        "example log+origin\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\nextension\n",
     ],
 )
 def test_a_checkpoints_text_may_be_what_the_spec_allows(text: str) -> None:
     assert parse_tree_head(text).to_text() == text
+    assert read_head(text).origin == text.partition("\n")[0]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
+        "a" * 256 + "\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
+        "\u00e9" * 128 + "\n1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
         "o\n01\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
         "o\n+1\n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
         "o\n1 \n47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\n",
@@ -277,3 +284,6 @@ def test_a_checkpoints_text_may_be_what_the_spec_allows(text: str) -> None:
 def test_a_checkpoints_text_may_not_be_anything_else(text: str) -> None:
     with pytest.raises(NoteError):
         parse_tree_head(text)
+    if text.endswith("\n"):  # a note's text always does
+        with pytest.raises(Bad):
+            read_head(text)
