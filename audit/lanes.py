@@ -86,9 +86,10 @@ class Lanes:
         """Set the queues' sizes, in requests."""
         self._room = {Lane.URGENT: urgent_max, Lane.DECISION: decision_max}
         self._queues: dict[Lane, deque[Request]] = {lane: deque() for lane in Lane}
-        lock = threading.Lock()
-        self._work = threading.Condition(lock)
-        self._space = threading.Condition(lock)
+        self._lock = threading.Lock()
+        self._work = threading.Condition(self._lock)
+        self._space = threading.Condition(self._lock)
+        self._idle = False
         self._closed = False
 
     def put(self, request: Request, lane: Lane, deadline: float) -> None:
@@ -116,7 +117,7 @@ class Lanes:
             LaneFullError: the decision lane is full.
             LedgerStoppedError: the lanes are closed.
         """
-        with self._space:
+        with self._lock:
             return self._offer(request, lane)
 
     def _offer(self, request: Request, lane: Lane) -> bool:
@@ -128,7 +129,8 @@ class Lanes:
                 raise LaneFullError(f"{len(queue)} decisions wait already")
             return False
         queue.append(request)
-        self._work.notify()
+        if self._idle:
+            self._work.notify()
         return True
 
     def drain(self, rows_max: int, *, wait: bool = True) -> list[Request]:
@@ -139,7 +141,9 @@ class Lanes:
         urgent, decision = self._queues[Lane.URGENT], self._queues[Lane.DECISION]
         with self._work:
             while wait and not urgent and not decision and not self._closed:
+                self._idle = True
                 self._work.wait()
+            self._idle = False
             taken: list[Request] = []
             rows = 0
             for queue in (urgent, decision):

@@ -126,7 +126,7 @@ class Ledger:
             clock=clock,
             watch=ClockWatch(config.clock_source, lambda: time.monotonic_ns() // 1000),
             on_step=on_step,
-            on_commit=self._news.put,
+            on_commit=self._pass_on,
             on_stop=self._stopped,
         )
         self._threads = [
@@ -365,6 +365,10 @@ class Ledger:
             return None
         subjects = frozenset([row.subject for item in prepared for row in item.disclosures])
         return partial(self._vault.check_open, subjects) if subjects else None
+
+    def _pass_on(self, records: tuple[Record, ...]) -> None:
+        if self._callbacks:  # or nobody is woken
+            self._news.put(records)
 
     def _tell(self, checkpoint: Checkpoint) -> None:
         try:

@@ -10,7 +10,7 @@ first record). This form is frozen: later work extends payloads and kinds, never
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -111,8 +111,8 @@ def prepare(draft: Draft, disclosures: tuple[Sealed, ...] = ()) -> Prepared:
     spec, account = KINDS[draft.kind], draft.payload.get("account")
     if not _is_stream(draft.stream):
         raise DraftError(f"stream {draft.stream!r:.80} is not 1 to 200 printable ASCII characters")
-    _check_text(draft.actor)
-    _check_text(draft.idem_key)
+    _check_text(draft.actor, _is_text)
+    _check_text(draft.idem_key, _TEXT.fullmatch)
     _check_place(spec, draft.stream, draft.actor)
     _check_payload(spec, draft.payload, account)
     if draft.personal:
@@ -268,14 +268,30 @@ def _is_stream(text: str) -> bool:
     return _STREAM.fullmatch(text) is not None
 
 
-def _check_text(text: object) -> None:
+@lru_cache(maxsize=1024)
+def _is_text(text: str) -> bool:
+    """Say whether a text may be an actor's or an account's name, of which there are few."""
+    return _TEXT.fullmatch(text) is not None
+
+
+def _check_text(text: object, fits: Callable[[str], object]) -> None:
     """Refuse what is no name.
 
     Raises:
         DraftError: not text, or with controls, empty or too long.
     """
-    if not isinstance(text, str) or not _TEXT.fullmatch(text):
+    if not isinstance(text, str) or not fits(text):
         raise DraftError(f"{text!r:.80} is not 1 to 200 characters without controls")
+
+
+@lru_cache(maxsize=1024)
+def _misfit(kind: Kind, names: tuple[str, ...]) -> str | None:
+    """Say what is wrong with a payload's fields; callers write the same ones again and again."""
+    spec = KINDS[kind]
+    missing, unknown = spec.fields - {*names}, {*names} - spec.fields - spec.optional
+    if not missing and not unknown:
+        return None
+    return f"{kind}: missing {sorted(missing)}, unknown {sorted(unknown)}"
 
 
 def _check_payload(spec: KindSpec, payload: Mapping[str, JSON], account: JSON) -> None:
@@ -284,17 +300,15 @@ def _check_payload(spec: KindSpec, payload: Mapping[str, JSON], account: JSON) -
     Raises:
         DraftError: names the fields.
     """
-    missing = spec.fields - payload.keys()
-    unknown = payload.keys() - spec.fields - spec.optional
-    if missing or unknown:
-        raise DraftError(f"{spec.kind}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+    if (misfit := _misfit(spec.kind, tuple(payload))) is not None:
+        raise DraftError(misfit)
     if account is None or account == "":
         if spec.section and not spec.firm_wide:
             raise DraftError(f"{spec.kind}: moves a section but names no account")
     elif not isinstance(account, str):
         raise DraftError(f"{spec.kind}: account is not text")
     else:
-        _check_text(account)
+        _check_text(account, _is_text)
 
 
 def _check_place(spec: KindSpec, stream: str, actor: str) -> None:
