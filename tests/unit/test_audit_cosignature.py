@@ -25,6 +25,7 @@ from audit.note import (
     sign_note,
     verify_note,
 )
+from audit.verify import Bad, Key, signed_time
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 
 ROOT = bytes(range(32))
@@ -161,6 +162,31 @@ def _refused(line: NoteSignature, signature: bytes, key: VerifierKey) -> None:
     forged = NoteSignature(name=line.name, key_id=line.key_id, signature=signature)
     with pytest.raises(NoteError):
         verify_cosignature(Note(text=TEXT, signatures=(forged,)), key)
+
+
+@pytest.mark.parametrize("signer", BOTH)
+@pytest.mark.parametrize("time_s", [TIME_MAX_S, TIME_MAX_S + 1, 2**64 - 1])
+def test_a_time_that_the_spec_forbids_spoils_a_sound_signature(
+    signer: Cosigner, time_s: int
+) -> None:
+    stamp = struct.pack(">Q", time_s)
+    message = f"cosignature/v1\ntime {time_s}\n{TEXT}".encode()
+    if signer is QUANTUM_SAFE:
+        name, origin = signer.vkey.name.encode(), LOG.vkey.name.encode()
+        message = b"subtree/v1\n\0" + bytes([len(name)]) + name + stamp + bytes([len(origin)])
+        message += origin + bytes(8) + struct.pack(">Q", 5) + ROOT
+    key = signer.vkey
+    line = NoteSignature(name=key.name, key_id=key.key_id, signature=stamp + signer.sign(message))
+    note = Note(text=TEXT, signatures=(line,))
+    judged = Key(key.name, key.key_id, key.key_type, key.public_key)
+    if time_s == TIME_MAX_S:
+        assert verify_cosignature(note, key) == time_s
+        assert signed_time(judged, line.signature, TEXT) == time_s
+        return
+    with pytest.raises(NoteError, match="time"):
+        verify_cosignature(note, key)
+    with pytest.raises(Bad, match="time"):
+        signed_time(judged, line.signature, TEXT)
 
 
 def test_a_cosigner_may_sign_again_and_the_earliest_time_counts() -> None:
