@@ -2,7 +2,9 @@
 
 import json
 import lzma
+import re
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +159,16 @@ def test_ml_dsa_44_is_pure_and_without_context_and_no_signature_can_change() -> 
     assert not signer.vkey.verify(norm, message)
     other = VerifierKey(name="ml", key_type=COSIGNATURE_ML_DSA_44, public_key=bytes(1312))
     assert not other.verify(signature, message)
+
+
+def test_the_table_of_specs_names_what_is_there() -> None:
+    text = (GOLDEN.parent.parent / "ARCHITECTURE.md").read_text("utf-8")
+    rows = re.findall(r"^\| (?:c2sp\.org/|RFC )[^|]*\|([^|]*)\|(.*)\|$", text, re.MULTILINE)
+    assert len(rows) == 9
+    for modules, names in rows:
+        rooms = [import_module(name) for name in re.findall(r"`([a-z_.]+)`", modules)]
+        for name in re.findall(r"`(\w+)`", names):
+            assert any(hasattr(room, name) for room in rooms), name
 
 
 def test_gos_notes_verify_with_any_set_of_keys() -> None:
