@@ -97,7 +97,8 @@ def _run(given: Given, check: Callable[[Outside, "RateBar"], Report]) -> int:
         sys.stdout.write(f"{WORDS[NOT_CHECKABLE]}: {error}\n")
         return NOT_CHECKABLE
     bar.end()
-    for line in (*report.lines, WORDS[report.exit_code]):
+    report.conclude()
+    for line in report.lines:
         sys.stdout.write(f"{line}\n")
     return report.exit_code
 

@@ -8,8 +8,9 @@ import typer
 from gateway import settings as settings_module
 from gateway.attach import attached
 from gateway.backups import back_up, bring_back
-from gateway.cli.checking import KEPT_HELP, KEY_HELP
+from gateway.cli.checking import KEPT_HELP, KEY_HELP, Judge
 from gateway.upkeep import Given, fsck_dump_file, fsck_place, fsck_tiles
+from gateway.verifying import judged
 
 POLICY_HELP = "a witness policy (C2SP tlog-policy), whose quorum must have cosigned"
 LAST_HELP = "the last checkpoint known outside (kept, or from a witness); may be given again"
@@ -19,8 +20,9 @@ StateFolderOption = Annotated[Path | None, typer.Option(help="state folder")]
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verb in (fsck, backup, restore):
-        app.command(help=verb.__doc__)(verb)
+    for verdict in (fsck, restore):
+        app.command(help=verdict.__doc__, cls=Judge)(verdict)
+    app.command(help=backup.__doc__)(backup)
 
 
 def fsck(  # noqa: PLR0913, PLR0917 - one flag each
@@ -37,15 +39,20 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
 ) -> None:
     """Check a log of any size in constant memory: headers rebuilt from columns, streams, tree.
 
-    Exit codes as of verify: 0 ok, 1 tampered, 2 incomplete, 3 not checkable; 130 interrupted.
+    Exit codes and the last line are those of verify: 0 ok, 1 tampered, 2 incomplete, 3 not
+    checkable; 130 interrupted.
     """
     given = Given(key=key, checkpoints=checkpoint or (), policy=policy)
-    if dump is not None:
-        raise typer.Exit(fsck_dump_file(dump, given, resume=resume))
-    if tiles is not None:
-        raise typer.Exit(fsck_tiles(tiles, given))
-    with attached(settings_module.load(state=state)) as place:
-        raise typer.Exit(fsck_place(place, given, resume=resume, payloads=payloads))
+
+    def judge() -> int:
+        if dump is not None:
+            return fsck_dump_file(dump, given, resume=resume)
+        if tiles is not None:
+            return fsck_tiles(tiles, given)
+        with attached(settings_module.load(state=state)) as place:
+            return fsck_place(place, given, resume=resume, payloads=payloads)
+
+    raise typer.Exit(judged(judge))
 
 
 def backup(file: Path, state: StateFolderOption = None) -> None:

@@ -124,3 +124,15 @@ def test_a_verb_without_a_state_is_one_line(
     said = capsys.readouterr().err
     assert said.startswith("countersign: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["verify", "fsck", "restore"])
+def test_a_verdict_of_arguments_that_cannot_be_read_is_not_checkable(verb: str) -> None:
+    given = [verb, "x"] if verb == "restore" else [verb]
+    assert CliRunner().invoke(app, [*given, "--nonsense"]).exit_code == 3
+
+
+def test_fsck_without_a_state_says_in_its_last_line_that_nothing_is_known(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["fsck", "--state", str(tmp_path / "none")])
+    assert result.exit_code == 3
+    assert result.stdout.splitlines()[-1].startswith("NOT CHECKABLE: ")
