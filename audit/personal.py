@@ -38,8 +38,10 @@ FIELD = "personal"
 WORDS: Mapping[str, tuple[str, ...]] = {
     "approval_given": ("reason",),
     "approval_refused": ("reason",),
+    "key_revoked": ("reason",),
     "kill_pressed": ("reason",),
     "kill_released": ("reason",),
+    "ledger_restored": ("reason",),
     "operator_note": ("text",),
     "session_event": ("detail",),
 }

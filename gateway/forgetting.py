@@ -103,8 +103,8 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
     try:
         ask: BaseModel = model.model_validate(words)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise RequestError(problem=f"{first['loc'][0]}: {first['msg']}") from None
+        fault = max(error.errors(), key=lambda one: len(one["loc"]))  # of a list, in which place
+        raise RequestError(problem=f"{fault['loc'][0]}: {fault['msg']}") from None
     try:
         with state.lock(), attached(settings) as place:
             done: dict[str, Any] = _alone(place, function, caller, ask)

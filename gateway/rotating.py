@@ -20,7 +20,7 @@ from audit.note import VerifierKey
 from audit.record import Draft
 from audit.rotation import revoke, rotate
 from audit.timekeeping import read_clock
-from audit.vault import Sealer
+from audit.vault import Sealer, Vault
 from gateway import clock
 from gateway.attach import Place, attached
 from gateway.errors import RequestError, SettingsError
@@ -42,13 +42,16 @@ from gateway.state import StateFolder
 def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
     """Open the ledger of a stopped installation with every key that signs.
 
+    Words that name a known person are kept apart here too: with the given vault, or its own.
+
     Raises:
         LedgerError: it cannot be opened.
         SettingsError: there is no key.
     """
     signer, *others = load_signers(place.state, place.settings.ledger, create=False)
     config = LedgerConfig(dsn=place.dsn, clock_source=read_clock)
-    return Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=vault)
+    names = Vault(place.state.vault) if vault is None else vault
+    return Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=names)
 
 
 def rotate_key(settings: Settings, to: str) -> int:

@@ -13,6 +13,7 @@ from audit.note import VerifierKey, parse_note
 from audit.queries import LedgerReader
 from audit.record import Draft
 from audit.rotation import KeyRecord, open_trusted, parse_key_record, trusted_keys
+from audit.vault import Vault
 from gateway import log_keys, rotating
 from gateway.attach import Place
 from gateway.errors import RequestError, SettingsError, StateInUseError
@@ -145,6 +146,20 @@ def test_a_revoked_key_is_on_record_and_no_longer_counts(desk: Desk) -> None:
         rotating.revoke_key(desk.settings, str(present), None, "no")
     with pytest.raises(NoteError):
         rotating.revoke_key(desk.settings, "not a key", None, "no")
+
+
+def test_words_of_the_verbs_name_nobody_who_is_known(desk: Desk) -> None:
+    """With no gateway running too: the verb opens the vault beside the ledger."""
+    known = Vault(desk.state.vault).subject("Ada Byron")
+    rotating.rotate_key(desk.settings, "file")
+    rotating.finish_rotation(desk.settings)
+    public = desk.keys / f"retired-{desk.root_key.key_id.hex()}.pub"
+    assert rotating.revoke_key(desk.settings, str(public), 1, "Ada Byron lost her laptop") == 0
+    reader = LedgerReader(desk.dsn)
+    (revoked,) = reader.records(kinds=(Kind.KEY_REVOKED,))
+    reader.close()
+    assert revoked.body["reason"] == known
+    assert b"Ada" not in revoked.payload
 
 
 class Cut(Exception):  # noqa: N818 - a crash, not an error
