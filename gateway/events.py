@@ -59,7 +59,7 @@ class Events:
             reconcile(
                 fix,
                 self._orders,
-                lambda event, detail: self._note(ledger, settler.session, event, detail),
+                lambda event, detail: note(ledger, settler.session, self._run_id, event, detail),
                 logon_no=logon_no,
                 inbox_offset=settler.offset,
             )
@@ -75,19 +75,6 @@ class Events:
                     confirmed=names("confirmed"), unknown=names("unknown"), still_open=names("open")
                 )
 
-    def _note(self, ledger: Ledger, session: str, event: str, detail: str) -> None:
-        _log.error("%s: %s", event, detail)
-        ledger.append(
-            Draft(
-                stream=f"session/{session}",
-                kind=Kind.SESSION_EVENT,
-                payload={"event": event, "detail": detail, "run_id": self._run_id},
-                actor="gateway",
-                idem_key=f"event:{self._run_id}:{clock.monotonic_us()}",
-            ),
-            lane=Lane.URGENT,
-        )
-
     def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:
         text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]
         draft = Draft(
@@ -99,6 +86,30 @@ class Events:
         )
         with contextlib.suppress(AuditError):
             ledger.append(draft)
+
+
+def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> None:
+    """Put what happened to a session on record, and tell the operator in the record's words.
+
+    The detail may be the broker's text: who is named in it stands on record as a pseudonym, and an
+    operator's journal is out of an erasure's reach.
+
+    Raises:
+        AuditError: the ledger does not take it.
+    """
+    draft = Draft(
+        stream=f"session/{session}",
+        kind=Kind.SESSION_EVENT,
+        payload={"event": event, "detail": detail, "run_id": run_id},
+        actor="gateway",
+        idem_key=f"event:{run_id}:{clock.monotonic_us()}",
+    )
+    try:
+        (record,) = ledger.append(draft, lane=Lane.URGENT)
+    except AuditError:
+        _log.error("%s: not on record", event)
+        raise
+    _log.error("%s: %s", event, record.body["detail"])
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:

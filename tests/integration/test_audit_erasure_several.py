@@ -18,6 +18,7 @@ from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.record import Record
 from audit.retention import kept_until_us
+from gateway import events
 from gateway.privacy import clean_names, complete
 from gateway.state import StateFolder
 from tests.doubles.audit_log import TIME_US, note
@@ -176,6 +177,20 @@ def test_a_log_that_cannot_be_written_keeps_the_key_and_stops_no_start(
     assert world.rows() == 0
     complete(privacy, said.append)
     assert not said
+
+
+def test_the_operators_journal_says_what_is_on_record(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    subject = world.vault.subject(NAME)
+    events.note(world.ledger, "EMS", "run", "alarm", f"{NAME} says no")
+    events.note(world.ledger, "EMS", "run", "alarm", "nobody does")
+    (said, plain) = world.reader.records(kinds=(Kind.SESSION_EVENT,))
+    assert (said.body["detail"], plain.body["detail"]) == (subject, "nobody does")
+    assert [line.getMessage() for line in caplog.records] == [
+        f"alarm: {subject}",
+        "alarm: nobody does",
+    ]
 
 
 class Gate:
