@@ -20,7 +20,8 @@ In reading order, down the walk:
 - killing: the kill and its outcome
 - recovery: what a start finds and does
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
-- engine_child, engine_process, fix_child, postgres, simulator: supervisors of the children
+- engine_child, engine_process, fix_child, postmaster, postgres, simulator: supervisors of the
+  children
 - clock, errors, failpoints, keyring, log_keys, policy_desk, settings, state, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen

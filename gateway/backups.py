@@ -63,15 +63,14 @@ def bring_back(
         return _not_checkable(error)
     try:
         vault = Vault(state.vault) if state.vault.is_dir() else None
-        with on_trial(state) as keep, attached(settings) as place:
-            result = restore(
-                *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
-            )
-            bar.end()
-            _say(result)
-            if result.report.exit_code == OK:
-                if result.lost:
+        with on_trial(state) as keep:
+            with attached(settings) as place:
+                result = restore(
+                    *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
+                )
+                if result.report.exit_code == OK and result.lost:
                     _record(place, result, path, reason)
+            if result.report.exit_code == OK:
                 keep()
     except Bad as error:
         return _not_checkable(error)
@@ -79,6 +78,7 @@ def bring_back(
         raise BackupError(f"not restored: {error}") from error
     finally:
         bar.end()
+    _say(result)
     return result.report.exit_code
 
 

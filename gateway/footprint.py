@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gateway.postgres import socket_folder
+from gateway.postmaster import left_alone
 from gateway.state import StateFolder
 
 LOCATION, HOME = "pg.location", "pg"
@@ -47,7 +48,8 @@ def _removed(root: Path, before: set[Path]) -> bool:
     if root / LOCATION in new:
         home = Path((root / LOCATION).read_text(encoding="utf-8").strip())
     if root / LOCATION in new or home in new:
-        if (home / "data" / "postmaster.pid").exists():
+        # what an interruption left behind ends by itself; somebody else's server goes on
+        if not (left_alone(home / "data") and left_alone(home / "data.new")):
             sys.stderr.write(f"{root} is left as it is: its database server is in use\n")
             return False
         new += [home, socket_folder(home)]

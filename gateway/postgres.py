@@ -32,6 +32,7 @@ from typing import IO
 
 from audit.tables import ensure_database, wait_until_ready
 from gateway.errors import PostgresError
+from gateway.postmaster import clear_dead_lock, live_postmaster, uninterrupted
 
 DATABASE = "countersign"
 SUPERUSER = "countersign"
@@ -83,7 +84,7 @@ class EmbeddedPostgres:
     @property
     def pid(self) -> int | None:
         """The postmaster's process id, None when none is alive."""
-        return None if self._home is None else _live_postmaster(self._home / "data")
+        return None if self._home is None else live_postmaster(self._home / "data")
 
     def start(self, timeout_s: float = 120.0) -> str:
         """Start the server, or adopt the live one, and return the superuser's DSN.
@@ -100,15 +101,15 @@ class EmbeddedPostgres:
             self._use = self._use or _open_lock(self._state / "pg.users")
             fcntl.flock(self._use, fcntl.LOCK_SH)
             data = self._home / "data"
-            self.adopted = _live_postmaster(data) is not None
-            if not self.adopted:
-                binaries = self._binaries()
-                password = self._password()
-                if not data.exists():
-                    self._initdb(binaries, data, password)
-                _clear_dead_lock(data, self._socket_dir())
-                self._spawn(binaries, data)
+            self.adopted = live_postmaster(data) is not None
             try:
+                if not self.adopted:
+                    binaries = self._binaries()
+                    password = self._password()
+                    if not data.exists():
+                        self._initdb(binaries, data, password)
+                    clear_dead_lock(data, self._socket_dir())
+                    self._spawn(binaries, data)
                 wait_until_ready(self._dsn("postgres"), timeout_s, self._check_child)
                 ensure_database(self._dsn("postgres"), DATABASE)
             except BaseException:
@@ -138,19 +139,23 @@ class EmbeddedPostgres:
 
     def _shut_down(self, timeout_s: float) -> None:
         for sign, patience_s in ((signal.SIGINT, timeout_s), (signal.SIGQUIT, 10.0)):
-            pid = self.pid
+            pid = self._postmaster()
             if pid is None:
                 break
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, sign)
             deadline = time.monotonic() + patience_s
-            while self.pid == pid and time.monotonic() < deadline:
-                if self._child is not None:
-                    self._child.poll()
+            while self._postmaster() == pid and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
         if self._child is not None and self.pid is None:
             self._child.wait(timeout=10)
             self._child = None
+
+    def _postmaster(self) -> int | None:
+        """Return the postmaster's process id; our child's from its first moment on."""
+        if self._child is not None and self._child.poll() is None:
+            return self._child.pid
+        return self.pid
 
     def _dsn(self, database: str) -> str:
         password = self._password()
@@ -229,34 +234,42 @@ class EmbeddedPostgres:
             "--no-instructions",
         ]
         try:
-            result = self._run(command)
+            code, printed = self._run(command)
         finally:
             word.unlink()
-        if result.returncode != 0:
-            raise PostgresError(f"initdb failed: {result.stdout.decode(errors='replace')[-800:]}")
+        if code != 0:
+            raise PostgresError(f"initdb failed: {printed.decode(errors='replace')[-800:]}")
         scratch.rename(data)
 
-    def _run(self, command: list[str]) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd="/",
-            env=_environment(),
-            umask=0o077,
-            check=False,
-            user=None if self._user is None else self._user.pw_uid,
-            group=None if self._user is None else self._user.pw_gid,
-            extra_groups=None if self._user is None else (),
-        )
+    def _run(self, command: list[str]) -> tuple[int, bytes]:
+        """Run a program to its end; return its exit code and what it printed."""
+        with uninterrupted():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                env=_environment(),
+                umask=0o077,
+                user=None if self._user is None else self._user.pw_uid,
+                group=None if self._user is None else self._user.pw_gid,
+                extra_groups=None if self._user is None else (),
+            )
+        with process:
+            try:
+                printed = process.communicate()[0]
+            except BaseException:
+                process.kill()
+                raise
+        return process.returncode, printed
 
     def _spawn(self, binaries: Path, data: Path) -> None:
         logs = self._state / "logs"
         logs.mkdir(mode=0o755, exist_ok=True)
         options = [f"--{name}={value}" for name, value in self._settings.items()]
         command = [str(binaries / "postgres"), "-D", str(data), "-k", str(self._socket_dir())]
-        with (logs / "postgres.log").open("ab") as log:
+        with (logs / "postgres.log").open("ab") as log, uninterrupted():
             self._child = subprocess.Popen(
                 [*command, *options],
                 stdin=subprocess.DEVNULL,
@@ -349,51 +362,3 @@ def _private_file(path: Path, user: pwd.struct_passwd | None) -> Iterator[IO[byt
 
 def _open_lock(path: Path) -> IO[bytes]:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
-
-
-def _live_postmaster(data: Path) -> int | None:
-    """Return the process id of the live postmaster of a data folder."""
-    try:
-        lines = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n")
-        pid = int(lines[0])
-        os.kill(pid, 0)
-    except (OSError, ValueError):
-        return None
-    proc = Path("/proc") / str(pid)
-    if not Path("/proc/self").exists():
-        return pid
-    try:
-        state = (proc / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-        at_home = (proc / "cwd").resolve() == data.resolve()
-    except (OSError, IndexError):
-        return None
-    return pid if state != "Z" and at_home else None
-
-
-def _clear_dead_lock(data: Path, socket_dir: Path) -> None:
-    """Remove the lock files of a dead postmaster that nobody reaped.
-
-    A zombie still answers signal 0, so PostgreSQL itself would refuse to start. The files go
-    only when no process at all works in the data folder any more.
-    """
-    lock = data / "postmaster.pid"
-    if not lock.exists() or not Path("/proc/self").exists():
-        return
-    deadline = time.monotonic() + 15.0
-    while _in_use(data):
-        if time.monotonic() > deadline:
-            raise PostgresError(f"processes of a dead server still work in {data}")
-        time.sleep(_POLL_S)
-    lock.unlink(missing_ok=True)
-    for socket_lock in socket_dir.glob(".s.PGSQL.*.lock"):
-        socket_lock.unlink(missing_ok=True)
-
-
-def _in_use(data: Path) -> bool:
-    home = data.resolve()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if (entry / "cwd").resolve(strict=True) == home:
-                    return True
-    return False

@@ -1,5 +1,6 @@
 """`countersign restore`: the whole ledger, or nothing at all, not even the folder."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,16 +8,21 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from audit.backup import backup
 from audit.errors import BackupError, LedgerUnsafeError
 from audit.verify import NOT_CHECKABLE, OK, TAMPERED
+from gateway import attach as attach_module
+from gateway import backups as backups_module
+from gateway import postgres as postgres_module
 from gateway import settings as settings_module
 from gateway.attach import attached
 from gateway.backups import bring_back
 from gateway.errors import StateInUseError
+from gateway.postmaster import uninterrupted
 from gateway.state import StateFolder
 from gateway.upkeep import Given
 from tests.doubles.audit_log import OTHER_SIGNER, TIME_US
@@ -94,6 +100,52 @@ def test_what_is_restored_stays_and_is_never_replaced(
     with attached(settings_module.load(state=state)) as place:
         assert content(place.dsn) == content(postgres_dsn)
     assert not (state / "pg" / "data" / "postmaster.pid").exists()
+
+
+def interrupt(*_: object) -> None:
+    """Be Ctrl-C at a chosen place."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def working_folders() -> Iterator[Path]:
+    """Yield where processes work, as far as they may be asked."""
+    for entry in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            yield entry.readlink()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (postgres_module, "wait_until_ready"),  # the server has just been started
+        (attach_module, "migrate"),
+        (backups_module, "_say"),
+    ],
+)
+def test_ctrl_c_anywhere_leaves_neither_folder_nor_server(
+    module: ModuleType, name: str, home: Path, whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, interrupt)
+    state = home / "new"
+    with pytest.raises(KeyboardInterrupt):
+        restored(state, whole)
+    assert not any(folder.is_relative_to(home) for folder in working_folders())
+    assert state.exists() == (name == "_say"), "what is whole and kept stays"
+
+
+def test_ctrl_c_waits_until_a_child_has_a_name() -> None:
+    done = []
+
+    def start() -> None:
+        with uninterrupted():
+            interrupt()
+            done.append("named")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
+    assert done == ["named"]
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
 
 
 WORKER = """
