@@ -6,7 +6,7 @@ lines and the SHA-256 of all before. After that nothing, not even zeros. The rea
 and needs memory for no more, whatever the file claims. What the rows mean is not judged here.
 """
 
-import base64
+import binascii
 import hashlib
 import json
 import zlib
@@ -57,6 +57,7 @@ _BITS = {"int8": 63, "int4": 31, "int2": 15}
 _ONCE = frozenset({ABOUT, HEAD, DONE})
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 _PART = 1 << 18
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +76,12 @@ def encoded(row: Mapping[str, Any]) -> bytes:
         ValueError: a text that is no Unicode.
     """
     plain = {
-        name: {"b": base64.b64encode(value).decode()} if isinstance(value, bytes) else value
+        name: {"b": binascii.b2a_base64(value, newline=False).decode()}
+        if isinstance(value, bytes)
+        else value
         for name, value in row.items()
     }
-    return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+    return _as_json(plain).encode() + b"\n"
 
 
 def read_backup(file: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -184,7 +187,7 @@ def _decoded(line: bytes) -> tuple[str, dict[str, Any]]:
         raise BackupError(f"a line of type {kind[:40]!r} has other fields")
     for name, value in row.items():
         if isinstance(value, dict) and isinstance(text := value.get("b"), str):
-            row[name] = base64.b64decode(text, validate=True)
+            row[name] = binascii.a2b_base64(text, strict_mode=True)
         if not _fits(row[name], columns[name]):
             raise BackupError(f"{name} of a line of type {kind} is not {columns[name]}")
     if kind == ABOUT and row["format"] != FORMAT:

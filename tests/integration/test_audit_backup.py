@@ -180,7 +180,8 @@ def test_a_damaged_or_altered_backup_leaves_nothing_behind(
     path, spoiled = tmp_path / "backup.gz", tmp_path / "spoiled.gz"
     backup(filled, path, TIME_US, silent)
     data = path.read_bytes()
-    for place in range(20, len(data), len(data) // 25):
+    filling = len(data) - 9  # the last byte before the checksum: not all of its bits say something
+    for place in {*range(20, len(data), len(data) // 25)} - {filling}:
         for other in (data[:place], data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]):
             spoiled.write_bytes(other)
             assert refused(empty, spoiled), place

@@ -90,7 +90,8 @@ def test_every_cut_and_every_flipped_bit_is_refused() -> None:
         refused(SOUND[:place])
         spoiled = bytearray(SOUND)
         spoiled[place] ^= 1 << place % 8
-        if 3 < place < 10:  # time, level and system in the header of gzip: nobody reads them
+        # time, level and system in gzip's header, and the bits that fill its last byte say nothing
+        if 3 < place < 10 or place == len(SOUND) - 9:
             continue
         refused(bytes(spoiled))
     inside = gzip.decompress(SOUND)
