@@ -2,23 +2,26 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from audit.backup import backup
+from audit.backup_form import TABLES
 from audit.canonical import JSON
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
-from audit.errors import BackupError
+from audit.errors import BackupError, LedgerWriteError
 from audit.ledger import Ledger, LedgerConfig
 from audit.personal import Personal
 from audit.tables import connect
 from audit.vault import Vault
 from audit.verify import INCOMPLETE, OK, TAMPERED, Outside
 from gateway.postgres import EmbeddedPostgres
-from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, inbound, note
+from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, flipped, inbound, note
 from tests.doubles.audit_spoiled import PERSONS, fill, silent
 from tests.doubles.backup_world import (
     KEY,
@@ -212,6 +215,49 @@ def test_a_cosignature_that_is_not_what_it_is_stored_as_is_not_restored(case: Ca
     left = case.changed(dropped("checkpoint", 0))
     assert back(case.empty, left).report.exit_code == TAMPERED
     assert untouched(case.empty)
+
+
+def others(value: object, sort: str) -> list[object]:
+    """Return values that a column of a type can hold as well."""
+    if isinstance(value, bytes):
+        return [next(flipped(value)), b"", value + b"\0", bytes(70_000)]
+    if isinstance(value, int):
+        top = (1 << {"int8": 63, "int4": 31, "int2": 15}[sort]) - 1
+        return [value + 1, -1, top, -top - 1]
+    return [f"{value}x", "", "\u0001", "ü" * 300]
+
+
+def with_column(table: str, number: int, column: dict[str, object], lines: list[Line]) -> None:
+    """Change a column of one row; the first line goes on saying what the head says."""
+    rows(lines, table)[number].update(column)
+    if table == "head":
+        lines[0][1].update({n: v for n, v in column.items() if n in lines[0][1]})
+
+
+def test_no_other_value_in_any_column_comes_back(case: Case) -> None:
+    names = [f"witness w{n} {WITNESSES[n].vkey}\n" for n in range(2)]
+    policy = f"log {KEY}\n{''.join(names)}group g all w0 w1\nquorum g\n"
+    outside = Outside(policy=policy.encode())
+    tried = 0
+    columns = [(table, *column) for table in TABLES for column in TABLES[table].items()]
+    columns.remove(("cosignature", "received_at_us", "int8"))  # on nobody's word but the file's
+    for (table, name, sort), number in product(columns, (0, -1)):
+        value = rows([*case.lines], table)[number][name]
+        for other in others(value, sort):
+            if other == value:
+                continue
+            column = {name: other}
+            path = case.changed(partial(with_column, table, number, column))
+            tried += 1
+            try:
+                result = back(case.empty, path, outside, vault=case.vault)
+            except (BackupError, LedgerWriteError):
+                continue
+            assert result.report.exit_code != OK, (table, number, column)
+    assert untouched(case.empty)
+    assert tried > 150
+    plain = case.changed(lambda _: None)
+    assert back(case.empty, plain, outside, vault=case.vault).report.exit_code == OK
 
 
 def test_a_checkpoint_beyond_the_head_shows_that_the_end_was_lost(case: Case) -> None:
