@@ -33,8 +33,8 @@ DEPTH_MAX = 32
 
 
 def _exact(value: object) -> object:
-    """Give the encoder a plain str or int for a value of a type made from one of them."""
-    return str.__str__(value) if isinstance(value, str) else int(cast("int", value))
+    """Return a value of a type made from str or int as a plain one, whatever it says it is."""
+    return str.__str__(value) if isinstance(value, str) else int.__int__(cast("int", value))
 
 
 _encode = Encoder(order="sorted", enc_hook=_exact).encode
@@ -106,10 +106,10 @@ def _check(value: object, depth: int) -> bool:
         return True
     if isinstance(value, int):
         if abs(value) > INT_MAX:
-            raise CanonicalError(f"integer {value} is beyond 2^53 - 1")
+            raise CanonicalError(f"an integer of {value.bit_length()} bits is beyond 2^53 - 1")
         return True
     if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - the first is fast
-        fast = isinstance(value, dict)
+        fast = kind is dict  # another may show its items otherwise than it holds them
         plain = str if depth < DEPTH_MAX else None  # the most frequent type needs no call
         for key, item in value.items():
             if not isinstance(key, str):
@@ -117,7 +117,7 @@ def _check(value: object, depth: int) -> bool:
             fast = (type(item) is plain or _check(item, depth + 1)) and key.isascii() and fast
         return fast
     if isinstance(value, list | tuple):
-        fast = True
+        fast = kind is list or kind is tuple
         for item in value:
             fast = _check(item, depth + 1) and fast
         return fast
@@ -131,10 +131,8 @@ def _plain_json(value: object, depth: int) -> Any:  # noqa: ANN401 - the library
     match value:
         case None | bool():
             return value
-        case str():
-            return str(value)
-        case int():
-            return int(value)
+        case str() | int():
+            return _exact(value)
         case float():
             return float(value)
         case Mapping():
@@ -148,7 +146,7 @@ def _plain_json(value: object, depth: int) -> Any:  # noqa: ANN401 - the library
 def _key(key: object) -> str:
     if not isinstance(key, str):
         raise CanonicalError(f"key {key!r} is not a string")
-    return str(key)
+    return str.__str__(key)
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - mirrors the library's own loose type
@@ -156,12 +154,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - mirrors the library's own loose
     match value:
         case None | bool():
             return value
-        case str():
-            return str(value)
-        case int():
-            return int(value)
+        case str() | int():
+            return _exact(value)
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {_key(key): _plain(item) for key, item in value.items()}
         case _:
             return [_plain(item) for item in value]
 

@@ -21,6 +21,8 @@ from audit.errors import LedgerTimeoutError
 _T = TypeVar("_T")
 _TICK_S = 0.02
 """How much later than asked a coroutine may hear that there was no answer in time."""
+_PATIENCE_S = 1e9
+"""A longer time, an infinite one too, is this long."""
 
 
 class Promise(Generic[_T]):
@@ -140,7 +142,7 @@ class _Alarm:
         self, loop: asyncio.AbstractEventLoop, promise: Promise[Any], timeout_s: float
     ) -> set[Promise[Any]]:
         """Let a promise expire at the first tick after a time; return whom that tick will end."""
-        number = math.ceil((loop.time() + timeout_s) / _TICK_S)
+        number = math.ceil((loop.time() + min(timeout_s, _PATIENCE_S)) / _TICK_S)
         tick = self._ticks.get(number)
         if tick is None:
             tick = self._ticks[number] = set()
@@ -161,6 +163,8 @@ def _set_alarm(
 ) -> set[Promise[Any]]:
     alarm = _alarms.get(loop)
     if alarm is None:
+        for left in [other for other in list(_alarms) if other.is_closed()]:
+            _alarms.pop(left, None)  # closed while somebody waited in it
         alarm = _alarms[loop] = _Alarm()
     return alarm.set(loop, promise, timeout_s)
 

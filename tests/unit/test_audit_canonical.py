@@ -2,11 +2,13 @@
 
 import json
 from enum import StrEnum
+from typing import Any
 
 import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from audit.canonical import INT_MAX, JSON, canonical, parse
 from audit.errors import CanonicalError
@@ -110,3 +112,65 @@ def test_any_bytes_parse_or_raise_only_their_own_error(data: bytes) -> None:
     except CanonicalError:
         return
     assert canonical(value) == data
+
+
+ASCII_KEYS: st.SearchStrategy[JSON] = st.recursive(
+    st.none() | st.booleans() | st.integers(-INT_MAX, INT_MAX) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(max_codepoint=127), max_size=4), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+@given(ASCII_KEYS)
+def test_the_fast_way_is_the_librarys_too(value: JSON) -> None:
+    try:
+        expected = rfc8785.dumps(value)
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError):
+        with pytest.raises(CanonicalError):
+            canonical(value)
+    else:
+        assert canonical(value) == expected
+
+
+class Loud(str):
+    """Says something else than it is."""
+
+    __slots__ = ()
+
+    @override
+    def __str__(self) -> str:
+        return "loud"
+
+
+class Wide(int):
+    @override
+    def __str__(self) -> str:
+        return "wide"
+
+    @override
+    def __repr__(self) -> str:
+        return "wide"
+
+
+class Shown(dict[str, Any]):
+    """Shows other items than it holds."""
+
+    @override
+    def items(self) -> Any:
+        return {"shown": 1}.items()
+
+
+def test_a_subclass_is_what_it_is_whichever_way_it_is_encoded() -> None:
+    for beside in ("a", "ä"):  # the fast way, and the library's
+        value: JSON = {beside: Loud("quiet"), "n": Wide(5), Loud("key"): (Colour.RED, [True])}
+        plain: Any = {beside: "quiet", "n": 5, "key": ["red", [True]]}
+        assert canonical(value) == rfc8785.dumps(plain)
+    assert canonical(Shown(held=1.5)) == b'{"shown":1}'
+
+
+def test_an_integer_too_long_to_print_is_refused() -> None:
+    with pytest.raises(CanonicalError, match="bits"):
+        canonical(10**5000)
