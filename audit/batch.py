@@ -141,6 +141,11 @@ class Builder:
         """The log's last time once the batch is in it."""
         return self._now_us if self.batch.rows else self._last_us
 
+    @property
+    def whole(self) -> bool:
+        """Whether the map is written, after which nothing is added."""
+        return self._mapped
+
     def finish(self) -> Batch:
         """Write the map if one was asked for, and return the batch to commit."""
         if self.batch.mapped and not self._mapped:

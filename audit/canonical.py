@@ -118,8 +118,9 @@ def _check(value: object, depth: int) -> bool:
         return fast
     if isinstance(value, list | tuple):
         fast = kind is list or kind is tuple
+        plain = str if depth < DEPTH_MAX else None
         for item in value:
-            fast = _check(item, depth + 1) and fast
+            fast = (type(item) is plain or _check(item, depth + 1)) and fast
         return fast
     raise CanonicalError(f"{type(value).__name__} has no canonical form here")
 

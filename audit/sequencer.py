@@ -148,15 +148,15 @@ class Sequencer:
         builder = self._build(self._held, None, flight) if self._held else None
         while (answer := self._ask(_SLICE_S)) is None:
             room = self._config.batch_rows_max - (len(builder.batch.rows) if builder else 0)
-            more = self._lanes.drain(room, wait=False) if room > 0 else []
+            whole = builder is not None and builder.whole
+            more = self._lanes.drain(room, wait=False) if room > 0 and not whole else []
             if not more:
                 continue
             self._held += more
             if builder is None:
                 builder = self._build(self._held, None, flight)
             else:
-                for request in more:
-                    builder.add(request)
+                _fill(builder, more)
         self._flight = None
         if answer is not Answer.COMMITTED:
             self._recover(flight, answer)
@@ -251,8 +251,7 @@ class Sequencer:
             evidence = self._watch.draft(builder.frontier.size)
             if evidence is not None:
                 builder.attest(evidence)
-        for request in requests:
-            builder.add(request)
+        _fill(builder, requests)
         return builder
 
     def _look_up(self, requests: Sequence[Request]) -> Mapping[tuple[str, str], Record]:
@@ -348,6 +347,14 @@ class Sequencer:
             if request.done.take():
                 request.done.set_exception(self.stopped)
         self._on_stop()
+
+
+def _fill(builder: Builder, requests: Sequence[Request]) -> None:
+    """Add requests; a map that one of them asks for is written now, while another batch commits."""
+    for request in requests:
+        builder.add(request)
+    if builder.batch.mapped:
+        builder.finish()
 
 
 def _keys(request: Request) -> Sequence[tuple[str, str]]:

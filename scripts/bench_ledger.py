@@ -35,10 +35,11 @@ ARRIVALS_PER_S = 500.0
 
 
 _ABOUT = (
-    "Written by `make bench-ledger`. Rows of about 1 KiB of payload; the yardsticks write the same"
-    " rows, made beforehand, into a table with the same columns, keys, checks, indexes and"
-    " triggers, each batch a durable commit; the ledger checks, canonicalises, hashes, chains and"
-    " commits them while the clock runs. All in one process and one run, in turns."
+    "Written by `make bench-ledger`. Rows of about 1 KiB of payload, decisions of eight records, 32"
+    " open at a time; the yardsticks write the same rows, made beforehand, into a table with the"
+    " same columns, keys, checks, indexes and triggers, each batch a durable commit; the ledger"
+    " checks, canonicalises, hashes, chains and commits them while the clock runs. All in one"
+    " process and one run, in turns."
 )
 _LOAD = "(The run's own part is 1 to 2; more means that others were at work.)"
 _VERIFIER = "the whole log through the outsider's verifier (`countersign fsck` has its own bench)"
@@ -218,7 +219,8 @@ def run(plan: Plan, folder: Path) -> str:
             f" against {_at(flushed):.2f} ms) |"
         ),
         (
-            f"| the same, both from the moment they were due | | {_at(appends) / _at(late):.1f}"
+            f"| the same, both from the moment they were due (what a stall delays counts on both"
+            f" sides) | | {_at(appends) / _at(late):.1f}"
             f" ({_at(appends):.2f} ms against {_at(late):.2f} ms) |"
         ),
         f"| {_VERIFIER} | | {leaves:,.0f} leaves/s |",

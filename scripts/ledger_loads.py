@@ -30,7 +30,8 @@ from gateway import clock
 Cursor = psycopg.Cursor[TupleRow]
 WriteBatch = Callable[[Cursor, Sequence[tuple[object, ...]]], None]
 BATCH = 256
-STREAMS = 512
+OPEN_DECISIONS, RECORDS_EACH = 32, 8
+"""The mix of `big_log.py`, so that as many streams change in a second as with real decisions."""
 TEXT = "x" * 900
 """Makes a payload of about 1 KiB, as the reference's rows have."""
 _NAMES = ", ".join(COLUMNS)
@@ -72,10 +73,11 @@ def load_of(rows: int, elapsed_s: float, calls_s: Sequence[float]) -> Load:
 
 
 def drafts(numbers: Iterator[int]) -> Iterator[Draft]:
-    """Yield drafts for ever, spread over streams as decisions are."""
+    """Yield drafts for ever, decision by decision with some open at a time."""
     for number in numbers:
+        group, slot = number // (OPEN_DECISIONS * RECORDS_EACH), number % OPEN_DECISIONS
         yield Draft(
-            stream=f"decision/{number % STREAMS}",
+            stream=f"decision/{group * OPEN_DECISIONS + slot}",
             kind=Kind.RESERVATION_RELEASED,
             payload={"account": f"desk-{number % 4}", "reason": TEXT, "run_id": "bench"},
             actor="gateway",
