@@ -145,3 +145,10 @@ def ensure_database(dsn: str, name: str) -> None:
         row = connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone()
         if row is None:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
+
+def out_of_reach(error: DatabaseError) -> str:
+    """Say on one line that the database does not answer; never the text of a DSN."""
+    if error.sqlstate is None and isinstance(error, psycopg.ProgrammingError):
+        return "the DSN (COUNTERSIGN_LEDGER__DSN) is no connection string"
+    return f"cannot use the database: {' '.join(str(error).split())}"

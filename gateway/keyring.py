@@ -78,11 +78,11 @@ class Keyring:
                 ring.issue(name, role)
         return ring
 
-    def issue(self, name: str, role: Role) -> str:
+    def issue(self, name: str, role: Role, *, replace: bool = True) -> str:
         """Make a new bearer token for `name`, store its hash, and return the token once.
 
         Raises:
-            SettingsError: the name is not a plain lower-case word.
+            SettingsError: the name is not a plain lower-case word, or taken and not to be replaced.
         """
         if not _NAME.fullmatch(name):
             raise SettingsError(
@@ -90,6 +90,9 @@ class Keyring:
             )
         token = f"cs_{secrets.token_urlsafe(32)}"
         bearers = self._bearers()
+        if name in bearers and not replace:
+            problem = f"{name} has a key, of role {bearers[name]['role']}: --replace ends it"
+            raise SettingsError(name="--name", problem=problem)
         bearers[name] = {"role": role.value, "sha256": hashlib.sha256(token.encode()).hexdigest()}
         _write_private(self.folder / f"{name}.token", token)
         _write_private(self.folder / "bearer.json", json.dumps(bearers, indent=1, sort_keys=True))

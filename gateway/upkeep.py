@@ -13,7 +13,7 @@ from audit.fsck_run import fsck_database
 from audit.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
 from gateway.attach import Place
 from gateway.clock import monotonic_us, wall_us
-from gateway.verifying import trusted
+from gateway.verifying import read_outside
 
 INTERRUPTED = 130
 STATE_NAME = "fsck.state"
@@ -26,27 +26,25 @@ class Given:
     """What the command line gives from outside.
 
     Attributes:
-        key: a log's key line, or a file of such lines.
+        keys: a log's key lines, or files of such lines.
         checkpoints: files with checkpoints kept outside.
         policy: a file with a witness policy (C2SP tlog-policy).
+        rotations: files with signed changes of the log's keys.
     """
 
-    key: str | None
+    keys: Sequence[str] = ()
     checkpoints: Sequence[Path] = ()
     policy: Path | None = None
+    rotations: Sequence[Path] = ()
 
     def read(self) -> Outside:
         """Return it as the verifier takes it.
 
         Raises:
-            Bad: the key is none.
+            Bad: one of them is not what it should be.
             OSError: a file cannot be read.
         """
-        return Outside(
-            vkeys=trusted(self.key),
-            notes=[path.read_bytes() for path in self.checkpoints],
-            policy=None if self.policy is None else self.policy.read_bytes(),
-        )
+        return read_outside(self.keys, self.policy, self.checkpoints, self.rotations)
 
 
 def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> int:

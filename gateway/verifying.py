@@ -6,6 +6,7 @@ from pathlib import Path
 
 from audit.errors import AuditError
 from audit.fsck import dump, verify_database
+from audit.tables import DatabaseError, out_of_reach
 from audit.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,
@@ -64,8 +65,11 @@ def judged(judge: Callable[[], int]) -> int:
     try:
         return judge()
     except (AuditError, Bad, GatewayError, OSError) as error:
-        sys.stdout.write(f"NOT CHECKABLE: {error}\n")
-        return NOT_CHECKABLE
+        said = str(error)
+    except DatabaseError as error:
+        said = out_of_reach(error)
+    sys.stdout.write(f"NOT CHECKABLE: {said}\n")
+    return NOT_CHECKABLE
 
 
 def verify_ledger(place: Place, outside: Outside) -> int:
@@ -123,16 +127,6 @@ def dump_ledger(place: Place, path: Path) -> None:
         f"{records} records written to {path}\n"
         f"check with: countersign verify --dump {path} --key KEY\n"
     )
-
-
-def trusted(key: str | None) -> tuple[str, ...]:
-    """Return the trusted key lines: the text itself, or the lines of the file it names.
-
-    Raises:
-        Bad: it is no key.
-        OSError: there is no such file.
-    """
-    return () if key is None else read_keys(key)
 
 
 def _print(report: Report) -> int:

@@ -36,11 +36,14 @@ def keygen(
         typer.Option(help="whose it is: a role or a code that goes on record, not a person's name"),
     ],
     role: Annotated[Role, typer.Option(help="what it may do")] = Role.AGENT,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="end the key that has this name, and its role")
+    ] = False,
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Make a key."""
     folder = key_folder(settings_module.load(state=state))
-    typer.echo(Keyring.create(folder).issue(name, role))
+    typer.echo(Keyring.create(folder).issue(name, role, replace=replace))
 
 
 def rotate_key(

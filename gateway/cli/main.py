@@ -10,6 +10,7 @@ from collections.abc import Callable
 import typer
 
 from audit.errors import AuditError
+from audit.tables import DatabaseError, out_of_reach
 from fix.errors import FixError
 from gateway.cli import (
     checking,
@@ -41,8 +42,11 @@ def exit_code_of(action: Callable[[], int | None]) -> int:
     """Run an action; an error of ours is one line that says what to do, and exit code 2."""
     try:
         return action() or 0
-    except (AuditError, FixError, GatewayError, InferenceError, RiskError) as error:
+    except (AuditError, FixError, GatewayError, InferenceError, RiskError, OSError) as error:
         sys.stderr.write(f"countersign: {error}\n")
+        return 2
+    except DatabaseError as error:
+        sys.stderr.write(f"countersign: {out_of_reach(error)}\n")
         return 2
 
 

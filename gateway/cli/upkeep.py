@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
+from audit.verify import Bad
 from gateway import settings as settings_module
 from gateway.attach import attached
 from gateway.backups import back_up, bring_back
-from gateway.cli.checking import KEPT_HELP, KEY_HELP, Judge
+from gateway.cli.checking import KEPT_HELP, KEY_HELP, ROTATION_HELP, Judge
 from gateway.upkeep import Given, fsck_dump_file, fsck_place, fsck_tiles
 from gateway.verifying import judged
 
@@ -26,9 +27,10 @@ def register(app: typer.Typer) -> None:
 
 
 def fsck(  # noqa: PLR0913, PLR0917 - one flag each
-    key: Annotated[str | None, typer.Option(help=KEY_HELP)] = None,
+    key: Annotated[list[str] | None, typer.Option(help=KEY_HELP)] = None,
     checkpoint: Annotated[list[Path] | None, typer.Option(help=KEPT_HELP)] = None,
     policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
+    rotation: Annotated[list[Path] | None, typer.Option(help=ROTATION_HELP)] = None,
     dump: Annotated[Path | None, typer.Option(help="check this dump, not the database")] = None,
     tiles: Annotated[Path | None, typer.Option(help="check this folder of tiles")] = None,
     resume: Annotated[bool, typer.Option(help="go on where an interrupted check stopped")] = False,
@@ -42,9 +44,15 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
     Exit codes and the last line are those of verify: 0 ok, 1 tampered, 2 incomplete, 3 not
     checkable; 130 interrupted.
     """
-    given = Given(key=key, checkpoints=checkpoint or (), policy=policy)
+    given = Given(
+        keys=key or (), checkpoints=checkpoint or (), policy=policy, rotations=rotation or ()
+    )
 
     def judge() -> int:
+        if (dump, tiles, state).count(None) < 2:  # noqa: PLR2004 - one of the three at most
+            raise Bad("--dump, --tiles and --state name three different things to check: give one")
+        if tiles is not None and (resume or not payloads):
+            raise Bad("--resume and --no-payloads do not apply to tiles")
         if dump is not None:
             return fsck_dump_file(dump, given, resume=resume)
         if tiles is not None:
@@ -67,11 +75,12 @@ def backup(file: Path, state: StateFolderOption = None) -> None:
         back_up(place, file)
 
 
-def restore(
+def restore(  # noqa: PLR0913, PLR0917 - one flag each
     file: Path,
-    key: Annotated[str | None, typer.Option(help=KEY_HELP)] = None,
+    key: Annotated[list[str] | None, typer.Option(help=KEY_HELP)] = None,
     checkpoint: Annotated[list[Path] | None, typer.Option(help=LAST_HELP)] = None,
     policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
+    rotation: Annotated[list[Path] | None, typer.Option(help=ROTATION_HELP)] = None,
     accept_older: Annotated[bool, typer.Option(help=OLDER_HELP)] = False,
     reason: Annotated[str, typer.Option(help="why, for the record")] = "not said",
     state: StateFolderOption = None,
@@ -85,7 +94,9 @@ def restore(
     a checkpoint given; 3 no trusted key; 130 interrupted. Only 0 leaves anything behind, but for
     the empty tables in a database of your own (COUNTERSIGN_LEDGER__DSN).
     """
-    given = Given(key=key, checkpoints=checkpoint or (), policy=policy)
+    given = Given(
+        keys=key or (), checkpoints=checkpoint or (), policy=policy, rotations=rotation or ()
+    )
     settings = settings_module.load(state=state)
     code = bring_back(settings, file, given, accept_older=accept_older, reason=reason)
     raise typer.Exit(code)

@@ -15,6 +15,7 @@ from fastapi.responses import Response
 
 import audit
 from audit.checkpoint import Checkpoint
+from audit.export import cosigned_covering
 from audit.proof import TlogProof
 from audit.queries import LedgerReader
 from audit.record import Record
@@ -31,21 +32,25 @@ def proof_of(reader: LedgerReader, record: Record, checkpoint: Checkpoint) -> by
     """Return a record's tlog-proof; the header, which is the entry, is its extra data."""
     path = reader.inclusion_proof(record.seq, checkpoint.size)
     return TlogProof(
-        index=record.seq, path=path, checkpoint_note=checkpoint.note, extra=record.header
+        index=record.seq,
+        path=path,
+        checkpoint_note=reader.cosigned_note(checkpoint),
+        extra=record.header,
     ).to_bytes()
 
 
 def download(reader: LedgerReader, seq: int, form: str) -> Response | None:
     """Return one file of a record's evidence, None when there is no such record or file.
 
-    A record that no checkpoint covers yet has no proof: 404 until the next one, in a second.
+    A record that no checkpoint covers yet has no proof: 404 until the next one, in a second. Of
+    those that cover it the first one that a witness cosigned is taken, as `countersign prove` does.
     """
     record = reader.record(seq) if 0 <= seq < 1 << 62 and form in FORMS else None
     if record is None:
         return None
     data = record.header if form == "header.json" else record.payload
     if form == "record.tlog-proof":
-        checkpoint = reader.checkpoint_after(seq)
+        checkpoint = cosigned_covering(reader, seq, None) or reader.checkpoint_after(seq)
         if checkpoint is None:
             return None
         data = proof_of(reader, record, checkpoint)

@@ -136,3 +136,38 @@ def test_fsck_without_a_state_says_in_its_last_line_that_nothing_is_known(tmp_pa
     result = CliRunner().invoke(app, ["fsck", "--state", str(tmp_path / "none")])
     assert result.exit_code == 3
     assert result.stdout.splitlines()[-1].startswith("NOT CHECKABLE: ")
+
+
+@pytest.mark.parametrize("dsn", ["postgresql://u:SECRET@127.0.0.1:1/x", "no such=SECRET words"])
+def test_a_database_out_of_reach_is_one_line_and_no_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, dsn: str
+) -> None:
+    monkeypatch.setenv("COUNTERSIGN_LEDGER__DSN", dsn)
+    for verb in ("verify", "fsck"):
+        result = CliRunner().invoke(app, [verb, "--state", str(tmp_path / "s")])
+        assert result.exit_code == 3, result.output
+        assert result.stdout.splitlines()[-1].startswith("NOT CHECKABLE: ")
+        assert "SECRET" not in result.output
+    arguments = ["backup", str(tmp_path / "b"), "--state", str(tmp_path / "s")]
+    assert exit_code_of(lambda: app(arguments, standalone_mode=False)) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("countersign: ")
+    assert "SECRET" not in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--dump", "a", "--tiles", "b"],
+        ["--tiles", "b", "--resume"],
+        ["--tiles", "b", "--no-payloads"],
+        ["--dump", "a", "--state", "c"],
+        ["--dump", "a", "--checkpoint", "none"],
+        ["--dump", "a", "--rotation", "none"],
+    ],
+)
+def test_fsck_takes_no_option_that_does_not_apply(given: list[str]) -> None:
+    result = CliRunner().invoke(app, ["fsck", *given])
+    assert result.exit_code == 3
+    assert result.stdout.splitlines()[-1].startswith("NOT CHECKABLE: ")

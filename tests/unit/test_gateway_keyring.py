@@ -30,6 +30,15 @@ def test_a_new_token_ends_the_old_one(ring: Keyring) -> None:
     assert ring.authenticate(old) is None
 
 
+def test_a_taken_name_keeps_its_key_unless_it_is_to_be_replaced(ring: Keyring) -> None:
+    token = ring.issue("desk-agent", Role.OPERATOR)
+    with pytest.raises(SettingsError, match="role operator: --replace"):
+        ring.issue("desk-agent", Role.AGENT, replace=False)
+    caller = ring.authenticate(token)
+    assert caller is not None
+    assert caller.role is Role.OPERATOR
+
+
 def test_the_key_file_holds_no_token(ring: Keyring) -> None:
     token = ring.issue("desk-agent", Role.AGENT)
     assert token not in (ring.folder / "bearer.json").read_text()
