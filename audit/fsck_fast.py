@@ -308,10 +308,11 @@ def judge_payloads(
     for row in rows:
         try:
             head, body = _record(row, log)
+            named = [*blobs_of(body)] if known(head) else []
         except Bad as error:
             findings.append((TAMPERED, str(error), row["seq"]))
             continue
-        for digest in blobs_of(body) if known(head) else ():
+        for digest in named:
             blobs.setdefault(digest, row["seq"])
     return findings, blobs
 

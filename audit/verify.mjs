@@ -27,6 +27,8 @@ if (node) globalThis.crypto ??= node.webcrypto;
 const SIG_ED25519 = 0x01, COSIG_ED25519 = 0x04, COSIG_ML_DSA_44 = 0x06;
 const ZERO_HASH = "0".repeat(64);
 const FINDINGS_MAX = 50;
+// no log nests deeper, or writes longer headers or payloads: not every reader could follow
+const DEPTH_MAX = 32, ENTRY_MAX = 65535;
 const encoder = new TextEncoder();
 
 /** The input is not what it must be. */
@@ -89,9 +91,10 @@ export const equal = (a, b) => a.length === b.length && a.every((byte, i) => byt
 
 export const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
+/** Decode a SHA-256 in hex, of which only one spelling is taken. */
 export function unhex(text) {
-  if (typeof text !== "string" || !/^([0-9a-f]{2})*$/.test(text)) throw new Bad("not hex");
-  return Uint8Array.from(text.match(/../g) ?? [], (pair) => parseInt(pair, 16));
+  if (typeof text !== "string" || !/^[0-9a-f]{64}$/.test(text)) throw new Bad("not a SHA-256 in hex");
+  return Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
 }
 
 export function base64(bytes) {
@@ -136,12 +139,17 @@ export function canonical(value) {
   return JSON.stringify(value);
 }
 
+/** Say whether anything lies deeper in a value than so many levels. */
+const deeper = (value, levels) => levels < 0
+  || (value !== null && typeof value === "object" && Object.values(value).some((below) => deeper(below, levels - 1)));
+
 /** Parse JSON that is exactly in canonical form: numbers, order, escapes and repeated keys show. */
-export function parseCanonical(bytes) {
+export function parseCanonical(bytes, depth = DEPTH_MAX) {
   const source = text(bytes);
   let value, again;
   try {
     value = JSON.parse(source);
+    if (deeper(value, depth)) throw new Bad("nested too deep");
     again = canonical(value);
   } catch (error) {
     throw new Bad(`not canonical JSON: ${error.message}`);
@@ -740,6 +748,10 @@ function readHeader(bytes) {
     throw new Bad("a field of the header has another type");
   }
   if (!KIND.test(header.kind)) throw new Bad("the kind has another shape");
+  if (bytes.length > ENTRY_MAX || shape.some((name) => HEADER[name] === "number" && header[name] < 0)) throw new Bad("the header is too long, or a number in it is negative");
+  // eslint-disable-next-line no-control-regex
+  if (/^$|[\x00-\x1f]/.test(header.stream)) throw new Bad("the stream has no name");
+  for (const digest of [header.prev, header.payload_sha256, ...header.commitments]) unhex(digest);
   return header;
 }
 
@@ -749,7 +761,7 @@ export async function readRecord(headerBytes, payloadBytes = null) {
   let payload = null;
   if (payloadBytes !== null) {
     payload = parseCanonical(payloadBytes);
-    if (!isObject(payload)) throw new Bad("the payload is no object");
+    if (!isObject(payload) || payloadBytes.length > ENTRY_MAX) throw new Bad("the payload is no object, or is too long");
     if (header.kind === "stream_heads" && known(header)) checkMap(payload);
     if (hex(await sha256(payloadBytes)) !== header.payload_sha256) throw new Bad("the payload is not the one that the header names");
   }
@@ -764,12 +776,12 @@ function checkMap({ part, parts, heads }) {
   if (!counts || !Array.isArray(heads) || !heads.every(row)) throw new Bad("the stream-head map has another shape");
 }
 
-/** Yield the digests of `*_blob` fields, however deep. */
+/** Yield the digests of `*_blob` fields, however deep; anything else there is refused. */
 export function* blobsOf(value) {
   if (value === null || typeof value !== "object") return;
   for (const [key, below] of Object.entries(value)) {
     if (!Array.isArray(value) && key.endsWith("_blob")) {
-      if (below !== null) yield String(below);
+      if (below !== null) yield hex(unhex(below));
     } else {
       yield* blobsOf(below);
     }
@@ -891,6 +903,7 @@ function judgeEnd(report, [stream, number, leaf], end) {
  */
 function judgeMaps(report, maps, size, others) {
   let before = -1, open = null; // the last part, and the map that it belongs to
+  const beside = others.map(({ header }) => header.seq).sort((a, b) => b - a); // the smallest last
   const close = () => {
     if (open && open.next < open.end) report.find(INCOMPLETE, `part ${open.next - open.start} of a stream-head map of ${open.end - open.start} parts is not shown: a record may be hidden in its place`, open.next);
   };
@@ -903,9 +916,8 @@ function judgeMaps(report, maps, size, others) {
       if (start < 0 || end > size) report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree", seq);
       if (open && start < open.end) report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
       open = { start, end, next: start };
-      for (const { header } of others) {
-        if (header.seq >= start && header.seq < end) report.find(TAMPERED, "lies between the parts of a stream-head map", header.seq);
-      }
+      while (beside.at(-1) < start) beside.pop(); // maps that go back are broken anyway
+      if (beside.at(-1) < end) report.find(TAMPERED, "lies between the parts of a stream-head map", beside.at(-1));
     }
     if (seq === open.next) open.next += 1;
     before = seq;
@@ -983,7 +995,7 @@ function readExtra(bytes) {
   if (bytes?.[0] !== 0x7b) return {};
   let extra = null;
   try {
-    extra = parseCanonical(bytes);
+    extra = parseCanonical(bytes, DEPTH_MAX + 3); // where the payload of a map's part lies
   } catch (error) {
     if (!(error instanceof Bad) || OURS.test(latin1(bytes))) throw error;
     return {};
@@ -1058,8 +1070,11 @@ async function judgeList(report, proof, extra, disclosed) {
   }
   const { stream, prev } = records[0].header, streams = new Streams();
   if (first !== 0) streams.heads.set(stream, { number: first - 1, leaf: prev, seq: -1 });
+  let lastSeq = -1;
   for (const { header, leaf } of records) {
     if (header.stream !== stream || header.log !== signed.origin) report.find(TAMPERED, "is of another stream or log", header.seq);
+    if (header.seq <= lastSeq || header.seq >= signed.size) report.find(TAMPERED, "cannot have this number in the signed tree", header.seq);
+    lastSeq = header.seq;
     streams.follow(report, header, leaf);
     disclosed.see(report, header);
   }
@@ -1085,8 +1100,12 @@ async function judgePayloads(report, payloads, headers) {
   if (payloads.length !== headers.length) report.find(INCOMPLETE, `${payloads.length} payloads for ${headers.length} records`);
   for (const [at, header] of headers.entries()) {
     sayRecord(report, header);
-    if (at < payloads.length && hex(await sha256(utf8(canonical(payloads[at])))) !== header.payload_sha256) {
-      report.find(TAMPERED, "the payload is not the one that the header names", header.seq);
+    if (at >= payloads.length) continue;
+    try {
+      await readRecord(utf8(canonical(header)), utf8(canonical(payloads[at])));
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      report.find(TAMPERED, error.message, header.seq);
     }
   }
 }
@@ -1297,7 +1316,8 @@ function judgeContext(report, stream, records) {
   for (const { header, payload } of records) {
     if (header.stream !== stream || !known(header)) continue;
     const named = [["run", payload.run_id], ["policy", payload.policy_digest]];
-    if (header.kind === "order_reported") named.push(["inbound", `session/${payload.session}`, payload.inbox_offset]);
+    const session = isText(payload.session) ? `session/${payload.session}` : null;
+    if (header.kind === "order_reported") named.push(["inbound", session, payload.inbox_offset]);
     for (const name of named) {
       const last = name.at(-1);
       if (last === undefined || last === null || there.get(JSON.stringify(name)) < header.seq) continue;
@@ -1334,14 +1354,20 @@ const DUMP = {
   end: { entries: "number" },
 };
 const STAGES = Object.keys(DUMP);
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
 function readLine(bytes) {
-  let row;
+  let row, bare;
   try {
-    row = JSON.parse(text(bytes));
+    const source = text(bytes);
+    row = JSON.parse(source);
+    bare = source.replace(STRING, ""); // what is left of a flat object: numbers, null, punctuation
   } catch {
     throw new Bad("a line is not JSON");
   }
+  // JSON.parse keeps the last of two fields of one name, and takes 2.0 and 2e0 for 2
+  if (isObject(row) && bare.split(":").length - 1 !== Object.keys(row).length) throw new Bad("a line has a field twice");
+  if (/[.eE]/.test(bare)) throw new Bad("a number has another form");
   const { type, ...fields } = isObject(row) ? row : {};
   const shape = isText(type) && Object.hasOwn(DUMP, type) ? DUMP[type] : null;
   if (!shape || Object.keys(fields).sort().join() !== Object.keys(shape).sort().join()) throw new Bad("a line has other fields");
@@ -1485,7 +1511,6 @@ class LogVerifier {
     const differing = Object.keys(stated).filter((name) => stated[name] !== header[name]);
     if (row.account !== (payload.account ?? null)) differing.push("account");
     if (differing.length) throw new Bad(`${differing.join(", ")} differs from the hashed bytes`);
-    header.commitments.forEach(unhex);
     this.#streams.follow(this.report, header, leaf);
     this.#disclosed.see(this.report, header);
     if (known(header)) {
@@ -1759,7 +1784,7 @@ class Tiles {
   async #entries(n, width) {
     const bytes = await this.#file("entries", n, width), entries = [];
     if (!bytes) return null;
-    for (let at = 0; at < bytes.length;) {
+    for (let at = 0; at < bytes.length && entries.length <= TILE_WIDTH;) {
       const start = at + 2, end = start + bytes[at] * 256 + (bytes[at + 1] ?? NaN);
       if (!(end <= bytes.length)) throw new Bad(`the entry bundle ${n} is cut off`);
       entries.push(bytes.subarray(start, end));

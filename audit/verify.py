@@ -39,7 +39,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,6 +84,9 @@ DUMP_FIELDS: dict[str, dict[str, Any]] = {
 }
 ORDER = tuple(DUMP_FIELDS)
 KIND = re.compile(r"[a-z_]{1,64}")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+INT_MAX, DEPTH_MAX, ENTRY_MAX = 2**53 - 1, 32, 65_535
+"""No log writes larger numbers, deeper nests, longer headers or payloads: not all read them."""
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 SIZE_MAX = 2**63 - 1
 _KINDS = """
@@ -162,8 +165,8 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def parse_canonical(data: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """Parse JSON that is exactly in canonical form, without floats."""
+def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401 - any JSON
+    """Parse JSON that is exactly in canonical form, without floats and large integers."""
 
     def ordered(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key.encode("utf-16-be") for key, _ in pairs]
@@ -174,16 +177,29 @@ def parse_canonical(data: bytes) -> Any:  # noqa: ANN401 - any JSON
     def refuse(text: str) -> None:
         raise Bad(f"number {text}")
 
+    def whole(text: str) -> int:
+        if abs(number := int(text)) > INT_MAX:
+            refuse(text)
+        return number
+
+    hooks: dict[str, Any] = {"parse_float": refuse, "parse_constant": refuse, "parse_int": whole}
     try:
-        value = json.loads(
-            data.decode(), object_pairs_hook=ordered, parse_float=refuse, parse_constant=refuse
-        )
+        value = json.loads(data.decode(), object_pairs_hook=ordered, **hooks)
         exact = canonical(value) == data
     except (ValueError, RecursionError) as error:
         raise Bad(f"not canonical JSON: {error}") from error
-    if not exact:
-        raise Bad("not canonical JSON")
+    if not exact or (data.count(b"[") + data.count(b"{") > depth and _deeper(value, depth)):
+        raise Bad("not canonical JSON, or nested too deep")
     return value
+
+
+def _deeper(value: object, depth: int) -> bool:
+    """Say whether anything lies deeper in a value than so many levels."""
+    level: list[Any] = [value]
+    for _ in range(depth + 1):
+        nests = [item for item in level if isinstance(item, dict | list)]
+        level = [x for nest in nests for x in (nest.values() if isinstance(nest, dict) else nest)]
+    return bool(level)
 
 
 def unbase64(text: object) -> bytes:
@@ -212,12 +228,11 @@ def decimal(text: str) -> int:
     return int(text)
 
 
-def unhex(digests: Sequence[str]) -> bytes:
-    """Join digests given in hex."""
-    try:
-        return bytes.fromhex("".join(digests))
-    except (TypeError, ValueError) as error:
-        raise Bad("a commitment is not hex") from error
+def unhex(digest: object) -> bytes:
+    """Decode a SHA-256 in hex, of which only one spelling is taken."""
+    if not isinstance(digest, str) or DIGEST.fullmatch(digest) is None:
+        raise Bad("not a SHA-256 in hex")
+    return bytes.fromhex(digest)
 
 
 def leaf_hash(entry: bytes) -> bytes:
@@ -956,6 +971,12 @@ def read_header(header: bytes) -> dict[str, Any]:
         raise Bad("a field of the header has another type")
     if KIND.fullmatch(head["kind"]) is None:
         raise Bad("the kind has another shape")
+    if len(header) > ENTRY_MAX or min(head[name] for name in _NUMBERS) < 0:
+        raise Bad("the header is too long, or a number in it is negative")
+    if min(head["stream"], default="") < " ":
+        raise Bad("the stream has no name")
+    for digest in (head["prev"], head["payload_sha256"], *head["commitments"]):
+        unhex(digest)
     return head
 
 
@@ -967,8 +988,8 @@ def known(head: Mapping[str, Any]) -> bool:
 def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a record's header and payload once the one is shown to bind the other."""
     head, body = read_header(header), parse_canonical(payload)
-    if not isinstance(body, dict):
-        raise Bad("the payload has another shape")
+    if not isinstance(body, dict) or len(payload) > ENTRY_MAX:
+        raise Bad("the payload has another shape, or is too long")
     if head["kind"] == "stream_heads" and known(head):
         _check_map(body)
     if hashlib.sha256(payload).hexdigest() != head["payload_sha256"]:
@@ -988,7 +1009,7 @@ def _check_map(body: Mapping[str, Any]) -> None:
 
 
 def blobs_of(value: object) -> Iterator[str]:
-    """Yield the digests of `*_blob` fields, however deep."""
+    """Yield the digests of `*_blob` fields, however deep; anything else there is refused."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -997,7 +1018,7 @@ def blobs_of(value: object) -> Iterator[str]:
                 if not key.endswith("_blob"):
                     waiting.append(below)
                 elif below is not None:
-                    yield str(below)
+                    yield unhex(below).hex()
         elif isinstance(item, list):
             waiting.extend(item)
 
@@ -1186,12 +1207,10 @@ class LogVerifier:
         seq, leaf = row["seq"], bytes(row["leaf"])
         if seq != self._last + 1:
             self._whole = False
-            text = f"out of order, after record {self._last}"
+            code, text = TAMPERED, f"out of order, after record {self._last}"
             if seq > self._last:
-                text = f"missing, as all up to record {seq}"
-            self.report.find(
-                INCOMPLETE if seq > self._last else TAMPERED, text, min(seq, self._last + 1)
-            )
+                code, text = INCOMPLETE, f"missing, as all up to record {seq}"
+            self.report.find(code, text, min(seq, self._last + 1))
         self._last = max(seq, self._last)
         try:
             self._entry(row, leaf)
@@ -1229,7 +1248,7 @@ class LogVerifier:
         differing = [name for name, value in stated.items() if head[name] != value]
         if row["account"] != body.get("account"):
             differing.append("account")
-        joined = unhex(head["commitments"])
+        joined = b"".join(map(unhex, head["commitments"]))
         if bytes(row.get("commitments", joined)) != joined:
             differing.append("commitments")
         if differing:
@@ -1425,7 +1444,7 @@ def judge_map(
     maps: dict[tuple[int, int], list[int]] = {}
     for head, body in shown:
         maps.setdefault((head["seq"] - body["part"], body["parts"]), []).append(head["seq"])
-    behind = 0
+    beside, at, behind = sorted(head["seq"] for head in others), 0, 0
     for (first, parts), seqs in maps.items():
         if first < 0 or first + parts > signed_size:
             report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree")
@@ -1433,9 +1452,10 @@ def judge_map(
         if first < behind or seqs != sorted(there):
             report.find(TAMPERED, MAP_BROKEN, first)
         behind = first + parts
-        for head in others:
-            if first <= head["seq"] < behind:
-                report.find(TAMPERED, MAP_BROKEN, head["seq"])
+        while at < len(beside) and beside[at] < first:  # maps that go back are broken anyway
+            at += 1
+        if at < len(beside) and beside[at] < behind:
+            report.find(TAMPERED, MAP_BROKEN, beside[at])
         if len(seqs) < parts:
             missing = next(n for n in itertools.count() if first + n not in there)
             text = f"part {missing} of a stream-head map of {parts} parts is not shown"
@@ -1504,23 +1524,28 @@ def take_line(log: LogVerifier, line: bytes) -> int | None:
 def _read_line(line: bytes) -> tuple[str, dict[str, Any]]:
     """Parse one line of a dump into its type and typed fields; bytes are base64."""
     try:
-        row = json.loads(line.decode())
+        row = json.loads(line.decode(), object_pairs_hook=_unrepeated)
     except (ValueError, RecursionError) as error:
         raise Bad(f"not JSON: {type(error).__name__}") from error
     kind = row.pop("type", None) if isinstance(row, dict) else None
-    if (
-        not isinstance(kind, str)
-        or kind not in DUMP_FIELDS
-        or row.keys() != DUMP_FIELDS[kind].keys()
-    ):
+    fields = DUMP_FIELDS.get(kind) if isinstance(kind, str) else None
+    if fields is None or row.keys() != fields.keys():
         raise Bad(f"a line of type {kind!r} has other fields")
-    for name, wanted in DUMP_FIELDS[kind].items():
+    for name, wanted in fields.items():
         value = row[name]
         if wanted is bytes:
             row[name] = value = unbase64(value)
-        if isinstance(value, bool) or not isinstance(value, wanted):
+        large = isinstance(value, int) and abs(value) > INT_MAX
+        if isinstance(value, bool) or not isinstance(value, wanted) or large:
             raise Bad(f"{name} of a line of type {kind} has another type")
-    return kind, row
+    return str(kind), row
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise Bad("a line has a field twice")
+    return row
 
 
 # ---------------------------------------------------------------- one decision: a bundle
@@ -1587,7 +1612,8 @@ def read_bundle(data: bytes) -> Bundle:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
-            plain = not any(info.compress_type or info.file_size > len(data) for info in infos)
+            apart = sum(info.file_size for info in infos) <= len(data)  # none lies on another
+            plain = apart and not any(info.compress_type for info in infos)
             files = {info.filename: archive.read(info) for info in infos if plain}
         manifest = parse_canonical(files["manifest.json"])
         _check_format(manifest["format"])
@@ -1595,7 +1621,7 @@ def read_bundle(data: bytes) -> Bundle:
         for name in sorted(files):
             if name.startswith("records/") and name.endswith(".header.json"):
                 stem = name.removeprefix("records/").removesuffix(".header.json")
-                path = list(map(bytes.fromhex, parse_canonical(files[f"proofs/{stem}.json"])))
+                path = list(map(unhex, parse_canonical(files[f"proofs/{stem}.json"])))
                 records[stem] = (files[name], files[f"records/{stem}.payload.json"], path)
         return Bundle(
             stream=str(manifest["stream"]),
@@ -1658,7 +1684,7 @@ def verify_bundle(
         for header, payload, _ in bundle.records.values():
             follow_keys(trust, *read_record(header, payload))
         links = [bundle.link, *outside.links] if bundle.link else outside.links
-        head = judge_head(report, trust, bundle.note, _replaced(outside, links))
+        head = judge_head(report, trust, bundle.note, replace(outside, links=links))
         records = [_proven(report, stem, item, head) for stem, item in bundle.records.items()]
         for record in records:
             disclosed.see(report, record[0])
@@ -1680,24 +1706,7 @@ def verify_bundle(
 def _with(outside: Outside | None, vkeys: Sequence[str], notes: Sequence[bytes]) -> Outside:
     """Join what was given apart."""
     given = outside or Outside()
-    return _replaced(given, given.links, (*vkeys, *given.vkeys), (*notes, *given.notes))
-
-
-def _replaced(
-    outside: Outside,
-    links: Sequence[bytes],
-    vkeys: Sequence[str] | None = None,
-    notes: Sequence[bytes] | None = None,
-) -> Outside:
-    """Return it with other parts."""
-    return Outside(
-        vkeys=outside.vkeys if vkeys is None else vkeys,
-        policy=outside.policy,
-        notes=outside.notes if notes is None else notes,
-        links=links,
-        rotations=outside.rotations,
-        disclosures=outside.disclosures,
-    )
+    return replace(given, vkeys=(*vkeys, *given.vkeys), notes=(*notes, *given.notes))
 
 
 def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
@@ -1713,28 +1722,30 @@ def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
 
 def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
     """Check that what the decision rests on and names is there, recorded before it was named."""
-    there: dict[tuple[object, ...], int] = {}
+    there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
     for head, body, _ in records:
         match head["kind"] if known(head) else "":
             case "run_started":
-                key: tuple[object, ...] = ("run", body.get("run_id"))
+                name: list[object] = ["run", body.get("run_id")]
             case "policy_activated":
-                key = ("policy", body.get("policy_digest"))
+                name = ["policy", body.get("policy_digest")]
             case "fix_inbound":
-                key = ("inbound", head["stream"], body.get("offset"))
+                name = ["inbound", head["stream"], body.get("offset")]
             case _:
                 continue
+        key = canonical(name)
         there[key] = min(head["seq"], there.get(key, head["seq"]))
     for head, body, _ in records:
         if head["stream"] != stream or not known(head):
             continue
-        named: list[tuple[object, ...]] = [("run", body.get("run_id"))]
-        named.append(("policy", body.get("policy_digest")))
+        named = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
         if head["kind"] == "order_reported":
-            named.append(("inbound", f"session/{body.get('session')}", body.get("inbox_offset")))
-        for key in named:
-            if key[-1] is not None and there.get(key, head["seq"]) >= head["seq"]:
-                report.find(INCOMPLETE, f"names {' '.join(map(str, key))}: missing", head["seq"])
+            session = body.get("session")
+            stream_of = f"session/{session}" if isinstance(session, str) else None
+            named.append(["inbound", stream_of, body.get("inbox_offset")])
+        for name in named:
+            if name[-1] is not None and there.get(canonical(name), head["seq"]) >= head["seq"]:
+                report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
 
 
 def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
@@ -1911,7 +1922,7 @@ def read_extra(data: bytes | None) -> dict[str, Any]:
     if data is None or not data.startswith(b"{"):
         return {}
     try:
-        extra = parse_canonical(data)
+        extra = parse_canonical(data, DEPTH_MAX + 3)  # where the payload of a map's part lies
     except Bad:
         if b"countersign-" in data:
             raise
@@ -1924,9 +1935,7 @@ def read_extra(data: bytes | None) -> dict[str, Any]:
         if isinstance(sort, str) and re.fullmatch(r"countersign-[a-z]+/[0-9]{1,4}", sort):
             raise Unknown(f"extra data of the format {sort} is not known here")
         return {}  # another's, which says nothing about the entry
-    if list(fields) != list(extra) or [type(value) for value in extra.values()] != [
-        *fields.values()
-    ]:
+    if list(fields.items()) != [(name, type(value)) for name, value in extra.items()]:
         raise Bad("the extra data has another shape")
     return dict(extra)
 
@@ -1985,12 +1994,14 @@ def _judge_list(
         return
     stream, first = heads[0]["stream"], extra.get("first", 0)
     streams = Streams()
-    streams.heads[stream] = (first - 1, unhex([heads[0]["prev"]]), -1)
-    if first == 0:
-        del streams.heads[stream]
+    streams.heads = {stream: (first - 1, unhex(heads[0]["prev"]), -1)} if first else {}
+    last_seq = -1
     for head, header in zip(heads, headers, strict=True):
         if head["stream"] != stream or head["log"] != signed.origin:
             report.find(TAMPERED, "is of another stream or log", head["seq"])
+        if not last_seq < head["seq"] < signed.size:
+            report.find(TAMPERED, "cannot have this number in the signed tree", head["seq"])
+        last_seq = head["seq"]
         streams.follow(report, head, leaf_hash(header))
         disclosed.see(report, head)
     shown = extra["map"] if isinstance(extra["map"], list) else [extra["map"]]
@@ -2010,7 +2021,7 @@ def _judge_list(
         last = extra["last"]
         if not first <= last <= heads[-1]["stream_seq"]:
             report.find(INCOMPLETE, f"{stream} is not listed up to {last}")
-        _judge_payloads(report, extra["payloads"], heads[: last - first + 1])
+        _judge_payloads(report, extra["payloads"], heads[: max(0, last - first + 1)])
     say_unread(report, unread_of(heads))
     report.say(f"{stream}: {len(heads)} records from number {first} on, no other between them")
 
@@ -2024,8 +2035,10 @@ def _judge_payloads(
     if len(payloads) != len(heads):
         report.find(INCOMPLETE, f"{len(payloads)} payloads for {len(heads)} records")
     for payload, head in zip(payloads, heads, strict=False):
-        if hashlib.sha256(canonical(payload)).hexdigest() != head["payload_sha256"]:
-            report.find(TAMPERED, "the payload is not the one that the header names", head["seq"])
+        try:
+            read_record(canonical(head), canonical(payload))
+        except Bad as error:
+            report.find(TAMPERED, str(error), head["seq"])
 
 
 def _parts(report: Report, shown: Sequence[Any], signed: Head) -> list[tuple[_Head, _Head]] | None:
@@ -2037,7 +2050,7 @@ def _parts(report: Report, shown: Sequence[Any], signed: Head) -> list[tuple[_He
             raise Bad("the stream-head map has another shape")
         header = canonical(item["header"])
         head, body = read_record(header, canonical(item["payload"]))
-        path = [unhex([node]) for node in item["path"]]
+        path = list(map(unhex, item["path"]))
         judge_place(report, head, leaf_hash(header), path, signed)
         if head["kind"] != "stream_heads":
             raise Bad("the stream-head map is none")
@@ -2074,7 +2087,7 @@ def verify_link(data: bytes, outside: Outside) -> Report:
             text = f"give the kept checkpoint of {link.old_size} with --checkpoint"
             report.find(NOT_CHECKABLE, text)
         links = (*outside.links, data) if outside.notes else outside.links
-        head = judge_head(report, trust, link.note, _replaced(outside, links))
+        head = judge_head(report, trust, link.note, replace(outside, links=links))
         report.say(f"checkpoint of {head.origin} at {head.size}")
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
         report.caught(error)
@@ -2143,9 +2156,6 @@ class Tiles:
         if len(self._above) == level:
             self._above.append([])
             self._counts.append(0)
-        tree = Tree()
-        for node in hashes:
-            tree.nodes.append(node)
         row = list(hashes)
         while len(row) > 1:
             row = [node_hash(row[i], row[i + 1]) for i in range(0, len(row), 2)]
@@ -2174,10 +2184,11 @@ class Tiles:
         return [data[i : i + 32] for i in range(0, 32 * width, 32)]
 
     def _entries(self, n: int, width: int) -> list[bytes] | None:
-        data, entries, at = self._file("entries", n, width), [], 0
+        data, at = self._file("entries", n, width), 0
+        entries: list[bytes] = []
         if data is None:
             return None
-        while at < len(data):
+        while at < len(data) and len(entries) <= TILE_WIDTH:
             start = at + 2
             at = start + int.from_bytes(data[at:start], "big")
             entries.append(data[start:at])

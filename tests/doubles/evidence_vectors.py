@@ -34,6 +34,7 @@ from tests.doubles.evidence_collection import (
     flips,
 )
 from tests.doubles.evidence_keys import add_disclosures, add_keys
+from tests.doubles.evidence_limits import add_limits
 from tests.doubles.evidence_log import COSIGNED_AT_S, Evidence, evidence
 from tests.doubles.evidence_maps import add_maps
 from tests.doubles.evidence_proofs import (
@@ -69,6 +70,7 @@ def collection() -> Collection:
     add_keys(found)
     add_disclosures(found)
     add_maps(found, world)
+    add_limits(found, world)
     found.files["manifest.json"] = found.manifest()
     return found
 

@@ -22,6 +22,7 @@ from audit.rotation import revoke, rotate
 from tests.doubles.audit_log import ORIGIN, SIGNER, MemoryLog, dump_of, note
 from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.evidence_collection import FOLDER
+from tests.doubles.evidence_limits import too_large
 from tests.doubles.evidence_maps import parted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +64,20 @@ def word_of(lines: Sequence[str]) -> str:
     word, _, reason = lines[-1].partition(": ")
     assert reason
     return word
+
+
+Questions = Sequence[tuple[str, list[str], int]]
+
+
+def both_say(questions: Questions, files: Mapping[str, bytes]) -> None:
+    """Ask both verifiers, in the folder of now, which gets these files."""
+    rows = [{"file": f, "arguments": a, "exit": code} for f, a, code in questions]
+    for name, data in {**files, "manifest.json": json.dumps(rows).encode()}.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(data)
+    wanted = [code for _, _, code in questions]
+    assert [answer["exit"] for answer in answers(Path.cwd())] == wanted
+    assert [verify.main([file, *arguments]) for file, arguments, _ in questions] == wanted
 
 
 def test_each_question_ends_as_the_manifest_says() -> None:
@@ -183,14 +198,15 @@ def test_a_chain_of_rotations_is_followed_from_any_of_its_keys(
         ("middle.note", [*from_last, *both, *revoked], verify.NOT_CHECKABLE),
         ("stolen.note", [*from_last, *both], verify.TAMPERED),
     ]
-    rows = [{"file": f, "arguments": a, "exit": code} for f, a, code in questions]
-    files["manifest.json"] = json.dumps(rows).encode()
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
-    wanted = [code for _, _, code in questions]
-    assert [answer["exit"] for answer in answers(tmp_path)] == wanted
-    assert [verify.main([file, *arguments]) for file, arguments, _ in questions] == wanted
+    both_say(questions, files)
+
+
+def test_both_refuse_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cases, key = list(too_large()), ["--key", str(SIGNER.vkey)]
+    monkeypatch.chdir(tmp_path)
+    files = {path: data for _, part, _ in cases for path, data in part.items()}
+    both_say([(name, key, code) for name, _, code in cases], files)
 
 
 def seen_by(log_note: bytes, witness: Cosigner, *times_s: int) -> bytes:
@@ -298,16 +314,9 @@ def test_both_refuse_what_a_thief_of_the_key_makes(
         ),
         *useless(own),
     ]
-    rows = [{"file": f, "arguments": a, "exit": code} for f, a, code in questions]
-    files = {**forged_files(), **broken_maps(), "manifest.json": json.dumps(rows).encode()}
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
-    for name, data in files.items():
-        (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
-    second = [answer["exit"] for answer in answers(tmp_path)]
-    assert second == [code for _, _, code in questions]
-    first = [verify.main([file, *arguments]) for file, arguments, _ in questions]
-    assert first == [code for _, _, code in questions]
+    both_say(questions, {**forged_files(), **broken_maps()})
 
 
 SAYS_NOTHING = {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from audit import verify
 from audit.errors import NoteError, PolicyError, ProofError
@@ -25,6 +26,7 @@ from audit.proof import parse_proof
 from audit.quorum import QuorumPolicy
 from audit.verify import OK, Bad, Outside
 from tests.doubles.evidence_collection import FOLDER, grease_of
+from tests.doubles.evidence_limits import overlapping, too_large
 
 TEXTS = ("record.tlog-proof", "d1.receipt", "range.tlog-proof", "second.note", "grown.consistency")
 POLICY = (FOLDER / "one.policy").read_bytes()
@@ -139,6 +141,52 @@ def test_no_byte_of_a_tile_can_change(tmp_path: Path) -> None:
         assert verify.verify_tiles(tmp_path, trust).exit_code in {2, 3}, path
         (tmp_path / path).write_bytes(data)
     assert verify.verify_tiles(tmp_path, trust).exit_code == OK
+
+
+def test_no_file_of_a_bundle_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[object] = []
+    plain = zipfile.ZipFile.read
+
+    def counted(self: zipfile.ZipFile, name: zipfile.ZipInfo) -> bytes:
+        read.append(name)
+        return plain(self, name)
+
+    monkeypatch.setattr(zipfile.ZipFile, "read", counted)
+    assert verify.verify_bundle(overlapping(1 << 10, 100)).exit_code == verify.TAMPERED
+    assert not read
+    assert verify.verify_bundle((FOLDER / "d1.zip").read_bytes(), outside=OUTSIDE).exit_code == OK
+    assert read
+
+
+def test_an_entry_bundle_is_read_no_further_than_its_widest(tmp_path: Path) -> None:
+    files = next(files for name, files, _ in too_large() if name == "zeros")
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    report = verify.verify_tiles(tmp_path / "zeros", OUTSIDE)
+    assert report.reason == "the entry bundle 0 has 257 entries, not 2"
+
+
+class Seen(dict[str, int]):
+    """A header that counts how often it is looked at."""
+
+    looks = 0
+
+    @override
+    def __getitem__(self, name: str) -> int:
+        Seen.looks += 1
+        return super().__getitem__(name)
+
+
+def test_maps_are_held_against_many_headers_in_one_pass() -> None:
+    others = [Seen(seq=2 * n) for n in range(100)]
+    maps = [({"seq": 2 * n + 1}, {"part": 0, "parts": 1}) for n in range(100)]
+    report = verify.Report()
+    verify.judge_map(report, maps, 300, others)
+    assert (report.exit_code, Seen.looks) == (OK, len(others))
+    for n in (0, 50, 99):
+        verify.judge_map(report := verify.Report(), maps, 300, [*others, {"seq": 2 * n + 1}])
+        assert (report.exit_code, report.first_bad_seq) == (verify.TAMPERED, 2 * n + 1)
 
 
 def evidence_range(data: bytes) -> range:

@@ -10,10 +10,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
 from audit.checkpoint import make_checkpoint
+from audit.fsck_fast import judge_payloads
 from audit.keys import FileSigner
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, canonical, main, verify_dump
 from gateway.cli.main import app
 from tests.doubles.audit_log import (
+    ORIGIN,
     OTHER_SIGNER,
     SIGNER,
     MemoryLog,
@@ -25,6 +27,7 @@ from tests.doubles.audit_log import (
     small_log,
     snapshot,
 )
+from tests.doubles.evidence_limits import OddLog
 
 KEY = str(SIGNER.vkey)
 
@@ -219,6 +222,16 @@ def test_an_odd_line_is_tampered_and_its_reason_is_plain_ascii(line: bytes) -> N
     report = verify_dump([dump_of(small_log())[0], line], [KEY], [])
     assert report.exit_code == TAMPERED
     assert all(text.isascii() and text.isprintable() for text in report.lines)
+
+
+@pytest.mark.parametrize("blob", [["0" * 64], "A" * 64, "x", 7])
+def test_a_blob_that_is_no_digest_is_tampered_for_fsck_too(blob: object) -> None:
+    log = OddLog().add("control", "operator_note", {"x_blob": blob}).signed()
+    findings, named = judge_payloads(log.rows, ORIGIN)
+    assert [(code, seq) for code, _, seq in findings] == [(TAMPERED, 0)]
+    assert not named
+    report = verify_dump(dump_of(log), [KEY], [])
+    assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 0)
 
 
 def test_what_breaks_the_verifier_itself_is_tampered_with_its_name() -> None:
