@@ -1,6 +1,12 @@
 """Names of persons as text: one form to keep them in, and whether words mention one. Pure.
 
-Source: Unicode 15 section 3.13, D145 (canonical caseless match).
+Words are pasted from anywhere, so a mention is looked for in a form that leaves out how a text was
+set: width, ligatures and case, blanks and commas, dashes, apostrophes, and what is not shown at
+all. A name's words are found in their order and beginning with any later one: "Byron, Ada". One
+word of several, as a surname alone, is no mention: it is other people's too.
+
+Source: Unicode 15 section 3.13, D145 and D146 (canonical and compatibility caseless match), and
+the property Default_Ignorable_Code_Point.
 """
 
 import re
@@ -11,6 +17,17 @@ PART_CHARS_MIN = 4
 """A name of so many characters is looked for within words too: who knows what was put around it."""
 WORD_CHARS_MIN = 3
 """A shorter one is none that could be told from other words."""
+UNSEEN = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+"""Characters that are not shown, as a class of a regular expression."""
+BLANKS = " \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+DASHES = "\\-\u058a\u05be\u2010-\u2015\u2043\u2212\ufe58\ufe63\uff0d"
+APOSTROPHES = "'`\u00b4\u02b9\u02bb-\u02bf\u02c8\u2018-\u201b\u2032\u055a\ua78c\uff07"
+_UNSEEN, _DASH = re.compile(f"[{UNSEEN}]"), re.compile(f"[{DASHES}]")
+_APOSTROPHE, _BETWEEN = re.compile(f"[{APOSTROPHES}]"), re.compile(r"[\s,]+")
 
 
 def plain_name(name: str) -> str:
@@ -23,30 +40,47 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
 
 
+def likened(text: str) -> str:
+    """Return a text so that all that read alike are equal, however they were set."""
+    shown = _APOSTROPHE.sub("'", _DASH.sub("-", _UNSEEN.sub("", text)))
+    cased = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", shown).casefold())
+    same = unicodedata.normalize("NFKD", cased.casefold())
+    return _BETWEEN.sub(" ", _UNSEEN.sub("", same)).strip()
+
+
+def orders_of(words: list[str]) -> list[list[str]]:
+    """Return a name's words as they are, and beginning with each later one."""
+    return [words[n:] + words[:n] for n in range(len(words))]
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
     """What to look for in words, made once for each name.
 
     Attributes:
-        text: the name, folded.
+        texts: the name, likened, in each order of its words.
         within_words: False for a name that must stand as a word.
     """
 
-    text: str
+    texts: tuple[str, ...]
     within_words: bool
 
     def is_in(self, words: str) -> bool:
-        """Say whether words, folded, mention the name."""
-        if self.text not in words:
-            return False
-        return self.within_words or _stands_alone(self.text, words)
+        """Say whether words, likened, mention the name."""
+        return any(
+            text in words and (self.within_words or _stands_alone(text, words))
+            for text in self.texts
+        )
 
 
 def mention_of(name: str) -> Mention | None:
     """Return what to look for to find a name; None if it is too short to be told from words."""
-    if len(name) < WORD_CHARS_MIN:
+    whole = likened(name)
+    length = min(len(name), len(unicodedata.normalize("NFC", whole)))
+    if length < WORD_CHARS_MIN:
         return None
-    return Mention(folded(name), within_words=len(name) >= PART_CHARS_MIN)
+    texts = dict.fromkeys(" ".join(words) for words in orders_of(whole.split(" ")))
+    return Mention(tuple(texts), within_words=length >= PART_CHARS_MIN)
 
 
 def _stands_alone(sought: str, words: str) -> bool:

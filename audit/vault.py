@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.canonical import canonical
 from audit.errors import DisclosureError, SubjectRetiredError, VaultError
-from audit.names import Mention, folded, mention_of, plain_name
+from audit.names import Mention, likened, mention_of, plain_name
 from audit.personal import (
     FIELD,
     WORDS,
@@ -144,14 +144,14 @@ class Vault:
     def find_all(self, name: str) -> tuple[str, ...]:
         """Return every pseudonym that a name has, the one in use last; or a pseudonym itself.
 
-        In any case: a broker writes in capitals whom an agent does not.
+        However it is written: a broker writes in capitals whom an agent does not.
         """
         with self._lock:
             if name in self._subjects:
                 return (name,)
             plain = plain_name(name)
-            sought = folded(plain)
-            found = [key for key, one in self._subjects.items() if sought in map(folded, one.names)]
+            same = likened(plain)
+            found = [key for key, one in self._subjects.items() if same in map(likened, one.names)]
             return tuple(sorted(found, key=lambda key: key == self._by_name.get(plain)))
 
     def subject(self, name: str) -> str:
@@ -175,12 +175,12 @@ class Vault:
             return made
 
     def named_in(self, text: str) -> str | None:
-        """Return a subject whose name a text holds, in any case.
+        """Return a subject whose name a text holds, however it is written.
 
         Raises:
             VaultError: the name's subject is being erased, and a new one could not be kept.
         """
-        words = folded(text)
+        words = likened(text)
         with self._lock:
             for name, subject in self._by_name.items():
                 if self._is_named(name, words):

@@ -27,7 +27,7 @@ In reading order, down the walk:
 - summary, accepted, progress: the run in numbers, and on the screen
 - replay, replay_past, replay_forecast, replay_rows, replay_engine, replay_intent, replay_orders:
   one decision again (10)
-- name_search, log_cleaning: what is a person's name in a log, and stars over it
+- name_needles, name_search, log_cleaning: what is a person's name in a log, and stars over it
 - privacy, privacy_actions, forgetting: erasure, holds and disclosure, and their verbs
 - attach, verifying, upkeep, footprint, backups, showing, exporting, proving, stopping, rotating,
   tile_files: the other verbs

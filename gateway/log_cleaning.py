@@ -20,7 +20,8 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from gateway.name_search import Needle, needles, places
+from gateway.name_needles import Needle, needles
+from gateway.name_search import places
 
 Ranges = list[tuple[int, int]]
 

@@ -13,7 +13,8 @@ Rules:
   digits is found only where persons are named: as the whole value of a FIX field or of a JSON,
   query or `key=value` field that is a person's. Elsewhere it is a word or a figure like any other.
 
-Not here: files. A name that somebody hyphenated, encrypted or compressed is not found.
+Not here: files, and what is looked for (`name_needles`). A name that somebody hyphenated, encrypted
+or compressed is not found, nor one in letters of full width, nor a surname alone.
 
 Source: Unicode 15 section 3.13, D145 (canonical caseless match); section 3.11 (canonical ordering).
 """
@@ -26,20 +27,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from audit.names import folded, plain_name
+from audit.names import folded
 from fix.persons import NAMED_TAGS
+from gateway.name_needles import Needle, is_wordless, shown
 
 PERSONAL_KEYS = frozenset(
     ("client", "detail", "name", "person", "reason", "text", "trader", "user", "username", "value")
 )
 """Keys of documents whose value is, or may be, a person's name."""
-LETTERS_MIN = 3
-DIGITS_MIN = 6
-_WORDLESS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI", "LAO", "KHMER", "MYANMAR")
 _BEFORE_CHARS = 80
 _CODE_MAX = 0x10FFFF
 _HIGH, _LOW, _PAIR = range(0xD800, 0xDC00), range(0xDC00, 0xE000), 0x10000
-_ASTRAL = chr(_PAIR)
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0"}
 
 _ENTITIES = rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
@@ -85,21 +83,6 @@ _SPECIAL: Mapping[re.Pattern[bytes] | None, re.Pattern[bytes]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Needle:
-    """What is looked for.
-
-    Attributes:
-        text: the name in the one form.
-        anywhere: False for what is found only where persons are named.
-        mistaken: UTF-8 taken for ISO 8859-1.
-    """
-
-    text: str
-    anywhere: bool
-    mistaken: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class _Char:
     """A character and the bytes that it was written with; of one raw byte, `text` is that byte."""
 
@@ -142,18 +125,6 @@ class _View:
         return start, start + 1
 
 
-def needles(names: Iterable[str]) -> tuple[Needle, ...]:
-    """Return what to look for, for the names of persons."""
-    found: list[Needle] = []
-    for name in names:
-        plain = plain_name(name)
-        if plain:
-            anywhere = _is_long(plain)
-            found.append(Needle(folded(plain), anywhere))
-            found += [Needle(text, anywhere, mistaken=True) for text in _mistaken(plain)]
-    return tuple(dict.fromkeys(found))
-
-
 def places(data: bytes, wanted: Sequence[Needle]) -> list[tuple[int, int]]:
     """Return the ranges of bytes that are one of the names, in order and apart."""
     found = {
@@ -182,24 +153,6 @@ def _goes_on(data: bytes, hit: tuple[int, int], name: str) -> bool:
 def _is_letter(escape: re.Match[bytes] | None, edge: str) -> bool:
     char = None if escape is None else _char(escape[0].decode("ascii"), 0, 0)
     return char is not None and _joins(char.text, edge)
-
-
-def _mistaken(name: str) -> Iterator[str]:
-    """Yield the name's UTF-8 bytes taken for ISO 8859-1, as FIX text in a log of ours is."""
-    cased = {name, name.lower(), name.upper(), name.casefold(), name.title()}
-    for form in {unicodedata.normalize(how, text) for how in ("NFC", "NFD") for text in cased}:
-        if not form.isascii():
-            yield folded(form.encode("utf-8", "surrogatepass").decode("latin-1"))
-
-
-def _is_long(name: str) -> bool:
-    if name.isdecimal():
-        return len(name) >= DIGITS_MIN
-    return sum(2 if _is_wordless(char) else 1 for char in name) >= LETTERS_MIN
-
-
-def _is_wordless(char: str) -> bool:
-    return unicodedata.name(char, "").startswith(_WORDLESS)
 
 
 def _is_word(char: str) -> bool:
@@ -232,7 +185,8 @@ def _present(data: bytes, reading: _Reading, wanted: Sequence[Needle]) -> Sequen
     if reading.escapes is not None:
         raw = reading.escapes.sub(lambda match: _plainly(match[0], latin=reading.latin), raw)
     words = folded(raw.decode("utf-8", "surrogateescape").translate(_RAW))
-    return [n for n in wanted if n.text in words or max(n.text) >= _ASTRAL]
+    alike = shown(words)
+    return [n for n in wanted if n.may_be_in(words if n.mistaken else alike)]
 
 
 def _plainly(escape: bytes, *, latin: bool) -> bytes:
@@ -348,14 +302,14 @@ def _class_of(char: _Char) -> int:
 
 def _hits(view: _View, needle: Needle) -> Iterator[tuple[int, int]]:
     """Yield the ranges of bytes that are a name."""
-    at = view.text.find(needle.text)
-    while at >= 0:
-        end = at + len(needle.text)
+    found = needle.pattern.search(view.text)
+    while found is not None:
+        at, end = found.span()
         if _stands_alone(view.text, at, end) and (
             needle.anywhere or _is_tagged(view.text, at, end)
         ):
             yield from _whole(view, at, end)
-        at = view.text.find(needle.text, at + 1)
+        found = needle.pattern.search(view.text, at + 1)
 
 
 def _stands_alone(text: str, at: int, end: int) -> bool:
@@ -367,7 +321,7 @@ def _stands_alone(text: str, at: int, end: int) -> bool:
 
 
 def _joins(outside: str, edge: str) -> bool:
-    return bool(outside) and _is_word(outside) and _is_word(edge) and not _is_wordless(edge)
+    return bool(outside) and _is_word(outside) and _is_word(edge) and not is_wordless(edge)
 
 
 def _is_tagged(text: str, at: int, end: int) -> bool:

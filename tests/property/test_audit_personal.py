@@ -167,6 +167,36 @@ def test_words_name_somebody_in_any_form_and_a_short_name_as_a_word(tmp_path: Pa
         assert vault.named_in(text) == (None if who is None else known[who]), text
 
 
+def test_words_name_somebody_however_they_were_set(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    ada, juergen = vault.subject("Ada Lovelace"), vault.subject("Jürgen O\u2019Brien-Groß")
+    vault.subject("Li")
+    for text, who in {
+        "Ada\u00a0Lovelace asked": ada,
+        "Ada  Lovelace": ada,
+        "Ada\tLovelace": ada,
+        "Ada\nLovelace": ada,
+        "Ada\u2009Lovelace": ada,
+        "\uff21\uff44\uff41 \uff2c\uff4f\uff56\uff45\uff4c\uff41\uff43\uff45": ada,
+        "Ada\u200b Lovelace": ada,
+        "Ada Love\u00adlace": ada,
+        "Lovelace, Ada asked": ada,
+        "LOVELACE ADA": ada,
+        "\U0001d400\U0001d41d\U0001d41a Lovelace": ada,
+        "J\u00fcrgen O'Brien-Gro\u00df": juergen,
+        "ju\u0308rgen o\u02bcbrien\u2011GROSS": juergen,
+        "O`Brien\u2013Gross, J\u00fcrgen": juergen,
+        "Lovelace asked": None,  # one word of several may be somebody else
+        "Li asked": None,
+        "\u200b": None,
+    }.items():
+        assert vault.named_in(text) == who, ascii(text)
+    assert vault.named_in("\u3164\u3164\u3164") is None
+    vault.subject("\u3164\u3164\u3164")
+    assert vault.named_in("nobody") is None, "a name that nobody sees is in no words"
+    assert vault.find_all("ada\u00a0 LOVELACE") == (ada,)
+
+
 def test_a_process_that_holds_keys_leaves_no_core_file(tmp_path: Path) -> None:
     Vault(tmp_path / "vault")
     assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0

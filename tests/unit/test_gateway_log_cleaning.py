@@ -12,7 +12,8 @@ import pytest
 
 from gateway import log_cleaning
 from gateway.log_cleaning import OVERLAP_BYTES, WINDOW_BYTES, clean_logs, finish
-from gateway.name_search import Needle, places
+from gateway.name_needles import Needle
+from gateway.name_search import places
 
 NAME = "Jörg Übelhör"
 
