@@ -7,6 +7,7 @@ Reading order, which is the way a record goes:
     canonical    JSON to the one byte string that is hashed (RFC 8785, our profile)
     personal     personal values: salted commitments in the leaf, disclosures apart
     record       a draft becomes a header, a leaf and a record
+    sound        whether a record's columns are what its leaf says
     chain        streams: dense numbers, previous leaves, stream-head maps
     merkle       the global tree of RFC 6962, its frontier and its proofs
     note         C2SP signed notes and verifier keys

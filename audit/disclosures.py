@@ -1,32 +1,50 @@
 """Encrypted personal values in the database: read as the reader, deleted as the eraser.
 
 Written by the sequencer, in the transaction of their records. Nothing here can open one.
+What an erasure is judged by are the records themselves, as rows here can be taken away.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from audit.errors import LedgerError, LedgerWriteError
+from audit.kinds import Kind
 from audit.personal import Sealed
-from audit.tables import ERASER_ROLE, READER_ROLE, DatabaseError, connect
-
-_SQL = (
-    "SELECT d.seq, d.position, d.subject, d.sealed, e.stream, e.idem_key, e.recorded_at_us,"
-    " e.payload FROM ledger.disclosure d JOIN ledger.entry e USING (seq)"
+from audit.record import Record
+from audit.tables import (
+    ERASER_ROLE,
+    READER_ROLE,
+    RECORD_SQL,
+    DatabaseError,
+    connect,
+    record_from_row,
 )
+
+_KEPT_SQL = (
+    b"SELECT d.position, d.subject, d.sealed, e.stream, e.idem_key"
+    b" FROM ledger.disclosure d JOIN ledger.entry e USING (seq) WHERE d.seq = %s"
+    b" ORDER BY d.position"
+)
+_HOLDS = (Kind.HOLD_PLACED.value, Kind.HOLD_LIFTED.value)
+_RECORDS_SQL = f"""
+SELECT {RECORD_SQL} FROM ledger.entry
+WHERE (seq BETWEEN 0 AND (SELECT size FROM ledger.head WHERE id = 1) - 1) IS NOT FALSE AND (
+  commitments <> '' OR position('"commitments":["'::bytea IN header) > 0
+  OR kind = ANY(%(holds)s) OR position('"kind":"hold_'::bytea IN header) > 0
+  OR seq IN (SELECT seq FROM ledger.disclosure WHERE subject = ANY(%(subjects)s)))
+ORDER BY seq
+"""  # noqa: S608 - column names are our own
+_PAGE_ROWS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One encrypted value, with what its record says of it."""
+    """One encrypted value, with the place of its record that it is bound to."""
 
-    seq: int
     row: Sealed
     stream: str
     idem_key: str
-    recorded_at_us: int
-    payload: bytes
 
 
 class Disclosures:
@@ -40,13 +58,37 @@ class Disclosures:
         """
         self._dsn = dsn
 
-    def of_subject(self, subject: str) -> tuple[Kept, ...]:
-        """Return what is kept of a person, oldest first.
+    def records(self, subjects: Collection[str]) -> Iterator[Record]:
+        """Yield every record that the erasure of persons is judged by, in order of `seq`.
+
+        Those with commitments, those that a value of these persons is stored for, and holds.
+        Reads the whole log once: what a record is, its columns or its header may say, so that
+        one of them changed hides none. No index could be believed. A row beyond the log's end is
+        no record; one without a number is given, for it was one.
+
+        Raises:
+            LedgerError: the database does not answer, or has a record of a newer program.
+        """
+        values = {"holds": list(_HOLDS), "subjects": list(subjects)}
+        try:
+            with (
+                connect(self._dsn, role=READER_ROLE, name="countersign-erasable") as connection,
+                connection.transaction(),
+                connection.cursor(name="erasable") as cursor,
+            ):
+                cursor.itersize = _PAGE_ROWS
+                yield from map(record_from_row, cursor.execute(_RECORDS_SQL.encode(), values))
+        except DatabaseError as error:
+            raise LedgerError(f"records not read: {type(error).__name__}") from error
+
+    def places_of(self, subjects: Collection[str]) -> frozenset[tuple[str, int, int]]:
+        """Return (subject, seq, position) of all that is kept of persons.
 
         Raises:
             LedgerError: the database does not answer.
         """
-        return self._read("d.subject = %s", subject)
+        query = b"SELECT subject, seq, position FROM ledger.disclosure WHERE subject = ANY(%s)"
+        return frozenset((row[0], row[1], row[2]) for row in self._rows(query, list(subjects)))
 
     def of_record(self, seq: int) -> tuple[Kept, ...]:
         """Return what is kept of a record's fields.
@@ -54,7 +96,14 @@ class Disclosures:
         Raises:
             LedgerError: the database does not answer.
         """
-        return self._read("d.seq = %s", seq)
+        return tuple(
+            Kept(
+                row=Sealed(position=row[0], subject=row[1], sealed=bytes(row[2])),
+                stream=row[3],
+                idem_key=row[4],
+            )
+            for row in self._rows(_KEPT_SQL, seq)
+        )
 
     def left_of(self, subjects: Collection[str]) -> frozenset[str]:
         """Return those of whom something is kept.
@@ -80,21 +129,7 @@ class Disclosures:
         except DatabaseError as error:
             raise LedgerWriteError(f"values not deleted: {type(error).__name__}") from error
 
-    def _read(self, where: str, value: str | int) -> tuple[Kept, ...]:
-        rows = self._rows(f"{_SQL} WHERE {where} ORDER BY d.seq, d.position".encode(), value)
-        return tuple(
-            Kept(
-                seq=row[0],
-                row=Sealed(position=row[1], subject=row[2], sealed=bytes(row[3])),
-                stream=row[4],
-                idem_key=row[5],
-                recorded_at_us=row[6],
-                payload=bytes(row[7]),
-            )
-            for row in rows
-        )
-
-    def _rows(self, query: bytes, value: str | int | list[str]) -> list[tuple[Any, ...]]:
+    def _rows(self, query: bytes, value: int | list[str]) -> list[tuple[Any, ...]]:
         try:
             with connect(self._dsn, role=READER_ROLE, name="countersign-disclosures") as connection:
                 return connection.execute(query, (value,)).fetchall()

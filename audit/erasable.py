@@ -1,18 +1,98 @@
 """Whether a person's values may be erased yet: statutes and holds, and what goes on record of them.
 
+Judged by what sound records say, of every value that they name: neither columns nor the stored
+values decide, for both can be changed or taken away.
+
 Not here: erasing (`erasure`), how long a class is kept (`retention`), what a hold covers (`holds`).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from audit.disclosures import Kept
 from audit.errors import ErasureRefusedError
-from audit.holds import Hold
+from audit.holds import Hold, active
 from audit.kinds import Kind
-from audit.personal import fields_of
-from audit.record import Draft, parse_payload
+from audit.record import Draft, Record
 from audit.retention import RULES, Retention, Years, day_of, kept_until_us, years_of
+from audit.sound import checked, commitments_of, named_by
+
+_HOLDS = frozenset({Kind.HOLD_PLACED, Kind.HOLD_LIFTED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """One personal value, as its record says it.
+
+    Attributes:
+        retention: its class; `unknown` where a value is stored that the record does not name.
+    """
+
+    seq: int
+    position: int
+    retention: str
+    stream: str
+    idem_key: str
+    recorded_at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What sound records say of persons, by pseudonym, and of holds."""
+
+    said: Mapping[str, tuple[Said, ...]]
+    holds: Mapping[str, Hold]
+
+
+def evidence_of(
+    records: Iterable[Record],
+    stored: Collection[tuple[str, int, int]],
+    subjects: Collection[str],
+) -> Evidence:
+    """Return what there is to judge an erasure of these persons by.
+
+    Args:
+        records: all with commitments, all holds, and those of the stored values, in order.
+        stored: (subject, seq, position) of their values.
+        subjects: their pseudonyms.
+
+    Raises:
+        ErasureRefusedError: a record is not what was recorded, or a value has none.
+    """
+    said: dict[str, list[Said]] = {subject: [] for subject in subjects}
+    by_seq: dict[int, dict[int, str]] = {}
+    for subject, seq, position in stored:
+        by_seq.setdefault(seq, {})[position] = subject
+    looked_for = [subject.encode() for subject in subjects]
+    held: list[Record] = []
+    for record in checked(records):
+        if record.kind in _HOLDS:
+            held.append(record)
+        kept = by_seq.pop(record.seq, {})
+        if not kept and not any(one in record.payload for one in looked_for):
+            continue
+        fields = named_by(record.payload, commitments_of(record))
+        found = dict.fromkeys(kept.items(), "unknown")
+        found |= {(n, one.subject): one.retention for n, one in fields.items()}
+        for (n, subject), retention in sorted(found.items()):
+            if subject in said:
+                said[subject].append(_said(record, n, retention))
+    if by_seq:
+        raise ErasureRefusedError(
+            f"a value is stored for record {min(by_seq)}, which is not there: the ledger was"
+            " altered; run `countersign fsck`"
+        )
+    return Evidence(said={one: tuple(values) for one, values in said.items()}, holds=active(held))
+
+
+def _said(record: Record, position: int, retention: str) -> Said:
+    return Said(
+        seq=record.seq,
+        position=position,
+        retention=retention,
+        stream=record.stream,
+        idem_key=record.idem_key,
+        recorded_at_us=record.recorded_at_us,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,15 +105,14 @@ class Due:
     """
 
     subject: str
-    kept: tuple[Kept, ...]
+    said: tuple[Said, ...]
     years: Mapping[str, int]
     expired: Draft | None
 
 
 def judge(
-    kept: Mapping[str, tuple[Kept, ...]],
+    evidence: Evidence,
     *,
-    holds: Iterable[Hold],
     messages_of: Callable[[str], set[tuple[str, str]]],
     years: Years,
     now_us: int,
@@ -41,8 +120,7 @@ def judge(
     """Return what may be erased of persons; of all of them, or it is refused.
 
     Args:
-        kept: the values, by pseudonym.
-        holds: those in force.
+        evidence: the values, and the holds in force.
         messages_of: (stream, key) of the broker's messages that a decision's reports say.
         years: retention by class.
         now_us: microseconds UTC.
@@ -50,58 +128,50 @@ def judge(
     Raises:
         ErasureRefusedError: a statute or a hold keeps a value; of several persons it says whose.
     """
-    in_force = tuple(holds)
+    in_force = tuple(evidence.holds.values())
     judged: list[Due] = []
     refusals: list[str] = []
-    for subject, values in kept.items():
+    several = len(evidence.said) > 1
+    for subject, values in evidence.said.items():
         try:
             _refuse_held(subject, values, in_force, messages_of)
             judged.append(_due(subject, values, years, now_us))
         except ErasureRefusedError as error:
-            refusals.append(f"{subject}: {error}" if len(kept) > 1 else str(error))
-    if len(kept) > 1 and refusals:
+            refusals.append(f"{subject}: {error}" if several else str(error))
+    if several and refusals:
         refusals.append("nobody of them is erased")
     if refusals:
         raise ErasureRefusedError("; ".join(refusals))
     return tuple(judged)
 
 
-def _due(subject: str, kept: tuple[Kept, ...], years: Years, now_us: int) -> Due:
-    classes = {one: retention_of(one) for one in kept}
-    expired: list[tuple[Kept, str, int]] = []
-    for one, name in classes.items():
-        ends_us = kept_until_us(one.recorded_at_us, name, years)
+def _due(subject: str, said: tuple[Said, ...], years: Years, now_us: int) -> Due:
+    expired: list[tuple[Said, int]] = []
+    for one in said:
+        ends_us = kept_until_us(one.recorded_at_us, one.retention, years)
         if ends_us > now_us:
-            raise ErasureRefusedError(_why(one, name, ends_us))
+            raise ErasureRefusedError(_why(one, ends_us))
         if ends_us > one.recorded_at_us:
-            expired.append((one, name, ends_us))
-    applied = {name: years_of(name, years) for name in sorted(set(classes.values()))}
+            expired.append((one, ends_us))
+    applied = {name: years_of(name, years) for name in sorted({one.retention for one in said})}
     return Due(
-        subject=subject, kept=kept, years=applied, expired=_expired(subject, expired, applied)
+        subject=subject, said=said, years=applied, expired=_expired(subject, expired, applied)
     )
 
 
-def retention_of(kept: Kept) -> str:
-    """Return the class of a value as its record names it."""
-    fields = {one.index: one.retention for one in fields_of(parse_payload(kept.payload))}
-    return fields.get(kept.row.position, "unknown")
-
-
-def _expired(
-    subject: str, found: list[tuple[Kept, str, int]], years: Mapping[str, int]
-) -> Draft | None:
+def _expired(subject: str, found: list[tuple[Said, int]], years: Mapping[str, int]) -> Draft | None:
     if not found:
         return None
-    classes = sorted({name for _, name, _ in found})
+    classes = sorted({one.retention for one, _ in found})
     return Draft(
         stream="control",
         kind=Kind.RETENTION_EXPIRED,
         payload={
             "subject": subject,
             "classes": [*classes],
-            "records": len({one.seq for one, _, _ in found}),
-            "newest_us": max(one.recorded_at_us for one, _, _ in found),
-            "kept_until_us": max(ends_us for _, _, ends_us in found),
+            "records": len({one.seq for one, _ in found}),
+            "newest_us": max(one.recorded_at_us for one, _ in found),
+            "kept_until_us": max(ends_us for _, ends_us in found),
             "retention_years": {name: years[name] for name in classes},
         },
         actor="gateway",
@@ -111,11 +181,11 @@ def _expired(
 
 def _refuse_held(
     subject: str,
-    kept: Iterable[Kept],
+    said: Iterable[Said],
     holds: Iterable[Hold],
     messages_of: Callable[[str], set[tuple[str, str]]],
 ) -> None:
-    messages = {(one.stream, one.idem_key) for one in kept}
+    messages = {(one.stream, one.idem_key) for one in said}
     streams = frozenset(stream for stream, _ in messages)
     for hold in holds:
         stream = hold.decision_stream
@@ -127,10 +197,11 @@ def _refuse_held(
             )
 
 
-def _why(kept: Kept, name: str, ends_us: int) -> str:
+def _why(said: Said, ends_us: int) -> str:
+    name = said.retention
     known = name in set(Retention)
     source = RULES[Retention(name)].source if known else "no class: kept as the longest one"
     return (
-        f"record {kept.seq} ({name}) must be kept until {day_of(ends_us)}: {source};"
+        f"record {said.seq} ({name}) must be kept until {day_of(ends_us)}: {source};"
         " years are a setting (COUNTERSIGN_RETENTION__...)"
     )

@@ -2,8 +2,9 @@
 
 Steps of an erasure, each safe to repeat, in this order:
 
-1. refused inside retention or a hold; of several subjects (one person under several pseudonyms)
-   all are judged before anything is done, and one refusal refuses all;
+1. refused inside retention or a hold, by what sound records say (`erasable`); of several subjects
+   (one person under several pseudonyms) all are judged before anything is done, and one refusal
+   refuses all;
 2. nothing new is said under the pseudonyms, and what was on its way to the ledger is either in it
    by now, and counts, or refused by it; what is in it is judged once more;
 3. the records, all in one commit: who asked, on which legal basis, which fields of which records,
@@ -24,7 +25,7 @@ from typing import Protocol
 from audit import holds
 from audit.canonical import JSON, canonical
 from audit.disclosures import Disclosures, Kept
-from audit.erasable import Due, judge
+from audit.erasable import Due, evidence_of, judge
 from audit.errors import (
     AuditError,
     ErasureRefusedError,
@@ -38,6 +39,7 @@ from audit.personal import Field, fields_of, is_subject, parse_disclosure
 from audit.queries import LedgerReader
 from audit.record import Draft, Record
 from audit.retention import Years
+from audit.sound import checked
 from audit.vault import Vault
 
 FIELDS_INLINE_MAX = 200
@@ -151,10 +153,15 @@ class Privacy:
             return self._finish({one: found for one, found in recorded.items() if found})
 
     def complete(self) -> int:
-        """Finish erasures that a crash left half done; return of how many subjects."""
+        """Finish erasures that a crash left half done; return of how many subjects.
+
+        Raises:
+            ErasureRefusedError: a record of one is not what was recorded; nothing was done.
+            AuditError: a step failed; call again.
+        """
         with self._lock:
             records = self._reader.records(stream="control", kinds=(Kind.SUBJECT_ERASED,))
-            erased = {str(record.body["subject"]): record for record in records}
+            erased = {str(record.body["subject"]): record for record in checked(records)}
             left = self._vault.subjects() | self._disclosures.left_of(erased)
             unfinished = {one: record for one, record in erased.items() if one in left}
             if unfinished:
@@ -261,7 +268,7 @@ class Privacy:
         return tuple(found)
 
     def _recorded(self, subject: str) -> Record | None:
-        return self._reader.by_key("control", f"erased:{subject}")
+        return _sound(self._reader.by_key("control", f"erased:{subject}"))
 
     def _record(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, Record]:
         """Check that nothing forbids it and put it on record, of all in one commit.
@@ -285,7 +292,8 @@ class Privacy:
 
     def _append(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, Record]:
         """Record what is in the log when nothing is on its way to it any more."""
-        late = {one: self._ledger.resolve("control", f"erased:{one}") for one in subjects}
+        resolve = self._ledger.resolve
+        late = {one: _sound(resolve("control", f"erased:{one}")) for one in subjects}
         recorded = {one: record for one, record in late.items() if record is not None}
         judged = self._judge([one for one in subjects if one not in recorded])
         now_us = self._now_us()
@@ -296,9 +304,11 @@ class Privacy:
         return recorded
 
     def _judge(self, subjects: Sequence[str]) -> tuple[Due, ...]:
+        if not subjects:
+            return ()
+        stored = self._disclosures.places_of(subjects)
         return judge(
-            {subject: self._disclosures.of_subject(subject) for subject in subjects},
-            holds=self.holds().values(),
+            evidence_of(self._disclosures.records(subjects), stored, subjects),
             messages_of=self._messages_of,
             years=self._years,
             now_us=self._now_us(),
@@ -306,13 +316,13 @@ class Privacy:
 
     def _drafts(self, due: Due, basis: str, actor: str, now_us: int) -> tuple[Draft, ...]:
         """Return the records of an erasure."""
-        fields: list[JSON] = [[one.seq, one.row.position] for one in due.kept]
+        fields: list[JSON] = [[one.seq, one.position] for one in due.said]
         payload: dict[str, JSON] = {
             "subject": due.subject,
             "basis": basis,
             "erased_by": actor,
             "erased_us": now_us,
-            "records": len({one.seq for one in due.kept}),
+            "records": len({one.seq for one in due.said}),
             "fields": fields,
             "retention_years": {**due.years},
         }
@@ -362,7 +372,7 @@ class Privacy:
     def _messages_of(self, stream: str) -> set[tuple[str, str]]:
         """Return (stream, key) of the messages that a decision's reports were read from."""
         reported = self._reader.records(stream=stream, kinds=(Kind.ORDER_REPORTED,))
-        bodies = [record.body for record in reported]
+        bodies = [record.body for record in checked(reported)]
         return {(f"session/{b.get('session')}", f"inbound:{b.get('inbox_offset')}") for b in bodies}
 
     def _check_words(self, text: str, *, what: str) -> None:
@@ -371,6 +381,11 @@ class Privacy:
             raise ErasureRefusedError(f"the {what} has 1 to {WORDS_MAX} printable characters")
         if self._vault.named_in(text) is not None:
             raise ErasureRefusedError(f"the {what} would put a person's name on record")
+
+
+def _sound(record: Record | None) -> Record | None:
+    """Return a record that something is done because of; refuse one that was altered."""
+    return None if record is None else next(checked((record,)))
 
 
 def _nothing_written(error: AuditError) -> bool:

@@ -26,7 +26,7 @@ from audit.fsck_columns import (
     read_joined,
 )
 from audit.fsck_fast import SPECIAL_KINDS, judge_chunk, judge_payloads
-from audit.tables import READER_ROLE, connect
+from audit.tables import READER_ROLE, TupleConnection, connect
 from audit.tiles import TILE_BYTES
 from audit.verify import TAMPERED
 
@@ -57,6 +57,11 @@ class Snapshot:
                 self._connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(quoted))
         except psycopg.Error as error:
             raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+
+    @property
+    def connection(self) -> TupleConnection:
+        """The connection, for questions of another's."""
+        return self._connection
 
     def close(self) -> None:
         """Leave the snapshot."""

@@ -16,6 +16,7 @@ from audit.fsck_plan import ChangedBelowError, FsckPlan, Progress, whole_or_agai
 from audit.fsck_readers import Asked, Inline, Readers
 from audit.fsck_state import FsckState
 from audit.merkle import node_hash
+from audit.restore_judge import judge_values
 from audit.verify import TAMPERED, Bad, Report
 
 SMALL = 5_000
@@ -94,6 +95,9 @@ class _Check:
             )
             log.late_notes(self._snapshot.notes(self._noted, 2**63 - 1))
             report = log.finish(now_us=now_us)
+            if self._plan.payloads and report.exit_code != TAMPERED:
+                origin = "" if head is None else head["origin"]
+                judge_values(self._snapshot.connection, report, origin, None)
         except Bad as error:
             report = log.report
             report.caught(error)

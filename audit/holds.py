@@ -13,6 +13,7 @@ from audit.errors import ErasureRefusedError
 from audit.kinds import Kind
 from audit.personal import is_subject
 from audit.record import Draft, Record
+from audit.sound import checked
 
 ALL = "all"
 _DECISION = re.compile(r"decision:[!-~]{1,190}")
@@ -57,9 +58,13 @@ def check_scope(scope: str) -> str:
 
 
 def active(records: Iterable[Record]) -> dict[str, Hold]:
-    """Return the holds that these hold_placed and hold_lifted records leave in force."""
+    """Return the holds that these hold_placed and hold_lifted records leave in force.
+
+    Raises:
+        ErasureRefusedError: one of them is not what was recorded.
+    """
     found: dict[str, Hold] = {}
-    for record in records:
+    for record in checked(records):
         body = record.body
         hold_id = str(body["hold_id"])
         if record.kind is Kind.HOLD_LIFTED:

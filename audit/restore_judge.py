@@ -1,4 +1,4 @@
-"""What the outsider's verifier does not read of a backup: cosignature lines and encrypted values.
+"""What the outsider's verifier does not read: cosignature lines of a backup, encrypted values.
 
 Nothing of these two tables is in the tree, so each row is held against what is:
 
@@ -9,7 +9,8 @@ Nothing of these two tables is in the tree, so each row is held against what is:
   subject there, and it has the form of one; where the subject's key is at hand it must open, and
   to the very value that the record commits to;
 - the other way round, a value that a record names may be missing only if the erasure of its
-  subject is on record: that deletes the rows.
+  subject is on record under a checkpoint: that deletes the rows. A caller's own commitments, which
+  name nobody, have none.
 """
 
 from collections import Counter
@@ -18,12 +19,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from audit.errors import CanonicalError, DisclosureError, NoteError, VaultError
+from audit.errors import NoteError, VaultError
 from audit.kinds import Kind
 from audit.merkle import HASH_BYTES
 from audit.note import NoteSignature
-from audit.personal import Field, Sealed, commitment, fields_of
+from audit.personal import Sealed, commitment
 from audit.record import parse_payload
+from audit.sound import named_by
 from audit.tables import TupleConnection
 from audit.vault import Vault, has_sealed_form
 from audit.verify import INCOMPLETE, TAMPERED, Report
@@ -35,7 +37,10 @@ FROM (SELECT seq, stream, idem_key, payload, commitments FROM ledger.entry
       WHERE commitments <> '') e
 FULL JOIN ledger.disclosure d USING (seq) ORDER BY seq, d.position
 """
-_ERASED_SQL = "SELECT payload FROM ledger.entry WHERE kind = %s"
+_ERASED_SQL = """
+SELECT payload FROM ledger.entry
+WHERE kind = %s AND seq < (SELECT coalesce(max(size), 0) FROM ledger.checkpoint)
+"""
 
 
 class Cosignatures:
@@ -80,15 +85,21 @@ class _Counts:
 def judge_values(
     connection: TupleConnection, report: Report, origin: str, vault: Vault | None
 ) -> None:
-    """Hold every encrypted value that was loaded against the records that were, and verified.
+    """Hold every encrypted value against its record, of a log that was verified just now.
 
-    Reads inside the transaction that loads them, in memory that grows with subjects only.
+    Reads inside the caller's transaction, in memory that grows with subjects only.
+
+    Args:
+        connection: to the database, in a transaction.
+        report: where findings go.
+        origin: the log's name, which values are bound to.
+        vault: subject keys, if they are at hand.
 
     Raises:
         CanonicalError: a payload that no verifier accepts.
     """
     counts = _Counts()
-    with connection.cursor(name="restore_values") as cursor:
+    with connection.cursor(name="judge_values") as cursor:
         cursor.itersize = _ROWS
         for seq, rows in groupby(cursor.execute(_VALUES_SQL), key=lambda row: row[0]):
             _judge_record(report, counts, seq, list(rows), (origin, vault))
@@ -96,14 +107,15 @@ def judge_values(
     for subject in sorted(counts.missing.keys() - erased):
         text = (
             f"{counts.missing[subject]} values about {subject} are missing, the first of this"
-            " record, and no erasure of that subject is on record"
+            " record, and no erasure of that subject is on record and signed"
         )
         report.find(INCOMPLETE, text, counts.first[subject])
     gone = sum(counts.missing[subject] for subject in counts.missing.keys() & erased)
     if counts.rows or gone:
+        opened = "" if vault is None else f", {counts.opened} were opened with keys of this vault"
         report.say(
-            f"{counts.rows} encrypted values belong to their records, {counts.opened} were opened"
-            f" with keys of this vault; {gone} are erased, on record"
+            f"{counts.rows} encrypted values belong to their records{opened};"
+            f" {gone} are erased, on record"
         )
 
 
@@ -117,7 +129,7 @@ def _judge_record(
     """Judge the values of one record, and note those that it names and that are not there."""
     origin, vault = bound
     _, stream, idem_key, payload, commitments, *_ = rows[0]
-    named = {} if payload is None else _named(payload, len(commitments) // HASH_BYTES)
+    named = {} if payload is None else named_by(payload, len(commitments) // HASH_BYTES)
     for position, subject, sealed in (row[5:] for row in rows if row[5] is not None):
         row = Sealed(position=position, subject=subject, sealed=sealed)
         about = named.pop(position, None)
@@ -149,17 +161,8 @@ def _opens(vault: Vault, row: Sealed, place: dict[str, str], digest: bytes) -> b
         return False
 
 
-def _named(payload: bytes, committed: int) -> dict[int, Field]:
-    """Return the personal fields that a payload names and commits to, by position."""
-    try:
-        fields = fields_of(parse_payload(payload))
-    except (CanonicalError, DisclosureError):
-        return {}  # a caller's own list, which no vault wrote
-    return {one.index: one for one in fields if 0 <= one.index < committed}
-
-
 def _erased(connection: TupleConnection) -> Iterator[str]:
     """Yield the subjects whose erasure is on record."""
-    with connection.cursor(name="restore_erased") as cursor:
+    with connection.cursor(name="judge_erased") as cursor:
         for (payload,) in cursor.execute(_ERASED_SQL, (Kind.SUBJECT_ERASED,)):
             yield str(parse_payload(payload).get("subject"))

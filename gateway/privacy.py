@@ -12,7 +12,7 @@ from pathlib import Path
 
 from audit.disclosures import Disclosures
 from audit.erasure import AppendPort, Privacy
-from audit.errors import VaultError
+from audit.errors import ErasureRefusedError, VaultError
 from audit.queries import LedgerReader
 from audit.retention import Retention, Years
 from audit.vault import Vault
@@ -48,13 +48,13 @@ def make_privacy(
 def complete(privacy: Privacy, say: Callable[[str], None]) -> None:
     """Finish at a start what a crash cut off of erasures.
 
-    Where a file does not allow it the operator is told and the start goes on: the key stays, and
-    the same command again, or the next start, tries once more.
+    Where a file does not allow it, or its record was altered, the operator is told and the start
+    goes on: the key stays, and the same command again, or the next start, tries once more.
     """
     try:
         if privacy.complete():
             say("privacy    an erasure that was cut off is complete")
-    except VaultError as error:
+    except (VaultError, ErasureRefusedError) as error:
         say(f"privacy    an erasure is on record and NOT complete: {error}; ask for it again")
 
 
