@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from audit.chain import StreamHead
+from audit.errors import LedgerUnsafeError
 from audit.kinds import KINDS, Kind
 from audit.record import parse_payload
 from audit.tables import TupleConnection
@@ -54,6 +55,25 @@ class Loaded:
     firm_seq: int
     recorded_at_us: int
     checkpoint: bytes | None
+
+
+def refuse_strays(connection: TupleConnection, size: int) -> None:
+    """Refuse a table with rows that are no records of a log of this size.
+
+    Raises:
+        LedgerUnsafeError: there is one beyond the head, below zero or without a number.
+    """
+    row = connection.execute(
+        "SELECT (SELECT min(seq) FROM ledger.entry), (SELECT max(seq) FROM ledger.entry),"
+        " EXISTS (SELECT FROM ledger.entry WHERE seq IS NULL)"
+    ).fetchone()
+    lowest, highest, unnumbered = (None, None, False) if row is None else row
+    if unnumbered or (lowest is not None and not 0 <= lowest <= highest < size):
+        found = "without a number" if unnumbered else f"{lowest if lowest < 0 else highest}"
+        raise LedgerUnsafeError(
+            f"ledger.entry holds a row {found} outside the log of {size} records: somebody else"
+            " wrote to the database; run `countersign fsck`"
+        )
 
 
 def load(connection: TupleConnection) -> Loaded:

@@ -24,6 +24,12 @@ from audit.watchdog import Watchdog
 
 _PAGE_ROWS = 500
 _TIMEOUT_S = 15.0
+_SIZE_SQL = "coalesce((SELECT size FROM ledger.head WHERE id = 1), 0)"
+"""Where the log ends. A row from there on, which the writer role can insert, is no record.
+
+A column beside the records' own and no condition: the planner would not know how many rows it lets
+through, and would read all of a kind for a page of it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +85,9 @@ class LedgerReader:
         wanted = None if kinds is None else [kind.value for kind in kinds]
         left = limit
         while left is None or left > 0:
+            asked = _PAGE_ROWS if left is None else min(left, _PAGE_ROWS)
             rows = self._rows(
-                f"SELECT {RECORD_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608
+                f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608
                 " AND (%(before)s::bigint IS NULL OR seq < %(before)s)"
                 " AND (%(stream)s::text IS NULL OR stream = %(stream)s)"
                 " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s))"
@@ -92,14 +99,14 @@ class LedgerReader:
                     "stream": stream,
                     "kinds": wanted,
                     "account": account,
-                    "limit": _PAGE_ROWS if left is None else min(left, _PAGE_ROWS),
+                    "limit": asked,
                 },
             )
-            for row in rows:
-                yield record_from_row(row)
-            if len(rows) < _PAGE_ROWS:
+            records = _in_log(rows)
+            yield from records
+            if len(rows) < asked:
                 return
-            left = None if left is None else left - len(rows)
+            left = None if left is None else left - len(records)
             last = int(rows[-1][0])
             after_seq, before_seq = (after_seq, last) if newest_first else (last, before_seq)
 
@@ -110,11 +117,11 @@ class LedgerReader:
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         """Return the record of an idempotency key."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL} FROM ledger.entry"  # noqa: S608
+            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608
             " WHERE stream = %(stream)s AND idem_key = %(key)s",
             {"stream": stream, "key": idem_key},
         )
-        return record_from_row(rows[0]) if rows else None
+        return next(iter(_in_log(rows)), None)
 
     def blob(self, digest: str) -> bytes | None:
         """Return a blob by its SHA-256 in hex."""
@@ -159,14 +166,19 @@ class LedgerReader:
         """Return the heads of the streams whose name starts with a prefix."""
         rows = self._rows(
             "SELECT DISTINCT ON (stream) stream, stream_seq, leaf FROM ledger.entry"
-            " WHERE starts_with(stream, %(prefix)s) ORDER BY stream, stream_seq DESC",
-            {"prefix": prefix},
+            " WHERE starts_with(stream, %(prefix)s) AND seq >= 0 AND seq < %(size)s"
+            " ORDER BY stream, stream_seq DESC",
+            {"prefix": prefix, "size": self._size()},
         )
         return {row[0]: StreamHead(stream_seq=int(row[1]), leaf=bytes(row[2])) for row in rows}
 
     def kind_counts(self) -> dict[Kind, int]:
         """Return how many records of each kind there are."""
-        rows = self._rows("SELECT kind, count(*)::bigint FROM ledger.entry GROUP BY kind", {})
+        rows = self._rows(
+            "SELECT kind, count(*)::bigint FROM ledger.entry"
+            " WHERE seq >= 0 AND seq < %(size)s GROUP BY kind",
+            {"size": self._size()},
+        )
         return {Kind(row[0]): int(row[1]) for row in rows}
 
     def inclusion_proof(self, seq: int, size: int) -> tuple[bytes, ...]:
@@ -218,11 +230,12 @@ class LedgerReader:
     def stream_range(self, stream: str, first: int, last: int) -> tuple[Record, ...]:
         """Return the records of a stream by their numbers in it, both ends included."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL} FROM ledger.entry WHERE stream = %(stream)s"  # noqa: S608
+            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608
+            " WHERE stream = %(stream)s"
             " AND stream_seq BETWEEN %(first)s AND %(last)s ORDER BY stream_seq",
             {"stream": stream, "first": first, "last": last},
         )
-        return tuple(record_from_row(row) for row in rows)
+        return _in_log(rows)
 
     def cosigned_checkpoints(self, *, limit: int) -> tuple[Checkpoint, ...]:
         """Return the newest checkpoints that a witness cosigned, newest first."""
@@ -255,9 +268,20 @@ class LedgerReader:
         self._pool.close()
         self._watchdog.close()
 
+    def _size(self) -> int:
+        """Return where the log ends, as a number that a query can be planned with."""
+        return int(self._rows(f"SELECT {_SIZE_SQL}", {})[0][0])
+
     def _rows(self, query: str, values: Mapping[str, object]) -> list[TupleRow]:
         try:
             with self._pool.connection(self._timeout_s) as connection:
                 return connection.execute(query.encode(), values, prepare=False).fetchall()
         except psycopg.Error as error:
             raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+
+
+def _in_log(rows: Iterable[TupleRow]) -> tuple[Record, ...]:
+    """Build the records of rows that end with the log's size; leave out what lies outside it."""
+    return tuple(
+        record_from_row(row[:-1]) for row in rows if row[0] is not None and 0 <= row[0] < row[-1]
+    )

@@ -14,7 +14,7 @@ from audit.batch import Position
 from audit.checkpoint import Checkpoint, open_checkpoint
 from audit.errors import AuditError, LedgerUnsafeError
 from audit.keys import Signer
-from audit.loading import leaves_from, load
+from audit.loading import leaves_from, load, refuse_strays
 from audit.merkle import Frontier, push
 from audit.store import Store
 from audit.tile_store import TileStore
@@ -28,6 +28,8 @@ def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Chec
     Raises:
         LedgerUnsafeError: they do not.
     """
+    head = store.head
+    refuse_strays(store.connection, head.size)
     loaded = load(store.connection)
     try:
         checkpoint = None
@@ -36,7 +38,7 @@ def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Chec
     except AuditError as error:
         raise LedgerUnsafeError(f"last checkpoint: {error}") from error
     frontier = _grow(store, checkpoint)
-    head = store.head
+    refuse_strays(store.connection, head.size)  # one that came meanwhile may be among the loaded
     if (head.size, head.root, head.frontier) != (
         frontier.size,
         frontier.root(),

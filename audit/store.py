@@ -132,13 +132,18 @@ class Store:
         return head
 
     def existing(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Record]:
-        """Return the records that hold these (stream, idempotency key) pairs."""
+        """Return the records that hold these (stream, idempotency key) pairs.
+
+        A row outside the log holds its key too, but is no record: what is appended under that key
+        is refused, never answered with it.
+        """
         rows = self._connection.execute(
             f"SELECT {RECORD_SQL} FROM ledger.entry JOIN unnest(%s::text[], %s::text[])"  # noqa: S608
             " AS asked(stream, idem_key) USING (stream, idem_key)",
             ([key[0] for key in keys], [key[1] for key in keys]),
         )
-        records = [record_from_row(row) for row in rows]
+        log = range(self.head.size)
+        records = [record_from_row(row) for row in rows if row[0] in log]
         return {(record.stream, record.idem_key): record for record in records}
 
     def send(self, rows: Sequence[Row], head: Head, deadline_s: float) -> None:

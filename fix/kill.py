@@ -173,15 +173,18 @@ class KillWord:
     def restore(self, kill_epoch: int, *, killed: bool) -> KillState:
         """Bring the word at least to what the ledger says and return the state that now holds.
 
-        A fresh word after a lost file must not reopen a gate that the ledger has closed; a word
-        that is ahead (pressed while the ledger was away) stays as it is. A damaged word is
-        rewritten as pressed, one epoch above the ledger's.
+        Where the two differ, the stop wins. A fresh word after a lost file must not reopen a gate
+        that the ledger has closed; a word that is ahead (pressed while the ledger was away) stays
+        as it is; a word that says killed stays so, whatever release the ledger holds. Where it is
+        behind the ledger besides, or damaged, it is rewritten as pressed, one epoch above the
+        ledger's, so that no release on record is its own.
         """
         with self._writing():
             state, sound = _decode(self._map[:])
-            if not sound:
+            behind = state.kill_epoch < kill_epoch
+            if not sound or (behind and state.killed and not killed):
                 self._store(KillState(kill_epoch + 1, killed=True))
-            elif state.kill_epoch < kill_epoch or (killed and state.kill_epoch == kill_epoch):
+            elif behind or (killed and state.kill_epoch == kill_epoch):
                 self._store(KillState(kill_epoch, killed=killed))
         return self.read()
 

@@ -120,7 +120,9 @@ class _Starter:
         )
         privacy = self._privacy(dsn, ledger, reader)
         self._say(f"ledger     {ledger.size} records")
-        restore_kill(word, reader)
+        kept = restore_kill(word, reader, plan.keyring.public_keys(), plan.origin)
+        if kept:
+            self._say(f"kill       {kept}")
         simulator, profile, adopted = start_counterparty(plan, self._stack)
         if simulator is not None:
             left = " (adopted)" if adopted else ""

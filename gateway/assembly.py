@@ -4,7 +4,7 @@ Each function makes one part, registers its undoing on the stack and returns it;
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 
 from audit.kinds import Kind
@@ -21,6 +21,7 @@ from gateway.engine_child import EngineChild
 from gateway.engine_process import EngineChildConfig
 from gateway.errors import NotReadyError
 from gateway.events import Events
+from gateway.keyring import check_release
 from gateway.orders import Orders
 from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan
@@ -98,13 +99,48 @@ def open_ledger(
     return ledger, reader, publishing
 
 
-def restore_kill(word: KillWord, reader: LedgerReader) -> None:
-    """Bring the word at least to what the ledger says; a lost file must not open a closed gate."""
-    epoch, killed = 0, False
+def restore_kill(
+    word: KillWord, reader: LedgerReader, keys: Mapping[str, bytes], origin: str
+) -> str:
+    """Bring the word at least to what the ledger says; where the two differ, the stop wins.
+
+    A release counts if both roles signed it, and opens no gate that the word says is shut: after
+    a crash between record and gate, or with a forged record, the kill stays and is released again.
+
+    Args:
+        word: the kill word.
+        reader: of the ledger.
+        keys: the signing roles' public keys.
+        origin: the log's, which a release names.
+
+    Returns:
+        What the operator must know; empty if word and ledger say the same.
+    """
+    epoch, killed, released = 0, False, False
     for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
-        epoch = max(epoch, int(record.body["kill_epoch"]))
-        killed = record.kind is Kind.KILL_PRESSED
-    word.restore(epoch, killed=killed)
+        named = int(str(record.body["kill_epoch"]))
+        epoch = max(epoch, named)
+        released = record.kind is Kind.KILL_RELEASED
+        killed = not (released and named == epoch and _signed(record, keys, origin))
+    state = word.restore(epoch, killed=killed)
+    if not (state.killed and released):
+        return ""
+    why = "its signatures do not hold" if killed else "the kill word does not know of it"
+    words = (
+        f"kill {state.kill_epoch} stays in force: the ledger holds a release, but {why};"
+        " release again: countersign release --reason '...'"
+    )
+    _log.warning("kill_stays %s", words)
+    return words
+
+
+def _signed(release: Record, keys: Mapping[str, bytes], origin: str) -> bool:
+    """Say whether both roles signed a release on record."""
+    given = release.body.get("signatures")
+    if not isinstance(given, dict):
+        return False
+    signatures = {role: str(text) for role, text in given.items()}
+    return check_release(int(str(release.body["kill_epoch"])), origin, signatures, dict(keys))
 
 
 def start_counterparty(plan: Plan, stack: ExitStack) -> tuple[Simulator | None, Profile, bool]:

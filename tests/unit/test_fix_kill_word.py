@@ -95,10 +95,16 @@ def test_the_ledger_brings_a_lost_word_back_and_never_opens_one(path: Path) -> N
     assert word.restore(3, killed=False) == (3, True), "a press the ledger has not seen stays"
     word.release(3)
     assert word.restore(3, killed=False) == (3, False)
+    word.press()
+    assert word.restore(9, killed=False) == (10, True), "no release on record opens a shut gate"
+    assert word.restore(9, killed=False) == (10, True)
+    assert word.restore(11, killed=True) == (11, True)
+    word.release(11)
+    assert word.restore(12, killed=False) == (12, False)
     damaged = bytearray(path.read_bytes())
     damaged[9] ^= 1
     path.write_bytes(damaged)
-    assert word.restore(5, killed=False) == (6, True)
+    assert word.restore(15, killed=False) == (16, True)
 
 
 def test_presses_at_the_same_time_have_different_epochs(path: Path) -> None:
