@@ -51,6 +51,7 @@ Reading order, which is the way a record goes:
     erasable     whether statutes and holds let go of a person's values
     erasure      a person's values, forgotten; every proof stays
     verify       the one-file verifier for outsiders (standard library + cryptography)
+    fsck_catalog whether the tables still are the migration's
     fsck         a database or a dump, streamed through the verifier
     fsck_chunk   what a chunk of records says about itself, and its subtree
     fsck_columns what fsck asks the server for: columns joined, and how they are read

@@ -5,6 +5,7 @@ The database is read in one snapshot, so a running gateway does not disturb the 
 """
 
 import base64
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +17,9 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
-from audit.tables import READER_ROLE, RECORD_COLUMNS, connect
-from audit.verify import LogVerifier, Outside, Report
+from audit.fsck_catalog import strange_tables
+from audit.tables import READER_ROLE, RECORD_COLUMNS, TupleConnection, connect
+from audit.verify import TAMPERED, LogVerifier, Outside, Report
 from audit.verify import verify_dump as verify_lines
 
 _BATCH_ROWS = 500
@@ -58,22 +60,28 @@ def verify_database(
     log = LogVerifier(vkeys, notes, outside)
     stated = 0
     try:
-        for kind, row in _rows(dsn):
-            match kind:
-                case "head":
-                    log.head(row)
-                    stated = row["size"]
-                case "checkpoint":
-                    log.checkpoint(row["size"], row["note"])
-                case "blob":
-                    log.blob(row["digest"], row["data"])
-                case _:
-                    log.entry(row)
-                    if on_record is not None:
-                        on_record(log.size, stated)
-        return log.finish(now_us=now_us)
+        with _snapshot(dsn) as connection:
+            strange = strange_tables(connection)
+            for text in strange:
+                log.report.find(TAMPERED, text)
+            for kind, row in () if strange else _rows(connection):
+                match kind:
+                    case "head":
+                        log.head(row)
+                        stated = row["size"]
+                    case "checkpoint":
+                        log.checkpoint(row["size"], row["note"])
+                    case "blob":
+                        log.blob(row["digest"], row["data"])
+                    case _:
+                        log.entry(row)
+                        if on_record is not None:
+                            on_record(log.size, stated)
+        return log.report if strange else log.finish(now_us=now_us)
     except psycopg.Error as error:
         raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+    except LedgerWriteError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever the tables break is a finding
         log.report.caught(error)
         return log.report
@@ -99,8 +107,8 @@ def dump(dsn: str, path: Path) -> int:
     scratch = path.with_name(path.name + ".part")
     entries = 0
     try:
-        with scratch.open("wb") as file:
-            for kind, row in _rows(dsn):
+        with scratch.open("wb") as file, _snapshot(dsn) as connection:
+            for kind, row in _rows(connection):
                 entries += kind == "entry"
                 row.pop("commitments", None)  # the header says them
                 file.write(_line({"type": kind, **row}))
@@ -115,25 +123,31 @@ def dump(dsn: str, path: Path) -> int:
     return entries
 
 
-def _rows(dsn: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every row with its type, in the order that the verifier takes them."""
+@contextlib.contextmanager
+def _snapshot(dsn: str) -> Iterator[TupleConnection]:
+    """Give a connection in one read-only snapshot."""
     with connect(dsn, role=READER_ROLE, name="countersign-fsck") as connection:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        with connection.cursor(row_factory=dict_row) as cursor:
-            query = sql.SQL("SELECT {} FROM ledger.head").format(_columns(_HEAD))
+        yield connection
+
+
+def _rows(connection: TupleConnection) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every row with its type, in the order that the verifier takes them."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        query = sql.SQL("SELECT {} FROM ledger.head").format(_columns(_HEAD))
+        for row in cursor.execute(query):
+            yield "head", row
+    for kind, table, columns, order in _TABLES:
+        query = sql.SQL("SELECT {}{} FROM ledger.{} AS t ORDER BY {}").format(
+            _columns(columns),
+            _LINES if kind == "checkpoint" else sql.SQL(""),
+            sql.Identifier(table),
+            sql.Identifier(order),
+        )
+        with connection.cursor(name=f"fsck_{table}", row_factory=dict_row) as cursor:
+            cursor.itersize = _BATCH_ROWS
             for row in cursor.execute(query):
-                yield "head", row
-        for kind, table, columns, order in _TABLES:
-            query = sql.SQL("SELECT {}{} FROM ledger.{} AS t ORDER BY {}").format(
-                _columns(columns),
-                _LINES if kind == "checkpoint" else sql.SQL(""),
-                sql.Identifier(table),
-                sql.Identifier(order),
-            )
-            with connection.cursor(name=f"fsck_{table}", row_factory=dict_row) as cursor:
-                cursor.itersize = _BATCH_ROWS
-                for row in cursor.execute(query):
-                    yield kind, row if kind != "checkpoint" else _cosigned(row)
+                yield kind, row if kind != "checkpoint" else _cosigned(row)
 
 
 def _cosigned(row: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from psycopg import pq, sql
 from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
+from audit.fsck_catalog import strange_tables
 from audit.fsck_chunk import CHUNK, Chunk, Finding, tree_levels, tree_nodes
 from audit.fsck_columns import (
     COLUMNS,
@@ -70,6 +71,17 @@ class Snapshot:
     def export(self) -> str:
         """Return the name under which others join."""
         return str(self._row("SELECT pg_export_snapshot()")[0])
+
+    def strange(self) -> list[str]:
+        """Return what the tables are that the migration did not make them.
+
+        Raises:
+            LedgerWriteError: the database cannot be read.
+        """
+        try:
+            return strange_tables(self._connection)
+        except psycopg.Error as error:
+            raise LedgerWriteError(f"cannot read the ledger: {error}") from error
 
     def head(self) -> dict[str, Any] | None:
         """Return the stored head."""

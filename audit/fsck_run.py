@@ -39,6 +39,11 @@ def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | No
     """
     snapshot = Snapshot(dsn)
     try:
+        report = Report()
+        for text in snapshot.strange():
+            report.find(TAMPERED, text)
+        if report.findings:
+            return report
         head = snapshot.head()
         source = "database " + ("without a head" if head is None else head["origin"])
 

@@ -65,9 +65,11 @@ def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> 
     """Open an autocommit connection, as a role if one is given.
 
     Role and durability are part of the connection's start, so they cost no round trip and
-    `RESET` leads back to them.
+    `RESET` leads back to them. So is that every function is PostgreSQL's own, whatever search path
+    the database sets, and that a policy which would hide rows is an error.
     """
-    options = "-c synchronous_commit=on" + ("" if role is None else f" -c role={role}")
+    options = "-c synchronous_commit=on -c search_path=pg_catalog -c row_security=off"
+    options += "" if role is None else f" -c role={role}"
     return psycopg.connect(
         dsn,
         autocommit=True,

@@ -198,7 +198,7 @@ def test_a_default_of_asynchronous_commit_does_not_reach_our_sessions(filled: st
         "UPDATE ledger.entry SET leaf = sha256('x') WHERE seq = 0",
         "DELETE FROM ledger.entry WHERE seq = 2",
         "UPDATE ledger.checkpoint SET note = 'x'",
-        "UPDATE alembic_version SET version_num = '9999'",
+        "UPDATE public.alembic_version SET version_num = '9999'",
     ],
 )
 def test_a_ledger_is_not_opened_on_a_log_that_does_not_add_up(filled: str, cheat: str) -> None:

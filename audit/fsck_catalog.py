@@ -1,0 +1,88 @@
+"""Whether the ledger's tables still are the migration's, before fsck and verify read from them.
+
+What a superuser puts in a table's place can show a checker other rows than everybody else: a view,
+a policy, a rule, a child table, a column of another type, a cast. So that is a finding itself. Not
+here: constraints and triggers, whose lack shows in the rows; a row without a key, which no reading
+in order of keys meets, is looked for.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from audit.errors import LedgerWriteError
+from audit.tables import SCHEMA_REVISION, TupleConnection, schema_revision
+
+TABLES: Mapping[str, str] = {
+    "blob": "digest bytea, data bytea",
+    "checkpoint": "size bigint, note bytea",
+    "cosignature": "size bigint, name text C, key_id bytea, line bytea, received_at_us bigint",
+    "disclosure": "seq bigint, position smallint, subject text C, sealed bytea",
+    "entry": "seq bigint, stream text C, stream_seq bigint, kind text C, version integer,"
+    " recorded_at_us bigint, actor text C, idem_key text C, account text C, prev bytea,"
+    " payload_digest bytea, leaf bytea, header bytea, payload bytea, commitments bytea",
+    "head": "id smallint, origin text C, size bigint, root bytea, frontier bytea, fence bigint",
+    "tile": "level smallint, n bigint, hashes bytea",
+}
+"""Each table's columns with their types; `C` is the collation."""
+
+_SHAPES_SQL = """
+SELECT name, coalesce(c.relkind = 'r' AND c.relpersistence = 'p', false), c.relrowsecurity,
+  EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid),
+  EXISTS (SELECT FROM pg_inherits WHERE c.oid IN (inhrelid, inhparent)),
+  (SELECT string_agg(concat_ws(' ', attname, format_type(atttypid, atttypmod),
+     CASE attcollation WHEN 0 THEN NULL WHEN '"C"'::regcollation THEN 'C'
+     ELSE 'of another collation' END,
+     CASE WHEN attgenerated <> '' THEN 'computed' END), ', ' ORDER BY attnum)
+   FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped)
+FROM unnest(%s::text[]) AS name LEFT JOIN pg_class c
+  ON c.relname = name AND c.relnamespace = 'ledger'::regnamespace
+ORDER BY name
+"""
+_CAST_SQL = """
+SELECT EXISTS (SELECT FROM pg_cast WHERE oid >= 16384 AND casttarget = 'text'::regtype
+  AND castsource IN ('bigint'::regtype, 'integer'::regtype))
+"""
+"""Of an installation's own casts (16384 is PostgreSQL's first number for them)."""
+_UNKEYED_SQL = """
+SELECT EXISTS (SELECT FROM ledger.entry WHERE seq IS NULL),
+  EXISTS (SELECT FROM ledger.checkpoint WHERE size IS NULL),
+  EXISTS (SELECT FROM ledger.blob WHERE digest IS NULL)
+"""
+
+
+def strange_tables(connection: TupleConnection) -> list[str]:
+    """Return what is not as the migration made it, in words; nothing more should then be read.
+
+    Raises:
+        LedgerWriteError: the schema is another revision's.
+    """
+    found = [*_shapes(connection)]
+    (cast,) = connection.execute(_CAST_SQL).fetchone() or (False,)
+    if cast:
+        found.append("a cast that is not PostgreSQL's own turns numbers into text")
+    if found:
+        revision = schema_revision(connection)
+        if revision != SCHEMA_REVISION:
+            raise LedgerWriteError(f"the schema is {revision}, expected {SCHEMA_REVISION}: migrate")
+        return found
+    unkeyed = connection.execute(_UNKEYED_SQL).fetchone() or ()
+    keys = ("entry has a row without seq", "checkpoint has one without size")
+    names = (*keys, "blob has one without digest")
+    return [f"ledger.{name}" for name, is_there in zip(names, unkeyed, strict=True) if is_there]
+
+
+def _shapes(connection: TupleConnection) -> Iterator[str]:
+    """Yield what is strange about each table."""
+    for name, plain, filtered, ruled, shared, columns in connection.execute(
+        _SHAPES_SQL, (list(TABLES),)
+    ).fetchall():
+        if not plain:
+            yield f"ledger.{name} is not an ordinary table"
+            continue
+        if filtered:
+            yield f"ledger.{name} has row-level security, which hides rows"
+        if ruled:
+            yield f"ledger.{name} has a rewrite rule"
+        if shared:
+            yield f"ledger.{name} inherits, or is inherited from"
+        if columns != TABLES[name]:
+            yield f"ledger.{name} has the columns {columns}, not {TABLES[name]}"

@@ -1,0 +1,159 @@
+"""What a superuser puts in a table's place, so that checkers see other rows than everybody else."""
+
+# ruff: noqa: S608 - statements are this file's own constants
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from audit.errors import LedgerWriteError
+from audit.fsck import verify_database
+from audit.fsck_run import fsck_database
+from audit.tables import connect
+from audit.verify import OK, TAMPERED, Report
+from tests.doubles.audit_log import SIGNER
+from tests.doubles.audit_spoiled import disarm, fill, plan_of, silent
+
+pytestmark = pytest.mark.postgres
+KEY = str(SIGNER.vkey)
+HIDES = "current_setting('application_name') <> 'countersign-fsck'"
+ENTRY = "ALTER TABLE ledger.entry "
+FORGED = "INSERT INTO ledger.entry SELECT * FROM ledger.entry WHERE seq = 5"
+UNKEYED = (
+    "UPDATE ledger.entry SET seq = NULL"
+    " WHERE ctid = (SELECT max(ctid) FROM ledger.entry WHERE seq = 5)"
+)
+TRICKS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+    "entry has row-level security": (
+        (f"CREATE POLICY p ON ledger.entry USING (seq < 5 OR {HIDES})",
+         ENTRY + "ENABLE ROW LEVEL SECURITY"),
+        (ENTRY + "DISABLE ROW LEVEL SECURITY", "DROP POLICY p ON ledger.entry"),
+    ),
+    "entry is not an ordinary table": (
+        ("ALTER TABLE ledger.entry RENAME TO forged",
+         f"CREATE VIEW ledger.entry AS SELECT * FROM ledger.forged WHERE seq < 5 OR {HIDES}",
+         "GRANT SELECT ON ledger.entry TO countersign_reader"),
+        ("DROP VIEW ledger.entry", "ALTER TABLE ledger.forged RENAME TO entry"),
+    ),
+    "tile is not an ordinary table": (
+        ("ALTER TABLE ledger.tile RENAME TO gone",),
+        ("ALTER TABLE ledger.gone RENAME TO tile",),
+    ),
+    "disclosure is not an ordinary table": (
+        ("ALTER TABLE ledger.disclosure SET UNLOGGED",),
+        ("ALTER TABLE ledger.disclosure SET LOGGED",),
+    ),
+    "blob has a rewrite rule": (
+        ("CREATE RULE r AS ON INSERT TO ledger.blob DO INSTEAD NOTHING",),
+        ("DROP RULE r ON ledger.blob",),
+    ),
+    "checkpoint inherits, or is inherited from": (
+        ("CREATE TABLE ledger.child () INHERITS (ledger.checkpoint)",),
+        ("DROP TABLE ledger.child",),
+    ),
+    "actor character\\(60\\)": (
+        (ENTRY + "ALTER actor TYPE char(60)",), (ENTRY + 'ALTER actor TYPE text COLLATE "C"',),
+    ),
+    "kind text of another collation": (
+        (ENTRY + 'ALTER kind TYPE text COLLATE "POSIX"',),
+        (ENTRY + 'ALTER kind TYPE text COLLATE "C"',),
+    ),
+    "stream_seq numeric": (
+        (ENTRY + "ALTER stream_seq TYPE numeric",
+         "UPDATE ledger.entry SET stream_seq = stream_seq + 10::numeric ^ 30 WHERE seq = 5"),
+        ("UPDATE ledger.entry SET stream_seq = stream_seq - 10::numeric ^ 30 WHERE seq = 5",
+         ENTRY + "ALTER stream_seq TYPE bigint"),
+    ),
+    "columns seq text": (
+        (ENTRY + "ALTER seq TYPE text",), (ENTRY + "ALTER seq TYPE bigint USING seq::bigint",),
+    ),
+    "hashes bytea computed": (
+        ("ALTER TABLE ledger.tile DROP hashes",
+         "ALTER TABLE ledger.tile ADD hashes bytea GENERATED ALWAYS AS (int8send(n)) STORED"),
+        ("ALTER TABLE ledger.tile DROP hashes", "ALTER TABLE ledger.tile ADD hashes bytea"),
+    ),
+    "a cast that is not PostgreSQL's own": (
+        ("CREATE FUNCTION public.lie(bigint) RETURNS text LANGUAGE sql AS $$SELECT '5'$$",
+         "CREATE CAST (bigint AS text) WITH FUNCTION public.lie(bigint)"),
+        ("DROP CAST (bigint AS text)", "DROP FUNCTION public.lie"),
+    ),
+    "entry has a row without seq": (
+        (FORGED, UNKEYED),
+        ("DELETE FROM ledger.entry WHERE seq IS NULL",),
+    ),
+    "checkpoint has one without size": (
+        ("INSERT INTO ledger.checkpoint VALUES (NULL, 'forged')",),
+        ("DELETE FROM ledger.checkpoint WHERE size IS NULL",),
+    ),
+    "blob has one without digest": (
+        ("INSERT INTO ledger.blob VALUES (NULL, 'forged')",),
+        ("DELETE FROM ledger.blob WHERE digest IS NULL",),
+    ),
+}  # fmt: skip
+"""What is found (a pattern), how it is done, and how it is undone."""
+
+
+def both(dsn: str, folder: Path) -> tuple[Report, Report]:
+    """Return what verify and fsck say."""
+    return (
+        verify_database(dsn, [KEY]),
+        fsck_database(dsn, plan_of(folder, KEY), silent, None),
+    )
+
+
+@pytest.fixture
+def filled(postgres_dsn: str) -> str:
+    """A log whose database no longer defends itself."""
+    fill(postgres_dsn)
+    disarm(postgres_dsn)
+    return postgres_dsn
+
+
+def test_what_stands_in_a_tables_place_is_found_by_both(filled: str, tmp_path: Path) -> None:
+    with connect(filled) as admin:
+        for found, (done, undone) in TRICKS.items():
+            for statement in done:
+                admin.execute(statement.encode())
+            verified, checked = both(filled, tmp_path)
+            assert (verified.exit_code, verified.lines) == (TAMPERED, checked.lines), found
+            assert checked.exit_code == TAMPERED, found
+            assert re.search(found, verified.reason), (found, verified.reason)
+            for statement in undone:
+                admin.execute(statement.encode())
+            for report in both(filled, tmp_path):
+                assert (report.exit_code, report.findings) == (OK, 0), (found, report.lines)
+
+
+def test_functions_that_the_search_path_puts_first_are_not_asked(
+    filled: str, tmp_path: Path
+) -> None:
+    lie = "LANGUAGE sql AS $$SELECT coalesce(s || d, '') || replace(t, 'mallory', 'ada')$$"
+    with connect(filled) as admin:
+        row = admin.execute("SELECT current_database(), actor FROM ledger.entry LIMIT 1").fetchone()
+        assert row is not None
+        for statement in (
+            "UPDATE ledger.entry SET actor = 'person:mallory' WHERE seq = 2",
+            "CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO public",
+            f"CREATE FUNCTION evil.join(s text, t text, d text) RETURNS text {lie}",
+            "CREATE AGGREGATE evil.string_agg(text, text) (sfunc = evil.join, stype = text)",
+            f"ALTER DATABASE {row[0]} SET search_path = evil, pg_catalog",
+        ):
+            admin.execute(statement.encode())
+    with connect(filled) as admin:
+        assert admin.execute("SHOW search_path").fetchone() == ("pg_catalog",)
+    for report in both(filled, tmp_path):
+        assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 2)
+
+
+def test_another_revisions_tables_are_no_finding_and_not_judged(
+    filled: str, tmp_path: Path
+) -> None:
+    with connect(filled) as admin:
+        admin.execute("ALTER TABLE ledger.entry DROP commitments")
+        admin.execute("UPDATE public.alembic_version SET version_num = '0001'")
+    with pytest.raises(LedgerWriteError, match="schema is 0001, expected"):
+        verify_database(filled, [KEY])
+    with pytest.raises(LedgerWriteError, match="schema is 0001, expected"):
+        fsck_database(filled, plan_of(tmp_path, KEY), silent, None)
