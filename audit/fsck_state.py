@@ -30,6 +30,11 @@ _ASKED_MAX = 500
 Head = tuple[int, bytes, int]
 
 
+def _storable(name: str) -> str:
+    """Return a name that SQLite takes; a forged dump's may hold what is no character."""
+    return name.encode(errors="backslashreplace").decode()
+
+
 class StreamHeads(dict[str, Head]):
     """The last record of every stream; a dictionary that keeps only the newest in memory."""
 
@@ -44,7 +49,7 @@ class StreamHeads(dict[str, Head]):
         if held is not None:
             return held
         row = self._database.execute(
-            "SELECT number, leaf, seq FROM stream WHERE name = ?", (name,)
+            "SELECT number, leaf, seq FROM stream WHERE name = ?", (_storable(name),)
         ).fetchone()
         return default if row is None else tuple(row)
 
@@ -62,7 +67,9 @@ class StreamHeads(dict[str, Head]):
             part = asked[start : start + _ASKED_MAX]
             marks = ",".join("?" * len(part))
             query = f"SELECT name, number, leaf, seq FROM stream WHERE name IN ({marks})"  # noqa: S608
-            found.update((row[0], row[1:]) for row in self._database.execute(query, part))
+            found.update(
+                (row[0], row[1:]) for row in self._database.execute(query, [*map(_storable, part)])
+            )
         return found
 
     @override
@@ -87,7 +94,7 @@ class StreamHeads(dict[str, Head]):
         """Move everything to the table."""
         self._database.executemany(
             "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?)",
-            ((name, *head) for name, head in self.items()),
+            ((_storable(name), *head) for name, head in self.items()),
         )
         self.clear()
 
@@ -102,13 +109,15 @@ class Blobs(set[str]):
 
     @override
     def add(self, digest: str, /) -> None:
-        self._database.execute("INSERT OR IGNORE INTO blob VALUES (?)", (digest,))
+        self._database.execute("INSERT OR IGNORE INTO blob VALUES (?)", (_storable(digest),))
 
     def __rsub__(self, others: AbstractSet[str], /) -> set[str]:  # as a set's
         return {
             name
             for name in others
-            if not self._database.execute("SELECT 1 FROM blob WHERE digest = ?", (name,)).fetchone()
+            if not self._database.execute(
+                "SELECT 1 FROM blob WHERE digest = ?", (_storable(name),)
+            ).fetchone()
         }
 
     @override

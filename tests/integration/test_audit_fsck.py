@@ -259,6 +259,26 @@ def test_a_dump_checks_and_resumes_as_verify_does(filled: str, tmp_path: Path) -
     path.write_bytes(b"".join(lines))
 
 
+def test_a_dump_with_what_no_database_holds_is_judged_as_verify_judges_it(
+    filled: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.dump"
+    dump(filled, path)
+    text = path.read_bytes()
+    plan = replace(plan_of(tmp_path, KEY), state=tmp_path / "dump.state")
+    for sound, forged in (
+        (b'"stream":"control"', b'"stream":"\\ud800"'),
+        (b'"stream":"control"', b'"stream":"a\\u0000"'),
+        (b'"stream_seq":1,', b'"stream_seq":%d,' % 2**70),
+        (b'"seq":3,', b'"seq":-%d,' % 2**70),
+    ):
+        assert sound in text
+        path.write_bytes(text.replace(sound, forged, 1))
+        expected, found = verify_dump(path, [KEY]), fsck_dump(path, plan, silent)
+        assert (found.exit_code, found.first_bad_seq) == (TAMPERED, expected.first_bad_seq), forged
+        assert expected.exit_code == TAMPERED
+
+
 def test_a_dump_resumed_at_any_line_ends_as_a_whole_one(
     filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
