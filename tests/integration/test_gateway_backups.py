@@ -46,7 +46,13 @@ def whole(postgres_dsn: str, tmp_path: Path) -> Path:
 
 def restored(state: Path, path: Path, key: str | None = KEY, *, accept_older: bool = False) -> int:
     settings = settings_module.load(state=state)
-    return bring_back(settings, path, Given(keys=() if key is None else (key,)), accept_older=accept_older, reason="test")
+    return bring_back(
+        settings,
+        path,
+        Given(keys=() if key is None else (key,)),
+        accept_older=accept_older,
+        reason="test",
+    )
 
 
 def spoiled(path: Path) -> Path:
