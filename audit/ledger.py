@@ -46,6 +46,7 @@ __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
+_LAST_TRIES = 2  # a server that came back just now may drop a connection in the middle
 _T = TypeVar("_T")
 
 
@@ -312,9 +313,10 @@ class Ledger:
             return
         self._closing.set()
         self._threads[1].join()
-        if self.stopped is None:
+        for _ in range(_LAST_TRIES if self.stopped is None else 0):
             try:
                 self.checkpoint_now()
+                break
             except AuditError:
                 LOG.exception("last_checkpoint_failed")
         self._lanes.close()

@@ -6,6 +6,7 @@ Not here: what is written and in which order (sequencer), and reading for people
 """
 
 import contextlib
+import select
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -195,15 +196,12 @@ class Pool:
 
     @contextlib.contextmanager
     def connection(self, timeout_s: float) -> Iterator[TupleConnection]:
-        """Lend a connection for at most `timeout_s`; a broken one is not lent again.
+        """Lend a connection for at most `timeout_s`; one that broke, lent or idle, is not lent.
 
         Raises:
             psycopg.Error: the database does not answer or refuses.
         """
-        try:
-            lent = self._idle.get_nowait()
-        except Empty:
-            lent = connect(self._dsn, role=self._role)
+        lent = self._alive() or connect(self._dsn, role=self._role)
         try:
             with self._watchdog.within(lent, timeout_s):
                 yield lent
@@ -214,6 +212,21 @@ class Pool:
             lent.close()
         else:
             self._idle.put(lent)
+
+    def _alive(self) -> TupleConnection | None:
+        """Take an idle connection whose server has not hung up since; None if there is none.
+
+        A server has nothing to say to a connection that asks nothing, but that it is over.
+        """
+        with contextlib.suppress(Empty):
+            while True:
+                idle = self._idle.get_nowait()
+                poll = select.poll()
+                poll.register(idle.fileno(), select.POLLIN)
+                if not poll.poll(0):
+                    return idle
+                idle.close()
+        return None
 
     def close(self) -> None:
         """Close the idle connections."""

@@ -22,8 +22,9 @@ from audit.merkle import verify_consistency, verify_inclusion
 from audit.queries import LedgerReader
 from audit.record import Record
 from audit.sequencer import BEFORE_COMMIT
+from audit.tables import connect
 from tests.doubles.audit_log import SIGNER, note, refused, snapshot
-from tests.doubles.audit_server import opened
+from tests.doubles.audit_server import opened, sequencer_pid
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)
@@ -250,3 +251,21 @@ def test_a_closed_ledger_takes_nothing(postgres_dsn: str) -> None:
 def test_no_database_is_one_clear_error(postgres_dsn: str) -> None:
     with pytest.raises(LedgerWriteError, match="cannot open"):
         opened(postgres_dsn.replace("/test_", "/nowhere_"))
+
+
+def test_the_last_records_are_signed_although_every_idle_connection_was_dropped(
+    postgres_dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(postgres_dsn) as ledger:
+        ledger.append(note("a"))
+        ledger.checkpoint_now()
+        ledger.append(note("b"))
+        with connect(postgres_dsn) as admin:
+            admin.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND state = 'idle' AND pid <> %s"
+                " AND pid <> pg_backend_pid()",
+                (sequencer_pid(postgres_dsn),),
+            )
+    assert "last_checkpoint_failed" not in caplog.text
+    assert verify_database(postgres_dsn, [KEY]).exit_code == 0
