@@ -251,6 +251,19 @@ def stopped_in_the_middle(
         process.send_signal(by)
         process.wait()
         assert process.returncode == -by
+    wait_until_left(dsn)
+
+
+def wait_until_left(dsn: str) -> None:
+    """Wait until a dead one's back end has left the lock; under load it takes its time."""
+    deadline = time.monotonic() + 20
+    with connect(dsn) as admin:
+        while admin.execute(
+            "SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+            " WHERE locktype = 'advisory' AND datname = current_database()"
+        ).fetchone():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
 
 
 def once_free(dsn: str, path: Path, outside: Outside) -> Restored:
