@@ -28,7 +28,7 @@ from scripts.big_log import SIGNER, write_big_log
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "bench-fsck.md"
-RUNS = 5
+RUNS = 3
 MIB = 1 << 10  # of ru_maxrss, which counts KiB
 
 

@@ -3,6 +3,7 @@
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Take the caller's own settings away: a test's result must not depend on his shell."""
+    """Take the caller's own settings away: a test's result must not depend on his shell.
+
+    A shell also starts what it puts into the background with Ctrl-C ignored, for all its children.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in set(os.environ) - KEPT_SETTINGS:
         if name.startswith("COUNTERSIGN_"):
             del os.environ[name]
