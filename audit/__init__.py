@@ -38,6 +38,7 @@ Reading order, which is the way a record goes:
     sequencer    the one thread that orders, chains and commits
     retention    how long personal values must be kept
     names        names of persons as text, and words that mention one
+    durable      a folder's names, durable
     vault        subject keys, outside PostgreSQL
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     tile_store   tiles over the database: full ones stored, partial ones when asked for

@@ -87,7 +87,7 @@ class LedgerReader:
         while left is None or left > 0:
             asked = _PAGE_ROWS if left is None else min(left, _PAGE_ROWS)
             rows = self._rows(
-                f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608
+                f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608 - constants
                 " AND (%(before)s::bigint IS NULL OR seq < %(before)s)"
                 " AND (%(stream)s::text IS NULL OR stream = %(stream)s)"
                 " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s))"
@@ -117,7 +117,7 @@ class LedgerReader:
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         """Return the record of an idempotency key."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608
+            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
             " WHERE stream = %(stream)s AND idem_key = %(key)s",
             {"stream": stream, "key": idem_key},
         )
@@ -149,7 +149,7 @@ class LedgerReader:
         """Return stored checkpoints; their signatures are not judged here."""
         order = "DESC" if newest_first else "ASC"
         rows = self._rows(
-            f"SELECT note FROM ledger.checkpoint ORDER BY size {order} LIMIT %(limit)s",  # noqa: S608
+            f"SELECT note FROM ledger.checkpoint ORDER BY size {order} LIMIT %(limit)s",  # noqa: S608 - constants
             {"limit": limit},
         )
         return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
@@ -230,7 +230,7 @@ class LedgerReader:
     def stream_range(self, stream: str, first: int, last: int) -> tuple[Record, ...]:
         """Return the records of a stream by their numbers in it, both ends included."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608
+            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
             " WHERE stream = %(stream)s"
             " AND stream_seq BETWEEN %(first)s AND %(last)s ORDER BY stream_seq",
             {"stream": stream, "first": first, "last": last},

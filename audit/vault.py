@@ -32,6 +32,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.canonical import canonical
+from audit.durable import sync_folder
 from audit.errors import DisclosureError, SubjectRetiredError, VaultError
 from audit.names import Mention, likened, mention_of, plain_name
 from audit.personal import (
@@ -308,7 +309,7 @@ class Vault:
             try:
                 if path.exists():
                     path.rename(dying)
-                    _sync_folder(self._folder)
+                    sync_folder(self._folder)
                 there = dying.exists()
                 if there:
                     _shred(dying)
@@ -358,7 +359,7 @@ class Vault:
                 file.flush()
                 os.fsync(file.fileno())
             scratch.rename(path)
-            _sync_folder(self._folder)
+            sync_folder(self._folder)
         except OSError as error:
             raise VaultError(f"cannot keep a new key: {error.strerror}") from error
 
@@ -384,12 +385,4 @@ def _shred(path: Path) -> None:
                 file.write(filling)
                 os.fsync(file.fileno())
         path.unlink()
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)

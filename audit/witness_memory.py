@@ -21,6 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from audit.checkpoint import Checkpoint, parse_checkpoint
+from audit.durable import sync_folder
 from audit.errors import NoteError, WitnessError
 from audit.witness import Seen
 
@@ -113,7 +114,7 @@ class WitnessMemory:
                 file.flush()
                 os.fsync(file.fileno())
             scratch.rename(path)
-            _sync(self._logs)
+            sync_folder(self._logs)
         except OSError as error:
             raise WitnessError(f"cannot remember a checkpoint: {error.strerror}") from error
 
@@ -133,15 +134,7 @@ def _make_durable(folder: Path) -> None:
     """
     made = [one for one in folder.parents if not one.exists()]
     folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
-    _sync(folder.parent)
+    sync_folder(folder.parent)
     for one in made or [folder.parent]:
         with contextlib.suppress(PermissionError):
-            _sync(one.parent)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+            sync_folder(one.parent)

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from audit.durable import sync_folder
 from gateway.name_needles import Needle, needles
 from gateway.name_search import places
 
@@ -67,7 +68,7 @@ def finish(note: Path) -> None:
             if there.st_ino == noted["inode"]:
                 _star(file.fileno(), [r for r in noted["ranges"] if r[1] <= there.st_size])
     note.unlink()
-    _sync_folder(note.parent)
+    sync_folder(note.parent)
 
 
 def _clean(path: Path, wanted: Sequence[Needle], note: Path) -> None:
@@ -109,7 +110,7 @@ def _clean_window(
         _note(note, path, os.fstat(descriptor).st_ino, same)
         _star(descriptor, same)
         note.unlink()
-        _sync_folder(note.parent)
+        sync_folder(note.parent)
     return len(same) == len(hits)
 
 
@@ -133,12 +134,4 @@ def _note(note: Path, path: Path, inode: int, ranges: Ranges) -> None:
         file.flush()
         os.fsync(file.fileno())
     scratch.rename(note)
-    _sync_folder(note.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(note.parent)
