@@ -21,7 +21,7 @@ SEED ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash mutate train ledger-size screenshots docs lock clean
+.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash fight mutate train ledger-size screenshots docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

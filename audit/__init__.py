@@ -60,7 +60,7 @@ Reading order, which is the way a record goes:
     fsck_state   where a check stands, on disk
     fsck_judge   chunks put together by the outsider's verifier
     fsck_database  the psycopg door of fsck: one snapshot, read in ranges
-    fsck_worker  a reader process of fsck
+    fsck_worker  a reader process of fsck, a fork
     fsck_readers  the reader processes, asked in turn
     fsck_plan    what to check, and from where
     fsck_run     fsck of a database

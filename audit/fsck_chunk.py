@@ -1,23 +1,29 @@
 """What one chunk of records says about itself, and the arithmetic of its subtree. Pure.
 
-A chunk is 2^16 records from a multiple of 2^16 on, so its tree is one perfect subtree of the log's,
-and chunks can be judged apart, in any order and process.
+A chunk is 2^14 records from a multiple of 2^14 on (few enough that all readers end at about the
+same time), so its tree is one perfect subtree of the log's, and chunks can be judged apart, in any
+order and process.
 """
 
-import json
+from binascii import unhexlify
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from struct import Struct
 from typing import Any
+
+import msgspec
 
 from audit.merkle import HASH_BYTES, node_hash
 from audit.verify import INCOMPLETE, MAP_BROKEN, TAMPERED, next_part
 
-CHUNK = 1 << 16
+CHUNK = 1 << 14
 MAP = "stream_heads"
 ZERO_HEX = "0" * 64
 UNCHECKED = (-2, "", -1)
 """Where a stream starts with a record that is bad by itself."""
+
+_PAIR = Struct(f"{2 * HASH_BYTES}s")
 
 Finding = tuple[int, str, int]
 """Exit code, text, record."""
@@ -124,32 +130,14 @@ class Chunk:
     kinds: dict[str, int] = field(default_factory=dict)
     blobs: dict[str, int] = field(default_factory=dict)
 
-    def to_json(self) -> str:
+    def to_json(self) -> bytes:
         """Return the chunk as a line."""
-        return json.dumps(self, default=as_plain, separators=(",", ":"))
+        return msgspec.json.encode(self)
 
     @classmethod
-    def from_json(cls, line: str | bytes) -> "Chunk":
+    def from_json(cls, line: bytes) -> "Chunk":
         """Read `to_json`."""
-        data = json.loads(line)
-        segments, differing = (
-            [
-                Segment(changed=item["changed"], then=item["then"] and Special(**item["then"]))
-                for item in data.pop(name)
-            ]
-            for name in ("segments", "differing")
-        )
-        statements = [Special(**item) for item in data.pop("statements")]
-        marks = [Mark(**item) for item in data.pop("marks")]
-        maps = data.pop("maps")
-        return cls(
-            segments=segments,
-            differing=differing,
-            statements=statements,
-            marks=marks,
-            maps=maps and Maps(**maps),
-            **data,
-        )
+        return msgspec.json.decode(line, type=cls)
 
 
 class MapTracker:
@@ -189,11 +177,6 @@ def completes(special: Special) -> bool:
     return bool(special.body["part"] + 1 == special.body["parts"])
 
 
-def as_plain(value: Any) -> dict[str, Any]:  # noqa: ANN401 - any dataclass of this file
-    """Return a dataclass as a dictionary, not copied."""
-    return {item.name: getattr(value, item.name) for item in fields(value)}
-
-
 def broken_link(stream: str, last: Link, link: Link) -> Iterator[Finding]:
     """Say what is wrong, if anything, with a record that should follow another of its stream."""
     number, leaf, seq = last
@@ -213,23 +196,23 @@ def fold(nodes: Sequence[bytes]) -> bytes:
     return result
 
 
-def tree_levels(leaves: Sequence[str]) -> list[bytes]:
-    """Return the hashes of every level, from the leaves up; none if they are no whole tree."""
+def tree_levels(leaves: Sequence[bytes]) -> list[bytes]:
+    """Return the hashes of every level, from the leaves up; none if they are no whole tree.
+
+    Args:
+        leaves: in hex.
+    """
     try:
-        level = bytes.fromhex("".join(leaves))
+        level = unhexlify(b"".join(leaves))
     except ValueError:
         return []
     if len(level) != HASH_BYTES * len(leaves):
         return []
     levels = [level]
     while len(level) > HASH_BYTES:
-        whole = len(level) - len(level) % (2 * HASH_BYTES)
-        level = b"".join(
-            [
-                sha256(b"\1" + level[at : at + 2 * HASH_BYTES]).digest()
-                for at in range(0, whole, 2 * HASH_BYTES)
-            ]
-        )
+        whole = len(level) - len(level) % _PAIR.size
+        pairs = _PAIR.iter_unpack(memoryview(level)[:whole])
+        level = b"".join([sha256(b"\1" + pair).digest() for (pair,) in pairs])
         levels.append(level)
     return levels
 

@@ -7,8 +7,10 @@ again in a form in which nothing can shift. Pure.
 """
 
 import re
+from binascii import hexlify, unhexlify
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from struct import unpack
 
 COLUMNS = (
     "seq",
@@ -27,23 +29,24 @@ COLUMNS = (
 HEX_COLUMNS = ("prev", "payload_digest", "commitments", "leaf")
 HASHES = ("prev", "payload_digest", "leaf")
 TEXTS = ("stream", "kind", "actor", "idem_key")
-NO_TEXT = "\0"
+NO_TEXT = b"\0"
 """Stands for NULL; no text of PostgreSQL holds it."""
-_BREAK, _NULL = "\n", "-"
+_BREAK, _NULL = b"\n", b"-"
 _ODD_BYTES = b'"\\' + bytes({*range(0x20)} - {ord(_BREAK)})
-_ODD = re.compile(r'["\\\x00-\x1f]')
+_ODD = re.compile(rb'["\\\x00-\x1f]')
+_HASH = "64s"
 _HEX_DIGITS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Some records, a list of texts for each of `COLUMNS`; bytes as hex.
+    """Some records, a list of UTF-8 texts for each of `COLUMNS`; bytes as hex.
 
     Attributes:
         odd: whether a text may hold what JSON escapes.
     """
 
-    texts: Sequence[Sequence[str]]
+    texts: Sequence[Sequence[bytes]]
     odd: bool = True
 
     def __len__(self) -> int:
@@ -56,16 +59,16 @@ class Columns:
             return self
         return Columns([texts[start:stop] for texts in self.texts], self.odd)
 
-    def row(self, place: int) -> list[str]:
+    def row(self, place: int) -> list[bytes]:
         """Return one record's texts."""
         return [texts[place] for texts in self.texts]
 
-    def rows(self) -> Iterator[tuple[str, ...]]:
+    def rows(self) -> Iterator[tuple[bytes, ...]]:
         """Yield each record's texts."""
         return zip(*self.texts, strict=True)
 
 
-def is_odd(text: str) -> bool:
+def is_odd(text: bytes) -> bool:
     """Say whether JSON escapes something in a text."""
     return _ODD.search(text) is not None
 
@@ -99,17 +102,17 @@ def read_joined(values: Sequence[bytes | None]) -> Columns | None:
     count = int(rows)
     if not count:
         return Columns([[] for _ in COLUMNS])
-    texts: list[list[str]] = []
+    texts: list[Sequence[bytes]] = []
     odd = False
     for name, value in zip(COLUMNS, joined, strict=True):
         if name in HASHES:
-            digits = value.hex()
-            texts.append(
-                [digits[at : at + _HEX_DIGITS] for at in range(0, len(digits), _HEX_DIGITS)]
-            )
+            digits = hexlify(value)
+            if len(digits) != count * _HEX_DIGITS:
+                return None
+            texts.append(unpack(count * _HASH, digits))
         else:
             odd = odd or (name in TEXTS and len(value.translate(None, _ODD_BYTES)) != len(value))
-            texts.append(value.decode().split(_BREAK))
+            texts.append(value.split(_BREAK))
     if any(len(column) != count for column in texts):
         return None
     return Columns(texts, odd)
@@ -125,7 +128,7 @@ def apart_sql(source: str) -> str:
     parts = []
     for name in COLUMNS:
         value = name if name in HEX_COLUMNS else f"convert_to({name}::text, 'UTF8')"
-        parts.append(f"string_agg(coalesce(encode({value}, 'hex'), '{_NULL}'), E'\\n')")
+        parts.append(f"string_agg(coalesce(encode({value}, 'hex'), '{_NULL.decode()}'), E'\\n')")
     return f"SELECT {', '.join(parts)} FROM ({source}) AS range"  # noqa: S608 - constants
 
 
@@ -133,13 +136,13 @@ def read_apart(values: Sequence[bytes | None]) -> Columns:
     """Read the row of `apart_sql`."""
     return Columns(
         [
-            [] if value is None else [_text(name, one) for one in value.decode().split(_BREAK)]
+            [] if value is None else [_text(name, one) for one in value.split(_BREAK)]
             for name, value in zip(COLUMNS, values, strict=True)
         ]
     )
 
 
-def _text(name: str, value: str) -> str:
+def _text(name: str, value: bytes) -> bytes:
     if value == _NULL:
         return NO_TEXT
-    return value if name in HEX_COLUMNS else bytes.fromhex(value).decode()
+    return value if name in HEX_COLUMNS else unhexlify(value)

@@ -27,8 +27,9 @@ from audit.fsck_columns import (
     read_joined,
 )
 from audit.fsck_fast import SPECIAL_KINDS, judge_chunk, judge_payloads
+from audit.merkle import HASH_BYTES
 from audit.tables import READER_ROLE, TupleConnection, connect
-from audit.tiles import TILE_BYTES
+from audit.tiles import TILE_BYTES, TILE_HEIGHT, TILE_WIDTH
 from audit.verify import TAMPERED
 
 ROWS_MAX = 2 * CHUNK
@@ -113,6 +114,15 @@ class Snapshot:
             (above, upto, most),
         ).fetchall()
 
+    def tiles_beyond(self, size: int) -> list[tuple[int, int]]:
+        """Return level and number of tiles that reach beyond a tree, a hundred at most."""
+        return self._connection.execute(
+            "SELECT level, n FROM ledger.tile WHERE level < 0 OR n < 0"
+            " OR n >= %s::bigint >> least(8 * (level::integer + 1), 63)"
+            " ORDER BY level, n LIMIT 100",
+            (size,),
+        ).fetchall()
+
     def counts(self) -> tuple[int, int]:
         """Return how many blobs there are, and how many checkpoints."""
         row = self._row(
@@ -135,8 +145,7 @@ class Snapshot:
         }
         blocks = self._blocks(low, first, high)
         levels = judge_chunk(chunk, blocks, log, dict(special), list(notes.items()))
-        if chunk.width == CHUNK:
-            chunk.findings += self._tiles(first, levels)
+        chunk.findings += self._tiles(first, levels)
         if payloads:
             findings, chunk.blobs = judge_payloads(self._payloads(low, high), log)
             chunk.findings += findings
@@ -149,7 +158,7 @@ class Snapshot:
             " ORDER BY seq LIMIT %s",
             (first, stop, stop - first),
         ).fetchall()
-        levels = tree_levels([row[0] for row in rows]) if rows else []
+        levels = tree_levels([row[0].encode() for row in rows]) if rows else []
         return [node.hex() for node in tree_nodes(levels, len(rows))] if levels else []
 
     def blobs(self, first: int) -> tuple[int, list[str]]:
@@ -213,21 +222,25 @@ class Snapshot:
                 blobs.pop(row[0], None)
 
     def _tiles(self, first: int, levels: Sequence[bytes]) -> Iterator[Finding]:
-        """Hold the stored tiles of a chunk against its tree."""
-        for height, level in ((0, 0), (8, 1)):
+        """Hold the stored tiles against a chunk's tree, as far as each lies in it."""
+        for level, height in ((0, 0), (1, TILE_HEIGHT)):
             if height >= len(levels):
                 return
-            low = first // CHUNK << (8 - height)
+            hashes, start = levels[height], first >> height
+            stop = start + len(hashes) // HASH_BYTES
             rows = self._connection.execute(
-                "SELECT n, hashes FROM ledger.tile WHERE level = %s AND n >= %s AND n < %s"
+                "SELECT n, hashes FROM ledger.tile WHERE level = %s AND n BETWEEN %s AND %s"
                 " ORDER BY n LIMIT 512",
-                (level, low, low + (1 << (8 - height))),
+                (level, start >> TILE_HEIGHT, (stop - 1) >> TILE_HEIGHT),
             )
-            for n, hashes in rows:
-                at = (n - low) * TILE_BYTES
-                held = levels[height][at : at + TILE_BYTES]
-                if len(held) == TILE_BYTES and held != hashes:
-                    yield TAMPERED, f"tile {level}/{n} is not that of the tree", n << (8 + height)
+            for n, stored in rows:
+                begin = n << TILE_HEIGHT
+                low, high = max(start, begin), min(stop, begin + TILE_WIDTH)
+                here = hashes[(low - start) * HASH_BYTES : (high - start) * HASH_BYTES]
+                there = stored[(low - begin) * HASH_BYTES : (high - begin) * HASH_BYTES]
+                if here != there or len(stored) != TILE_BYTES:
+                    text = f"tile {level}/{n} is not that of the tree"
+                    yield TAMPERED, text, low << height
 
     def _row(self, query: str, *values: object) -> tuple[Any, ...]:
         row = self._connection.execute(query.encode(), values).fetchone()

@@ -85,7 +85,6 @@ class ChunkVerifier(LogVerifier):
 
     def _link(self, chunk: Chunk) -> None:
         """Hold each stream's first record against its last one before, and move the heads."""
-        heads = self._streams.heads
         before = self._disk.many(chunk.starts)
         for stream, start in chunk.starts.items():
             if tuple(start) == UNCHECKED:
@@ -93,14 +92,23 @@ class ChunkVerifier(LogVerifier):
             number, leaf, seq = before.get(stream, (-1, ZERO_HASH, -1))
             for finding in broken_link(stream, (number, leaf.hex(), seq), start):
                 self.report.find(*finding)
-        for stream, (number, leaf, seq) in self._disk.many(chunk.born).items():
-            start = (0, ZERO_HEX, chunk.born[stream])
-            for finding in broken_link(stream, (number, leaf.hex(), seq), start):
-                self.report.find(*finding)
         for code, text, seq in chunk.findings:
             self.report.find(code, text, seq)
-        for stream, (number, leaf_hex, seq) in chunk.ends.items():
-            heads[stream] = (number, bytes.fromhex(leaf_hex), seq)
+        ends, born = chunk.ends, chunk.born
+        new = [
+            (name, number, bytes.fromhex(leaf_hex), seq)
+            for name, (number, leaf_hex, seq) in ends.items()
+            if name in born
+        ]
+        if not self._disk.add(new):
+            for stream, (number, leaf, seq) in self._disk.many(born).items():
+                start = (0, ZERO_HEX, born[stream])
+                for finding in broken_link(stream, (number, leaf.hex(), seq), start):
+                    self.report.find(*finding)
+            born = {}
+        for stream, (number, leaf_hex, seq) in ends.items():
+            if stream not in born:
+                self._disk[stream] = (number, bytes.fromhex(leaf_hex), seq)
 
     def _replay(self, chunk: Chunk, nodes: list[bytes]) -> None:
         """Judge checkpoints and maps, then the numbers that are missing, then the maps after."""

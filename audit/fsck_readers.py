@@ -2,20 +2,18 @@
 
 import contextlib
 import json
-import subprocess
-import sys
+import multiprocessing
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from multiprocessing.connection import Connection
 from queue import Queue
 from threading import Thread
 from typing import Any, Protocol, Self
 
 from audit.errors import LedgerWriteError
 from audit.fsck_database import Snapshot
-from audit.fsck_worker import DATABASE, answer
+from audit.fsck_worker import DATABASE, answer, serve
 from audit.verify import Bad
 
-_ROOT = Path(__file__).resolve().parent.parent
 _AHEAD = 2
 """Tasks that wait at each reader while its answer is being folded."""
 _GRACE_S = 10.0
@@ -24,7 +22,7 @@ _GRACE_S = 10.0
 class Asked(Protocol):
     """Whoever carries out tasks, in order."""
 
-    def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
         """Yield each task with its answer, in order.
 
         Raises:
@@ -40,29 +38,36 @@ class Inline:
         """Read through the asker's own connection."""
         self._snapshot = snapshot
 
-    def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
         """Carry out one task after the other; see `Asked`."""
         for task in tasks:
             yield task, _checked(answer(self._snapshot, task))
 
 
 class Readers:
-    """Some processes in one snapshot; a context manager that ends them."""
+    """Some processes in one snapshot; a context manager that ends them.
+
+    They are forks: they start in no time, have every module already, and the DSN is in their memory
+    only. What a fork must not touch is the asker's connections; it makes its own.
+    """
 
     def __init__(self, count: int, dsn: str, snapshot: str) -> None:
-        """Start them; the DSN travels through a pipe, never on the command line."""
-        command = [sys.executable, "-m", "audit.fsck_worker"]
-        self._processes = [
-            subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=_ROOT
+        """Start them."""
+        context = multiprocessing.get_context("fork")
+        self._pipes: list[Connection] = []
+        self._processes = []
+        for _ in range(count):
+            ours, theirs = context.Pipe()
+            self._pipes.append(ours)
+            process = context.Process(
+                target=serve, args=(theirs, self._pipes, dsn, snapshot), daemon=True
             )
-            for _ in range(count)
-        ]
-        self._answers: list[Queue[str]] = [Queue(_AHEAD) for _ in self._processes]
-        for process, answers in zip(self._processes, self._answers, strict=True):
-            Thread(target=_read, args=(process, answers), daemon=True).start()
-        for process in self._processes:
-            _send(process, {"dsn": dsn, "snapshot": snapshot})
+            process.start()
+            theirs.close()
+            self._processes.append(process)
+        self._answers: list[Queue[bytes]] = [Queue(_AHEAD) for _ in self._processes]
+        for pipe, answers in zip(self._pipes, self._answers, strict=True):
+            Thread(target=_read, args=(pipe, answers), daemon=True).start()
 
     def __enter__(self) -> Self:
         """Return itself."""
@@ -70,15 +75,12 @@ class Readers:
 
     def __exit__(self, *_: object) -> None:
         """End the processes: at once, for nothing they do is worth waiting for."""
-        for process in self._processes:
+        for process, pipe in zip(self._processes, self._pipes, strict=True):
             process.kill()
-            process.wait(_GRACE_S)
-            for pipe in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
+            process.join(_GRACE_S)
+            pipe.close()
 
-    def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
+    def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
         """Yield each task with its answer; the readers work ahead. See `Asked`."""
         waiting: list[tuple[dict[str, Any], int]] = []
         upcoming = iter(tasks)
@@ -90,7 +92,7 @@ class Readers:
                     if task is None:
                         break
                     reader = asked % len(self._processes)
-                    _send(self._processes[reader], task)
+                    _send(self._pipes[reader], task)
                     waiting.append((task, reader))
                     asked += 1
                 if not waiting:
@@ -102,26 +104,23 @@ class Readers:
                 self._answers[reader].get()
 
 
-def _send(process: "subprocess.Popen[str]", task: dict[str, Any]) -> None:
-    with contextlib.suppress(BrokenPipeError):  # its answer, which is none, says so
-        if process.stdin is not None:
-            process.stdin.write(json.dumps(task) + "\n")
-            process.stdin.flush()
+def _send(pipe: Connection, task: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):  # its answer, which is none, says so
+        pipe.send_bytes(json.dumps(task).encode())
 
 
-def _read(process: "subprocess.Popen[str]", answers: "Queue[str]") -> None:
-    with contextlib.suppress(ValueError, OSError):  # closed under it at the end
-        if process.stdout is not None:
-            for line in process.stdout:
-                answers.put(line)
+def _read(pipe: Connection, answers: "Queue[bytes]") -> None:
+    with contextlib.suppress(EOFError, OSError, TypeError):  # closed under it at the end
+        while True:
+            answers.put(pipe.recv_bytes())
     while True:
-        answers.put("")  # to whoever still asks
+        answers.put(b"")  # to whoever still asks
 
 
-def _checked(line: str) -> str:
+def _checked(line: bytes) -> bytes:
     if not line:
         raise LedgerWriteError("a reader process ended before its answer")
-    if line.startswith('{"failed"'):
+    if line.startswith(b'{"failed"'):
         failure = json.loads(line)
         if failure["failed"] == DATABASE:
             raise LedgerWriteError(f"cannot read the ledger: {failure['why']}")

@@ -98,6 +98,8 @@ class _Check:
             self._check_records(
                 self._snapshot.log_name() if head is None else head["origin"], total
             )
+            for level, n in self._snapshot.tiles_beyond(total):
+                log.report.find(TAMPERED, f"tile {level}/{n} is of records that are not there")
             log.late_notes(self._snapshot.notes(self._noted, 2**63 - 1))
             report = log.finish(now_us=now_us)
             if self._plan.payloads and report.exit_code != TAMPERED:

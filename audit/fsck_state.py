@@ -7,7 +7,7 @@ killed at any moment resumes from its last save. A file of another check is refu
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS stream
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS blob (digest TEXT PRIMARY KEY) WITHOUT ROWID;
 """
+_ADD_SQL = "INSERT INTO stream VALUES (?, ?, ?, ?)"
 _ASKED_MAX = 500
 
 Head = tuple[int, bytes, int]
@@ -32,7 +33,7 @@ Head = tuple[int, bytes, int]
 
 def _storable(name: str) -> str:
     """Return a name that SQLite takes; a forged dump's may hold what is no character."""
-    return name.encode(errors="backslashreplace").decode()
+    return name if name.isascii() else name.encode(errors="backslashreplace").decode()
 
 
 class StreamHeads(dict[str, Head]):
@@ -72,6 +73,25 @@ class StreamHeads(dict[str, Head]):
             )
         return found
 
+    def add(self, rows: Sequence[tuple[str, int, bytes, int]]) -> bool:
+        """Take streams that are not there yet, all or none; say whether they were taken.
+
+        Args:
+            rows: of each stream name, number, leaf and record.
+        """
+        self.flush()
+        if not "".join([row[0] for row in rows]).isascii():
+            rows = [(_storable(row[0]), *row[1:]) for row in rows]
+        self._database.execute("SAVEPOINT adding")
+        try:
+            self._database.executemany(_ADD_SQL, rows)
+        except sqlite3.IntegrityError:
+            self._database.execute("ROLLBACK TO adding")
+            return False
+        finally:
+            self._database.execute("RELEASE adding")
+        return True
+
     @override
     def __getitem__(self, name: str, /) -> Head:
         found: Head | None = self.get(name)
@@ -93,7 +113,7 @@ class StreamHeads(dict[str, Head]):
     def flush(self) -> None:
         """Move everything to the table."""
         self._database.executemany(
-            "INSERT OR REPLACE INTO stream VALUES (?, ?, ?, ?)",
+            _ADD_SQL.replace("INSERT", "INSERT OR REPLACE"),
             ((_storable(name), *head) for name, head in self.items()),
         )
         self.clear()

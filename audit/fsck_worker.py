@@ -1,13 +1,14 @@
-"""A reader process of fsck: takes tasks as JSON lines, answers each with one.
+"""A reader process of fsck: takes tasks as JSON, answers each with JSON.
 
-The first line says where: {dsn, snapshot}. Then {do: chunk | nodes | blobs, ..}. The end of the
-input is the end of the process, so it never outlives the one that asked.
+Tasks are {do: chunk | nodes | blobs, ..}. The end of the pipe is the end of the process, so it
+never outlives the one that asked.
 """
 
 import gc
 import json
 import signal
-import sys
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from typing import Any
 
 from audit.errors import LedgerWriteError
@@ -18,42 +19,51 @@ from audit.tables import DatabaseError
 DATABASE, JUDGED = "database", "judged"
 
 
-def main() -> None:
-    """Answer until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the asker's; he closes the input
-    gc.disable()  # a chunk makes a million small objects and no cycles
-    place = json.loads(sys.stdin.readline())
+def serve(pipe: Connection, others: Sequence[Connection], dsn: str, name: str) -> None:
+    """Answer until the pipe ends; runs in a fork of the asker.
+
+    Args:
+        pipe: brings tasks, takes answers.
+        others: the asker's own ends, which a fork inherits and must not hold open.
+        dsn: of the database.
+        name: of the snapshot to join.
+    """
+    for end in others:
+        end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the asker's; he closes the pipe
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.disable()  # a chunk makes a hundred thousand small objects and no cycles
     try:
-        snapshot = Snapshot(place["dsn"], place["snapshot"])
+        snapshot = Snapshot(dsn, name)
+        while True:
+            pipe.send_bytes(answer(snapshot, json.loads(pipe.recv_bytes())))
     except LedgerWriteError as error:
-        sys.stdout.write(json.dumps({"failed": DATABASE, "why": str(error)}) + "\n")
-        return
-    for line in sys.stdin:
-        sys.stdout.write(answer(snapshot, json.loads(line)) + "\n")
-        sys.stdout.flush()
+        pipe.send_bytes(_failed(DATABASE, error))
+    except (EOFError, OSError):
+        return  # nobody asks any more
 
 
-def answer(snapshot: Snapshot, task: dict[str, Any]) -> str:
+def _failed(what: str, why: object) -> bytes:
+    return json.dumps({"failed": what, "why": str(why)}).encode()
+
+
+def answer(snapshot: Snapshot, task: dict[str, Any]) -> bytes:
     """Carry out a task; a failure is an answer too."""
     try:
         return _do(snapshot, task)
     except DatabaseError as error:
-        return json.dumps({"failed": DATABASE, "why": str(error)})
+        return _failed(DATABASE, error)
     except Exception as error:  # noqa: BLE001 - whatever the tables break is a finding
-        return json.dumps({"failed": JUDGED, "why": f"{type(error).__name__}: {error}"})
+        return _failed(JUDGED, f"{type(error).__name__}: {error}")
 
 
-def _do(snapshot: Snapshot, task: dict[str, Any]) -> str:
+def _do(snapshot: Snapshot, task: dict[str, Any]) -> bytes:
     match task["do"]:
         case "chunk":
             chunk = Chunk(first=task["first"], width=task["width"])
             snapshot.judge(chunk, task["log"], task["sizes"], payloads=task["payloads"])
             return chunk.to_json()
         case "nodes":
-            return json.dumps(snapshot.nodes(task["first"], task["stop"]))
+            return json.dumps(snapshot.nodes(task["first"], task["stop"])).encode()
         case _:
-            return json.dumps(snapshot.blobs(task["first"]))
-
-
-if __name__ == "__main__":
-    main()
+            return json.dumps(snapshot.blobs(task["first"])).encode()

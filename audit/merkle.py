@@ -18,9 +18,12 @@ HASH_BYTES = 32
 EMPTY_ROOT = sha256(b"").digest()
 
 
+LEAF_PREFIX = b"\0"
+
+
 def leaf_hash(entry: bytes) -> bytes:
     """Hash an entry as a leaf: SHA-256(0x00 || entry)."""
-    return sha256(b"\x00" + entry).digest()
+    return sha256(LEAF_PREFIX + entry).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:

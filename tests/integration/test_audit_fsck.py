@@ -24,6 +24,7 @@ from audit.fsck_fast import rebuilt_headers
 from audit.fsck_plan import FsckPlan
 from audit.fsck_readers import Inline, Readers
 from audit.fsck_run import fsck_database
+from audit.ledger import Ledger, LedgerConfig
 from audit.tables import connect
 from audit.verify import INCOMPLETE, OK, TAMPERED, LogVerifier, Outside, Report
 from tests.doubles.audit_log import (
@@ -32,6 +33,7 @@ from tests.doubles.audit_log import (
     SIGNER,
     TIME_US,
     flipped,
+    note,
 )
 from tests.doubles.audit_spoiled import WIDTH, disarm, fill, mutations, plan_of, silent
 from tests.doubles.cosigners import WITNESSES
@@ -217,8 +219,7 @@ def test_reader_processes_and_a_live_log_give_the_same_verdict(filled: str, tmp_
                 for first in range(0, 28, WIDTH)
             ]
             apart = [answer for _, answer in readers.ask(tasks)]
-            inline = [answer + "\n" for _, answer in Inline(snapshot).ask(tasks)]
-            assert apart == inline
+            assert apart == [answer for _, answer in Inline(snapshot).ask(tasks)]
             (first, *_) = (answer for _, answer in readers.ask(tasks))
             assert first == apart[0]
             assert json.loads(next(readers.ask([{"do": "blobs", "first": 0}]))[1])[1] == []
@@ -233,11 +234,35 @@ def test_reader_processes_and_a_live_log_give_the_same_verdict(filled: str, tmp_
 
 
 def test_a_tile_that_is_not_the_trees_is_found(filled: str, tmp_path: Path) -> None:
-    leaves = [bytes([number]) * 32 for number in range(256)]
-    with connect(filled) as admin:
-        admin.execute("INSERT INTO ledger.tile VALUES (0, 0, %s)", (b"".join(leaves),))
     plan = plan_of(tmp_path, KEY, width=CHUNK)
-    assert fsck_database(filled, plan, silent, None).exit_code == OK  # no full tile to hold it to
+    with connect(filled) as admin:
+        for level, n in ((0, 0), (0, 3), (2, 0), (1, -1)):
+            admin.execute("INSERT INTO ledger.tile VALUES (%s, %s, %s)", (level, n, bytes(8192)))
+            report = fsck_database(filled, plan, silent, None)
+            assert report.exit_code == TAMPERED
+            assert f"tile {level}/{n} is of records that are not there" in "\n".join(report.lines)
+            admin.execute("DELETE FROM ledger.tile")
+    assert fsck_database(filled, plan, silent, None).exit_code == OK
+
+
+def test_each_tile_of_a_large_log_is_held_against_the_tree(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        ledger.append(*(note(str(number)) for number in range(600)))
+    disarm(postgres_dsn)
+    with connect(postgres_dsn) as admin:
+        leaves = [row[0] for row in admin.execute("SELECT leaf FROM ledger.entry ORDER BY seq")]
+        for width in (CHUNK, 256, 64):
+            for n in (0, 1):
+                tile = b"".join(leaves[n << 8 : (n + 1) << 8])
+                wrong = tile[:-1] + bytes([tile[-1] ^ 1])
+                plan = plan_of(tmp_path, KEY, width=width)
+                for stored, code in ((tile, OK), (wrong, TAMPERED)):
+                    admin.execute("INSERT INTO ledger.tile VALUES (0, %s, %s)", (n, stored))
+                    assert fsck_database(postgres_dsn, plan, silent, None).exit_code == code
+                    admin.execute("DELETE FROM ledger.tile")
 
 
 def test_a_dump_checks_and_resumes_as_verify_does(filled: str, tmp_path: Path) -> None:
@@ -320,7 +345,8 @@ def test_a_fast_path_that_skips_a_field_is_caught(
         ).fetchall()
         sound = {
             place: [
-                bytes(row[place]).hex() if name in HEX_COLUMNS else str(row[place]) for row in rows
+                (bytes(row[place]).hex() if name in HEX_COLUMNS else str(row[place])).encode()
+                for row in rows
             ]
             for place, name in enumerate(COLUMNS)
         }
