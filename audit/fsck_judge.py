@@ -1,4 +1,4 @@
-"""Chunks put together: the outsider's verifier, told of 2^16 records at a time.
+"""Chunks put together: the outsider's verifier, told of 2^14 records at a time.
 
 `ChunkVerifier` is `LogVerifier` with another way in: keys, policies, maps, signatures and the end
 are judged by the same lines, so a database has one verdict, whoever is asked. What it forgets after
