@@ -7,12 +7,14 @@ ours are checked, canonicalised, hashed, chained and put in the tree while it ru
 
 import asyncio
 import contextlib
+import gc
 import os
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import psycopg
@@ -31,6 +33,8 @@ from gateway import clock
 Cursor = psycopg.Cursor[TupleRow]
 WriteBatch = Callable[[Cursor, Sequence[tuple[object, ...]]], None]
 BATCH = 256
+_RATE_MAX = 20_000.0
+"""More records a second than a ledger takes here."""
 OPEN_DECISIONS, RECORDS_EACH = 32, 8
 """The mix of `big_log.py`, so that as many streams change in a second as with real decisions."""
 TEXT = "x" * 900
@@ -171,21 +175,26 @@ class Appends:
         """Write into an open ledger."""
         self._ledger = ledger
         self._drafts = drafts(count())
+        self._made: deque[Draft] = deque()
 
     def one(self) -> float:
         """Append a record by itself from this thread and say how long it took."""
-        draft = next(self._drafts)
+        draft = self._next()
         start = time.perf_counter()
         self._ledger.append(draft, timeout_s=60)
         return time.perf_counter() - start
 
     def writers(self, number: int, seconds: float) -> Load:
-        """Coroutines that each append as fast as they are answered."""
+        """Coroutines that each append as fast as they are answered.
+
+        Their drafts are made before the clock starts, as the yardsticks' rows are.
+        """
         calls: list[float] = []
+        self._make(int(_RATE_MAX * seconds))
 
         async def write(until: float) -> None:
             while (start := time.perf_counter()) < until:
-                await self._ledger.append_async(next(self._drafts), timeout_s=60)
+                await self._ledger.append_async(self._next(), timeout_s=60)
                 calls.append(time.perf_counter() - start)
 
         async def everybody() -> float:
@@ -204,7 +213,7 @@ class Appends:
         calls: list[float] = []
 
         async def write(due: float) -> None:
-            await self._ledger.append_async(next(self._drafts), timeout_s=60)
+            await self._ledger.append_async(self._next(), timeout_s=60)
             calls.append(time.perf_counter() - due)
 
         async def schedule() -> float:
@@ -223,6 +232,15 @@ class Appends:
         with asyncio.Runner(loop_factory=_punctual_loop) as runner:
             elapsed = runner.run(schedule())
         return load_of(len(calls), elapsed, calls)
+
+    def _make(self, number: int) -> None:
+        """Have so many drafts ready."""
+        self._made.extend(islice(self._drafts, max(0, number - len(self._made))))
+        gc.collect()
+        gc.freeze()  # or the collector looks at them again and again while the clock runs
+
+    def _next(self) -> Draft:
+        return self._made.popleft() if self._made else next(self._drafts)
 
 
 def _punctual_loop() -> asyncio.AbstractEventLoop:
