@@ -26,7 +26,8 @@ from audit.fsck_columns import (
     read_apart,
     read_joined,
 )
-from audit.fsck_fast import SPECIAL_KINDS, judge_chunk, judge_payloads
+from audit.fsck_fast import SPECIAL_KINDS, judge_chunk
+from audit.fsck_payloads import judge_payloads
 from audit.merkle import HASH_BYTES
 from audit.tables import READER_ROLE, TupleConnection, connect
 from audit.tiles import TILE_BYTES, TILE_HEIGHT, TILE_WIDTH

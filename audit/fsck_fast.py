@@ -8,7 +8,7 @@ PostgreSQL has written the numbers and the hex just as the header has them, so a
 format string away. A record with a text that JSON would escape goes through the ledger's own
 `header_bytes` instead; both ways give the same bytes.
 
-Neither the stored header nor the payload is read here: `judge_payloads` is the second pass.
+Neither the stored header nor the payload is read here: `fsck_payloads` is the second pass.
 """
 
 import contextlib
@@ -16,18 +16,17 @@ import json
 from binascii import hexlify
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from audit.canonical import canonical
+from audit.canonical import INT_MAX
 from audit.errors import AuditError
 from audit.fsck_chunk import (
     MAP,
     UNCHECKED,
     ZERO_HEX,
     Chunk,
-    Finding,
     Link,
     MapTracker,
     Mark,
@@ -48,10 +47,6 @@ from audit.verify import (
     KNOWN_KINDS,
     TAMPERED,
     Bad,
-    blobs_of,
-    check_map,
-    known,
-    leaf_hash,
     read_record,
 )
 
@@ -65,6 +60,21 @@ _FORM = LEAF_PREFIX + (
     b'"payload_sha256":"%b","prev":"%b","recorded_at_us":%b,"seq":%b,"stream":"%b",'
     b'"stream_seq":%b,"version":%b}'
 )
+
+_MAP_1 = (MAP.encode(), b"1")
+_Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
+
+
+class _Map(msgspec.Struct, forbid_unknown_fields=True):
+    """A stream-head map as it is written; its fields in the order of RFC 8785."""
+
+    heads: list[tuple[str, _Number, str]]
+    part: _Number
+    parts: _Number
+
+
+_read_map = msgspec.json.Decoder(_Map).decode
+_write_map = msgspec.json.Encoder().encode
 
 _Link = tuple[int, bytes, int]
 """A `Link` with the hash as the server sent it."""
@@ -142,7 +152,7 @@ def judge_chunk(
     last_places = {size - chunk.first - 1 for size, _ in notes}
     times: dict[int, int] = {}
     for block in blocks:
-        for place in last_places & {*range(chunk.rows, chunk.rows + len(block))}:
+        for place in filter(range(chunk.rows, chunk.rows + len(block)).__contains__, last_places):
             times[place] = int(block.texts[5][place - chunk.rows])
         loop.take(block, specials)
         chunk.rows += len(block)
@@ -309,13 +319,16 @@ def _body(fields: Sequence[bytes], header: bytes, payload: bytes) -> dict[str, A
     Raises:
         Bad: the payload is not what the header names, or not what its kind says.
     """
-    whole = len(payload) <= ENTRY_MAX
-    if whole and fields[3] == MAP.encode() and sha256(payload).hexdigest().encode() == fields[9]:
-        with contextlib.suppress(AuditError, ValueError, RecursionError, Bad):
-            body = msgspec.json.decode(payload)
-            if canonical(body) == payload and isinstance(body, dict):
-                check_map(body)
-                return body
+    named = sha256(payload).hexdigest().encode() == fields[9] and len(payload) <= ENTRY_MAX
+    if named and (fields[3], fields[4]) == _MAP_1:
+        with contextlib.suppress(ValueError, RecursionError):
+            made = _read_map(payload)
+            if made.part < made.parts and _write_map(made) == payload:
+                return {
+                    "heads": [[*row] for row in made.heads],
+                    "part": made.part,
+                    "parts": made.parts,
+                }
     return read_record(header, payload)[1]
 
 
@@ -346,40 +359,3 @@ def _listed(joined: bytes) -> bytes:
 def _quoted(text: str) -> bytes:
     """Write text as the inside of a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1].encode()
-
-
-def judge_payloads(
-    rows: Iterable[Mapping[str, Any]], log: str
-) -> tuple[list[Finding], dict[str, int]]:
-    """Hold stored headers, payloads and accounts against leaves and columns: the second pass.
-
-    Args:
-        rows: with `seq`, `leaf`, `header`, `payload`, `account`, `payload_digest`.
-        log: the log's name.
-
-    Returns:
-        What is wrong, and the blobs named, each with the first record that names it.
-    """
-    findings: list[Finding] = []
-    blobs: dict[str, int] = {}
-    for row in rows:
-        try:
-            head, body = _record(row, log)
-            named = [*blobs_of(body)] if known(head) else []
-        except Bad as error:
-            findings.append((TAMPERED, str(error), row["seq"]))
-            continue
-        for digest in named:
-            blobs.setdefault(digest, row["seq"])
-    return findings, blobs
-
-
-def _record(row: Mapping[str, Any], log: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a record's header and payload once leaf and columns agree with them."""
-    if leaf_hash(row["header"]) != row["leaf"]:
-        raise Bad("the leaf is not the header's hash")
-    head, body = read_record(row["header"], row["payload"])
-    stated = [row["account"], bytes(row["payload_digest"]).hex(), log]
-    if stated != [body.get("account"), head["payload_sha256"], head["log"]]:
-        raise Bad("account, payload_digest or log differs from the hashed bytes")
-    return head, body

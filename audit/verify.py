@@ -992,13 +992,13 @@ def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str
     if not isinstance(body, dict) or len(payload) > ENTRY_MAX:
         raise Bad("the payload has another shape, or is too long")
     if head["kind"] == "stream_heads" and known(head):
-        check_map(body)
+        _check_map(body)
     if hashlib.sha256(payload).hexdigest() != head["payload_sha256"]:
         raise Bad("the payload is not the one that the header names")
     return head, body
 
 
-def check_map(body: Mapping[str, Any]) -> None:
+def _check_map(body: Mapping[str, Any]) -> None:
     """Refuse a stream-head map that does not have the shape of one."""
     part, parts, heads = (body.get(name) for name in ("part", "parts", "heads"))
     if type(part) is not int or type(parts) is not int or not 0 <= part < parts:

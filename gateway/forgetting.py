@@ -8,6 +8,7 @@ the key's role decides: `--as NAME` takes the key in the key folder's NAME.token
 import json
 import sys
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import httpx
@@ -72,7 +73,14 @@ def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | 
 
     Returns:
         0, or 2 when all of them are erased.
+
+    Raises:
+        OSError: nothing can be written there; then nothing was read either.
     """
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with TemporaryFile(dir=out):
+            pass  # a read that is on record has something to show for it
     done = carry_out(settings, "disclose", actor, seq=seq, reason=reason)
     gone = 0
     for one in done["fields"]:
@@ -80,7 +88,6 @@ def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | 
         value = "(erased)" if one["value"] is None else one["value"]
         _say(f"{one['path']:16} {one['subject']}  {value}")
         if out is not None and one["disclosure"] is not None:
-            out.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = out / f"{seq}.{one['position']}.disclosure"
             path.touch(mode=0o600)
             path.write_text(one["disclosure"] + "\n", encoding="ascii")

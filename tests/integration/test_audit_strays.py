@@ -159,3 +159,19 @@ def test_no_record_opens_a_gate_that_the_word_says_is_shut(
     finally:
         reader.close()
         word.close()
+
+
+def test_a_row_in_the_next_records_place_refuses_appends_until_it_is_gone(
+    postgres_dsn: str,
+) -> None:
+    with opened(postgres_dsn) as ledger:
+        ledger.append(note("first"))
+        forge(postgres_dsn, ledger.size, Kind.OPERATOR_NOTE, {"text": "forged"}, "note:next")
+        for lane in Lane:
+            with pytest.raises(LedgerWriteError, match="entry_pkey"):
+                ledger.append(note("second"), lane=lane)
+        disarm(postgres_dsn)
+        with connect(postgres_dsn) as admin:
+            admin.execute("DELETE FROM ledger.entry WHERE idem_key = 'note:next'")
+        (record,) = ledger.append(note("second"))
+        assert record.seq == 1

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
 from audit.checkpoint import make_checkpoint
-from audit.fsck_fast import judge_payloads
+from audit.fsck_payloads import judge_payloads
 from audit.keys import FileSigner
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, canonical, main, verify_dump
 from gateway.cli.main import app

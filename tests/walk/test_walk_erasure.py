@@ -217,6 +217,10 @@ def test_a_person_is_named_kept_disclosed_and_forgotten(
         assert (status, twice["subjects"], twice["keys_destroyed"]) == (200, [subject], 0)
         gone = verb(state, "disclose", str(received.seq), "--reason", "after the erasure")
         assert (gone.returncode, gone.stdout.count("(erased)")) == (2, 2)
+        reads = app.reader.kind_counts()[Kind.PERSONAL_DISCLOSED]
+        words = ("disclose", str(received.seq), "--reason", "x", "--out", "/proc/nowhere")
+        assert verb(state, *words).returncode == 2
+        assert app.reader.kind_counts()[Kind.PERSONAL_DISCLOSED] == reads
 
         assert replay(app.reader, app.desk.own.tools.table, decision).lines
         keep(app, tmp_path, "after", decision)
