@@ -1,5 +1,18 @@
-"""`python -m gateway.cli` is `countersign`."""
+"""`python -m gateway.cli` is `countersign`; a Ctrl-C while its modules load ends it quietly."""
 
-from gateway.cli.main import main
+import sys
 
-main()
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Load the verbs and run one."""
+    try:
+        from gateway.cli.main import main as run  # noqa: PLC0415 - this is what takes its time
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    run()
+
+
+if __name__ == "__main__":
+    main()

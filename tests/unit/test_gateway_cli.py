@@ -1,9 +1,13 @@
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from typer.testing import CliRunner
+from typing_extensions import override
 
+from gateway.cli.__main__ import main as command
 from gateway.cli.main import app, exit_code_of
 from gateway.errors import SettingsError, StateInUseError
 from gateway.keyring import Keyring
@@ -171,3 +175,15 @@ def test_fsck_takes_no_option_that_does_not_apply(given: list[str]) -> None:
     result = CliRunner().invoke(app, ["fsck", *given])
     assert result.exit_code == 3
     assert result.stdout.splitlines()[-1].startswith("NOT CHECKABLE: ")
+
+
+def test_a_ctrl_c_while_the_modules_load_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Loading(ModuleType):
+        @override
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "gateway.cli.main", Loading("gateway.cli.main"))
+    with pytest.raises(SystemExit) as ended:
+        command()
+    assert ended.value.code == 130
