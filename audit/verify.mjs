@@ -461,6 +461,7 @@ export async function readPolicy(bytes) {
 
 const ROTATION = "countersign.dev/key-rotation/v1";
 const REVOCATION = "countersign.dev/key-revocation/v1";
+const CHANGED = "; if the log's key was changed since, give the signed change as --rotation";
 
 /**
  * Read a change of the log's keys. A rotation proves itself: both keys signed it, the old one counts
@@ -636,7 +637,7 @@ async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotati
   } else if (!seen.signers.size && seen.unsure) {
     report.find(NOT_CHECKABLE, "signature not checkable here: this runtime cannot verify the key's type");
   } else if (!seen.signers.size) {
-    report.find(TAMPERED, "the checkpoint is signed by no trusted key");
+    report.find(TAMPERED, `the checkpoint is signed by no trusted key${CHANGED}`);
   } else {
     why = trust.gone(seen.signers, seen.size, Infinity);
     if (why === "replaced") report.find(TAMPERED, "signed only by a key that had been replaced");
@@ -1607,7 +1608,7 @@ class LogVerifier {
     for (const one of this.#trust.logs.size ? seen : []) {
       if (one.signers.size) signers.set(one.size, new Set([...(signers.get(one.size) ?? []), ...one.signers]));
       else if (one.unsure) this.report.find(NOT_CHECKABLE, `checkpoint of ${one.size}: signature not checkable here`);
-      else this.report.find(TAMPERED, `checkpoint of ${one.size} is signed by no trusted key`);
+      else this.report.find(TAMPERED, `checkpoint of ${one.size} is signed by no trusted key${CHANGED}`);
     }
     this.#judgeEndedKeys(seen, signers);
     return seen;

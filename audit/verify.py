@@ -727,6 +727,7 @@ class Trust:
 
 ROTATION = "countersign.dev/key-rotation/v1"
 REVOCATION = "countersign.dev/key-revocation/v1"
+CHANGED = "; if the log's key was changed since, give the signed change as --rotation"
 NOT_FOLLOWED = ": not followed, no trusted key that still counts says so"
 NO_TIME = "no witness says that it was signed before"
 
@@ -867,7 +868,7 @@ def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> H
     if not trust.keys:
         report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this")
     elif not seen.signers:
-        report.find(TAMPERED, "signed by no trusted key")
+        report.find(TAMPERED, "signed by no trusted key" + CHANGED)
     else:
         made_us = trust.made_us(public)
         why = trust.counts(seen.signers, seen.head.size, made_us)
@@ -1368,7 +1369,7 @@ class LogVerifier:
             if size in self._signers:
                 self._signers[size] |= seen.signers
             if not seen.signers:
-                report.find(TAMPERED, f"checkpoint of {size} is signed by no trusted key")
+                report.find(TAMPERED, f"checkpoint of {size} is signed by no trusted key{CHANGED}")
         made_us, covered = SIZE_MAX, False
         for size, signers in sorted(self._signers.items(), reverse=True):
             made_us = min(made_us, self._times.get(size, SIZE_MAX))
