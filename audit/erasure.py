@@ -213,7 +213,7 @@ class Privacy:
         return holds.active(self._reader.records(stream="control", kinds=kinds))
 
     def disclose(self, seq: int, *, reader: str, reason: str) -> tuple[Shown, ...]:
-        """Open a record's personal values; that they were read is on record first.
+        """Open a record's personal values; which of them were read is on record first.
 
         Raises:
             ErasureRefusedError: there is no such record, or it names no person.
@@ -223,7 +223,10 @@ class Privacy:
         fields = () if record is None else fields_of(record.body)
         if record is None or not fields:
             raise ErasureRefusedError(f"record {seq} has no personal fields")
-        subjects: list[JSON] = [*sorted({one.subject for one in fields})]
+        kept = {one.row.position: one for one in self._disclosures.of_record(seq)}
+        known = self._vault.subjects()
+        readable = [one for one in fields if one.index in kept and one.subject in known]
+        subjects: list[JSON] = [*sorted({one.subject for one in readable})]
         self._ledger.append(
             Draft(
                 stream="control",
@@ -231,7 +234,7 @@ class Privacy:
                 payload={
                     "seq": seq,
                     "subjects": subjects,
-                    "positions": [one.index for one in fields],
+                    "positions": [one.index for one in readable],
                     "reader": reader,
                     "reason": reason,
                 },
@@ -239,7 +242,6 @@ class Privacy:
                 idem_key=f"disclosed:{seq}:{reader}:{self._now_us()}",
             )
         )
-        kept = {one.row.position: one for one in self._disclosures.of_record(seq)}
         return tuple(self._shown(field, kept.get(field.index)) for field in fields)
 
     def _shown(self, field: Field, kept: Kept | None) -> Shown:

@@ -98,6 +98,7 @@ def test_value_is_committed_disclosed_and_forgotten(world: World) -> None:
     # a second time says so and does nothing; the name is not known any more, and means another
     again = privacy.erase(done.subjects[-1], basis="GDPR art. 17(1)(b)", actor="operator")
     assert (again.seqs[-1], again.keys_destroyed, again.rows) == (done.seqs[-1], 0, 0)
+    assert again.shown == done.shown, "who asked when nothing was left has no copy"
     with pytest.raises(ErasureRefusedError, match="known here"):
         privacy.erase(NAME, basis="GDPR", actor="operator")
     assert world.vault.subject(NAME) != done.subjects[-1]
