@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -78,7 +79,9 @@ def witness_process(
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+def serving(
+    answer: Callable[[socket.socket], None], tls: ssl.SSLContext | None = None
+) -> Iterator[str]:
     """Listen on loopback and let a function answer each connection; yield the address."""
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0.05)
@@ -88,8 +91,13 @@ def serving(answer: Callable[[socket.socket], None]) -> Iterator[str]:
     def one(connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(1.0)
-            _read_request(connection)
-            answer(connection)
+            if tls is None:
+                _read_request(connection)
+                answer(connection)
+                return
+            with tls.wrap_socket(connection, server_side=True) as secure:
+                _read_request(secure)
+                answer(secure)
 
     def accept() -> None:
         while not ended.is_set():
@@ -101,7 +109,7 @@ def serving(answer: Callable[[socket.socket], None]) -> Iterator[str]:
     thread = threading.Thread(target=accept)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http{'s' * bool(tls)}://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         ended.set()
         thread.join()

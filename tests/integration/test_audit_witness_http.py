@@ -2,11 +2,20 @@
 
 import http.client
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
@@ -16,6 +25,7 @@ from audit.note import parse_note
 from audit.quorum import QuorumPolicy
 from audit.witness import BODY_BYTES_MAX, encode_request
 from audit.witness_client import Conflict, Cosigned, Refused, WitnessClient
+from gateway import clock
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 from tests.doubles.witness_process import WitnessProcess, serving, witness_process
 
@@ -91,6 +101,48 @@ def test_an_answer_is_used_only_if_it_is_one(answer: bytes, expected: object) ->
         assert [line.name for line in outcome.lines] == ["w0.example"]
     else:
         assert outcome == expected
+
+
+def certificate(folder: Path, host: str) -> Path:
+    """Write a certificate that signs itself, for an address, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "witness")])
+    now = datetime.fromtimestamp(clock.wall_us() / 1e6, UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address(host))])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address(host))]), critical=False
+        )
+        .sign(key, SHA256())
+    )
+    form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path = folder / f"{host}.pem"
+    path.write_bytes(key.private_bytes(*form) + made.public_bytes(Encoding.PEM))
+    return path
+
+
+def test_a_witness_over_tls_is_who_its_certificate_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for host, trusted, why in (
+        ("127.0.0.1", True, None),
+        ("127.0.0.1", False, "self-signed certificate"),
+        ("127.0.0.2", True, "IP address mismatch"),
+    ):
+        pem = certificate(tmp_path, host)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pem)
+        monkeypatch.setenv("SSL_CERT_FILE", str(pem if trusted else tmp_path / "none"))
+        with serving(answering(http_answer("200 OK", GOOD)), context) as url:
+            outcome = asked(url)
+        if why is None:
+            assert isinstance(outcome, Cosigned)
+        else:
+            assert isinstance(outcome, Refused)
+            assert why in outcome.why
 
 
 def test_it_asks_nobody_else() -> None:
