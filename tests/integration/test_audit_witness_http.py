@@ -113,9 +113,7 @@ def certificate(folder: Path, host: str) -> Path:
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + timedelta(hours=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address(host))]), critical=False
-        )
+        .add_extension(address, critical=False)
         .sign(key, SHA256())
     )
     form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
