@@ -50,12 +50,17 @@ class Segment:
 
 @dataclass(slots=True, kw_only=True)
 class Maps:
-    """The fold over stream-head maps: what changed since the last one began, and its parts."""
+    """The fold over stream-head maps: what changed since the last one began, and its parts.
+
+    Attributes:
+        places: the records that `expected` speaks of.
+    """
 
     changed: dict[str, Link] = field(default_factory=dict)
     expected: list[list[Any]] = field(default_factory=list)
     rows: list[list[Any]] = field(default_factory=list)
     awaited: list[int] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
 
     def joins(self, special: Special) -> bool:
         """Say whether a part comes where it must."""
@@ -66,12 +71,13 @@ class Maps:
         """Hold a map, which may have parts, against what changed; return it when they differ."""
         if special.body["part"] == 0:
             self.expected = [[name, *link[:2]] for name, link in sorted(self.changed.items())]
+            self.places = {name: link[2] for name, link in self.changed.items()}
             self.changed, self.rows = {}, []
         self.rows += special.body["heads"]
         if not completes(special) or self.rows == self.expected:
             return None
         whole = {"heads": self.rows, "part": 0, "parts": 1}
-        changed = {name: (number, leaf, special.seq) for name, number, leaf in self.expected}
+        changed = {name: (number, leaf, self.places[name]) for name, number, leaf in self.expected}
         return Segment(changed=changed, then=replace(special, body=whole))
 
 

@@ -97,7 +97,7 @@ class Snapshot:
         row = self._row("SELECT header FROM ledger.entry ORDER BY seq LIMIT 1")
         try:
             return str(json.loads(row[0])["log"]) if row else ""
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return ""
 
     def next_seq(self, seq: int) -> int | None:
@@ -105,20 +105,25 @@ class Snapshot:
         value: int | None = self._row("SELECT min(seq) FROM ledger.entry WHERE seq >= %s", seq)[0]
         return value
 
-    def notes(self, above: int, upto: int, most: int = ROWS_MAX) -> list[tuple[int, bytes]]:
-        """Return size and note of the checkpoints with `above` < size <= `upto`."""
+    def notes(self, first: int, last: int, most: int = ROWS_MAX) -> list[tuple[int, bytes]]:
+        """Return size and note of the checkpoints with `first` <= size <= `last`.
+
+        Witnesses' lines stand in the note, each ended by one newline, as `verify` reads them.
+        """
         return self._connection.execute(
-            "SELECT size, note || coalesce((SELECT string_agg(line, '' ORDER BY name, key_id)"
+            "SELECT size, coalesce(note, '\\x00') || coalesce((SELECT string_agg("
+            "rtrim(coalesce(line, ''), '\\x0a') || '\\x0a', '' ORDER BY name, key_id)"
             " FROM ledger.cosignature AS c WHERE c.size = t.size), '')"
-            " FROM ledger.checkpoint AS t WHERE size > %s AND size <= %s"
+            " FROM ledger.checkpoint AS t WHERE size >= %s AND size <= %s"
             " ORDER BY size LIMIT %s",
-            (above, upto, most),
+            (first, last, most),
         ).fetchall()
 
     def tiles_beyond(self, size: int) -> list[tuple[int, int]]:
         """Return level and number of tiles that reach beyond a tree, a hundred at most."""
         return self._connection.execute(
             "SELECT level, n FROM ledger.tile WHERE level < 0 OR n < 0"
+            " OR num_nulls(level, n, hashes) > 0"
             " OR n >= %s::bigint >> least(8 * (level::integer + 1), 63)"
             " ORDER BY level, n LIMIT 100",
             (size,),
@@ -134,18 +139,21 @@ class Snapshot:
     def judge(self, chunk: Chunk, log: str, sizes: Sequence[int], *, payloads: bool) -> None:
         """Read and judge one chunk; `sizes` are those of checkpoints kept outside."""
         first = chunk.first
-        low = first or _LOWEST  # a checkpoint of `first` is the chunk's before
+        low = first or _LOWEST
         high = first + chunk.width
         special = self._connection.execute(
             "SELECT seq, payload FROM ledger.entry"
             " WHERE seq >= %s AND seq < %s AND kind = ANY(%s) ORDER BY seq LIMIT %s",
             (low, high, list(SPECIAL_KINDS), ROWS_MAX),
         ).fetchall()
-        notes = dict.fromkeys(sizes, "") | {
-            size: base64.b64encode(bytes(note)).decode() for size, note in self.notes(low, high)
-        }
+        stored = self.notes(first + 1 if first else _LOWEST, high)  # `first` is the one's before
+        if len(stored) >= ROWS_MAX:
+            chunk.findings.append((TAMPERED, "more checkpoints than records", first))
+        seen = {size for size, _ in stored}
+        notes = [(size, "") for size in sizes if size not in seen]
+        notes += [(size, base64.b64encode(bytes(note)).decode()) for size, note in stored]
         blocks = self._blocks(low, first, high)
-        levels = judge_chunk(chunk, blocks, log, dict(special), list(notes.items()))
+        levels = judge_chunk(chunk, blocks, log, dict(special), notes)
         chunk.findings += self._tiles(first, levels)
         if payloads:
             findings, chunk.blobs = judge_payloads(self._payloads(low, high), log)

@@ -6,12 +6,14 @@ each chunk keeps its memory constant: checkpoints below the position, and stream
 """
 
 import base64
+import contextlib
 from collections.abc import Iterable
 from typing import Any
 
 from typing_extensions import override
 
-from audit.fsck_chunk import UNCHECKED, ZERO_HEX, Chunk, Segment, Special, broken_link
+from audit.fsck_chunk import UNCHECKED, ZERO_HEX, Chunk, Mark, Segment, Special, broken_link
+from audit.fsck_columns import NO_TEXT
 from audit.fsck_state import FsckState
 from audit.merkle import node_hash
 from audit.verify import (
@@ -35,6 +37,7 @@ _PLAIN = (
     "_last",
     "_checkpoints",
 )
+_REPORT = ("exit_code", "reason", "lines", "first_bad_seq", "findings")
 _LISTS = ("_changed", "_expected", "_map_rows", "_map_next")
 
 
@@ -75,13 +78,13 @@ class ChunkVerifier(LogVerifier):
                 self._newest_note = self._notes[mark.size] = mark.note
                 self._take_note(mark.size, base64.b64decode(mark.note))
         self._link(chunk)
-        nodes = list(self._tree.nodes)
+        size, nodes = self._tree.size, list(self._tree.nodes)
         self._replay(chunk, nodes)
         for special in chunk.statements:
             self._hear(special)
         for name, count in chunk.kinds.items():
             self._count(name, count)
-        self._grow(chunk, nodes)
+        self._grow(chunk, size, nodes)
 
     def _link(self, chunk: Chunk) -> None:
         """Hold each stream's first record against its last one before, and move the heads."""
@@ -96,8 +99,8 @@ class ChunkVerifier(LogVerifier):
             self.report.find(code, text, seq)
         ends, born = chunk.ends, chunk.born
         new = [
-            (name, number, bytes.fromhex(leaf_hex), seq)
-            for name, (number, leaf_hex, seq) in ends.items()
+            (name, number, _leaf(leaf), seq)
+            for name, (number, leaf, seq) in ends.items()
             if name in born
         ]
         if not self._disk.add(new):
@@ -108,35 +111,57 @@ class ChunkVerifier(LogVerifier):
             born = {}
         for stream, (number, leaf_hex, seq) in ends.items():
             if stream not in born:
-                self._disk[stream] = (number, bytes.fromhex(leaf_hex), seq)
+                self._disk[stream] = (number, _leaf(leaf_hex), seq)
 
     def _replay(self, chunk: Chunk, nodes: list[bytes]) -> None:
-        """Judge checkpoints and maps, then the numbers that are missing, then the maps after."""
+        """Judge checkpoints and maps in their order, the numbers that are missing in between."""
         jumps = self._jumps(chunk)
         if jumps and self._last + 1 != chunk.first:
             self._jump(jumps)
-        for mark in sorted(chunk.marks, key=lambda mark: mark.size):
-            root = self._roots.get(mark.size)
-            if root is not None and self._whole and mark.folded:
-                self._tree.size = mark.size
-                self._tree.nodes = [*nodes, bytes.fromhex(mark.folded)]
-                self._mapped = mark.size if mark.mapped else -1
-                self._under(root, {"seq": mark.size - 1, "recorded_at_us": mark.recorded_at_us})
+        marks = sorted({mark.size: mark for mark in chunk.marks}.values(), key=lambda m: -m.size)
         for segment in chunk.segments:
-            self._pass(jumps, segment)
             self._changed.update(_changes(segment))
-            if segment.then is not None:
-                self._hear(segment.then)
+            self._hold(marks, jumps, segment, nodes)
         if chunk.maps is not None:
             for segment in chunk.differing:
-                self._pass(jumps, segment)
                 self._changed = _changes(segment)
-                if segment.then is not None:
-                    self._hear(segment.then)
+                self._hold(marks, jumps, segment, nodes)
             self._changed = {name: [*link[:2]] for name, link in chunk.maps.changed.items()}
             self._expected, self._map_rows = chunk.maps.expected, chunk.maps.rows
             self._map_next = chunk.maps.awaited
+        while marks:
+            self._mark(marks.pop(), nodes)
         self._jump(jumps)
+
+    def _hold(
+        self,
+        marks: list[Mark],
+        jumps: list[tuple[int, int]],
+        segment: Segment,
+        nodes: list[bytes],
+    ) -> None:
+        """Judge a segment's map, and before it the checkpoints that are before it."""
+        if segment.then is None:
+            return
+        while marks and marks[-1].size <= segment.then.seq:
+            self._mark(marks.pop(), nodes)
+        if jumps and segment.then.seq >= jumps[0][0]:
+            self._jump(jumps)
+        self._disk.passing = {
+            name: (number, _leaf(leaf), seq)
+            for name, (number, leaf, seq) in segment.changed.items()
+        }
+        self._hear(segment.then)
+        self._disk.passing = {}
+
+    def _mark(self, mark: Mark, nodes: list[bytes]) -> None:
+        """Hold a checkpoint against the tree of its size."""
+        root = self._roots.get(mark.size)
+        if root is not None and self._whole and mark.folded:
+            self._tree.size = mark.size
+            self._tree.nodes = [*nodes, bytes.fromhex(mark.folded)]
+            self._mapped = mark.size if mark.mapped else -1
+            self._under(root, {"seq": mark.size - 1, "recorded_at_us": mark.recorded_at_us})
 
     def _jumps(self, chunk: Chunk) -> list[tuple[int, int]]:
         """Return the chunk's jumps as seen from the last record of all."""
@@ -147,11 +172,6 @@ class ChunkVerifier(LogVerifier):
             else:
                 jumps.insert(0, (chunk.first, self._last))
         return jumps
-
-    def _pass(self, jumps: list[tuple[int, int]], segment: Segment) -> None:
-        """Take the jumps before a segment's map is judged."""
-        if segment.then is not None and jumps and segment.then.seq >= jumps[0][0]:
-            self._jump(jumps)
 
     def _jump(self, jumps: list[tuple[int, int]]) -> None:
         """Note numbers that do not follow the highest one before."""
@@ -173,6 +193,8 @@ class ChunkVerifier(LogVerifier):
             self._interpret(head, special.body)
         except Bad as error:
             self.report.find(TAMPERED, str(error), special.seq)
+        except (KeyError, TypeError, ValueError) as error:
+            self.report.find(TAMPERED, f"says nothing that can be judged: {error!r}", special.seq)
 
     def _count(self, name: str, count: int) -> None:
         kind, _, version = name.rpartition(" ")
@@ -181,9 +203,11 @@ class ChunkVerifier(LogVerifier):
             if kind == "stream_heads":
                 self._unread["stream_heads", 0] += count
 
-    def _grow(self, chunk: Chunk, nodes: list[bytes]) -> None:
+    def _grow(self, chunk: Chunk, size: int, nodes: list[bytes]) -> None:
         """Put the chunk's subtree under the tree, and forget the checkpoints that were compared."""
-        before = chunk.first if self._whole else self._tree.size
+        if chunk.rows and not chunk.nodes:
+            self._whole = False  # a leaf that is none
+        before = chunk.first if self._whole else size
         self._tree.size, self._tree.nodes = before + chunk.rows, nodes
         if self._whole:
             nodes += map(bytes.fromhex, chunk.nodes)
@@ -255,13 +279,14 @@ class ChunkVerifier(LogVerifier):
             "followed": self._followed,
             "newest": self._newest_note,
             "notes": [[n, self._notes.get(n, ""), self._times.get(n)] for n in self._signers],
-            "report": [report.exit_code, report.lines, report.first_bad_seq, report.findings],
+            "report": [getattr(report, name) for name in _REPORT],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from `to_state`, after `head`."""
         for statement in state["followed"]:
-            self._trust.follow(statement, self._head.get("origin", ""))
+            with contextlib.suppress(Bad):  # it is among the findings
+                self._trust.follow(statement, self._head.get("origin", ""))
         for name in (*_PLAIN, *_LISTS):
             setattr(self, name, state[name])
         self._tree.size = state["size"]
@@ -284,12 +309,14 @@ class ChunkVerifier(LogVerifier):
         self._compared = {size for size in self._roots if size <= self._tree.size}
         if self._checked:
             self._compared.add(self._checked)
-        code, lines, first_bad, findings = state["report"]
-        self.report = Report(
-            exit_code=code, lines=lines, first_bad_seq=first_bad, findings=findings
-        )
+        self.report = Report(**dict(zip(_REPORT, state["report"], strict=True)))
 
 
 def _changes(segment: Segment) -> dict[str, list[Any]]:
     """Return a segment's changed streams in the verifier's own form."""
     return {name: [*link[:2]] for name, link in segment.changed.items()}
+
+
+def _leaf(text: str) -> bytes:
+    """Return a leaf from hex; nothing where there is none."""
+    return b"" if text == NO_TEXT.decode() else bytes.fromhex(text)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from audit.errors import LedgerWriteError
 from audit.fsck_chunk import Chunk
 from audit.fsck_database import BLOB_RANGES, Snapshot
 from audit.fsck_judge import ChunkVerifier
@@ -17,8 +18,12 @@ from audit.fsck_readers import Asked, Inline, Readers
 from audit.fsck_state import FsckState
 from audit.merkle import node_hash
 from audit.restore_judge import judge_values
+from audit.tables import DatabaseError
 from audit.verify import TAMPERED, Bad, Report
 
+_HIGHEST = 2**63 - 1
+_JUDGED = (Bad, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""What tables that somebody has altered may break in the judging; as `verify`, a finding."""
 SMALL = 5_000
 """Records below which starting processes costs more than they save."""
 
@@ -45,7 +50,7 @@ def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | No
         if report.findings:
             return report
         head = snapshot.head()
-        source = "database " + ("without a head" if head is None else head["origin"])
+        source = f"database {'without a head' if head is None else head['origin']}"
 
         def check(asked: Asked) -> Report:
             return whole_or_again(
@@ -54,10 +59,12 @@ def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | No
                 lambda state: _Check(plan, snapshot, asked, state, progress).run(head, now_us),
             )
 
-        if plan.readers == 0 or (head is not None and head["size"] < SMALL):
+        if plan.readers == 0 or (head is not None and (head["size"] or 0) < SMALL):
             return check(Inline(snapshot))
         with Readers(plan.readers, dsn, snapshot.export()) as readers:
             return check(readers)
+    except DatabaseError as error:
+        raise LedgerWriteError(f"cannot read the ledger: {error}") from error
     finally:
         snapshot.close()
 
@@ -87,10 +94,11 @@ class _Check:
     def run(self, head: dict[str, Any] | None, now_us: int | None) -> Report:
         """Check head, blobs, records and the end."""
         log = self._log
-        if head is not None:
-            log.head(head)
-        total = 0 if head is None else int(head["size"])
         try:
+            total = 0
+            if head is not None:
+                log.head(head)
+                total = int(head["size"])
             if self._state.saved is not None:
                 self._go_on(self._state.saved)
             if self._plan.payloads:
@@ -100,12 +108,12 @@ class _Check:
             )
             for level, n in self._snapshot.tiles_beyond(total):
                 log.report.find(TAMPERED, f"tile {level}/{n} is of records that are not there")
-            log.late_notes(self._snapshot.notes(self._noted, 2**63 - 1))
+            log.late_notes(self._snapshot.notes(self._noted + 1, _HIGHEST))
             report = log.finish(now_us=now_us)
             if self._plan.payloads and report.exit_code != TAMPERED:
                 origin = "" if head is None else head["origin"]
                 judge_values(self._snapshot.connection, report, origin, None)
-        except Bad as error:
+        except _JUDGED as error:
             report = log.report
             report.caught(error)
         return report
@@ -168,6 +176,9 @@ class _Check:
                 self._save()
             found = self._snapshot.next_seq(at)
             at = None if found is None else found // width * width
+            if at is not None:  # checkpoints of records that are not there
+                self._log.late_notes(self._snapshot.notes(self._noted + 1, at))
+                self._noted = at
 
     def _chunks(self, first: int, origin: str, total: int) -> Iterator[dict[str, Any]]:
         """Yield the tasks of a run of chunks, up to the one in which the head says the log ends."""

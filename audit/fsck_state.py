@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from audit.errors import FsckStateError
 
-FORMAT = "countersign-fsck/1"
+FORMAT = "countersign-fsck/2"
 CACHED_MAX = 20_000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), text TEXT NOT NULL);
@@ -43,6 +43,8 @@ class StreamHeads(dict[str, Head]):
         """Read and write the table `stream`."""
         super().__init__()
         self._database = database
+        self.passing: dict[str, Head] = {}
+        """Where streams stood at the map that is judged now; only `[]` looks here."""
 
     @override
     def get(self, name: str, default: Any = None, /) -> Any:  # as a dictionary's
@@ -94,7 +96,7 @@ class StreamHeads(dict[str, Head]):
 
     @override
     def __getitem__(self, name: str, /) -> Head:
-        found: Head | None = self.get(name)
+        found: Head | None = self.passing.get(name) or self.get(name)
         if found is None:
             raise KeyError(name)
         return found
