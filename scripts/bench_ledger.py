@@ -226,8 +226,8 @@ def run(plan: Plan, folder: Path) -> str:
             f" {_at(appends) / _at(late):.1f} ({_at(appends):.2f} ms against {_at(late):.2f} ms) |"
         ),
         (
-            "| the same against the `fdatasync` calls alone, which leaves out what a stall delays |"
-            f" | {_at(appends) / _at(flushed):.1f} ({_at(appends):.2f} ms against"
+            "| the same against the `fdatasync` calls alone, which leave out what a stall delays |"
+            f" at most 2 | {_at(appends) / _at(flushed):.1f} ({_at(appends):.2f} ms against"
             f" {_at(flushed):.2f} ms) |"
         ),
         f"| {_VERIFIER} | | {leaves:,.0f} leaves/s |",
