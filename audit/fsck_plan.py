@@ -5,10 +5,12 @@ its verdict is that of a whole one.
 """
 
 import hashlib
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from audit.errors import FsckStateError
 from audit.fsck_chunk import CHUNK
 from audit.fsck_state import FsckState
 from audit.verify import Outside, Report
@@ -69,6 +71,8 @@ def whole_or_again(plan: FsckPlan, source: str, check: Callable[[FsckState], Rep
             done = True
         except ChangedBelowError:
             continue
+        except sqlite3.Error as error:  # a full disk, most of all
+            raise FsckStateError(f"cannot keep the state in {plan.state}: {error}") from error
         finally:
             state.close(keep=not done)
         if plan.resume and not resume:

@@ -207,7 +207,8 @@ class FsckState:
 
     def close(self, *, keep: bool) -> None:
         """Close the file; remove it when the check came to its end."""
-        self._database.execute("ROLLBACK")
+        if self._database.in_transaction:  # a full disk has ended it
+            self._database.execute("ROLLBACK")
         self._database.close()
         if not keep:
             self._unlink()

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from audit import fsck_state
 from audit.canonical import canonical
 from audit.checkpoint import make_checkpoint
+from audit.errors import FsckStateError
 from audit.fsck import verify_database
 from audit.fsck_chunk import CHUNK
 from audit.fsck_run import fsck_database
@@ -161,3 +163,14 @@ def test_a_statement_that_says_nothing_is_found_and_resumed_over(
             whole.lines[-1],
         )
         restore(admin)
+
+
+def test_a_state_file_that_cannot_grow_is_no_verdict(
+    spoiled: tuple[str, TupleConnection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dsn, _ = spoiled
+    full = fsck_state._SCHEMA + "PRAGMA max_page_count = 4;"  # noqa: SLF001 - as a full disk
+    monkeypatch.setattr(fsck_state, "_SCHEMA", full)
+    monkeypatch.setattr(fsck_state, "FORMAT", "a state of more than a page" * 1000)
+    with pytest.raises(FsckStateError, match=r"cannot keep the state in .* full"):
+        fsck_database(dsn, plan_of(tmp_path, KEY), silent, None)
