@@ -15,8 +15,8 @@ from fix.profile import Profile
 from gateway import settings
 from gateway.app import App, running
 from gateway.clock import pause
-from gateway.decision import Decision
-from gateway.orders import Stage
+from gateway.decision import Decision, Result
+from gateway.orders import Stage, Standing
 from gateway.playback import PlaybackSession, load_playback
 from gateway.profiles import Plan, development_plan
 from gateway.runner import case_of, open_session
@@ -71,12 +71,19 @@ def decide(app: App, session: PlaybackSession, *, rests: bool = False) -> Decisi
 
 
 def rest_one(app: App) -> str:
-    """Put one order to rest at the broker and return its ClOrdID."""
-    decision = decide(app, sessions(1)[0], rests=True)
-    wait_for(lambda: _acknowledged(app, decision.decision_id), 10.0, part="acknowledgement")
-    standing = app.orders.get(decision.decision_id)
-    assert standing is not None
-    return standing.cl_ord_id
+    """Put one order to rest at the broker and return its ClOrdID.
+
+    A machine that stands still for two seconds has made the quote too old or the broker's market
+    late: then the next session is tried, as a desk would.
+    """
+    tried = []
+    for session in sessions(4):
+        decision = decide(app, session, rests=True)
+        if decision.result is Result.APPROVED and _rests(app, decision.decision_id):
+            return _standing(app, decision.decision_id).cl_ord_id
+        standing = _standing(app, decision.decision_id)
+        tried.append((str(decision.result), str(standing.stage), standing.order_state))
+    raise AssertionError(f"no order rests at the broker: {tried}")
 
 
 def capture_of(app: App) -> Path:
@@ -103,9 +110,23 @@ def _patient(profile: Callable[[int], Profile], seconds: int) -> Callable[[int],
     return lambda port: quick(profile(port), sweep_timeout_s=seconds)
 
 
-def _acknowledged(app: App, decision_id: str) -> bool:
+def _standing(app: App, decision_id: str) -> Standing:
     standing = app.orders.get(decision_id)
-    return standing is not None and standing.stage is Stage.SENT and standing.order_state == "NEW"
+    if standing is None:
+        raise AssertionError(f"{decision_id} is not known")
+    return standing
+
+
+def _rests(app: App, decision_id: str) -> bool:
+    """Wait for the broker's word on an order; tells whether it rests."""
+    for _ in range(500):
+        standing = _standing(app, decision_id)
+        if standing.stage is Stage.SENT and standing.order_state == "NEW":
+            return True
+        if standing.stage in {Stage.CLOSED, Stage.SEALED}:
+            return False
+        pause(0.02)
+    return False
 
 
 def main() -> None:
