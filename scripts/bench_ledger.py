@@ -27,7 +27,8 @@ from audit.ledger import Ledger, LedgerConfig
 from audit.tables import migrate
 from gateway import clock
 from gateway.postgres import EmbeddedPostgres
-from scripts.ledger_loads import Appends, Load, Yardsticks, flushes
+from scripts.ledger_loads import Appends, Load, Yardsticks
+from scripts.ledger_tails import Tails, flusher, turn
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "bench-ledger.md"
@@ -60,8 +61,8 @@ class Plan:
         pairs: turns of COPY and 256 writers.
         phase_s: of one phase.
         singles: alternating single appends and bare commits.
-        tails: phases of appends at a fixed rate, with flushes at the same beside.
-        tail_s: of one.
+        tails: turns of appends, bare commits and arrivals at a fixed rate.
+        tail_s: of each side in a turn.
     """
 
     pairs: int
@@ -156,25 +157,19 @@ class Bench:
         _say(f"one writer: {_ms(ours):.2f} ms, bare commit {_ms(bare):.2f} ms")
         return bare, ours
 
-    def tails(self) -> tuple[list[float], list[float], list[float]]:
-        """Appends on schedule, and beside them flushes on the same schedule; in seconds."""
+    def tails(self) -> Tails:
+        """Appends, bare commits and arrivals at a fixed rate, flushes beside each."""
         self._yard.settle()
-        os.sync()  # the parts before have written gigabytes: neither side shall pay for them
-        appends: list[float] = []
-        flushed: list[float] = []
-        late: list[float] = []
-        with ProcessPoolExecutor(1, get_context("spawn")) as beside:
-            beside.submit(os.getpid).result()  # has started before anything is timed
+        os.sync()  # the parts before have written gigabytes: no side shall pay for them
+        tails = Tails()
+        seconds = self.plan.tail_s
+        with ProcessPoolExecutor(1, get_context("spawn")) as executor:
+            beside = flusher(executor, self._folder, ARRIVALS_PER_S, seconds)
             for number in range(self.plan.tails):
-                others = beside.submit(flushes, self._folder, ARRIVALS_PER_S, self.plan.tail_s)
-                appends += self._ours.arrivals(ARRIVALS_PER_S, self.plan.tail_s).calls_s
-                alone, due = others.result()
-                flushed += alone.calls_s
-                late += due.calls_s
-                _say(
-                    f"tail {number + 1}: append {_at(appends):.2f} ms, fdatasync {_at(late):.2f} ms"
-                )
-        return sorted(appends), sorted(flushed), sorted(late)
+                turn(tails, (self._ours, self._yard), beside, ARRIVALS_PER_S, seconds)
+                ours, disk = (_at(side.calls_s) for side in (tails.append.side, tails.append.disk))
+                _say(f"tail {number + 1}: append {ours:.2f} ms, fdatasync {disk:.2f} ms")
+        return tails
 
     def verifier(self) -> float:
         """Leaves a second of the whole check of the log that the parts before have written."""
@@ -198,7 +193,7 @@ def run(plan: Plan, folder: Path) -> str:
         pairs = bench.pairs()
         table = bench.table()
         bare, ours = bench.singles()
-        appends, flushed, late = bench.tails()
+        tails = bench.tails()
         leaves = bench.verifier()
         after = os.getloadavg()[0]
     extra = statistics.median(ours) - statistics.median(bare)
@@ -220,16 +215,7 @@ def run(plan: Plan, folder: Path) -> str:
             f"| one writer over a bare commit, p50 of {len(ours):,} pairs | at most 1.0 ms |"
             f" {extra * 1000:.2f} ms ({_ms(ours):.2f} against {_ms(bare):.2f}) |"
         ),
-        (
-            f"| p99.9 of an append at {ARRIVALS_PER_S:.0f}/s, {len(appends):,} of each, against"
-            f" `fdatasync`, both from the moment they were due | at most 2 |"
-            f" {_at(appends) / _at(late):.1f} ({_at(appends):.2f} ms against {_at(late):.2f} ms) |"
-        ),
-        (
-            "| the same against the `fdatasync` calls alone, which leave out what a stall delays |"
-            f" at most 2 | {_at(appends) / _at(flushed):.1f} ({_at(appends):.2f} ms against"
-            f" {_at(flushed):.2f} ms) |"
-        ),
+        *_tail_lines(tails),
         f"| {_VERIFIER} | | {leaves:,.0f} leaves/s |",
         "",
         "| way to write | records/s | p50 ms | p99 ms | p99.9 ms |",
@@ -244,6 +230,32 @@ def run(plan: Plan, folder: Path) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _tail_lines(tails: Tails) -> list[str]:
+    """Return the rows of the tail: call against call, and due against due."""
+
+    def against(side: list[float], disk: list[float]) -> str:
+        mine, theirs = _at(side), _at(disk)
+        return f"{mine / theirs:.1f} ({mine:.2f} ms against {theirs:.2f} ms) |"
+
+    append, bare, arrivals = tails.append, tails.bare, tails.arrivals
+    rate, number = f"{ARRIVALS_PER_S:.0f}/s", f"{len(append.side.calls_s):,}"
+    return [
+        (
+            f"| p99.9 of an append at {rate} against that of `fdatasync` beside it, {number} calls"
+            f" of one caller each | at most 2 | {against(append.side.calls_s, append.disk.calls_s)}"
+        ),
+        (
+            f"| the same for a bare commit: what the database by itself takes | |"
+            f" {against(bare.side.calls_s, bare.disk.calls_s)}"
+        ),
+        (
+            f"| the same for appends that arrive at {rate} whether earlier ones are answered or"
+            f" not, both from the moment they were due | |"
+            f" {against(arrivals.side.late_s, arrivals.disk.late_s)}"
+        ),
+    ]
 
 
 def main() -> None:

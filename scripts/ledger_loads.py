@@ -6,16 +6,13 @@ ours are checked, canonicalised, hashed, chained and put in the tree while it ru
 """
 
 import asyncio
-import contextlib
 import gc
-import os
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
-from pathlib import Path
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -184,13 +181,19 @@ class Appends:
         self._ledger.append(draft, timeout_s=60)
         return time.perf_counter() - start
 
+    def ready(self, number: int) -> None:
+        """Have so many drafts made before a clock starts."""
+        self._made.extend(islice(self._drafts, max(0, number - len(self._made))))
+        gc.collect()
+        gc.freeze()  # or the collector looks at them again and again while the clock runs
+
     def writers(self, number: int, seconds: float) -> Load:
         """Coroutines that each append as fast as they are answered.
 
         Their drafts are made before the clock starts, as the yardsticks' rows are.
         """
         calls: list[float] = []
-        self._make(int(_RATE_MAX * seconds))
+        self.ready(int(_RATE_MAX * seconds))
 
         async def write(until: float) -> None:
             while (start := time.perf_counter()) < until:
@@ -211,6 +214,7 @@ class Appends:
         A call's time counts from the moment it was due, so a stall is charged to all it delays.
         """
         calls: list[float] = []
+        self.ready(int(rate * seconds))
 
         async def write(due: float) -> None:
             await self._ledger.append_async(self._next(), timeout_s=60)
@@ -233,12 +237,6 @@ class Appends:
             elapsed = runner.run(schedule())
         return load_of(len(calls), elapsed, calls)
 
-    def _make(self, number: int) -> None:
-        """Have so many drafts ready."""
-        self._made.extend(islice(self._drafts, max(0, number - len(self._made))))
-        gc.collect()
-        gc.freeze()  # or the collector looks at them again and again while the clock runs
-
     def _next(self) -> Draft:
         return self._made.popleft() if self._made else next(self._drafts)
 
@@ -246,45 +244,6 @@ class Appends:
 def _punctual_loop() -> asyncio.AbstractEventLoop:
     """Return a loop that wakes when it should: epoll, the usual one, rounds up to a millisecond."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
-
-
-@contextlib.contextmanager
-def flushed_file(folder: Path, size: int) -> Iterator[int]:
-    """Lend a file that is whole on disk already, as the server's log segments are."""
-    path = folder / "fdatasync"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        os.pwrite(handle, bytes(size), 0)
-        os.fsync(handle)
-        yield handle
-    finally:
-        os.close(handle)
-        path.unlink()
-
-
-def flushes(folder: Path, rate: float, seconds: float) -> tuple[Load, Load]:
-    """Write 8 KiB and `fdatasync` it, on the same schedule as `Appends.arrivals`.
-
-    Returns:
-        The calls alone, and the same from the moment each was due.
-    """
-    size, page = 2**24, bytes(range(256)) * 32
-    calls: list[float] = []
-    late: list[float] = []
-    with flushed_file(folder, size) as handle:
-        start = time.perf_counter() + 0.05
-        for number in range(int(rate * seconds)):
-            due = start + number / rate
-            if (wait := due - time.perf_counter()) > 0:
-                time.sleep(wait)
-            begun = time.perf_counter()
-            os.pwrite(handle, page, number * len(page) % size)
-            os.fdatasync(handle)
-            done = time.perf_counter()
-            calls.append(done - begun)
-            late.append(done - due)
-        elapsed = time.perf_counter() - start
-    return load_of(len(calls), elapsed, calls), load_of(len(late), elapsed, late)
 
 
 def _values(row: Row) -> tuple[object, ...]:
