@@ -22,7 +22,8 @@ In reading order, down the walk:
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
 - engine_child, engine_process, fix_child, postmaster, postgres, simulator: supervisors of the
   children
-- clock, errors, failpoints, keyring, log_keys, policy_desk, settings, state, telemetry: the ground
+- clock, errors, failpoints, roles, keyring, log_keys, policy_desk, settings, state, telemetry: the
+  ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
 - replay, replay_past, replay_forecast, replay_rows, replay_engine, replay_intent, replay_orders:
@@ -31,8 +32,8 @@ In reading order, down the walk:
 - privacy, privacy_actions, forgetting: erasure, holds and disclosure, and their verbs
 - attach, verifying, upkeep, footprint, backups, showing, exporting, proving, stopping, rotating,
   tile_files: the other verbs
-- publishing, log_files, followed_logs, witness_server: our checkpoints to witnesses, tiles to
-  outsiders; and a witness for anybody's log
+- witness_policy, publishing, log_files, followed_logs, witness_server: our checkpoints to
+  witnesses, tiles to outsiders; and a witness for anybody's log
 - demo_agent: a labelled agent that misbehaves
 - api, web, cli: the three surfaces
 """

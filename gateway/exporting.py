@@ -7,8 +7,8 @@ from audit.export import NotYetSignedError, build_bundle
 from gateway.attach import Place
 from gateway.clock import pause
 from gateway.errors import StateInUseError
-from gateway.publishing import read_policy
 from gateway.rotating import open_ledger
+from gateway.witness_policy import read_policy
 
 CADENCE_S = 2.0
 """A running gateway signs each second; after this its checkpoint covers what was recorded."""

@@ -16,12 +16,12 @@ from pydantic import BaseModel, ValidationError
 
 from audit.vault import Vault
 from gateway import privacy_actions
-from gateway.api.access import MAY
 from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.attach import Place, attached
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.keyring import Caller, Keyring
 from gateway.privacy import make_privacy
+from gateway.roles import MAY
 from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder

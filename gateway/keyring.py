@@ -16,7 +16,6 @@ import os
 import re
 import secrets
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -24,18 +23,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from gateway.errors import SettingsError
+from gateway.roles import Role
 
 SIGNING_ROLES: Final = ("risk", "compliance")
 _NAME: Final = re.compile(r"^[a-z][a-z0-9-]{1,31}$")
-
-
-class Role(StrEnum):
-    """What a bearer key may do."""
-
-    AGENT = "agent"
-    OPERATOR = "operator"
-    APPROVER = "approver"
-    AUDITOR = "auditor"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from audit.proof import parse_proof
 from audit.receipt import build_receipt, mapped_until, prove_range, prove_record
 from gateway.attach import Place
 from gateway.exporting import sign_missing
-from gateway.publishing import read_policy
+from gateway.witness_policy import read_policy
 
 VERIFIER = "python audit/verify.py"
 

@@ -5,28 +5,25 @@ What is on record: that the quorum was met or lost, with the policy's digest, on
 """
 
 import logging
-from hashlib import sha256
 from typing import Any
 
 from audit.canonical import JSON
 from audit.checkpoint import make_checkpoint
-from audit.errors import AuditError, LedgerUnsafeError, PolicyError, WitnessError
+from audit.errors import AuditError, LedgerUnsafeError, WitnessError
 from audit.kinds import Kind
 from audit.ledger import Ledger
 from audit.merkle import Frontier
 from audit.publisher import Publication, Publisher, PublisherConfig
 from audit.queries import LedgerReader
-from audit.quorum import QuorumPolicy
 from audit.quorum_watch import Quorum
 from audit.record import Draft
 from gateway import clock
 from gateway.errors import SettingsError
 from gateway.log_files import LogFiles
 from gateway.profiles import Plan
-from gateway.settings import LedgerSettings
+from gateway.witness_policy import POLICY_SETTING, read_policy
 
 _log = logging.getLogger(__name__)
-POLICY_SETTING = "COUNTERSIGN_LEDGER__WITNESS_POLICY"
 
 
 class Publishing:
@@ -163,25 +160,6 @@ class Publishing:
             )
         except AuditError as error:
             _log.warning("witness_event_not_recorded %s", error)
-
-
-def read_policy(settings: LedgerSettings) -> tuple[str, QuorumPolicy | None]:
-    """Return the policy's SHA-256 in hex and the policy; nothing when none is set.
-
-    Raises:
-        SettingsError: it cannot be read.
-    """
-    path = settings.witness_policy
-    if path is None:
-        return "", None
-    try:
-        data = path.read_bytes()
-        return sha256(data).hexdigest(), QuorumPolicy.parse(data)
-    except OSError as error:
-        problem = f"cannot read {path}: {error.strerror}"
-    except PolicyError as error:
-        problem = f"{path}: {error}"
-    raise SettingsError(name=POLICY_SETTING, problem=problem)
 
 
 def _witnesses(standing: Publication) -> list[JSON]:

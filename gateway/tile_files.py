@@ -24,7 +24,7 @@ from audit.tiles import TILE_WIDTH, Tile, decode_bundle, root_from, tiles_of
 from gateway.attach import Place
 from gateway.log_files import LogFiles
 from gateway.progress import Progress
-from gateway.publishing import read_policy
+from gateway.witness_policy import read_policy
 
 CHECKPOINT = "checkpoint"
 _SHOWN_EVERY = 64

@@ -1,25 +1,15 @@
 """Who is calling and what that role may do. Bearer keys only; no cookie opens the API."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from gateway.keyring import Caller, Keyring, Role
+from gateway.keyring import Caller, Keyring
+from gateway.roles import MAY
 
 bearer = HTTPBearer(auto_error=False, description="key from `countersign keygen`")
-
-MAY: Final[dict[str, frozenset[Role]]] = {
-    "submit": frozenset({Role.AGENT, Role.OPERATOR}),
-    "read": frozenset(Role),
-    "approve": frozenset({Role.APPROVER}),
-    "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
-    "hold": frozenset({Role.OPERATOR, Role.APPROVER}),
-    "erase": frozenset({Role.OPERATOR}),
-    "disclose": frozenset({Role.AUDITOR}),
-    "mirror": frozenset({Role.AUDITOR}),
-}
 
 
 def allowed(

@@ -8,7 +8,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Load the verbs and run one."""
     try:
-        from gateway.cli.main import main as run  # noqa: PLC0415 - this is what takes its time
+        from gateway.cli.main import main as run  # this is what takes its time
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     run()

@@ -1,25 +1,16 @@
 """verify, dump, show, replay and export: what anyone may ask of the ledger."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 from typing_extensions import override
 
-from audit.verify import NOT_CHECKABLE, OK, Bad, Outside
-from gateway import settings as settings_module
-from gateway.attach import attached
-from gateway.exporting import export_decision
-from gateway.replay import replay_decision
-from gateway.showing import show_decision
-from gateway.verifying import (
-    dump_ledger,
-    judged,
-    read_outside,
-    verify_dump_file,
-    verify_ledger,
-)
+from gateway.cli.place import place_of
+
+if TYPE_CHECKING:
+    from audit.verify import Outside
 
 KEY_HELP = "trusted log key (a vkey line, or a file with some), from outside; none: exit 3"
 POLICY_HELP = "C2SP tlog-policy from outside: which witnesses must have cosigned; not met: exit 2"
@@ -39,7 +30,9 @@ class Judge(TyperCommand):
         try:
             return super().make_context(*given, **more)
         except Exception as error:  # typer has no public name for an error of usage
-            if getattr(error, "exit_code", OK) != OK:
+            if getattr(error, "exit_code", 0):
+                from audit.verify import NOT_CHECKABLE
+
                 setattr(error, "exit_code", NOT_CHECKABLE)  # noqa: B010 - see above
             raise
 
@@ -67,6 +60,7 @@ def verify(
     code's word and the first reason. A key shows who signed; a policy or a kept checkpoint shows
     that not even the log's owner has rewritten it since.
     """
+    from gateway.verifying import judged, read_outside
 
     def judge() -> int:
         given = read_outside(key or (), policy, checkpoint or (), rotation or ())
@@ -75,12 +69,15 @@ def verify(
     raise typer.Exit(judged(judge))
 
 
-def _verified(given: Outside, dump_file: Path | None, state: Path | None) -> int:
+def _verified(given: "Outside", dump_file: Path | None, state: Path | None) -> int:
+    from audit.verify import Bad
+    from gateway.verifying import verify_dump_file, verify_ledger
+
     if dump_file is not None:
         if state is not None:
             raise Bad("--state does not apply to a dump: the file alone is judged")
         return verify_dump_file(dump_file, given)
-    with attached(settings_module.load(state=state)) as place:
+    with place_of(state) as place:
         return verify_ledger(place, given)
 
 
@@ -88,7 +85,9 @@ def dump(
     path: Path, state: Annotated[Path | None, typer.Option(help="state folder")] = None
 ) -> None:
     """Write the whole ledger to one file that `verify --dump` reads."""
-    with attached(settings_module.load(state=state)) as place:
+    from gateway.verifying import dump_ledger
+
+    with place_of(state) as place:
         dump_ledger(place, path)
 
 
@@ -96,7 +95,9 @@ def show(
     decision: str, state: Annotated[Path | None, typer.Option(help="state folder")] = None
 ) -> None:
     """Print all of a decision as JSON: inputs, text, model internals, verdict, FIX messages."""
-    with attached(settings_module.load(state=state)) as place:
+    from gateway.showing import show_decision
+
+    with place_of(state) as place:
         raise typer.Exit(show_decision(place, decision))
 
 
@@ -108,7 +109,9 @@ def replay(
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Recompute a decision from the ledger alone, its rows from the weights; names what differs."""
-    with attached(settings_module.load(state=state)) as place:
+    from gateway.replay import replay_decision
+
+    with place_of(state) as place:
         raise typer.Exit(replay_decision(place, decision, engine=engine))
 
 
@@ -120,5 +123,7 @@ def export(
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Write a bundle of one decision that proves itself with verify.py and a key from outside."""
-    with attached(settings_module.load(state=state)) as place:
+    from gateway.exporting import export_decision
+
+    with place_of(state) as place:
         raise typer.Exit(export_decision(place, decision, out or Path(f"{decision}.zip")))

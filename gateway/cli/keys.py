@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gateway import rotating
-from gateway import settings as settings_module
-from gateway.attach import key_folder
-from gateway.keyring import Keyring, Role
+from gateway.cli.place import settings_of
+from gateway.roles import Role
 
 
 def register(app: typer.Typer) -> None:
@@ -42,7 +40,10 @@ def keygen(
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Make a key."""
-    folder = key_folder(settings_module.load(state=state))
+    from gateway.attach import key_folder
+    from gateway.keyring import Keyring
+
+    folder = key_folder(settings_of(state))
     typer.echo(Keyring.create(folder).issue(name, role, replace=replace))
 
 
@@ -57,7 +58,9 @@ def rotate_key(
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Rotate the log's key."""
-    settings = settings_module.load(state=state)
+    from gateway import rotating
+
+    settings = settings_of(state)
     raise typer.Exit(
         rotating.finish_rotation(settings) if finish else rotating.rotate_key(settings, to)
     )
@@ -73,12 +76,15 @@ def revoke_key(
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Revoke a key of the log."""
+    from gateway import rotating
+
     from_us = None if since is None else int(since.replace(tzinfo=UTC).timestamp()) * 1_000_000
-    settings = settings_module.load(state=state)
-    raise typer.Exit(rotating.revoke_key(settings, key, from_us, reason))
+    raise typer.Exit(rotating.revoke_key(settings_of(state), key, from_us, reason))
 
 
 def list_settings() -> None:
     """Print the settings."""
-    for name, description in settings_module.known_names().items():
+    from gateway.settings import known_names
+
+    for name, description in known_names().items():
         typer.echo(f"{name:42} {description}")

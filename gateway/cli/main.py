@@ -10,7 +10,6 @@ from collections.abc import Callable
 import typer
 
 from audit.errors import AuditError
-from audit.tables import DatabaseError, out_of_reach
 from fix.errors import FixError
 from gateway.cli import (
     checking,
@@ -45,7 +44,11 @@ def exit_code_of(action: Callable[[], int | None]) -> int:
     except (AuditError, FixError, GatewayError, InferenceError, RiskError, OSError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return 2
-    except DatabaseError as error:
+    except Exception as error:
+        from audit.tables import DatabaseError, out_of_reach
+
+        if not isinstance(error, DatabaseError):
+            raise
         sys.stderr.write(f"countersign: {out_of_reach(error)}\n")
         return 2
 

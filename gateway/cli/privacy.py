@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway import forgetting
-from gateway import settings as settings_module
+from gateway.cli.place import settings_of
 
 STATE = typer.Option(help="state folder")
 OPERATOR = typer.Option("--as", help="whose key: its name in the key folder, of role operator")
@@ -39,7 +38,9 @@ def erase(
     state: Annotated[Path | None, STATE] = None,
 ) -> None:
     """Erase."""
-    raise typer.Exit(forgetting.erase(settings_module.load(state=state), actor, subject, basis))
+    from gateway.forgetting import erase as carry_out
+
+    raise typer.Exit(carry_out(settings_of(state), actor, subject, basis))
 
 
 def hold(
@@ -49,7 +50,9 @@ def hold(
     state: Annotated[Path | None, STATE] = None,
 ) -> None:
     """Place a hold."""
-    raise typer.Exit(forgetting.hold(settings_module.load(state=state), actor, scope, reason))
+    from gateway.forgetting import hold as carry_out
+
+    raise typer.Exit(carry_out(settings_of(state), actor, scope, reason))
 
 
 def release_hold(
@@ -61,8 +64,9 @@ def release_hold(
     state: Annotated[Path | None, STATE] = None,
 ) -> None:
     """Lift a hold."""
-    settings = settings_module.load(state=state)
-    raise typer.Exit(forgetting.release_hold(settings, actor, hold_id, reason))
+    from gateway.forgetting import release_hold as carry_out
+
+    raise typer.Exit(carry_out(settings_of(state), actor, hold_id, reason))
 
 
 def disclose(
@@ -75,5 +79,6 @@ def disclose(
     state: Annotated[Path | None, STATE] = None,
 ) -> None:
     """Disclose."""
-    settings = settings_module.load(state=state)
-    raise typer.Exit(forgetting.disclose(settings, actor, seq, reason, out))
+    from gateway.forgetting import disclose as carry_out
+
+    raise typer.Exit(carry_out(settings_of(state), actor, seq, reason, out))

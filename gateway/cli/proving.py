@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway import settings as settings_module
-from gateway.attach import attached
-from gateway.proving import Question, answer, write_receipt
+from gateway.cli.place import place_of
 
 State = Annotated[Path | None, typer.Option(help="state folder")]
 
@@ -30,7 +28,9 @@ def receipt(
     One file of some kilobytes. Whoever has it and the log's key can show, offline and for ever,
     that the decision was recorded so, and notices when a record of it is withheld.
     """
-    with attached(settings_module.load(state=state)) as place:
+    from gateway.proving import write_receipt
+
+    with place_of(state) as place:
         raise typer.Exit(write_receipt(place, decision, out))
 
 
@@ -55,6 +55,8 @@ def prove(
 
     countersign prove --stream decision/ID --first 3 --last 9
     """
+    from gateway.proving import Question, answer
+
     question = Question(seq=seq, from_size=from_size, stream=stream, first=first, last=last)
-    with attached(settings_module.load(state=state)) as place:
+    with place_of(state) as place:
         raise typer.Exit(answer(place, question, out))

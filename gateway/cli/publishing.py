@@ -5,10 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway import settings as settings_module
-from gateway.attach import attached
-from gateway.tile_files import published, write_tree
-from gateway.witness_server import serve_witness
+from gateway.cli.place import place_of
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +37,8 @@ def witness(
     log's `rotate-key --finish`: the file is read again when it changes, without a restart. One
     that does not parse then changes nothing.
     """
+    from gateway.witness_server import serve_witness
+
     raise typer.Exit(serve_witness(state, log, listen, url, keygen))
 
 
@@ -51,5 +50,7 @@ def tiles(
 
     Serve the folder with any web server, and a regulator mirrors the log with curl.
     """
-    with attached(settings_module.load(state=state)) as place:
+    from gateway.tile_files import published, write_tree
+
+    with place_of(state) as place:
         raise typer.Exit(write_tree(published(place), folder))

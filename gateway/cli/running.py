@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway import settings as settings_module
-from gateway.runner import run_development, serve_production
+from gateway.cli.place import settings_of
 
 
 def register(app: typer.Typer) -> None:
@@ -28,7 +27,9 @@ def run(
     state: Annotated[Path | None, typer.Option(help="state folder (COUNTERSIGN_STATE)")] = None,
 ) -> None:
     """Play the walk."""
-    settings = settings_module.load(state=state)
+    from gateway.runner import run_development
+
+    settings = settings_of(state)
     playback = settings.playback.model_copy(
         update={
             "decisions": decisions or settings.playback.decisions,
@@ -40,4 +41,6 @@ def run(
 
 def serve() -> None:
     """Serve the gate."""
-    raise typer.Exit(serve_production(settings_module.load()))
+    from gateway.runner import serve_production
+
+    raise typer.Exit(serve_production(settings_of()))

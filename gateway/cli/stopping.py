@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway import settings as settings_module
-from gateway.stopping import press_kill, release_kill
+from gateway.cli.place import settings_of
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +19,9 @@ def kill(
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Press the kill."""
-    raise typer.Exit(press_kill(settings_module.load(state=state), reason))
+    from gateway.stopping import press_kill
+
+    raise typer.Exit(press_kill(settings_of(state), reason))
 
 
 def release(
@@ -34,10 +35,7 @@ def release(
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Release the kill."""
-    raise typer.Exit(
-        release_kill(
-            settings_module.load(state=state),
-            reason,
-            {"risk": risk_key, "compliance": compliance_key},
-        )
-    )
+    from gateway.stopping import release_kill
+
+    keys = {"risk": risk_key, "compliance": compliance_key}
+    raise typer.Exit(release_kill(settings_of(state), reason, keys))

@@ -5,13 +5,8 @@ from typing import Annotated
 
 import typer
 
-from audit.verify import Bad
-from gateway import settings as settings_module
-from gateway.attach import attached
-from gateway.backups import back_up, bring_back
 from gateway.cli.checking import KEPT_HELP, KEY_HELP, ROTATION_HELP, Judge
-from gateway.upkeep import Given, fsck_dump_file, fsck_place, fsck_tiles
-from gateway.verifying import judged
+from gateway.cli.place import place_of, settings_of
 
 POLICY_HELP = "a witness policy (C2SP tlog-policy), whose quorum must have cosigned"
 LAST_HELP = "the last checkpoint known outside (kept, or from a witness); may be given again"
@@ -44,6 +39,10 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
     Exit codes and the last line are those of verify: 0 ok, 1 tampered, 2 incomplete, 3 not
     checkable; 130 interrupted.
     """
+    from audit.verify import Bad
+    from gateway.upkeep import Given, fsck_dump_file, fsck_place, fsck_tiles
+    from gateway.verifying import judged
+
     given = Given(
         keys=key or (), checkpoints=checkpoint or (), policy=policy, rotations=rotation or ()
     )
@@ -57,7 +56,7 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
             return fsck_dump_file(dump, given, resume=resume)
         if tiles is not None:
             return fsck_tiles(tiles, given)
-        with attached(settings_module.load(state=state)) as place:
+        with place_of(state) as place:
             return fsck_place(place, given, resume=resume, payloads=payloads)
 
     raise typer.Exit(judged(judge))
@@ -71,7 +70,9 @@ def backup(file: Path, state: StateFolderOption = None) -> None:
     It ends at the newest signed checkpoint: what is signed by nobody would not be restored.
     A full disk or Ctrl-C leaves no file, and an older one of that name as it was.
     """
-    with attached(settings_module.load(state=state)) as place:
+    from gateway.backups import back_up
+
+    with place_of(state) as place:
         back_up(place, file)
 
 
@@ -94,9 +95,11 @@ def restore(  # noqa: PLR0913, PLR0917 - one flag each
     a checkpoint given; 3 no trusted key; 130 interrupted. Only 0 leaves anything behind, but for
     the empty tables in a database of your own (COUNTERSIGN_LEDGER__DSN).
     """
+    from gateway.backups import bring_back
+    from gateway.upkeep import Given
+
     given = Given(
         keys=key or (), checkpoints=checkpoint or (), policy=policy, rotations=rotation or ()
     )
-    settings = settings_module.load(state=state)
-    code = bring_back(settings, file, given, accept_older=accept_older, reason=reason)
+    code = bring_back(settings_of(state), file, given, accept_older=accept_older, reason=reason)
     raise typer.Exit(code)

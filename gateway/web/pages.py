@@ -21,10 +21,10 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from audit.errors import AuditError
-from gateway.api.access import MAY
 from gateway.api.limits import in_kill_lane
 from gateway.errors import GatewayError
 from gateway.keyring import Caller
+from gateway.roles import MAY
 from gateway.web.decision_view import DecisionView
 from gateway.web.evidence import VERIFIER
 from gateway.web.formats import FILTERS

@@ -22,8 +22,8 @@ from audit.queries import LedgerReader
 from audit.quorum import QuorumPolicy
 from audit.tiles import Tile, TileReader, decode_bundle, entries_path, root_from, tiles_of
 from gateway.clock import wall_us
-from gateway.keyring import Role
 from gateway.log_files import LogFiles
+from gateway.roles import Role
 from gateway.server import Server, build_site
 from gateway.settings import ApiSettings
 from gateway.simulator import wait_for

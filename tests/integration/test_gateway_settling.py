@@ -22,9 +22,10 @@ from gateway.api.models import IntentRequest
 from gateway.clock import pause, wall_us
 from gateway.decision import decide
 from gateway.dispatch import LATE_US, dispatch, withdraw_late
-from gateway.keyring import Caller, Role
+from gateway.keyring import Caller
 from gateway.orders import Stage, Standing
 from gateway.persons import RAW_MAX
+from gateway.roles import Role
 from gateway.settlement import Received, SettleTools, settle
 from gateway.settler import Settler
 from gateway.strategies import AGENT_WISH, Wish, wish

@@ -16,8 +16,9 @@ from audit.note import parse_note
 from audit.queries import LedgerReader
 from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
-from gateway.keyring import Caller, Role
+from gateway.keyring import Caller
 from gateway.postgres import EmbeddedPostgres
+from gateway.roles import Role
 from gateway.server import build_site
 from gateway.web.views import PAGE_ROWS, Views
 from inference.registry import read_table

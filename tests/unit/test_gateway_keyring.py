@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import SettingsError
-from gateway.keyring import Keyring, Role, check_release, release_statement
+from gateway.keyring import Keyring, check_release, release_statement
+from gateway.roles import Role
 
 ORIGIN = "log.test"
 

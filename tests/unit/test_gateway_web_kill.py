@@ -6,7 +6,8 @@ from fastapi.testclient import TestClient
 
 from audit.queries import LedgerReader
 from gateway.errors import ApprovalRefusedError
-from gateway.keyring import Caller, Role
+from gateway.keyring import Caller
+from gateway.roles import Role
 from gateway.web.pages import register
 from gateway.web.views import Views
 

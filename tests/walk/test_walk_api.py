@@ -10,7 +10,7 @@ import pytest
 
 from audit.kinds import Kind
 from gateway.app import App
-from gateway.keyring import Role
+from gateway.roles import Role
 from tests.doubles.api_agent import Agent
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]

@@ -12,8 +12,8 @@ from audit.kinds import Kind
 from fix.identity import cl_ord_id
 from gateway.app import App
 from gateway.clock import pause
-from gateway.keyring import Role
 from gateway.orders import Stage
+from gateway.roles import Role
 from tests.doubles.api_agent import (
     Agent,
     digest_of,

@@ -7,7 +7,7 @@ import pytest
 from audit.kinds import Kind
 from fix.identity import cl_ord_id
 from gateway.app import App
-from gateway.keyring import Role
+from gateway.roles import Role
 from tests.doubles.api_agent import Agent, ended, orders_at_broker, outcome, reserved
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]

@@ -1,0 +1,34 @@
+"""The installation that a verb works on: its settings, its ledger; loaded when the verb runs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.attach import Place
+    from gateway.settings import Settings
+
+
+def settings_of(state: Path | None = None) -> "Settings":
+    """Return the settings, with the state folder that the command line names.
+
+    Raises:
+        SettingsError: one of them is wrong.
+    """
+    from gateway.settings import load
+
+    return load(state=state)
+
+
+@contextmanager
+def place_of(state: Path | None) -> Iterator["Place"]:
+    """Yield the ledger of a state folder, its database started where it is down.
+
+    Raises:
+        SettingsError: a setting is wrong, or there is no state here yet.
+    """
+    from gateway.attach import attached
+
+    with attached(settings_of(state)) as place:
+        yield place

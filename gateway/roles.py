@@ -1,0 +1,26 @@
+"""What each role may do: one table for the API, the pages and the command line."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Role(StrEnum):
+    """What a bearer key may do."""
+
+    AGENT = "agent"
+    OPERATOR = "operator"
+    APPROVER = "approver"
+    AUDITOR = "auditor"
+
+
+MAY: Final[dict[str, frozenset[Role]]] = {
+    "submit": frozenset({Role.AGENT, Role.OPERATOR}),
+    "read": frozenset(Role),
+    "approve": frozenset({Role.APPROVER}),
+    "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
+    "hold": frozenset({Role.OPERATOR, Role.APPROVER}),
+    "erase": frozenset({Role.OPERATOR}),
+    "disclose": frozenset({Role.AUDITOR}),
+    "mirror": frozenset({Role.AUDITOR}),
+}
+"""Action -> the roles that may."""
