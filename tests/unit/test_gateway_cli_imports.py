@@ -42,7 +42,9 @@ def loaded_by(*verbs: list[str]) -> tuple[list[int], set[str]]:
 
 
 def names() -> list[str]:
-    return [(one.name or getattr(one.callback, "__name__", "")) for one in app.registered_commands]
+    return [
+        str(one.name or getattr(one.callback, "__name__", "")) for one in app.registered_commands
+    ]
 
 
 def test_help_loads_nothing_slow() -> None:
