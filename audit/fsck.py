@@ -17,7 +17,9 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
-from audit.fsck_catalog import strange_tables
+from audit.fsck_catalog import headless, strange_tables
+from audit.fsck_payloads import missing_values
+from audit.merkle import HASH_BYTES
 from audit.tables import READER_ROLE, RECORD_COLUMNS, TupleConnection, connect
 from audit.verify import TAMPERED, LogVerifier, Outside, Report
 from audit.verify import verify_dump as verify_lines
@@ -29,6 +31,7 @@ _TABLES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("blob", "blob", ("digest", "data"), "digest"),
     ("entry", "entry", (*RECORD_COLUMNS, "account", "commitments"), "seq"),
 )
+_NO_NOTE = b"\0"
 _LINES = sql.SQL(
     ", ARRAY(SELECT line FROM ledger.cosignature AS c WHERE c.size = t.size"
     " ORDER BY name, key_id) AS lines"
@@ -64,19 +67,14 @@ def verify_database(
             strange = strange_tables(connection)
             for text in strange:
                 log.report.find(TAMPERED, text)
+            if not strange and (without := headless(connection)):
+                log.report.find(TAMPERED, without)
             for kind, row in () if strange else _rows(connection):
-                match kind:
-                    case "head":
-                        log.head(row)
-                        stated = row["size"]
-                    case "checkpoint":
-                        log.checkpoint(row["size"], row["note"])
-                    case "blob":
-                        log.blob(row["digest"], row["data"])
-                    case _:
-                        log.entry(row)
-                        if on_record is not None:
-                            on_record(log.size, stated)
+                _take(log, kind, row)
+                if kind == "head":
+                    stated = row["size"]
+                elif kind == "entry" and on_record is not None:
+                    on_record(log.size, stated)
         return log.report if strange else log.finish(now_us=now_us)
     except psycopg.Error as error:
         raise LedgerWriteError(f"cannot read the ledger: {error}") from error
@@ -85,6 +83,23 @@ def verify_database(
     except Exception as error:  # noqa: BLE001 - whatever the tables break is a finding
         log.report.caught(error)
         return log.report
+
+
+def _take(log: LogVerifier, kind: str, row: dict[str, Any]) -> None:
+    """Give a row to the verifier; what lacks a value that a dump's line must have is a finding."""
+    match kind:
+        case "head":
+            log.head(row)
+        case "checkpoint":
+            log.checkpoint(row["size"], row["note"])
+        case "blob" if row["data"] is None:
+            log.report.find(TAMPERED, f"blob {row['digest'].hex()} has no content")
+        case "blob":
+            log.blob(row["digest"], row["data"])
+        case _ if missing := missing_values(row):
+            log.report.find(TAMPERED, missing, row["seq"])
+        case _:
+            log.entry(row)
 
 
 def verify_dump(
@@ -110,7 +125,8 @@ def dump(dsn: str, path: Path) -> int:
         with scratch.open("wb") as file, _snapshot(dsn) as connection:
             for kind, row in _rows(connection):
                 entries += kind == "entry"
-                row.pop("commitments", None)  # the header says them
+                if kind == "entry" and _says(row["header"], row["commitments"]):
+                    del row["commitments"]  # of which a dump has no need; others make it none
                 file.write(_line({"type": kind, **row}))
             file.write(_line({"type": "end", "entries": entries}))
             file.flush()
@@ -151,9 +167,25 @@ def _rows(connection: TupleConnection) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _cosigned(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a checkpoint's row with the witnesses' lines in its note, where they belong."""
-    lines = (line.rstrip(b"\n") + b"\n" for line in row["lines"])
-    return {"size": row["size"], "note": row["note"] + b"".join(lines)}
+    """Return a checkpoint's row with the witnesses' lines in its note, where they belong.
+
+    NULL makes of it what no note is.
+    """
+    note = _NO_NOTE if row["note"] is None else row["note"]
+    lines = ((line or b"").rstrip(b"\n") + b"\n" for line in row["lines"])
+    return {"size": row["size"], "note": note + b"".join(lines)}
+
+
+def _says(header: bytes | None, commitments: bytes | None) -> bool:
+    """Say whether a header lists just these commitments.
+
+    Inside a text of a header a quote is escaped, so what is looked for is no part of a text.
+    """
+    if header is None or commitments is None:
+        return False
+    hashes = (commitments[at : at + HASH_BYTES] for at in range(0, len(commitments), HASH_BYTES))
+    listed = ",".join(f'"{one.hex()}"' for one in hashes)
+    return f'"commitments":[{listed}],'.encode() in header
 
 
 def _columns(names: Sequence[str]) -> sql.Composed:

@@ -3,7 +3,7 @@
 What a superuser puts in a table's place can show a checker other rows than everybody else: a view,
 a policy, a rule, a child table, a column of another type, a cast. So that is a finding itself. Not
 here: constraints and triggers, whose lack shows in the rows; a row without a key, which no reading
-in order of keys meets, is looked for.
+in order of keys meets, is looked for, and so are rows without the head that every log has.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,11 +42,15 @@ SELECT EXISTS (SELECT FROM pg_cast WHERE oid >= 16384 AND casttarget = 'text'::r
   AND castsource IN ('bigint'::regtype, 'integer'::regtype))
 """
 """Of an installation's own casts (16384 is PostgreSQL's first number for them)."""
-_UNKEYED_SQL = """
-SELECT EXISTS (SELECT FROM ledger.entry WHERE seq IS NULL),
-  EXISTS (SELECT FROM ledger.checkpoint WHERE size IS NULL),
-  EXISTS (SELECT FROM ledger.blob WHERE digest IS NULL)
-"""
+_KEYS: Mapping[str, str] = {
+    "blob": "digest",
+    "checkpoint": "size",
+    "cosignature": "size, name, key_id",
+    "disclosure": "seq, position",
+    "entry": "seq",
+    "head": "id",
+    "tile": "level, n",
+}
 
 
 def strange_tables(connection: TupleConnection) -> list[str]:
@@ -64,10 +68,29 @@ def strange_tables(connection: TupleConnection) -> list[str]:
         if revision != SCHEMA_REVISION:
             raise LedgerWriteError(f"the schema is {revision}, expected {SCHEMA_REVISION}: migrate")
         return found
-    unkeyed = connection.execute(_UNKEYED_SQL).fetchone() or ()
-    keys = ("entry has a row without seq", "checkpoint has one without size")
-    names = (*keys, "blob has one without digest")
-    return [f"ledger.{name}" for name, is_there in zip(names, unkeyed, strict=True) if is_there]
+    return [
+        f"ledger.{name} has a row without {key.replace(',', ' or')}"
+        for name, key in _KEYS.items()
+        if _any(connection, f"{name} WHERE {key.replace(',', ' IS NULL OR')} IS NULL")
+    ]
+
+
+def headless(connection: TupleConnection) -> str:
+    """Say what is wrong with the number of heads: one, unless nothing was ever written.
+
+    A log is opened by writing its head, before any other row, and nothing ever deletes it.
+    """
+    row = connection.execute("SELECT count(*) FROM ledger.head").fetchone() or (0,)
+    if row[0]:
+        return "" if row[0] == 1 else f"there are {row[0]} heads"
+    left = [f"ledger.{name}" for name in TABLES if _any(connection, name)]
+    return f"there is no head, but there are rows of a log in {', '.join(left)}" if left else ""
+
+
+def _any(connection: TupleConnection, rows: str) -> bool:
+    """Say whether there are any rows of a table."""
+    query = f"SELECT EXISTS (SELECT FROM ledger.{rows})"  # noqa: S608 - this file's constants
+    return connection.execute(query.encode()).fetchone() == (True,)
 
 
 def _shapes(connection: TupleConnection) -> Iterator[str]:

@@ -86,13 +86,14 @@ class Mark:
     """A checkpoint of a size inside the chunk, and what the chunk makes of that size.
 
     Attributes:
+        note: in base64; None for one kept outside.
         folded: the root over the chunk's own nodes at this size, in hex; empty without a tree.
         mapped: whether a stream-head map ends right before.
         recorded_at_us: of the last record before.
     """
 
     size: int
-    note: str
+    note: str | None
     folded: str = ""
     mapped: bool = False
     recorded_at_us: int = 0

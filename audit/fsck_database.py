@@ -16,7 +16,7 @@ from psycopg import pq, sql
 from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
-from audit.fsck_catalog import strange_tables
+from audit.fsck_catalog import headless, strange_tables
 from audit.fsck_chunk import CHUNK, Chunk, Finding, tree_levels, tree_nodes
 from audit.fsck_columns import (
     COLUMNS,
@@ -85,6 +85,10 @@ class Snapshot:
         except psycopg.Error as error:
             raise LedgerWriteError(f"cannot read the ledger: {error}") from error
 
+    def headless(self) -> str:
+        """Say what is wrong with the number of heads."""
+        return headless(self._connection)
+
     def head(self) -> dict[str, Any] | None:
         """Return the stored head."""
         with self._connection.cursor(row_factory=dict_row) as cursor:
@@ -150,7 +154,7 @@ class Snapshot:
         if len(stored) >= ROWS_MAX:
             chunk.findings.append((TAMPERED, "more checkpoints than records", first))
         seen = {size for size, _ in stored}
-        notes = [(size, "") for size in sizes if size not in seen]
+        notes: list[tuple[int, str | None]] = [(size, None) for size in sizes if size not in seen]
         notes += [(size, base64.b64encode(bytes(note)).decode()) for size, note in stored]
         blocks = self._blocks(low, first, high)
         levels = judge_chunk(chunk, blocks, log, dict(special), notes)
@@ -185,7 +189,7 @@ class Snapshot:
             )
             for digest, data in cursor:
                 count += 1
-                if hashlib.sha256(data).digest() != digest:
+                if data is None or hashlib.sha256(data).digest() != digest:
                     bad.append(bytes(digest).hex())
         return count, bad
 

@@ -133,8 +133,8 @@ def judge_chunk(
     chunk: Chunk,
     blocks: Iterable[Columns],
     log: str,
-    specials: Mapping[int, bytes],
-    notes: Sequence[tuple[int, str]] = (),
+    specials: Mapping[int, bytes | None],
+    notes: Sequence[tuple[int, str | None]] = (),
 ) -> list[bytes]:
     """Judge one chunk's records by their columns.
 
@@ -143,7 +143,7 @@ def judge_chunk(
         blocks: the records, in order of their numbers.
         log: the log's name.
         specials: payloads of special kinds by record.
-        notes: size and note of the checkpoints inside the chunk.
+        notes: size and note of the checkpoints inside the chunk; None: kept outside.
 
     Returns:
         The levels of its tree from the leaves up, as far as no number is missing.
@@ -153,7 +153,7 @@ def judge_chunk(
     times: dict[int, int] = {}
     for block in blocks:
         for place in filter(range(chunk.rows, chunk.rows + len(block)).__contains__, last_places):
-            times[place] = int(block.texts[5][place - chunk.rows])
+            times[place] = _number(block.texts[5][place - chunk.rows])
         loop.take(block, specials)
         chunk.rows += len(block)
     loop.end()
@@ -185,7 +185,7 @@ class _Loop:
         self._changed: dict[bytes, _Link] = {}
         self._tracker = MapTracker(chunk)
 
-    def take(self, block: Columns, specials: Mapping[int, bytes]) -> None:
+    def take(self, block: Columns, specials: Mapping[int, bytes | None]) -> None:
         """Judge a block; a special record ends a segment, and begins the next."""
         start = 0
         for stop in _places(block.texts[0], specials):
@@ -243,7 +243,7 @@ class _Loop:
         chunk = self.chunk
         for place, fields in enumerate(records.rows()):
             entry = self._entry(records.part(place, place + 1))
-            stream, leaf, seq, number = fields[1], fields[11], int(fields[0]), int(fields[2])
+            stream, leaf, seq, number = fields[1], fields[11], int(fields[0]), _number(fields[2])
             self.last = seq if seq == self.last + 1 else self._jump(seq, self.last)
             self.leaves.append(leaf)
             last = self._ends.get(stream)
@@ -294,7 +294,9 @@ class _Loop:
             self.whole = len(self.leaves)
         return max(seq, highest)
 
-    def _special(self, fields: Sequence[bytes], specials: Mapping[int, bytes]) -> Special | None:
+    def _special(
+        self, fields: Sequence[bytes], specials: Mapping[int, bytes | None]
+    ) -> Special | None:
         """Return a special record for the judge, None when it is not sound by itself."""
         entry = self._entry(Columns([[text] for text in fields]))
         seq = int(fields[0])
@@ -309,16 +311,23 @@ class _Loop:
         return Special(seq=seq, kind=fields[3].decode(), body=body) if known_here else None
 
 
+def _number(text: bytes) -> int:
+    """Return a column's number; none is the one before all."""
+    return -1 if text == NO_TEXT else int(text)
+
+
 def _hashes_to(entry: bytes | None, leaf: bytes) -> bool:
     return entry is not None and sha256(entry).hexdigest().encode() == leaf
 
 
-def _body(fields: Sequence[bytes], header: bytes, payload: bytes) -> dict[str, Any]:
+def _body(fields: Sequence[bytes], header: bytes, payload: bytes | None) -> dict[str, Any]:
     """Return a special record's payload; a map's, which comes each second, by a faster way.
 
     Raises:
         Bad: the payload is not what the header names, or not what its kind says.
     """
+    if payload is None:
+        raise Bad("payload is NULL")
     named = sha256(payload).hexdigest().encode() == fields[9] and len(payload) <= ENTRY_MAX
     if named and (fields[3], fields[4]) == _MAP_1:
         with contextlib.suppress(ValueError, RecursionError):
@@ -339,7 +348,7 @@ def _named(links: Mapping[bytes, _Link]) -> dict[str, Link]:
     }
 
 
-def _places(seqs: Sequence[bytes], specials: Mapping[int, bytes]) -> list[int]:
+def _places(seqs: Sequence[bytes], specials: Mapping[int, bytes | None]) -> list[int]:
     """Return where the special records stand among these."""
     if not seqs:
         return []

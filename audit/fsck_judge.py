@@ -74,9 +74,8 @@ class ChunkVerifier(LogVerifier):
             return
         self._enter("entry")
         for mark in chunk.marks:
-            if mark.note:
-                self._newest_note = self._notes[mark.size] = mark.note
-                self._take_note(mark.size, base64.b64decode(mark.note))
+            if mark.note is not None:
+                self._take_mark(mark.size, mark.note)
         self._link(chunk)
         size, nodes = self._tree.size, list(self._tree.nodes)
         self._replay(chunk, nodes)
@@ -85,6 +84,15 @@ class ChunkVerifier(LogVerifier):
         for name, count in chunk.kinds.items():
             self._count(name, count)
         self._grow(chunk, size, nodes)
+
+    def _take_mark(self, size: int, note: str) -> None:
+        """Take a checkpoint; only one that can be opened again is kept for the state."""
+        newest, found = self._newest, self.report.findings
+        self._take_note(size, base64.b64decode(note))
+        if self.report.findings == found:
+            self._notes[size] = note
+        if self._newest is not newest:
+            self._newest_note = note
 
     def _link(self, chunk: Chunk) -> None:
         """Hold each stream's first record against its last one before, and move the heads."""

@@ -7,6 +7,13 @@ from audit.fsck_chunk import Finding
 from audit.verify import TAMPERED, Bad, blobs_of, known, leaf_hash, read_record
 
 
+def missing_values(row: Mapping[str, Any]) -> str:
+    """Say which columns of a record have no value and must have one."""
+    return ", ".join(
+        f"{name} is NULL" for name, value in row.items() if value is None and name != "account"
+    )
+
+
 def judge_payloads(
     rows: Iterable[Mapping[str, Any]], log: str
 ) -> tuple[list[Finding], dict[str, int]]:
@@ -25,8 +32,8 @@ def judge_payloads(
         try:
             head, body = _record(row, log)
             named = [*blobs_of(body)] if known(head) else []
-        except Bad as error:
-            findings.append((TAMPERED, str(error), row["seq"]))
+        except (Bad, TypeError, AttributeError) as error:  # NULL breaks in many ways
+            findings.append((TAMPERED, missing_values(row) or str(error), row["seq"]))
             continue
         for digest in named:
             blobs.setdefault(digest, row["seq"])

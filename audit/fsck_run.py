@@ -99,6 +99,8 @@ class _Check:
             if head is not None:
                 log.head(head)
                 total = int(head["size"])
+            elif without := self._snapshot.headless():
+                log.report.find(TAMPERED, without)
             if self._state.saved is not None:
                 self._go_on(self._state.saved)
             if self._plan.payloads:

@@ -83,13 +83,28 @@ TRICKS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         (FORGED, UNKEYED),
         ("DELETE FROM ledger.entry WHERE seq IS NULL",),
     ),
-    "checkpoint has one without size": (
+    "checkpoint has a row without size": (
         ("INSERT INTO ledger.checkpoint VALUES (NULL, 'forged')",),
         ("DELETE FROM ledger.checkpoint WHERE size IS NULL",),
     ),
-    "blob has one without digest": (
+    "blob has a row without digest": (
         ("INSERT INTO ledger.blob VALUES (NULL, 'forged')",),
         ("DELETE FROM ledger.blob WHERE digest IS NULL",),
+    ),
+    "head has a row without id": (
+        ("UPDATE ledger.head SET id = NULL",), ("UPDATE ledger.head SET id = 1",),
+    ),
+    "cosignature has a row without size or name or key_id": (
+        ("INSERT INTO ledger.cosignature VALUES (27, 'w', NULL, '', 0)",),
+        ("ALTER TABLE ledger.cosignature DISABLE TRIGGER ALL",
+         "DELETE FROM ledger.cosignature"),
+    ),
+    "disclosure has a row without seq or position": (
+        ("INSERT INTO ledger.disclosure VALUES (1, NULL, 'forged', '')",),
+        ("DELETE FROM ledger.disclosure",),
+    ),
+    "tile has a row without level or n": (
+        ("INSERT INTO ledger.tile VALUES (NULL, 0, '')",), ("DELETE FROM ledger.tile",),
     ),
 }  # fmt: skip
 """What is found (a pattern), how it is done, and how it is undone."""
