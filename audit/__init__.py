@@ -58,6 +58,7 @@ Reading order, which is the way a record goes:
     fsck_columns what fsck asks the server for: columns joined, and how they are read
     fsck_fast    headers rebuilt from columns, 150,000 a second and more
     fsck_payloads stored headers and payloads against them: the second pass
+    fsck_tiles   stored tiles against the tree, in a chunk and above all chunks
     fsck_state   where a check stands, on disk
     fsck_judge   chunks put together by the outsider's verifier
     fsck_database  the psycopg door of fsck: one snapshot, read in ranges

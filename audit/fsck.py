@@ -25,7 +25,7 @@ from audit.verify import TAMPERED, LogVerifier, Outside, Report
 from audit.verify import verify_dump as verify_lines
 
 _BATCH_ROWS = 500
-_HEAD = ("origin", "size", "root", "frontier")
+_HEAD = ("id", "origin", "size", "root", "frontier")
 _TABLES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("checkpoint", "checkpoint", ("size", "note"), "size"),
     ("blob", "blob", ("digest", "data"), "digest"),
@@ -67,8 +67,8 @@ def verify_database(
             strange = strange_tables(connection)
             for text in strange:
                 log.report.find(TAMPERED, text)
-            if not strange and (without := headless(connection)):
-                log.report.find(TAMPERED, without)
+            if not strange and (wrong := headless(connection)):
+                log.report.find(TAMPERED, wrong)
             for kind, row in () if strange else _rows(connection):
                 _take(log, kind, row)
                 if kind == "head":
@@ -127,6 +127,8 @@ def dump(dsn: str, path: Path) -> int:
                 entries += kind == "entry"
                 if kind == "entry" and _says(row["header"], row["commitments"]):
                     del row["commitments"]  # of which a dump has no need; others make it none
+                if kind == "head" and row["id"] == 1:
+                    del row["id"]  # the same
                 file.write(_line({"type": kind, **row}))
             file.write(_line({"type": "end", "entries": entries}))
             file.flush()

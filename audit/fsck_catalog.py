@@ -53,6 +53,11 @@ _KEYS: Mapping[str, str] = {
 }
 
 
+_HEADS_SQL = """
+SELECT id <> 1 OR num_nulls(id, origin, size, root, frontier) > 0 FROM ledger.head
+"""
+
+
 def strange_tables(connection: TupleConnection) -> list[str]:
     """Return what is not as the migration made it, in words; nothing more should then be read.
 
@@ -76,13 +81,16 @@ def strange_tables(connection: TupleConnection) -> list[str]:
 
 
 def headless(connection: TupleConnection) -> str:
-    """Say what is wrong with the number of heads: one, unless nothing was ever written.
+    """Say what is wrong with the head: there is one, unless nothing was ever written.
 
     A log is opened by writing its head, before any other row, and nothing ever deletes it.
     """
-    row = connection.execute("SELECT count(*) FROM ledger.head").fetchone() or (0,)
-    if row[0]:
-        return "" if row[0] == 1 else f"there are {row[0]} heads"
+    rows = connection.execute(_HEADS_SQL).fetchmany(2)
+    if len(rows) > 1:
+        return "there are several heads"
+    if rows:
+        (wrong,) = rows[0]
+        return "the head has another id than 1, or lacks a value" if wrong else ""
     left = [f"ledger.{name}" for name in TABLES if _any(connection, name)]
     return f"there is no head, but there are rows of a log in {', '.join(left)}" if left else ""
 

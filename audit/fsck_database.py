@@ -28,9 +28,10 @@ from audit.fsck_columns import (
 )
 from audit.fsck_fast import SPECIAL_KINDS, judge_chunk
 from audit.fsck_payloads import judge_payloads
+from audit.fsck_tiles import height_of, judge_part
 from audit.merkle import HASH_BYTES
 from audit.tables import READER_ROLE, TupleConnection, connect
-from audit.tiles import TILE_BYTES, TILE_HEIGHT, TILE_WIDTH
+from audit.tiles import TILE_HEIGHT
 from audit.verify import TAMPERED
 
 ROWS_MAX = 2 * CHUNK
@@ -86,7 +87,7 @@ class Snapshot:
             raise LedgerWriteError(f"cannot read the ledger: {error}") from error
 
     def headless(self) -> str:
-        """Say what is wrong with the number of heads."""
+        """Say what is wrong with the head, or its lack."""
         return headless(self._connection)
 
     def head(self) -> dict[str, Any] | None:
@@ -128,10 +129,17 @@ class Snapshot:
         return self._connection.execute(
             "SELECT level, n FROM ledger.tile WHERE level < 0 OR n < 0"
             " OR num_nulls(level, n, hashes) > 0"
-            " OR n >= %s::bigint >> least(8 * (level::integer + 1), 63)"
+            " OR n >= %s::bigint >> least(%s * (level::integer + 1), 63)"
             " ORDER BY level, n LIMIT 100",
-            (size,),
+            (size, TILE_HEIGHT),
         ).fetchall()
+
+    def tile(self, level: int, n: int) -> list[bytes | None]:
+        """Return what is stored of a tile; two if there are more."""
+        rows = self._connection.execute(
+            "SELECT hashes FROM ledger.tile WHERE level = %s AND n = %s LIMIT 2", (level, n)
+        )
+        return [row[0] for row in rows]
 
     def counts(self) -> tuple[int, int]:
         """Return how many blobs there are, and how many checkpoints."""
@@ -158,7 +166,7 @@ class Snapshot:
         notes += [(size, base64.b64encode(bytes(note)).decode()) for size, note in stored]
         blocks = self._blocks(low, first, high)
         levels = judge_chunk(chunk, blocks, log, dict(special), notes)
-        chunk.findings += self._tiles(first, levels)
+        chunk.findings += self._tiles(chunk, levels)
         if payloads:
             findings, chunk.blobs = judge_payloads(self._payloads(low, high), log)
             chunk.findings += findings
@@ -234,26 +242,18 @@ class Snapshot:
             for row in rows:
                 blobs.pop(row[0], None)
 
-    def _tiles(self, first: int, levels: Sequence[bytes]) -> Iterator[Finding]:
+    def _tiles(self, chunk: Chunk, levels: Sequence[bytes]) -> Iterator[Finding]:
         """Hold the stored tiles against a chunk's tree, as far as each lies in it."""
-        for level, height in ((0, 0), (1, TILE_HEIGHT)):
-            if height >= len(levels):
-                return
-            hashes, start = levels[height], first >> height
-            stop = start + len(hashes) // HASH_BYTES
-            rows = self._connection.execute(
-                "SELECT n, hashes FROM ledger.tile WHERE level = %s AND n BETWEEN %s AND %s"
-                " ORDER BY n LIMIT 512",
-                (level, start >> TILE_HEIGHT, (stop - 1) >> TILE_HEIGHT),
+        below = range(0, min(len(levels), height_of(chunk.width)), TILE_HEIGHT)
+        for level, height in enumerate(below):
+            hashes, start = levels[height], chunk.first >> height
+            last = start + len(hashes) // HASH_BYTES - 1
+            stored = self._connection.execute(
+                "SELECT n, coalesce(hashes, '') FROM ledger.tile"
+                " WHERE level = %s AND n BETWEEN %s AND %s ORDER BY n LIMIT 512",
+                (level, start >> TILE_HEIGHT, last >> TILE_HEIGHT),
             )
-            for n, stored in rows:
-                begin = n << TILE_HEIGHT
-                low, high = max(start, begin), min(stop, begin + TILE_WIDTH)
-                here = hashes[(low - start) * HASH_BYTES : (high - start) * HASH_BYTES]
-                there = stored[(low - begin) * HASH_BYTES : (high - begin) * HASH_BYTES]
-                if here != there or len(stored) != TILE_BYTES:
-                    text = f"tile {level}/{n} is not that of the tree"
-                    yield TAMPERED, text, low << height
+            yield from judge_part(level, hashes, start, stored)
 
     def _row(self, query: str, *values: object) -> tuple[Any, ...]:
         row = self._connection.execute(query.encode(), values).fetchone()

@@ -6,6 +6,7 @@ that the other columns (and payloads, and blobs) below the position are still wh
 """
 
 import json
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from audit.fsck_judge import ChunkVerifier
 from audit.fsck_plan import ChangedBelowError, FsckPlan, Progress, whole_or_again
 from audit.fsck_readers import Asked, Inline, Readers
 from audit.fsck_state import FsckState
+from audit.fsck_tiles import TileFold, judge_tile
 from audit.merkle import node_hash
 from audit.restore_judge import judge_values
 from audit.tables import DatabaseError
@@ -90,17 +92,18 @@ class _Check:
         self._blob_range = 0
         self._blobs = 0
         self._noted = 0
+        self._tiles = TileFold(plan.width)
 
     def run(self, head: dict[str, Any] | None, now_us: int | None) -> Report:
         """Check head, blobs, records and the end."""
         log = self._log
         try:
             total = 0
+            if wrong := self._snapshot.headless():
+                log.report.find(TAMPERED, wrong)
             if head is not None:
                 log.head(head)
                 total = int(head["size"])
-            elif without := self._snapshot.headless():
-                log.report.find(TAMPERED, without)
             if self._state.saved is not None:
                 self._go_on(self._state.saved)
             if self._plan.payloads:
@@ -133,7 +136,9 @@ class _Check:
             for first in range(0, self._position, width)
         )
         for task, answer in self._readers.ask(tasks):
-            nodes += map(bytes.fromhex, json.loads(answer))
+            roots = [*map(bytes.fromhex, json.loads(answer))]
+            nodes += roots
+            deque(self._tiles.add(task["first"], roots[0] if len(roots) == 1 else None), maxlen=0)
             bits = task["first"] // width
             while bits & 1 and len(nodes) > 1:
                 right = nodes.pop()
@@ -168,6 +173,7 @@ class _Check:
             for task, answer in self._readers.ask(self._chunks(at, origin, total)):
                 chunk = Chunk.from_json(answer)
                 self._log.fold(chunk)
+                self._check_tiles(chunk)
                 for digest, seq in sorted(chunk.blobs.items()):
                     self._log.blob_missing(digest, seq)
                 at = self._noted = task["first"] + width
@@ -181,6 +187,13 @@ class _Check:
             if at is not None:  # checkpoints of records that are not there
                 self._log.late_notes(self._snapshot.notes(self._noted + 1, at))
                 self._noted = at
+
+    def _check_tiles(self, chunk: Chunk) -> None:
+        """Hold the tiles above the chunks against what the chunks so far make."""
+        root = bytes.fromhex(chunk.nodes[0]) if chunk.rows == chunk.width and chunk.nodes else None
+        for level, n, made in self._tiles.add(chunk.first, root):
+            for finding in judge_tile(level, n, made, self._snapshot.tile(level, n)):
+                self._log.report.find(*finding)
 
     def _chunks(self, first: int, origin: str, total: int) -> Iterator[dict[str, Any]]:
         """Yield the tasks of a run of chunks, up to the one in which the head says the log ends."""

@@ -25,6 +25,7 @@ UNDUMPED = {
     "cosignature": "INSERT INTO ledger.cosignature VALUES (7, 'w', '', '', 0)",
 }
 """Tables that a dump does not hold, with a row that is left there."""
+HEAD = ("origin", "size", "root", "frontier")
 RECORD = 9
 MORE = {"account": (0,), "payload": (6,), "recorded_at_us": (26,)}
 """Records that have an account, are a map, are a checkpoint's last."""
@@ -100,7 +101,20 @@ def test_two_heads_are_tampered_with(spoiled: tuple[str, TupleConnection], judge
     admin.execute("DELETE FROM ledger.entry")
     reports = judge()
     assert codes(reports) == [TAMPERED] * 3
-    assert reports[0].reason == reports[1].reason == "there are 2 heads"
+    assert reports[0].reason == reports[1].reason == "there are several heads"
+
+
+def test_a_head_without_a_value_or_under_another_id_is_tampered_with(
+    spoiled: tuple[str, TupleConnection], judge: Judge
+) -> None:
+    """A record is gone as well, so that nothing is left to hold the head against."""
+    _, admin = spoiled
+    admin.execute(f"DELETE FROM ledger.entry WHERE seq = {RECORD}".encode())
+    assert codes(judge()) == [INCOMPLETE] * 3
+    for change in ("id = 2", "id = NULL", *(f"{name} = NULL" for name in HEAD)):
+        admin.execute(f"UPDATE ledger.head SET {change}".encode())
+        assert codes(judge()) == [TAMPERED] * 3, change
+        restore(admin, "head")
 
 
 def test_a_value_that_is_missing_is_named_with_its_record(
