@@ -4,7 +4,7 @@ Written by the sequencer, in the transaction of their records. Nothing here can 
 What an erasure is judged by are the records themselves, as rows here can be taken away.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from audit.tables import (
     READER_ROLE,
     RECORD_SQL,
     DatabaseError,
+    TupleConnection,
     connect,
     record_from_row,
 )
@@ -27,15 +28,22 @@ _KEPT_SQL = (
     b" ORDER BY d.position"
 )
 _HOLDS = (Kind.HOLD_PLACED.value, Kind.HOLD_LIFTED.value)
+_SIZE_SQL = b"""
+SELECT coalesce((SELECT size FROM ledger.head WHERE id = 1),
+  (SELECT max(seq) + 1 FROM ledger.entry), 0)
+"""
+_NUMBERED = "seq >= %(first)s AND seq < %(stop)s"
+_UNNUMBERED = "seq IS NULL"
 _RECORDS_SQL = f"""
 SELECT {RECORD_SQL} FROM ledger.entry
-WHERE (seq BETWEEN 0 AND (SELECT size FROM ledger.head WHERE id = 1) - 1) IS NOT FALSE AND (
+WHERE {{which}} AND (
   commitments <> '' OR position('"commitments":["'::bytea IN header) > 0
   OR kind = ANY(%(holds)s) OR position('"kind":"hold_'::bytea IN header) > 0
   OR seq IN (SELECT seq FROM ledger.disclosure WHERE subject = ANY(%(subjects)s)))
 ORDER BY seq
 """  # noqa: S608 - column names are our own
 _PAGE_ROWS = 500
+_PAGE_RECORDS = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,21 +58,35 @@ class Kept:
 class Disclosures:
     """The table of encrypted values; a connection per call, these are rare."""
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, on_read: Callable[[int, int], None] = lambda *_: None) -> None:
         """Keep where to connect.
 
         Args:
             dsn: of a user who may `SET ROLE` to the reader and the eraser.
+            on_read: called while the log is read: how many records of how many.
         """
         self._dsn = dsn
+        self._on_read = on_read
 
-    def records(self, subjects: Collection[str]) -> Iterator[Record]:
+    def size(self) -> int:
+        """Return how many records the log has; where it does not say, those that are there.
+
+        Raises:
+            LedgerError: the database does not answer.
+        """
+        return int(self._rows(_SIZE_SQL)[0][0])
+
+    def records(self, subjects: Collection[str], among: range) -> Iterator[Record]:
         """Yield every record that the erasure of persons is judged by, in order of `seq`.
 
         Those with commitments, those that a value of these persons is stored for, and holds.
-        Reads the whole log once: what a record is, its columns or its header may say, so that
-        one of them changed hides none. No index could be believed. A row beyond the log's end is
-        no record; one without a number is given, for it was one.
+        Reads all of them: what a record is, its columns or its header may say, so that one of
+        them changed hides none. No index of these could be believed. A row beyond the log's end
+        is no record; one without a number is given, for it was one.
+
+        Args:
+            subjects: their pseudonyms.
+            among: the numbers to read.
 
         Raises:
             LedgerError: the database does not answer, or has a record of a newer program.
@@ -74,10 +96,15 @@ class Disclosures:
             with (
                 connect(self._dsn, role=READER_ROLE, name="countersign-erasable") as connection,
                 connection.transaction(),
-                connection.cursor(name="erasable") as cursor,
             ):
-                cursor.itersize = _PAGE_ROWS
-                yield from map(record_from_row, cursor.execute(_RECORDS_SQL.encode(), values))
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                yield from _page(connection, _UNNUMBERED, values)
+                for first in range(among.start, among.stop, _PAGE_RECORDS):
+                    stop = min(first + _PAGE_RECORDS, among.stop)
+                    yield from _page(
+                        connection, _NUMBERED, {**values, "first": first, "stop": stop}
+                    )
+                    self._on_read(stop - among.start, len(among))
         except DatabaseError as error:
             raise LedgerError(f"records not read: {type(error).__name__}") from error
 
@@ -129,9 +156,18 @@ class Disclosures:
         except DatabaseError as error:
             raise LedgerWriteError(f"values not deleted: {type(error).__name__}") from error
 
-    def _rows(self, query: bytes, value: int | list[str]) -> list[tuple[Any, ...]]:
+    def _rows(self, query: bytes, *values: int | list[str]) -> list[tuple[Any, ...]]:
         try:
             with connect(self._dsn, role=READER_ROLE, name="countersign-disclosures") as connection:
-                return connection.execute(query, (value,)).fetchall()
+                return connection.execute(query, values).fetchall()
         except DatabaseError as error:
             raise LedgerError(f"values not read: {type(error).__name__}") from error
+
+
+def _page(
+    connection: TupleConnection, which: str, values: Mapping[str, object]
+) -> Iterator[Record]:
+    query = _RECORDS_SQL.format(which=which).encode()
+    with connection.cursor(name="erasable") as cursor:
+        cursor.itersize = _PAGE_ROWS
+        yield from map(record_from_row, cursor.execute(query, values))

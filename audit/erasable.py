@@ -8,6 +8,7 @@ Not here: erasing (`erasure`), how long a class is kept (`retention`), what a ho
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from audit.errors import ErasureRefusedError
 from audit.holds import Hold, active
@@ -37,16 +38,76 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What sound records say of persons, by pseudonym, and of holds."""
+    """What sound records say of persons, by pseudonym, and of holds.
+
+    Attributes:
+        said: the values of each person.
+        held: the records that place and lift holds.
+    """
 
     said: Mapping[str, tuple[Said, ...]]
-    holds: Mapping[str, Hold]
+    held: tuple[Record, ...] = ()
+
+    @property
+    def holds(self) -> dict[str, Hold]:
+        """The holds in force, by id."""
+        return active(self.held)
+
+
+class Values(Protocol):
+    """The stored values and their records, as far as a judgement needs them."""
+
+    def places_of(self, subjects: Collection[str]) -> Collection[tuple[str, int, int]]:
+        """Return (subject, seq, position) of all that is kept of persons."""
+        ...
+
+    def size(self) -> int:
+        """Return how many records the log has."""
+        ...
+
+    def records(self, subjects: Collection[str], among: range) -> Iterable[Record]:
+        """Yield the records among these numbers that persons are judged by, in order."""
+        ...
+
+
+class Inquiry:
+    """One erasure's reading of the log: whole the first time, then only what was added since.
+
+    A record that was read once cannot become another: the log only grows. One that is changed
+    meanwhile counts as it was read, and as sound; a value that appears meanwhile for a record
+    that did not name it has no record, and refuses the erasure.
+    """
+
+    def __init__(self, values: Values) -> None:
+        """Read nothing yet."""
+        self._values = values
+        self._read = 0
+        self._known = Evidence(said={})
+
+    def evidence(self, subjects: Collection[str]) -> Evidence:
+        """Return what there is by now to judge an erasure of these persons by.
+
+        Args:
+            subjects: their pseudonyms; the first time all that are ever asked about.
+
+        Raises:
+            ErasureRefusedError: a record is not what was recorded, or a value has none.
+            LedgerError: the database does not answer.
+        """
+        stored = self._values.places_of(subjects)
+        size = self._values.size()  # after the values: each has its record below it
+        among = range(self._read, max(size, self._read))
+        records = self._values.records(subjects, among)
+        self._known = evidence_of(records, stored, subjects, self._known)
+        self._read = among.stop
+        return self._known
 
 
 def evidence_of(
     records: Iterable[Record],
     stored: Collection[tuple[str, int, int]],
     subjects: Collection[str],
+    known: Evidence,
 ) -> Evidence:
     """Return what there is to judge an erasure of these persons by.
 
@@ -54,16 +115,18 @@ def evidence_of(
         records: all with commitments, all holds, and those of the stored values, in order.
         stored: (subject, seq, position) of their values.
         subjects: their pseudonyms.
+        known: what the records before these said.
 
     Raises:
         ErasureRefusedError: a record is not what was recorded, or a value has none.
     """
-    said: dict[str, list[Said]] = {subject: [] for subject in subjects}
+    said = {subject: [*known.said.get(subject, ())] for subject in subjects}
+    read = {(name, one.seq, one.position) for name, values in said.items() for one in values}
     by_seq: dict[int, dict[int, str]] = {}
-    for subject, seq, position in stored:
+    for subject, seq, position in frozenset(stored) - read:
         by_seq.setdefault(seq, {})[position] = subject
     looked_for = [subject.encode() for subject in subjects]
-    held: list[Record] = []
+    held = [*known.held]
     for record in checked(records):
         if record.kind in _HOLDS:
             held.append(record)
@@ -81,7 +144,7 @@ def evidence_of(
             f"a value is stored for record {min(by_seq)}, which is not there: the ledger was"
             " altered; run `countersign fsck`"
         )
-    return Evidence(said={one: tuple(values) for one, values in said.items()}, holds=active(held))
+    return Evidence(said={one: tuple(values) for one, values in said.items()}, held=tuple(held))
 
 
 def _said(record: Record, position: int, retention: str) -> Said:

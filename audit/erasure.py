@@ -6,7 +6,7 @@ Steps of an erasure, each safe to repeat, in this order:
    (one person under several pseudonyms) all are judged before anything is done, and one refusal
    refuses all;
 2. nothing new is said under the pseudonyms, and what was on its way to the ledger is either in it
-   by now, and counts, or refused by it; what is in it is judged once more;
+   by now, and counts, or refused by it; what was added since is judged with the rest;
 3. the records, all in one commit: who asked, on which legal basis, which fields of which records,
    by which years (and, where a statute had kept them, that it no longer does);
 4. the caller's own files are cleaned of the person's names;
@@ -25,7 +25,7 @@ from typing import Protocol
 from audit import holds
 from audit.canonical import JSON, canonical
 from audit.disclosures import Disclosures, Kept
-from audit.erasable import Due, evidence_of, judge
+from audit.erasable import Due, Inquiry, judge
 from audit.errors import (
     AuditError,
     ErasureRefusedError,
@@ -278,12 +278,13 @@ class Privacy:
         What is said from then on is said under another pseudonym. Where nothing was written the
         old one stays in use; where that is unknown it waits for the next try, its names known.
         """
-        self._judge(subjects)
+        inquiry = Inquiry(self._disclosures)
+        self._judge(subjects, inquiry)
         for subject in subjects:
             self._vault.retire(subject)
         self._on_step("erase.retired")
         try:
-            recorded = self._append(subjects, basis, actor)
+            recorded = self._append(subjects, basis, actor, inquiry)
         except AuditError as error:
             if _nothing_written(error):
                 for subject in subjects:
@@ -292,12 +293,14 @@ class Privacy:
         self._on_step("erase.recorded")
         return recorded
 
-    def _append(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, Record]:
+    def _append(
+        self, subjects: Sequence[str], basis: str, actor: str, inquiry: Inquiry
+    ) -> dict[str, Record]:
         """Record what is in the log when nothing is on its way to it any more."""
         resolve = self._ledger.resolve
         late = {one: _sound(resolve("control", f"erased:{one}")) for one in subjects}
         recorded = {one: record for one, record in late.items() if record is not None}
-        judged = self._judge([one for one in subjects if one not in recorded])
+        judged = self._judge([one for one in subjects if one not in recorded], inquiry)
         now_us = self._now_us()
         drafts = [draft for due in judged for draft in self._drafts(due, basis, actor, now_us)]
         for record in self._ledger.append(*drafts) if drafts else ():
@@ -305,12 +308,11 @@ class Privacy:
                 recorded[str(record.body["subject"])] = record
         return recorded
 
-    def _judge(self, subjects: Sequence[str]) -> tuple[Due, ...]:
+    def _judge(self, subjects: Sequence[str], inquiry: Inquiry) -> tuple[Due, ...]:
         if not subjects:
             return ()
-        stored = self._disclosures.places_of(subjects)
         return judge(
-            evidence_of(self._disclosures.records(subjects), stored, subjects),
+            inquiry.evidence(subjects),
             messages_of=self._messages_of,
             years=self._years,
             now_us=self._now_us(),

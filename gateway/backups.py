@@ -23,10 +23,11 @@ from gateway.attach import Place, attached
 from gateway.clock import monotonic_us, wall_us
 from gateway.footprint import on_trial
 from gateway.log_keys import load_signers
+from gateway.progress import RateBar
 from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
-from gateway.upkeep import Given, RateBar
+from gateway.upkeep import Given
 
 ACTOR = "operator"
 

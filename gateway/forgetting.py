@@ -18,15 +18,18 @@ from audit.vault import Vault
 from gateway import privacy_actions
 from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.attach import Place, attached
+from gateway.clock import monotonic_us
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.keyring import Caller, Keyring
 from gateway.privacy import make_privacy
+from gateway.progress import Progress, RateBar, Waiting
 from gateway.roles import MAY
 from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
 
-ANSWER_WITHIN_S = 60.0
+ANSWER_WITHIN_S = 600.0
+"""An erasure reads the whole log first: some seconds for a million records."""
 ACTIONS: dict[str, Any] = {
     "erase": ("erase", EraseRequest, privacy_actions.erase),
     "hold": ("hold", HoldRequest, privacy_actions.hold),
@@ -123,6 +126,7 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
 def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[str, Any]:  # noqa: ANN401 - of ACTIONS
     """Do it here: no gateway runs, the lock is ours."""
     vault = Vault(place.state.vault)
+    bar = RateBar(sys.stderr, monotonic_us)
     with open_ledger(place, vault) as ledger:
         privacy = make_privacy(
             place.settings,
@@ -131,22 +135,27 @@ def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[
             ledger=ledger,
             reader=place.reader,
             vault=vault,
+            on_read=lambda done, total: bar.show("reading", done, total),
         )
-        privacy.complete()
-        done: dict[str, Any] = function(privacy, caller.name, ask)
+        try:
+            privacy.complete()
+            done: dict[str, Any] = function(privacy, caller.name, ask)
+        finally:
+            bar.end()
         return done
 
 
 def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
     try:
         address = (state.root / "address").read_text().strip()
-        answer = httpx.post(
-            f"{address}/v1/privacy/{verb}",
-            content=ask.model_dump_json(),
-            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-            timeout=ANSWER_WITHIN_S,
-            trust_env=False,
-        )
+        with Waiting(Progress(sys.stderr), f"{verb}: the running gateway is at it"):
+            answer = httpx.post(
+                f"{address}/v1/privacy/{verb}",
+                content=ask.model_dump_json(),
+                headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+                timeout=ANSWER_WITHIN_S,
+                trust_env=False,
+            )
         found: dict[str, Any] = answer.json()
     except (OSError, httpx.HTTPError, json.JSONDecodeError) as error:
         raise RequestError(

@@ -31,14 +31,25 @@ def make_privacy(
     ledger: AppendPort,
     reader: LedgerReader,
     vault: Vault,
+    on_read: Callable[[int, int], None] = lambda *_: None,
 ) -> Privacy:
-    """Return the privacy of an installation over an open ledger."""
+    """Return the privacy of an installation over an open ledger.
+
+    Args:
+        settings: name the log, and say for how many years values are kept.
+        state: its folders.
+        dsn: of the database.
+        ledger: appends records.
+        reader: reads them.
+        vault: holds the keys.
+        on_read: called while an erasure reads the log: how many records of how many.
+    """
     return Privacy(
         log=settings.ledger.origin,
         ledger=ledger,
         reader=reader,
         vault=vault,
-        disclosures=Disclosures(dsn),
+        disclosures=Disclosures(dsn, on_read),
         years=years_of(settings.retention),
         now_us=clock.wall_us,
         clean=lambda names: clean_names(state, names),

@@ -1,12 +1,17 @@
 """What the operator sees: lines, one moving line, one table."""
 
+import itertools
 import logging
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from typing_extensions import override
 
 WIDTH = 28
+QUIET_S = 2
+"""What takes longer says that it is at work."""
+_SHOW_US = 500_000
 
 
 class OneLine(logging.Formatter):
@@ -66,6 +71,72 @@ class Progress:
         if self._moving:
             self._stream.write("\n")
             self._moving = False
+
+
+class RateBar:
+    """How far a check is, how fast it goes, when it will end; on a terminal, and over 0.5 s."""
+
+    def __init__(self, stream: TextIO, clock_us: Callable[[], int]) -> None:
+        """Draw on a terminal; write nothing elsewhere."""
+        self._stream = stream
+        self._clock_us = clock_us
+        self._stage = ""
+        self._begun_us = self._shown_us = clock_us()
+        self._first = 0
+        self._drawn = False
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Take the progress of a stage."""
+        now_us = self._clock_us()
+        if stage != self._stage:
+            self._stage, self._begun_us, self._first = stage, now_us, done
+        if now_us - self._shown_us < _SHOW_US or not self._stream.isatty():
+            return
+        self._shown_us, self._drawn = now_us, True
+        self._stream.write(f"\r\x1b[K{self.text(done, total, now_us)}")
+        self._stream.flush()
+
+    def text(self, done: int, total: int, now_us: int) -> str:
+        """Return the bar's line."""
+        total = max(total, done, 1)
+        filled = WIDTH * done // total
+        rate = (done - self._first) / max((now_us - self._begun_us) / 1e6, 1e-6)
+        left = "" if rate <= 0 else f", {(total - done) / rate:.0f} s left"
+        bar = "#" * filled + "." * (WIDTH - filled)
+        return f"{self._stage:12} [{bar}] {done:,}/{total:,}  {rate:,.0f}/s{left}"
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._drawn:
+            self._stream.write("\n")
+            self._drawn = False
+
+
+class Waiting:
+    """How long it takes, where nothing says how far it is; on a terminal, after two seconds."""
+
+    def __init__(self, progress: Progress, text: str) -> None:
+        """Say `text` with the seconds behind it."""
+        self._progress = progress
+        self._text = text
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="waiting", daemon=True)
+
+    def __enter__(self) -> None:
+        """Begin to count."""
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        """Leave the line."""
+        self._over.set()
+        self._thread.join()
+        self._progress.end()
+
+    def _run(self) -> None:
+        for passed_s in itertools.count(QUIET_S):
+            if self._over.wait(QUIET_S if passed_s == QUIET_S else 1):
+                return
+            self._progress.line(f"{self._text}  {passed_s} s")
 
 
 def table(summary: Mapping[str, Any]) -> str:

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from audit.fsck_dump import fsck_dump
 from audit.fsck_plan import FsckPlan
@@ -13,12 +12,11 @@ from audit.fsck_run import fsck_database
 from audit.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
 from gateway.attach import Place
 from gateway.clock import monotonic_us, wall_us
+from gateway.progress import RateBar
 from gateway.verifying import read_outside
 
 INTERRUPTED = 130
 STATE_NAME = "fsck.state"
-_SHOW_US = 500_000
-_WIDTH = 28
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +48,7 @@ class Given:
 def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> int:
     """Check the ledger's database; return the verifier's exit code."""
 
-    def check(outside: Outside, bar: "RateBar") -> Report:
+    def check(outside: Outside, bar: RateBar) -> Report:
         plan = FsckPlan(
             outside=outside,
             state=place.state.root / STATE_NAME,
@@ -69,7 +67,7 @@ def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> i
 def fsck_dump_file(path: Path, given: Given, *, resume: bool) -> int:
     """Check a dump; return the verifier's exit code."""
 
-    def check(outside: Outside, bar: "RateBar") -> Report:
+    def check(outside: Outside, bar: RateBar) -> Report:
         state = path.with_name(path.name + ".fsck")
         return fsck_dump(path, FsckPlan(outside=outside, state=state, resume=resume), bar.show)
 
@@ -81,7 +79,7 @@ def fsck_tiles(folder: Path, given: Given) -> int:
     return _run(given, lambda outside, _: verify_tiles(folder, outside))
 
 
-def _run(given: Given, check: Callable[[Outside, "RateBar"], Report]) -> int:
+def _run(given: Given, check: Callable[[Outside, RateBar], Report]) -> int:
     """Run a check under a bar, print what it found and return the exit code."""
     bar = RateBar(sys.stderr, monotonic_us)
     try:
@@ -99,42 +97,3 @@ def _run(given: Given, check: Callable[[Outside, "RateBar"], Report]) -> int:
     for line in report.lines:
         sys.stdout.write(f"{line}\n")
     return report.exit_code
-
-
-class RateBar:
-    """How far a check is, how fast it goes, when it will end; on a terminal, and over 0.5 s."""
-
-    def __init__(self, stream: TextIO, clock_us: Callable[[], int]) -> None:
-        """Draw on a terminal; write nothing elsewhere."""
-        self._stream = stream
-        self._clock_us = clock_us
-        self._stage = ""
-        self._begun_us = self._shown_us = clock_us()
-        self._first = 0
-        self._drawn = False
-
-    def show(self, stage: str, done: int, total: int) -> None:
-        """Take the progress of a stage."""
-        now_us = self._clock_us()
-        if stage != self._stage:
-            self._stage, self._begun_us, self._first = stage, now_us, done
-        if now_us - self._shown_us < _SHOW_US or not self._stream.isatty():
-            return
-        self._shown_us, self._drawn = now_us, True
-        self._stream.write(f"\r\x1b[K{self.text(done, total, now_us)}")
-        self._stream.flush()
-
-    def text(self, done: int, total: int, now_us: int) -> str:
-        """Return the bar's line."""
-        total = max(total, done, 1)
-        filled = _WIDTH * done // total
-        rate = (done - self._first) / max((now_us - self._begun_us) / 1e6, 1e-6)
-        left = "" if rate <= 0 else f", {(total - done) / rate:.0f} s left"
-        bar = "#" * filled + "." * (_WIDTH - filled)
-        return f"{self._stage:12} [{bar}] {done:,}/{total:,}  {rate:,.0f}/s{left}"
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._drawn:
-            self._stream.write("\n")
-            self._drawn = False

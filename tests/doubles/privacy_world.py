@@ -88,18 +88,25 @@ class World:
     fails_after: str = ""
     cut_at: int = 0
 
-    def privacy(self, clean: Callable[[tuple[str, ...]], None] = lambda _: None) -> Privacy:
+    def privacy(
+        self,
+        clean: Callable[[tuple[str, ...]], None] = lambda _: None,
+        on_read: Callable[[int, int], None] = lambda *_: None,
+    ) -> Privacy:
         return Privacy(
             log=ORIGIN,
             ledger=self.ledger,
             reader=self.reader,
             vault=self.vault,
-            disclosures=Disclosures(self.dsn),
+            disclosures=Disclosures(self.dsn, on_read),
             years=YEARS,
             now_us=lambda: self.now_us,
             clean=clean,
             on_step=self.step,
         )
+
+    def disclosures(self) -> Disclosures:
+        return Disclosures(self.dsn)
 
     def step(self, name: str) -> None:
         self.steps.append(name)

@@ -1,0 +1,185 @@
+"""An erasure reads the log once, judges what was added meanwhile, and says how far it is."""
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+
+import pytest
+
+from audit.erasable import Inquiry
+from audit.errors import ErasureRefusedError
+from audit.holds import placed
+from audit.kinds import Kind
+from audit.record import Record
+from audit.tables import connect
+from gateway.privacy import make_privacy
+from gateway.settings import load
+from gateway.state import StateFolder
+from tests.doubles.audit_log import note
+from tests.doubles.audit_spoiled import disarm
+from tests.doubles.privacy_world import NAME, OTHER, World, about, world_at
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def world(postgres_dsn: str, tmp_path: Path) -> Iterator[World]:
+    with world_at(postgres_dsn, tmp_path) as made:
+        yield made
+
+
+def once(action: Callable[[], object]) -> Callable[[int, int], None]:
+    """Do something when the log was read for the first time."""
+    left = [action]
+
+    def on_read(done: int, total: int) -> None:
+        if done == total and left:
+            left.pop()()
+
+    return on_read
+
+
+def size(world: World) -> int:
+    newest = next(world.reader.records(newest_first=True, limit=1))
+    return newest.seq + 1
+
+
+def test_the_log_is_read_once_and_then_what_was_added(world: World) -> None:
+    seen: list[tuple[int, int]] = []
+    world.said(NAME)
+    world.said(OTHER)
+    before = size(world)
+    add = once(lambda: world.ledger.append(note("a"), note("b")))
+
+    def on_read(done: int, total: int) -> None:
+        seen.append((done, total))
+        add(done, total)
+
+    world.privacy(on_read=on_read).erase(NAME, basis="law", actor="operator")
+    assert seen == [(before, before), (2, 2)]
+
+
+def test_an_installation_shows_how_far_it_is(world: World, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    world.said(NAME)
+    settings = load(state=tmp_path / "state")
+    privacy = make_privacy(
+        settings,
+        StateFolder.of(settings),
+        dsn=world.dsn,
+        ledger=world.ledger,
+        reader=world.reader,
+        vault=world.vault,
+        on_read=lambda done, total: seen.append((done, total)),
+    )
+    before = size(world)
+    privacy.erase(NAME, basis="law", actor="operator")
+    assert seen == [(before, before)]
+
+
+def test_a_hold_placed_while_the_log_is_read_keeps_the_person(world: World) -> None:
+    subject = world.vault.subject(NAME)
+    world.said(NAME)
+    hold = placed("all", "inquiry", "approver", world.now_us)
+    privacy = world.privacy(on_read=once(lambda: world.ledger.append(hold)))
+    with pytest.raises(ErasureRefusedError, match="keeps it"):
+        privacy.erase(NAME, basis="law", actor="operator")
+    assert world.vault.subject(NAME) == subject, "nothing was erased: the pseudonym stays"
+
+
+def test_a_hold_lifted_while_the_log_is_read_counts_until_then(world: World) -> None:
+    world.said(NAME)
+    held = world.privacy().hold("all", reason="inquiry", actor="approver")[0]
+    lift = once(
+        lambda: world.privacy().lift(str(held.body["hold_id"]), reason="over", actor="operator")
+    )
+    with pytest.raises(ErasureRefusedError, match="keeps it"):
+        world.privacy(on_read=lift).erase(NAME, basis="law", actor="operator")
+    done = world.privacy().erase(NAME, basis="law", actor="operator")
+    assert (done.records, done.keys_destroyed) == (1, 1)
+
+
+def test_what_is_said_while_the_log_is_read_is_counted_and_goes_too(world: World) -> None:
+    first = world.said(NAME)
+    late: list[int] = []
+    privacy = world.privacy(on_read=once(lambda: late.append(world.said(NAME))))
+    done = privacy.erase(NAME, basis="law", actor="operator")
+    assert (done.records, done.fields, done.rows) == (2, 2, 2)
+    erased = next(world.reader.records(kinds=(Kind.SUBJECT_ERASED,)))
+    assert erased.body["fields"] == [[first, 0], [late[0], 0]]
+
+
+def test_what_is_said_while_the_log_is_read_and_must_be_kept_refuses(world: World) -> None:
+    world.said(NAME)
+    privacy = world.privacy(on_read=once(lambda: world.said(NAME, retention="order")))
+    with pytest.raises(ErasureRefusedError, match="must be kept until"):
+        privacy.erase(NAME, basis="law", actor="operator")
+    assert world.rows() == 2
+
+
+def test_a_record_added_meanwhile_counts_only_as_it_was_hashed(world: World) -> None:
+    world.said(NAME)
+    disarm(world.dsn)
+
+    def add() -> None:
+        seq = world.said(NAME, retention="order")
+        with connect(world.dsn) as admin:
+            admin.execute(
+                "UPDATE ledger.entry SET payload = convert_to(replace(convert_from(payload,"
+                " 'UTF8'), 'order', 'none'), 'UTF8') WHERE seq = %s",
+                (seq,),
+            )
+
+    with pytest.raises(ErasureRefusedError, match="is not what its hash says"):
+        world.privacy(on_read=once(add)).erase(NAME, basis="law", actor="operator")
+
+
+def test_a_value_put_meanwhile_beside_a_record_that_was_read_refuses(world: World) -> None:
+    world.said(NAME)
+    other = world.said(OTHER)
+
+    def move() -> None:
+        with connect(world.dsn) as admin:
+            admin.execute("ALTER TABLE ledger.disclosure DISABLE TRIGGER ALL")
+            admin.execute(
+                "UPDATE ledger.disclosure SET subject = %s WHERE seq = %s",
+                (world.vault.subject(NAME), other),
+            )
+
+    with pytest.raises(ErasureRefusedError, match=f"record {other}, which is not there"):
+        world.privacy(on_read=once(move)).erase(NAME, basis="law", actor="operator")
+
+
+def test_reading_in_two_parts_finds_what_reading_at_once_finds(world: World) -> None:
+    """Wherever the log is cut, an inquiry that goes on knows what one from the start knows."""
+    subjects = [world.vault.subject(NAME), world.vault.subject(OTHER)]
+    for n, name in enumerate((NAME, OTHER, NAME)):
+        world.ledger.append(about(world.vault.subject(name), name), note(str(n)))
+        world.privacy().hold("all", reason=f"inquiry {n}", actor="approver")
+
+    class Cut:
+        """The log's values; the first time as if it ended earlier."""
+
+        def __init__(self, at: int) -> None:
+            self._whole = world.disclosures()
+            self._ends = [at]
+
+        def size(self) -> int:
+            return self._ends.pop() if self._ends else self._whole.size()
+
+        def places_of(self, asked: Collection[str]) -> frozenset[tuple[str, int, int]]:
+            return frozenset(
+                one
+                for one in self._whole.places_of(asked)
+                if not self._ends or one[1] < self._ends[0]
+            )
+
+        def records(self, asked: Collection[str], among: range) -> Iterator[Record]:
+            return self._whole.records(asked, among)
+
+    whole = Inquiry(world.disclosures()).evidence(subjects)
+    assert [len(values) for values in whole.said.values()] == [2, 1]
+    assert len(whole.holds) == 3
+    for at in range(size(world) + 1):
+        inquiry = Inquiry(Cut(at))
+        inquiry.evidence(subjects)
+        assert inquiry.evidence(subjects) == whole

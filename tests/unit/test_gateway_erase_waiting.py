@@ -1,0 +1,69 @@
+"""Who erases beside a running gateway sees that it is at work, and gets its answer."""
+
+import io
+import json
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from typing_extensions import override
+
+from gateway import forgetting
+from gateway.keyring import Keyring
+from gateway.progress import QUIET_S
+from gateway.roles import Role
+from gateway.settings import load
+from gateway.state import StateFolder
+
+ANSWER = {
+    "subjects": ["psn-1"],
+    "records": [7],
+    "fields": 1,
+    "of_records": 1,
+    "keys_destroyed": 1,
+    "rows_deleted": 1,
+    "shown_to": [],
+}
+
+
+class Terminal(io.StringIO):
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+class Slow(BaseHTTPRequestHandler):
+    """A gateway that reads a long log first."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        time.sleep(QUIET_S + 0.5)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(ANSWER).encode())
+
+    @override
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = load(state=tmp_path / "state")
+    state = StateFolder.of(settings)
+    state.create()
+    Keyring.create(state.keys).issue("operator", Role.OPERATOR)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with HTTPServer(("127.0.0.1", 0), Slow) as server, state.lock():
+        (state.root / "address").write_text(f"http://127.0.0.1:{server.server_port}\n")
+        answering = threading.Thread(target=server.handle_request)
+        answering.start()
+        assert forgetting.erase(settings, "operator", ["psn-1"], "law") == 0
+        answering.join()
+    assert f"erase: the running gateway is at it  {QUIET_S} s" in terminal.getvalue()
+    assert "record 7 says that psn-1 is erased" in capsys.readouterr().out
