@@ -21,7 +21,7 @@ from audit.fsck_catalog import headless, strange_tables
 from audit.fsck_payloads import missing_values
 from audit.merkle import HASH_BYTES
 from audit.tables import READER_ROLE, RECORD_COLUMNS, TupleConnection, connect
-from audit.verify import TAMPERED, LogVerifier, Outside, Report
+from audit.verify import INT_MAX, TAMPERED, LogVerifier, Outside, Report
 from audit.verify import verify_dump as verify_lines
 
 _BATCH_ROWS = 500
@@ -90,6 +90,8 @@ def _take(log: LogVerifier, kind: str, row: dict[str, Any]) -> None:
     match kind:
         case "head":
             log.head(row)
+        case "checkpoint" if row["size"] > INT_MAX:
+            log.report.find(TAMPERED, f"checkpoint of {row['size']}: no log has so many records")
         case "checkpoint":
             log.checkpoint(row["size"], row["note"])
         case "blob" if row["data"] is None:

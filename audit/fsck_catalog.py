@@ -54,7 +54,8 @@ _KEYS: Mapping[str, str] = {
 
 
 _HEADS_SQL = """
-SELECT id <> 1 OR num_nulls(id, origin, size, root, frontier) > 0 FROM ledger.head
+SELECT id <> 1 OR num_nulls(id, origin, size, root, frontier) > 0
+  OR size NOT BETWEEN 0 AND 9007199254740991 FROM ledger.head
 """
 
 
@@ -90,7 +91,11 @@ def headless(connection: TupleConnection) -> str:
         return "there are several heads"
     if rows:
         (wrong,) = rows[0]
-        return "the head has another id than 1, or lacks a value" if wrong else ""
+        return (
+            "the head has another id than 1, lacks a value, or states what no log has"
+            if wrong
+            else ""
+        )
     left = [f"ledger.{name}" for name in TABLES if _any(connection, name)]
     return f"there is no head, but there are rows of a log in {', '.join(left)}" if left else ""
 

@@ -40,6 +40,12 @@ BLOB_RANGES = 32
 BLOCK = 1 << 13
 """Records asked for at once: few enough to keep memory small, and too many to notice the asking."""
 _PAYLOADS = "seq, leaf, header, payload, account, payload_digest"
+_NOTES_SQL = """
+SELECT size, coalesce(note, '\\x00') || coalesce((
+    SELECT string_agg(rtrim(coalesce(line, ''), '\\x0a') || '\\x0a', '' ORDER BY name, key_id)
+    FROM ledger.cosignature AS c WHERE c.size = t.size), '')
+FROM ledger.checkpoint AS t WHERE size >= %s AND size <= %s ORDER BY size
+"""
 _LOWEST = -(2**63)
 
 
@@ -110,19 +116,20 @@ class Snapshot:
         value: int | None = self._row("SELECT min(seq) FROM ledger.entry WHERE seq >= %s", seq)[0]
         return value
 
-    def notes(self, first: int, last: int, most: int = ROWS_MAX) -> list[tuple[int, bytes]]:
-        """Return size and note of the checkpoints with `first` <= size <= `last`.
+    def notes(self, first: int, last: int) -> list[tuple[int, bytes]]:
+        """Return size and note of the checkpoints with `first` <= size <= `last`, as many as fit.
 
         Witnesses' lines stand in the note, each ended by one newline, as `verify` reads them.
         """
-        return self._connection.execute(
-            "SELECT size, coalesce(note, '\\x00') || coalesce((SELECT string_agg("
-            "rtrim(coalesce(line, ''), '\\x0a') || '\\x0a', '' ORDER BY name, key_id)"
-            " FROM ledger.cosignature AS c WHERE c.size = t.size), '')"
-            " FROM ledger.checkpoint AS t WHERE size >= %s AND size <= %s"
-            " ORDER BY size LIMIT %s",
-            (first, last, most),
-        ).fetchall()
+        query = f"{_NOTES_SQL} LIMIT {ROWS_MAX}"
+        return self._connection.execute(query.encode(), (first, last)).fetchall()
+
+    def late_notes(self, ranges: Sequence[Sequence[int]]) -> Iterator[tuple[int, bytes]]:
+        """Yield size and note of all checkpoints in some ranges, a few in memory at a time."""
+        for first, last in ranges:
+            with self._connection.cursor(name="fsck_notes", binary=True) as cursor:
+                cursor.itersize = _PAYLOAD_ROWS
+                yield from cursor.execute(_NOTES_SQL, (first, last))
 
     def tiles_beyond(self, size: int) -> list[tuple[int, int]]:
         """Return level and number of tiles that reach beyond a tree, a hundred at most."""

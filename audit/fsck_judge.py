@@ -17,7 +17,9 @@ from audit.fsck_columns import NO_TEXT
 from audit.fsck_state import FsckState
 from audit.merkle import node_hash
 from audit.verify import (
+    CHANGED,
     INCOMPLETE,
+    INT_MAX,
     KNOWN_KINDS,
     TAMPERED,
     ZERO_HASH,
@@ -256,9 +258,39 @@ class ChunkVerifier(LogVerifier):
         self._latest[signers] = size
 
     def late_notes(self, notes: Iterable[tuple[int, bytes]]) -> None:
-        """Take the checkpoints beyond the last chunk."""
+        """Take the checkpoints of records that are not there, in order of their sizes.
+
+        All changes of keys are known by now, so nothing waits: what stays of any number of
+        checkpoints is the newest, and the newest of the same signers.
+        """
+        with contextlib.suppress(Bad):  # `finish` says it
+            self._trust.settle()
+        waiting, self._unsigned = self._unsigned, []
+        kept, last = set(self._roots), 0
         for size, note in notes:
-            self._take_note(size, bytes(note))
+            if size > INT_MAX:
+                self.report.find(TAMPERED, f"checkpoint of {size}: no log has so many records")
+                continue
+            if size != last and last in self._roots and last not in kept:
+                self._let_go(last)
+            last = size
+            self._take_note(size, note)
+            for _, unsigned in self._unsigned if self._trust.keys else ():
+                if not self._trust.open(unsigned).signers:
+                    text = f"checkpoint of {size} is signed by no trusted key{CHANGED}"
+                    self.report.find(TAMPERED, text)
+            self._unsigned.clear()
+        self._unsigned = waiting
+
+    def _let_go(self, size: int) -> None:
+        """Forget a late checkpoint, for there is a later one."""
+        self._checkpoints += 1
+        self._public.discard(size)
+        del self._roots[size]
+        if self._signers[size]:
+            self._keep_latest(size)
+        else:
+            del self._signers[size], self._times[size]
 
     @override
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:

@@ -92,6 +92,7 @@ class _Check:
         self._blob_range = 0
         self._blobs = 0
         self._noted = 0
+        self._late: list[list[int]] = []
         self._tiles = TileFold(plan.width)
 
     def run(self, head: dict[str, Any] | None, now_us: int | None) -> Report:
@@ -113,7 +114,7 @@ class _Check:
             )
             for level, n in self._snapshot.tiles_beyond(total):
                 log.report.find(TAMPERED, f"tile {level}/{n} is of records that are not there")
-            log.late_notes(self._snapshot.notes(self._noted + 1, _HIGHEST))
+            self._check_late_notes()
             report = log.finish(now_us=now_us)
             if self._plan.payloads and report.exit_code != TAMPERED:
                 origin = "" if head is None else head["origin"]
@@ -127,7 +128,7 @@ class _Check:
         """Take over what was checked, once the stored leaves below still make its tree."""
         log = self._log
         self._position, self._blob_range = saved["position"], saved["blob_range"]
-        self._blobs = saved["blobs"]
+        self._blobs, self._late = saved["blobs"], saved["late"]
         log.restore(saved["log"])
         nodes: list[bytes] = []
         width = self._plan.width
@@ -184,9 +185,20 @@ class _Check:
                 self._save()
             found = self._snapshot.next_seq(at)
             at = None if found is None else found // width * width
-            if at is not None:  # checkpoints of records that are not there
-                self._log.late_notes(self._snapshot.notes(self._noted + 1, at))
+            if at is not None and at > self._noted:
+                self._late.append([self._noted + 1, at])
                 self._noted = at
+
+    def _check_late_notes(self) -> None:
+        """Judge the checkpoints of records that are not there."""
+        late = [*self._late, [self._noted + 1, _HIGHEST]]
+
+        def shown() -> Iterator[tuple[int, bytes]]:
+            for count, row in enumerate(self._snapshot.late_notes(late), 1):
+                yield row
+                self._progress("late checkpoints", count, 0)
+
+        self._log.late_notes(shown())
 
     def _check_tiles(self, chunk: Chunk) -> None:
         """Hold the tiles above the chunks against what the chunks so far make."""
@@ -215,6 +227,7 @@ class _Check:
                 "position": self._position,
                 "blob_range": self._blob_range,
                 "blobs": self._blobs,
+                "late": self._late,
                 "log": self._log.to_state(),
             }
         )

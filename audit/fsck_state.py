@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from audit.errors import FsckStateError
 
-FORMAT = "countersign-fsck/2"
+FORMAT = "countersign-fsck/3"
 CACHED_MAX = 20_000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), text TEXT NOT NULL);
