@@ -3,7 +3,9 @@
 Rules kept here:
 - Every tile and bundle is on disk before the checkpoint that needs it; killed at any point, the
   folder shows the old checkpoint or the new one, and all its tiles.
-- A second call writes only what is new; a file that a crash cut off is written again.
+- A second call writes only what is new or missing; what a crash left half done is written again.
+- What the folder's checkpoint covers and is not what was signed is said, and then nothing is
+  written; only on demand it is written anew, and what was there is kept aside.
 - The checkpoint is written only if the tiles lead to its root, and only over one that it extends.
 
 Source: https://c2sp.org/tlog-tiles
@@ -12,22 +14,30 @@ Source: https://c2sp.org/tlog-tiles
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from audit.checkpoint import Checkpoint, parse_checkpoint
-from audit.errors import LedgerUnsafeError, NoteError, ProofError
-from audit.merkle import HASH_BYTES, verify_consistency
 from audit.note import VerifierKey
-from audit.queries import LedgerReader
-from audit.tiles import TILE_WIDTH, Tile, decode_bundle, root_from, tiles_of
+from audit.tiles import TILE_WIDTH, Tile
+from audit.verify import Report
 from gateway.attach import Place
+from gateway.clock import monotonic_us
 from gateway.log_files import LogFiles
-from gateway.progress import Progress
+from gateway.progress import Progress, RateBar
+from gateway.tile_mirror import (
+    CHECKPOINT,
+    SoundTiles,
+    covered,
+    judge_checkpoint,
+    judge_file,
+    resources,
+)
 from gateway.witness_policy import read_policy
 
-CHECKPOINT = "checkpoint"
-_SHOWN_EVERY = 64
+ASIDE = "differs"
+"""The folder within a mirror where `repair` keeps what was changed."""
+_T = TypeVar("_T")
 
 
 def published(place: Place) -> LogFiles:
@@ -43,91 +53,99 @@ def published(place: Place) -> LogFiles:
     return LogFiles(reader=place.reader, policy=policy, keys=keys)
 
 
-def write_tree(log: LogFiles, folder: Path) -> int:
+def write_tree(log: LogFiles, folder: Path, *, check: bool = True, repair: bool = False) -> int:
     """Write the tree of the checkpoint that is shown to outsiders; return the exit code.
 
+    Args:
+        log: what is published.
+        folder: where to write; it may hold an older tree of this log.
+        check: hold what is there against the log first.
+        repair: write anew what was changed, instead of stopping there.
+
     Raises:
-        LedgerUnsafeError: the tiles do not lead to the signed root, or the folder holds a tree that
-            this one does not extend.
+        LedgerUnsafeError: the log's tiles or records are not what was signed, or the folder holds a
+            tree that this one does not extend.
         LedgerError: the database does not answer.
     """
     progress = Progress(sys.stdout)
-    reader, shown = log.reader, log.shown()
+    shown = log.shown()
     if shown is None:
         progress.say("nothing to write: the ledger has no checkpoint yet")
         return 2
     checkpoint, note = shown
-    if root_from(reader.tiles.reader(checkpoint.size), checkpoint.size) != checkpoint.root:
-        raise LedgerUnsafeError(f"the tiles do not lead to the root of {checkpoint.size}")
-    whole = _whole_until(folder, reader, checkpoint)
-    wanted = [t for t in _resources(checkpoint.size) if not _is_there(folder, t, whole)]
-    for done, tile in enumerate(wanted):
-        if done % _SHOWN_EVERY == 0:
-            progress.line(f"tiles      {done}/{len(wanted)}")
-        _write(folder / tile.path, reader.tiles.fetch(tile))
+    sound = SoundTiles(log.reader.tiles.fetch, checkpoint)
+    report = Report()
+    whole = judge_checkpoint(report, log, folder, checkpoint)
+    changed = [CHECKPOINT] if report.findings else []
+    if check:
+        there = _shown([*resources(whole)], "checking")
+        changed += [t.path for t in there if not judge_file(report, sound, folder, t)]
+    if changed and not repair:
+        return _refused(report, progress)
+    for name in changed:
+        _set_aside(folder, name)
+    wanted = [t for t in resources(checkpoint.size) if not _is_there(folder, t, whole, sound)]
+    for tile in _shown(wanted, "writing"):
+        _write(folder / tile.path, sound.data(tile))
     os.sync()
-    _write(folder / CHECKPOINT, note)
-    _sync(folder / CHECKPOINT)
-    _sync(folder)
+    _write(folder / CHECKPOINT, note, durable=True)
     for tile in wanted:
         _drop_partial(folder, tile)
-    progress.end()
+    if changed:
+        progress.say(f"{len(changed)} changed files are in {folder / ASIDE}")
     progress.say(
         f"{folder}: {checkpoint.size} records under the checkpoint, {len(wanted)} files written"
     )
     return 0
 
 
-def _whole_until(folder: Path, reader: LedgerReader, checkpoint: Checkpoint) -> int:
-    """Return the size of the tree that the folder holds whole, 0 if none.
+def _refused(report: Report, progress: Progress) -> int:
+    """Say what was changed, as fsck does, and what to do."""
+    report.say("nothing was written; --repair writes these files anew and keeps what was there")
+    report.conclude()
+    for line in report.lines:
+        progress.say(line)
+    return report.exit_code
 
-    Raises:
-        LedgerUnsafeError: it is another log's, or one that this checkpoint does not extend.
-    """
+
+def _shown(items: Sequence[_T], stage: str) -> Iterator[_T]:
+    """Yield items under a bar."""
+    bar = RateBar(sys.stderr, monotonic_us)
     try:
-        there = parse_checkpoint((folder / CHECKPOINT).read_bytes())
-    except (FileNotFoundError, NoteError):
-        return 0
-    if there.origin != checkpoint.origin:
-        raise LedgerUnsafeError(f"{folder} holds the log {there.origin!r}")
-    try:
-        path = reader.consistency_proof(there.size, checkpoint.size)
-        verify_consistency(there.size, there.root, checkpoint.size, checkpoint.root, path)
-    except ProofError as error:
-        raise LedgerUnsafeError(
-            f"{folder} holds a tree of {there.size} records that this log does not extend"
-        ) from error
-    return there.size
+        for done, item in enumerate(items):
+            bar.show(stage, done, len(items))
+            yield item
+    finally:
+        bar.end()
 
 
-def _resources(size: int) -> Iterator[Tile]:
-    """Yield every tile and entry bundle of a tree."""
-    for tile in tiles_of(size):
-        yield tile
-        if tile.level == 0:
-            yield Tile(level=None, index=tile.index, width=tile.width)
-
-
-def _is_there(folder: Path, tile: Tile, whole: int) -> bool:
-    """Say whether a file is there, whole; what the old checkpoint covers was made durable then."""
+def _is_there(folder: Path, tile: Tile, whole: int, sound: SoundTiles) -> bool:
+    """Say whether a file need not be written; what the old checkpoint covers was judged before."""
     path = folder / tile.path
+    if covered(tile, whole):
+        return path.is_file()
     try:
-        if tile.level is not None:
-            return path.stat().st_size == tile.width * HASH_BYTES
-        if (tile.index + 1) * TILE_WIDTH <= whole:
-            return path.stat().st_size > 0
-        decode_bundle(path.read_bytes(), tile.width)
-    except (OSError, ProofError):
+        return sound.holds(tile, path.read_bytes())
+    except FileNotFoundError:
         return False
-    return True
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Put a file in place whole; durable only after `os.sync` or `_sync`."""
+def _set_aside(folder: Path, name: str) -> None:
+    kept = folder / ASIDE / name
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).replace(kept)
+
+
+def _write(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Put a file in place whole; durable at once, or after `os.sync`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.part")
     scratch.write_bytes(data)
-    scratch.rename(path)
+    if durable:
+        _sync(scratch)
+    scratch.replace(path)
+    if durable:
+        _sync(path.parent)
 
 
 def _sync(path: Path) -> None:

@@ -44,13 +44,29 @@ def witness(
 
 def tiles(
     folder: Annotated[Path, typer.Argument(help="folder to write; a second call goes on there")],
+    check: Annotated[
+        bool, typer.Option(help="hold every file that is there against the log first")
+    ] = True,
+    repair: Annotated[
+        bool,
+        typer.Option("--repair", help="write changed files anew; the old ones go to DIR/differs"),
+    ] = False,
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Write the tree as static files (tlog-tiles): tiles, entry bundles, then the checkpoint.
 
     Serve the folder with any web server, and a regulator mirrors the log with curl.
+
+    A second call writes what is new and what is missing. If a file that the folder's checkpoint
+    covers is not what was signed, it is named, nothing is written, and the exit code is 1, as that
+    of `fsck --tiles DIR`. With --no-check the files of earlier calls are trusted, which is enough
+    for a call each minute.
+
+    Exit codes: 0 written; 1 tampered; 2 nothing is signed yet, another log's folder, or refused.
     """
+    if repair and not check:
+        raise typer.BadParameter("--repair needs the check")
     from gateway.tile_files import published, write_tree
 
     with place_of(state) as place:
-        raise typer.Exit(write_tree(published(place), folder))
+        raise typer.Exit(write_tree(published(place), folder, check=check, repair=repair))
