@@ -27,7 +27,8 @@ _KEPT_SQL = (
     b" FROM ledger.disclosure d JOIN ledger.entry e USING (seq) WHERE d.seq = %s"
     b" ORDER BY d.position"
 )
-_HOLDS = (Kind.HOLD_PLACED.value, Kind.HOLD_LIFTED.value)
+_TOLD = (Kind.HOLD_PLACED.value, Kind.HOLD_LIFTED.value, Kind.RUN_STARTED.value)
+"""Kinds that erasures are judged by, whoever they are about: holds, and the years of each run."""
 _SIZE_SQL = b"""
 SELECT coalesce((SELECT size FROM ledger.head WHERE id = 1),
   (SELECT max(seq) + 1 FROM ledger.entry), 0)
@@ -38,7 +39,8 @@ _RECORDS_SQL = f"""
 SELECT {RECORD_SQL} FROM ledger.entry
 WHERE {{which}} AND (
   commitments <> '' OR position('"commitments":["'::bytea IN header) > 0
-  OR kind = ANY(%(holds)s) OR position('"kind":"hold_'::bytea IN header) > 0
+  OR kind = ANY(%(told)s) OR position('"kind":"hold_'::bytea IN header) > 0
+  OR position('"kind":"run_started"'::bytea IN header) > 0
   OR seq IN (SELECT seq FROM ledger.disclosure WHERE subject = ANY(%(subjects)s)))
 ORDER BY seq
 """  # noqa: S608 - column names are our own
@@ -79,7 +81,7 @@ class Disclosures:
     def records(self, subjects: Collection[str], among: range) -> Iterator[Record]:
         """Yield every record that the erasure of persons is judged by, in order of `seq`.
 
-        Those with commitments, those that a value of these persons is stored for, and holds.
+        Those with commitments, those that a value of these persons is stored for, holds and runs.
         Reads all of them: what a record is, its columns or its header may say, so that one of
         them changed hides none. No index of these could be believed. A row beyond the log's end
         is no record; one without a number is given, for it was one.
@@ -91,7 +93,7 @@ class Disclosures:
         Raises:
             LedgerError: the database does not answer, or has a record of a newer program.
         """
-        values = {"holds": list(_HOLDS), "subjects": list(subjects)}
+        values = {"told": list(_TOLD), "subjects": list(subjects)}
         try:
             with (
                 connect(self._dsn, role=READER_ROLE, name="countersign-erasable") as connection,

@@ -7,14 +7,22 @@ Not here: erasing (`erasure`), how long a class is kept (`retention`), what a ho
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from audit.errors import ErasureRefusedError
 from audit.holds import Hold, active
 from audit.kinds import Kind
 from audit.record import Draft, Record
-from audit.retention import RULES, Retention, Years, day_of, kept_until_us, years_of
+from audit.retention import (
+    RULES,
+    Retention,
+    Years,
+    day_of,
+    kept_until_us,
+    years_of,
+    years_on_record,
+)
 from audit.sound import checked, commitments_of, named_by
 
 _HOLDS = frozenset({Kind.HOLD_PLACED, Kind.HOLD_LIFTED})
@@ -26,6 +34,7 @@ class Said:
 
     Attributes:
         retention: its class; `unknown` where a value is stored that the record does not name.
+        years: for which it was to be kept, by what its run has on record; 0 if that is nothing.
     """
 
     seq: int
@@ -34,6 +43,7 @@ class Said:
     stream: str
     idem_key: str
     recorded_at_us: int
+    years: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +53,12 @@ class Evidence:
     Attributes:
         said: the values of each person.
         held: the records that place and lift holds.
+        years: retention by class, as the last run has it on record.
     """
 
     said: Mapping[str, tuple[Said, ...]]
     held: tuple[Record, ...] = ()
+    years: Years = field(default_factory=dict)
 
     @property
     def holds(self) -> dict[str, Hold]:
@@ -112,7 +124,7 @@ def evidence_of(
     """Return what there is to judge an erasure of these persons by.
 
     Args:
-        records: all with commitments, all holds, and those of the stored values, in order.
+        records: all with commitments, all holds and runs, those of the stored values; in order.
         stored: (subject, seq, position) of their values.
         subjects: their pseudonyms.
         known: what the records before these said.
@@ -126,10 +138,12 @@ def evidence_of(
     for subject, seq, position in frozenset(stored) - read:
         by_seq.setdefault(seq, {})[position] = subject
     looked_for = [subject.encode() for subject in subjects]
-    held = [*known.held]
+    held, years = [*known.held], known.years
     for record in checked(records):
         if record.kind in _HOLDS:
             held.append(record)
+        elif record.kind is Kind.RUN_STARTED:
+            years = years_on_record(record.body)
         kept = by_seq.pop(record.seq, {})
         if not kept and not any(one in record.payload for one in looked_for):
             continue
@@ -138,16 +152,18 @@ def evidence_of(
         found |= {(n, one.subject): one.retention for n, one in fields.items()}
         for (n, subject), retention in sorted(found.items()):
             if subject in said:
-                said[subject].append(_said(record, n, retention))
+                said[subject].append(_said(record, n, retention, years))
     if by_seq:
         raise ErasureRefusedError(
             f"a value is stored for record {min(by_seq)}, which is not there: the ledger was"
             " altered; run `countersign fsck`"
         )
-    return Evidence(said={one: tuple(values) for one, values in said.items()}, held=tuple(held))
+    return Evidence(
+        said={one: tuple(values) for one, values in said.items()}, held=tuple(held), years=years
+    )
 
 
-def _said(record: Record, position: int, retention: str) -> Said:
+def _said(record: Record, position: int, retention: str, years: Years) -> Said:
     return Said(
         seq=record.seq,
         position=position,
@@ -155,6 +171,7 @@ def _said(record: Record, position: int, retention: str) -> Said:
         stream=record.stream,
         idem_key=record.idem_key,
         recorded_at_us=record.recorded_at_us,
+        years=years_of(retention, years),
     )
 
 
@@ -163,7 +180,7 @@ class Due:
     """A person's values that no statute and no hold keeps, when that was judged.
 
     Attributes:
-        years: retention by class of value, as the installation applied it.
+        years: retention by class of value, as it was applied.
         expired: the record that a statute does not keep them any more, where one did.
     """
 
@@ -185,7 +202,7 @@ def judge(
     Args:
         evidence: the values, and the holds in force.
         messages_of: (stream, key) of the broker's messages that a decision's reports say.
-        years: retention by class.
+        years: retention by class; where a value's run had longer ones on record, those count.
         now_us: microseconds UTC.
 
     Raises:
@@ -210,13 +227,17 @@ def judge(
 
 def _due(subject: str, said: tuple[Said, ...], years: Years, now_us: int) -> Due:
     expired: list[tuple[Said, int]] = []
+    applied: dict[str, int] = {}
     for one in said:
-        ends_us = kept_until_us(one.recorded_at_us, one.retention, years)
+        name = one.retention
+        span = max(years_of(name, years), one.years)
+        applied[name] = max(span, applied.get(name, 0))
+        ends_us = kept_until_us(one.recorded_at_us, name, {name: span})
         if ends_us > now_us:
             raise ErasureRefusedError(_why(one, ends_us))
         if ends_us > one.recorded_at_us:
             expired.append((one, ends_us))
-    applied = {name: years_of(name, years) for name in sorted({one.retention for one in said})}
+    applied = dict(sorted(applied.items()))
     return Due(
         subject=subject, said=said, years=applied, expired=_expired(subject, expired, applied)
     )
@@ -266,5 +287,6 @@ def _why(said: Said, ends_us: int) -> str:
     source = RULES[Retention(name)].source if known else "no class: kept as the longest one"
     return (
         f"record {said.seq} ({name}) must be kept until {day_of(ends_us)}: {source};"
-        " years are a setting (COUNTERSIGN_RETENTION__...)"
+        " years are a setting (COUNTERSIGN_RETENTION__...), and fewer count only for what is"
+        " recorded after a start with them"
     )

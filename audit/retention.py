@@ -1,8 +1,9 @@
 """How long a personal value must be kept before anyone may ask to have it erased. Pure.
 
 Statutes that order records to be kept come before the right to erasure (GDPR art. 17(3)(b)). Each
-personal field names a class below; an installation may keep longer, by its settings, never shorter
-than its own settings say. The figures are defaults to be confirmed by counsel, not legal advice.
+personal field names a class below. An installation's settings may say other years; each run puts
+them on record, and a value is kept at least as long as they said when it was recorded. The figures
+are defaults to be confirmed by counsel, not legal advice.
 """
 
 from collections.abc import Mapping
@@ -60,6 +61,8 @@ RULES: Mapping[Retention, Rule] = {
 }
 """The table; `gateway` may be told other years by its settings."""
 
+YEARS_FIELD = "retention_years"
+"""Where the `settings` of a run's record say the years by class."""
 Years = Mapping[str, int]
 DEFAULT_YEARS: Years = {name.value: rule.years for name, rule in RULES.items()}
 
@@ -70,6 +73,15 @@ def years_of(retention: str, years: Years) -> int:
     A class that nobody declared is kept as long as the longest declared one.
     """
     return max(0, years.get(retention, max(years.values(), default=0)))
+
+
+def years_on_record(body: Mapping[str, object]) -> Years:
+    """Return the years by class that a run says in its record; none where it says nothing."""
+    settings = body.get("settings")
+    said = settings.get(YEARS_FIELD) if isinstance(settings, Mapping) else None
+    if not isinstance(said, Mapping):
+        return {}
+    return {str(name): years for name, years in said.items() if type(years) is int and years > 0}
 
 
 def kept_until_us(recorded_at_us: int, retention: str, years: Years) -> int:

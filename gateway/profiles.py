@@ -21,6 +21,7 @@ from audit.canonical import JSON
 from audit.keys import Signer
 from audit.kinds import Kind
 from audit.record import Draft
+from audit.retention import YEARS_FIELD
 from fix.ems_control import SimulatorConfig
 from fix.profile import Profile, simulator_profile
 from gateway import clock
@@ -30,6 +31,7 @@ from gateway.keyring import Keyring
 from gateway.log_keys import load_signers
 from gateway.playback import PLAYED, Playback
 from gateway.policy_desk import development_policy, given_policy
+from gateway.privacy import years_of
 from gateway.settings import Settings
 from gateway.state import StateFolder
 from gateway.walk import Tags
@@ -100,6 +102,7 @@ class Plan:
                 "instruments": [instrument_document(i) for i in self.instruments.values()],
                 "origin": self.origin,
                 "liability": self.settings.liability.model_dump(),
+                "settings": {YEARS_FIELD: dict(years_of(self.settings.retention))},
                 "order_profile": order_profile(self.profile(self.settings.fix.port or 1)),
             },
             actor="gateway",

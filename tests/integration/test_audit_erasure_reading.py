@@ -1,20 +1,23 @@
 """An erasure reads the log once, judges what was added meanwhile, and says how far it is."""
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from audit.canonical import JSON
 from audit.erasable import Inquiry
 from audit.errors import ErasureRefusedError
 from audit.holds import placed
 from audit.kinds import Kind
 from audit.record import Record
+from audit.retention import YEARS_FIELD, kept_until_us
 from audit.tables import connect
 from gateway.privacy import make_privacy
 from gateway.settings import load
 from gateway.state import StateFolder
-from tests.doubles.audit_log import note
+from tests.doubles.audit_log import TIME_US, note, started
 from tests.doubles.audit_spoiled import disarm
 from tests.doubles.privacy_world import NAME, OTHER, World, about, world_at
 
@@ -183,3 +186,37 @@ def test_reading_in_two_parts_finds_what_reading_at_once_finds(world: World) -> 
         inquiry = Inquiry(Cut(at))
         inquiry.evidence(subjects)
         assert inquiry.evidence(subjects) == whole
+
+
+def begin(world: World, run: str, **years: JSON) -> None:
+    """Put a run on record that keeps values for so many years."""
+    draft = started()
+    payload = {**draft.payload, **({"settings": {YEARS_FIELD: years}} if years else {})}
+    world.ledger.append(replace(draft, payload=payload, idem_key=f"run_started:{run}"))
+
+
+def test_fewer_years_by_a_setting_do_not_free_what_was_recorded_before(world: World) -> None:
+    begin(world, "long", order=9, none=2)
+    kept = world.said(NAME, retention="order", stream="decision/d1")
+    begin(world, "short", order=0)
+    world.said(OTHER, retention="order", stream="decision/d2")
+    world.now_us = kept_until_us(TIME_US, "order", {"order": 9}) - 1
+    for _ in range(2):
+        with pytest.raises(ErasureRefusedError, match=rf"record {kept} \(order\) must be kept"):
+            world.privacy().erase(NAME, basis="law", actor="operator")
+    world.privacy().erase(OTHER, basis="law", actor="operator")  # the settings' six years are over
+    world.now_us += 1
+    done = world.privacy().erase(NAME, basis="law", actor="operator")
+    expired, erased = (world.reader.record(seq) for seq in (done.seqs[-1] - 1, done.seqs[-1]))
+    assert expired is not None
+    assert expired.kind is Kind.RETENTION_EXPIRED
+    assert expired.body["kept_until_us"] == world.now_us
+    assert erased is not None
+    assert erased.body["retention_years"] == {"order": 9}
+
+
+def test_a_run_that_says_nothing_of_years_leaves_it_to_the_settings(world: World) -> None:
+    begin(world, "silent")
+    begin(world, "odd", order="many", none=True)
+    world.said(NAME)
+    world.privacy().erase(NAME, basis="law", actor="operator")
