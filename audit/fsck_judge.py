@@ -8,6 +8,7 @@ each chunk keeps its memory constant: checkpoints below the position, and stream
 import base64
 import contextlib
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from typing_extensions import override
@@ -234,22 +235,22 @@ class ChunkVerifier(LogVerifier):
 
     def _forget(self) -> None:
         """Drop the checkpoints that were compared; a sound log has no others so far."""
-        size = self._tree.size
+        size, waiting = self._tree.size, {one for one, _ in self._unsigned}
         for old in [old for old in self._roots if old <= size]:
             if old in self._compared or not self._whole:
                 self._checkpoints += 1
                 self._public.discard(old)
                 del self._roots[old]
-                self._keep_latest(old)
+                self._keep_latest(old, waiting)
         self._compared = {self._checked} if self._compared else set()
 
-    def _keep_latest(self, size: int) -> None:
+    def _keep_latest(self, size: int, waiting: AbstractSet[int] = frozenset()) -> None:
         """Of checkpoints with the same signers keep the newest: if it counts, they all do.
 
-        One that nobody known signed stays, for the log may still tell of its key.
+        One that somebody else signed as well stays, for the log may still tell of his key.
         """
         signers = self._signers[size]
-        if not signers and self._trust.keys:
+        if size in waiting and self._trust.keys:
             return
         for old in {size, self._latest.get(signers, size)} - {size if signers else -1}:
             self._signers.pop(old, None)
@@ -331,16 +332,18 @@ class ChunkVerifier(LogVerifier):
             setattr(self, name, state[name])
         self._tree.size = state["size"]
         self._tree.nodes = [bytes.fromhex(node) for node in state["nodes"]]
+        self._unsigned = [(size, base64.b64decode(note)) for size, note in state["unsigned"]]
+        waiting = {size for size, _ in self._unsigned}
         for size, text, time_us in state["notes"]:
             if text:
                 self._notes[size] = text
                 self._signers[size] = self._trust.open(base64.b64decode(text)).signers
-                self._latest[self._signers[size]] = size
+                if size not in waiting:
+                    self._latest[self._signers[size]] = size
             if time_us is not None:
                 self._times[size] = time_us
         for kind, version, count in state["unread"]:
             self._unread[kind, version] = count
-        self._unsigned = [(size, base64.b64decode(note)) for size, note in state["unsigned"]]
         self._whole = state["whole"]
         self._followed = state["followed"]
         self._newest_note = state["newest"]

@@ -1,0 +1,74 @@
+"""Who signed, across a change of keys: fsck forgets checkpoints only once that cannot matter."""
+
+from pathlib import Path
+
+import pytest
+
+from audit.canonical import JSON
+from audit.fsck import verify_database
+from audit.fsck_chunk import CHUNK
+from audit.fsck_run import fsck_database
+from audit.kinds import Kind
+from audit.ledger import Ledger, LedgerConfig
+from audit.record import Draft
+from audit.rotation import rotate
+from audit.tables import connect
+from audit.verify import OK, TAMPERED
+from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
+from tests.doubles.audit_spoiled import WIDTH, disarm, fill, plan_of, silent
+
+pytestmark = pytest.mark.postgres
+KEY, NEW_KEY = str(SIGNER.vkey), str(OTHER_SIGNER.vkey)
+
+
+def hand_over(ledger: Ledger) -> None:
+    """Put a change of keys on record."""
+    rotation = rotate(SIGNER, OTHER_SIGNER, ledger.size, TIME_US)
+    payload: dict[str, JSON] = {
+        "statement": rotation.statement.decode(),
+        "old_vkey": KEY,
+        "new_vkey": NEW_KEY,
+        "from_size": rotation.from_size,
+        "from_us": rotation.from_us,
+    }
+    change = Draft(
+        stream="control",
+        kind=Kind.KEY_ROTATED,
+        payload=payload,
+        actor="person:ada",
+        idem_key="rotated:1",
+    )
+    ledger.append(change)
+
+
+def test_a_checkpoint_of_the_old_key_alone_is_not_covered_by_one_of_both(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    """That of both has the same signers at first, as long as the new key is not known."""
+    fill(postgres_dsn)
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        hand_over(ledger)
+        ledger.checkpoint_now()
+        alone = ledger.size
+    with Ledger.open(config, OTHER_SIGNER, lambda: TIME_US, co_signers=[SIGNER]) as ledger:
+        ledger.append(*(note(f"of both {number}") for number in range(9)))
+        ledger.checkpoint_now()
+    with Ledger.open(config, OTHER_SIGNER, lambda: TIME_US) as ledger:
+        ledger.append(*(note(f"of the new one {number}") for number in range(9)))
+        ledger.checkpoint_now()
+    disarm(postgres_dsn)
+
+    for code in (TAMPERED, OK):
+        for key in (KEY, NEW_KEY):
+            assert verify_database(postgres_dsn, [key]).exit_code == code
+            for width in (WIDTH, 8, 32, CHUNK):
+                report = fsck_database(
+                    postgres_dsn, plan_of(tmp_path, key, width=width), silent, None
+                )
+                assert report.exit_code == code, (key, width, report.lines)
+                if code == TAMPERED:
+                    text = f"checkpoint of {alone} is signed only by a key that had been replaced"
+                    assert report.reason == text
+        with connect(postgres_dsn) as admin:
+            admin.execute("DELETE FROM ledger.checkpoint WHERE size = %s", (alone,))
