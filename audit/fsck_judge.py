@@ -252,11 +252,13 @@ class ChunkVerifier(LogVerifier):
         signers = self._signers[size]
         if size in waiting and self._trust.keys:
             return
-        for old in {size, self._latest.get(signers, size)} - {size if signers else -1}:
+        before = self._latest.get(signers, size)
+        newest = max(size, before)  # those of a gap come last
+        for old in {size, before} - {newest if signers else -1}:
             self._signers.pop(old, None)
             self._times.pop(old, None)
             self._notes.pop(old, None)
-        self._latest[signers] = size
+        self._latest[signers] = newest
 
     def late_notes(self, notes: Iterable[tuple[int, bytes]]) -> None:
         """Take the checkpoints of records that are not there, in order of their sizes.

@@ -13,7 +13,7 @@ from audit.ledger import Ledger, LedgerConfig
 from audit.record import Draft
 from audit.rotation import rotate
 from audit.tables import connect
-from audit.verify import OK, TAMPERED
+from audit.verify import OK, TAMPERED, Outside
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import WIDTH, disarm, fill, plan_of, silent
 
@@ -41,12 +41,10 @@ def hand_over(ledger: Ledger) -> None:
     ledger.append(change)
 
 
-def test_a_checkpoint_of_the_old_key_alone_is_not_covered_by_one_of_both(
-    postgres_dsn: str, tmp_path: Path
-) -> None:
-    """That of both has the same signers at first, as long as the new key is not known."""
-    fill(postgres_dsn)
-    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+def handed_over(dsn: str) -> int:
+    """Write a log that goes from one key to the other; return what the old one signed too late."""
+    fill(dsn)
+    config = LedgerConfig(dsn=dsn, checkpoint_every_s=0)
     with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
         hand_over(ledger)
         ledger.checkpoint_now()
@@ -57,8 +55,15 @@ def test_a_checkpoint_of_the_old_key_alone_is_not_covered_by_one_of_both(
     with Ledger.open(config, OTHER_SIGNER, lambda: TIME_US) as ledger:
         ledger.append(*(note(f"of the new one {number}") for number in range(9)))
         ledger.checkpoint_now()
-    disarm(postgres_dsn)
+    disarm(dsn)
+    return alone
 
+
+def test_a_checkpoint_of_the_old_key_alone_is_not_covered_by_one_of_both(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    """That of both has the same signers at first, as long as the new key is not known."""
+    alone = handed_over(postgres_dsn)
     for code in (TAMPERED, OK):
         for key in (KEY, NEW_KEY):
             assert verify_database(postgres_dsn, [key]).exit_code == code
@@ -72,3 +77,32 @@ def test_a_checkpoint_of_the_old_key_alone_is_not_covered_by_one_of_both(
                     assert report.reason == text
         with connect(postgres_dsn) as admin:
             admin.execute("DELETE FROM ledger.checkpoint WHERE size = %s", (alone,))
+
+
+def test_a_checkpoint_of_a_gap_does_not_stand_in_for_a_later_one(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    alone = handed_over(postgres_dsn)
+    text = f"TAMPERED: checkpoint of {alone} is signed only by a key that had been replaced"
+    with connect(postgres_dsn) as admin:
+        admin.execute("DELETE FROM ledger.entry WHERE seq BETWEEN 5 AND 20")
+    for keys in ([KEY, NEW_KEY], [NEW_KEY]):
+        assert text in verify_database(postgres_dsn, keys).lines
+        for width in (2, WIDTH, CHUNK):
+            plan = plan_of(tmp_path, *keys, width=width)
+            report = fsck_database(postgres_dsn, plan, silent, None)
+            assert text in report.lines, (width, report.lines)
+
+
+def test_a_kept_checkpoint_is_judged_beside_those_before_it(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    """It is taken before all others, and is in the same chunk as one of the same key."""
+    alone = handed_over(postgres_dsn)
+    with connect(postgres_dsn) as admin:
+        row = admin.execute("SELECT note FROM ledger.checkpoint WHERE size = %s", (alone,))
+        (kept,) = row.fetchone() or (b"",)
+    for width in (WIDTH, 8, CHUNK):
+        plan = plan_of(tmp_path, width=width, outside=Outside(vkeys=[KEY, NEW_KEY], notes=[kept]))
+        report = fsck_database(postgres_dsn, plan, silent, None)
+        assert report.exit_code == TAMPERED, (width, report.lines)
