@@ -33,7 +33,8 @@ _TABLES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
 )
 _NO_NOTE = b"\0"
 _LINES = sql.SQL(
-    ", ARRAY(SELECT line FROM ledger.cosignature AS c WHERE c.size = t.size"
+    ", ARRAY(SELECT CASE WHEN num_nulls(name, key_id) = 0 THEN line END"
+    " FROM ledger.cosignature AS c WHERE c.size = t.size"
     " ORDER BY name, key_id) AS lines"
 )
 

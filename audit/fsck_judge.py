@@ -199,7 +199,7 @@ class ChunkVerifier(LogVerifier):
         """Judge what a record says that the log itself depends on."""
         if "statement" in special.body:
             self._followed.append(str(special.body["statement"]))
-        head = {"kind": special.kind, "seq": special.seq, "log": self._head.get("origin", "")}
+        head = {"kind": special.kind, "seq": special.seq, "log": self._origin or ""}
         try:
             self._interpret(head, special.body)
         except Bad as error:
@@ -267,7 +267,7 @@ class ChunkVerifier(LogVerifier):
         checkpoints is the newest, and the newest of the same signers.
         """
         with contextlib.suppress(Bad):  # `finish` says it
-            self._trust.settle()
+            self._trust.settle(Report())
         waiting, self._unsigned = self._unsigned, []
         kept, last = set(self._roots), 0
         for size, note in notes:
@@ -329,7 +329,7 @@ class ChunkVerifier(LogVerifier):
         """Go on from `to_state`, after `head`."""
         for statement in state["followed"]:
             with contextlib.suppress(Bad):  # it is among the findings
-                self._trust.follow(statement, self._head.get("origin", ""))
+                self._trust.follow(statement, self._origin or "")
         for name in (*_PLAIN, *_LISTS):
             setattr(self, name, state[name])
         self._tree.size = state["size"]

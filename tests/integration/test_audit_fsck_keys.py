@@ -106,3 +106,15 @@ def test_a_kept_checkpoint_is_judged_beside_those_before_it(
         plan = plan_of(tmp_path, width=width, outside=Outside(vkeys=[KEY, NEW_KEY], notes=[kept]))
         report = fsck_database(postgres_dsn, plan, silent, None)
         assert report.exit_code == TAMPERED, (width, report.lines)
+
+
+def test_without_a_head_a_change_of_keys_is_still_of_its_log(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    handed_over(postgres_dsn)
+    with connect(postgres_dsn) as admin:
+        admin.execute("DELETE FROM ledger.head")
+    for width in (WIDTH, CHUNK):
+        plan = plan_of(tmp_path, NEW_KEY, width=width)
+        report = fsck_database(postgres_dsn, plan, silent, None)
+        assert (report.exit_code, report.first_bad_seq) == (TAMPERED, None), report.lines

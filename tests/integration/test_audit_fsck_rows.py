@@ -142,6 +142,10 @@ def test_a_checkpoint_or_blob_without_content_is_found(
     spoiled: tuple[str, TupleConnection], judge: Judge
 ) -> None:
     _, admin = spoiled
+    line = "convert_to(U&'\\2014 w AAAAAAAA', 'UTF8')"  # one that nobody knows, and so no harm
+    admin.execute(f"INSERT INTO ledger.cosignature VALUES (7, 'w', '', {line}, 0)".encode())
+    assert codes(judge()) == [OK] * 3
+    restore(admin, "cosignature")
     for change in (
         "UPDATE ledger.checkpoint SET note = ''",
         "UPDATE ledger.checkpoint SET note = NULL",
@@ -151,6 +155,8 @@ def test_a_checkpoint_or_blob_without_content_is_found(
         "UPDATE ledger.blob SET data = NULL",
         "UPDATE ledger.blob SET data = ''",
         "INSERT INTO ledger.cosignature VALUES (7, 'w', '', NULL, 0)",
+        f"INSERT INTO ledger.cosignature VALUES (7, NULL, '', {line}, 0)",
+        f"INSERT INTO ledger.cosignature VALUES (7, 'w', NULL, {line}, 0)",
     ):
         admin.execute(change.encode())
         reports = judge()
