@@ -70,7 +70,6 @@ class Sequencer:
         lanes: Lanes,
         watchdog: Watchdog,
         config: SequencerConfig,
-        clock: Callable[[], int],
         watch: ClockWatch,
         on_step: Callable[[str], None],
         on_commit: Callable[[tuple[Record, ...]], None],
@@ -85,8 +84,7 @@ class Sequencer:
             lanes: where requests come from.
             watchdog: ends overdue commits.
             config: patience.
-            clock: microseconds UTC.
-            watch: holds the clock against itself and says what must go on record.
+            watch: tells the time, holds it against itself and says what must go on record.
             on_step: called at the named steps, for crash tests.
             on_commit: told each batch's records, in order, after its callers.
             on_stop: told once, when the sequencer will not write again.
@@ -97,7 +95,6 @@ class Sequencer:
         self._lanes = lanes
         self._watchdog = watchdog
         self._config = config
-        self._clock = clock
         self._watch = watch
         self._on_step = on_step
         self._on_commit = on_commit
@@ -242,9 +239,7 @@ class Sequencer:
         after: Builder | None = None,
     ) -> Builder:
         """Build a batch; without `existing` nobody has looked for the requests' keys."""
-        now_us = self._clock()
-        self._watch.see(now_us)
-        builder = Builder(self._position, existing, now_us, after)
+        builder = Builder(self._position, existing, self._watch.now_us(), after)
         if any(isinstance(request, Append) for request in requests) and not (
             after is not None and after.attested
         ):

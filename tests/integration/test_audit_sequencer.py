@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -27,7 +27,7 @@ from audit.sequencer import AFTER_COMMIT, BEFORE_COMMIT, SequencerConfig
 from audit.store import Pool
 from audit.tables import connect
 from audit.tile_store import TileStore, TileWriter, pooled
-from audit.timekeeping import read_clock
+from audit.timekeeping import monotonic_us, read_clock
 from audit.watchdog import Watchdog
 from tests.doubles.audit_log import SIGNER, TIME_US, note, refused
 from tests.doubles.audit_server import frozen, opened, sequencer_pid
@@ -238,29 +238,54 @@ def clocks(*times_us: int) -> Iterator[int]:
     yield from itertools.repeat(times_us[-1])
 
 
+class SetClock:
+    """A clock that runs, and can be set."""
+
+    def __init__(self) -> None:
+        self.moved_us = TIME_US - monotonic_us()
+
+    def __call__(self) -> int:
+        return monotonic_us() + self.moved_us
+
+
+def observed(records: Sequence[Record]) -> list[tuple[int, object]]:
+    return [(r.seq, r.body["reason"]) for r in records if r.kind is Kind.CLOCK_OBSERVED]
+
+
 def test_a_clock_that_goes_back_is_on_record_and_reorders_nothing(postgres_dsn: str) -> None:
-    told = clocks(TIME_US, TIME_US + 1, TIME_US - 5_000_000)
+    clock = SetClock()
     config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0, clock_source=read_clock)
-    with Ledger.open(config, SIGNER, lambda: next(told)) as ledger:
+    with Ledger.open(config, SIGNER, clock) as ledger:
         ledger.append(note("a"))
         ledger.append(note("b"))
+        clock.moved_us -= 3_600_000_000
         ledger.append(note("c"))
+        ledger.append(note("d"))
     records = verified(postgres_dsn)
-    observed = [r.body["reason"] for r in records if r.kind is Kind.CLOCK_OBSERVED]
-    assert observed == ["opened", "went_back"]
-    assert [record.seq for record in records if record.kind is Kind.CLOCK_OBSERVED] == [0, 3]
-    assert records[3].body["step_us"] == -5_000_001
-    assert [record.recorded_at_us - TIME_US for record in records] == [0, 0, 1, 1, 1]
+    assert observed(records) == [(0, "opened"), (3, "went_back")]
+    step_us = records[3].body["step_us"]
+    assert isinstance(step_us, int)
+    assert -3_600_100_000 < step_us <= -3_599_000_000
+    times = [record.recorded_at_us for record in records]
+    assert times == sorted(times)
+    assert times[2:] == [times[2]] * 4, "they stand still until the clock is past them"
 
+    with Ledger.open(config, SIGNER, clock) as ledger:
+        ledger.append(note("e"))
+    after = verified(postgres_dsn)[6:]
+    assert observed(after) == [(after[0].seq, "went_back")], "the next process finds it as well"
+    assert int(str(after[0].body["step_us"])) < -3_500_000_000
+
+
+def test_a_clock_that_runs_ahead_is_on_record(postgres_dsn: str) -> None:
     ahead = clocks(TIME_US + 10, TIME_US + 3_600_000_000, TIME_US + 20)
-    again = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
-    with Ledger.open(again, SIGNER, lambda: next(ahead)) as ledger:
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: next(ahead)) as ledger:
         for text in "def":
             ledger.append(note(text))
-    records = verified(postgres_dsn)[5:]
-    assert [record.kind is Kind.CLOCK_OBSERVED for record in records] == [False, True, False, False]
-    assert records[1].body["reason"] == "jumped_ahead"
-    assert records[1].body["step_us"] > 3_500_000_000
+    records = verified(postgres_dsn)
+    assert observed(records) == [(1, "jumped_ahead")]
+    assert int(str(records[1].body["step_us"])) > 3_500_000_000
     assert [record.recorded_at_us - TIME_US for record in records] == [
         10, 3_600_000_000, 3_600_000_000, 3_600_000_000
     ]  # fmt: skip

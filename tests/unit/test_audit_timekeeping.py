@@ -2,13 +2,18 @@
 
 from dataclasses import dataclass, replace
 
+import pytest
+
 from audit.timekeeping import (
     AHEAD_US,
+    ASK_EVERY_US,
     BACK_US,
+    ERROR_FLOOR_US,
     QUIET_US,
-    STATUS_EVERY_US,
+    RENEW_US,
     ClockReading,
     ClockWatch,
+    discipline_of,
     read_clock,
 )
 from tests.doubles.audit_log import TIME_US
@@ -20,22 +25,30 @@ READING = ClockReading(
 
 @dataclass(slots=True)
 class Machine:
-    """Two clocks that a test moves."""
+    """Two clocks that a test moves; a thread may sleep between two looks at them."""
 
     wall_us: int = TIME_US
     monotonic_us: int = 0
+    slept_us: int = 0
     reading: ClockReading = READING
 
-    def watch(self, *, asked: bool = True) -> ClockWatch:
-        return ClockWatch((lambda: self.reading) if asked else None, lambda: self.monotonic_us)
+    def watch(self, *, asked: bool = True, recorded_us: int = 0) -> ClockWatch:
+        read = (lambda: self.reading) if asked else None
+        return ClockWatch(self._wall, read, recorded_us, lambda: self.monotonic_us)
 
-    def pass_us(self, us: int, leap_us: int = 0) -> int:
+    def pass_us(self, us: int, leap_us: int = 0) -> None:
         self.monotonic_us += us
         self.wall_us += us + leap_us
-        return self.wall_us
+
+    def _wall(self) -> int:
+        told = self.wall_us
+        self.pass_us(self.slept_us)
+        return told
 
 
 def written(watch: ClockWatch, size: int = 0) -> dict[str, object] | None:
+    """Look at the clock as for a batch; return what went on record with it."""
+    watch.now_us()
     draft = watch.draft(size)
     if draft is None:
         return None
@@ -44,10 +57,16 @@ def written(watch: ClockWatch, size: int = 0) -> dict[str, object] | None:
     return dict(draft.payload)
 
 
+def facts(payload: dict[str, object] | None) -> tuple[object, ...] | None:
+    if payload is None:
+        return None
+    return payload["reason"], payload["step_us"], payload["omitted"]
+
+
 def test_a_process_says_first_how_good_its_clock_is() -> None:
     machine = Machine()
     watch = machine.watch()
-    watch.see(machine.wall_us)
+    assert watch.now_us() == TIME_US
     assert watch.draft(7) == watch.draft(7), "until it is committed it is still to be written"
     assert written(watch) == {
         "reason": "opened",
@@ -63,51 +82,197 @@ def test_a_process_says_first_how_good_its_clock_is() -> None:
     assert written(watch) is None
 
 
-def test_a_leap_is_written_with_its_size_and_a_steady_clock_is_not() -> None:
+def test_what_keeps_the_clock_is_said_where_it_is_known() -> None:
+    kept = replace(READING, discipline="phase-locked loop", counter="tsc")
+    payload = written(Machine(reading=kept).watch())
+    assert payload is not None
+    assert (payload["discipline"], payload["counter"]) == ("phase-locked loop", "tsc")
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_leap_is_written_with_its_size_and_a_steady_clock_is_not(*, asked: bool) -> None:
     machine = Machine()
-    watch = machine.watch(asked=False)
-    watch.see(machine.wall_us)
-    for us in (1, 1_000_000, 3_600_000_000):
-        watch.see(machine.pass_us(us))
-    watch.see(machine.pass_us(1_000_000, leap_us=AHEAD_US))
-    watch.see(machine.pass_us(1_000, leap_us=-BACK_US - 1_000))
-    assert written(watch) is None
-    watch.see(machine.pass_us(1_000, leap_us=-BACK_US - 1_001))
+    watch = machine.watch(asked=asked)
+    assert facts(written(watch)) == (("opened", 0, 0) if asked else None)
+    for us in (1, 1_000_000, RENEW_US - 2_000_000):
+        machine.pass_us(us)
+        assert written(watch) is None
+    machine.pass_us(1_000, leap_us=-BACK_US - 1_001)
     back = written(watch)
     assert back is not None
-    assert (back["reason"], back["step_us"], back["status"]) == ("went_back", -10_001, "unknown")
-    watch.see(machine.pass_us(QUIET_US, leap_us=AHEAD_US + 1))
-    ahead = written(watch)
-    assert ahead is not None
-    assert (ahead["reason"], ahead["step_us"]) == ("jumped_ahead", AHEAD_US + 1)
+    assert facts(back) == ("went_back", -10_001 if not asked else -11_001, 0)
+    assert back["status"] == ("synchronised" if asked else "unknown")
+    machine.pass_us(QUIET_US, leap_us=AHEAD_US + 1)
+    assert facts(written(watch)) == ("jumped_ahead", AHEAD_US + 1, 0)
+
+
+def test_small_leaps_are_nothing_until_their_sum_is_something() -> None:
+    machine = Machine()
+    watch = machine.watch()
+    assert written(watch) is not None
+    for _ in range(10):
+        machine.pass_us(1_000_000, leap_us=AHEAD_US // 10)
+        assert written(watch) is None
+    machine.pass_us(1_000_000, leap_us=1)
+    assert facts(written(watch)) == ("jumped_ahead", AHEAD_US + 1, 0)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_clock_set_back_in_small_steps_is_on_record(*, asked: bool) -> None:
+    machine = Machine()
+    watch = machine.watch(asked=asked)
+    found = [facts(written(watch))]
+    for _ in range(500):
+        machine.pass_us(0, leap_us=-9_999)
+        found.append(facts(written(watch)))
+    assert [row for row in found if row][-1] == ("went_back", -2 * 9_999, 0)
+    machine.pass_us(QUIET_US)
+    assert facts(written(watch)) == ("went_back", -498 * 9_999, 248), "and then all of the rest"
+
+
+def test_a_clock_that_loses_a_little_each_second_is_on_record() -> None:
+    """It never goes below a time that was recorded: only the monotonic clock shows it."""
+    machine = Machine()
+    watch = machine.watch()
+    found = []
+    for _ in range(500):
+        machine.pass_us(1_000_000, leap_us=-9_999)
+        found.append(written(watch))
+    sums = [int(str(row["step_us"])) for row in found if row is not None]
+    assert -500 * 9_999 <= sum(sums) <= -440 * 9_999
+    assert found[-1] is None or sum(sums) == -499 * 9_999
+
+
+def test_a_clock_that_was_set_back_before_the_process_began_is_on_record() -> None:
+    machine = Machine()
+    hour_us = 3_600_000_000
+    watch = machine.watch(recorded_us=TIME_US + hour_us)
+    assert facts(written(watch)) == ("went_back", -hour_us, 0)
+    machine.pass_us(QUIET_US)
+    assert written(watch) is None, "once"
+    assert facts(written(machine.watch(asked=False, recorded_us=machine.wall_us + 10_001))) == (
+        "went_back", -10_001, 0
+    )  # fmt: skip
+    assert facts(written(machine.watch(recorded_us=machine.wall_us + BACK_US))) == ("opened", 0, 0)
+    assert facts(written(machine.watch(recorded_us=machine.wall_us - hour_us))) == ("opened", 0, 0)
+
+
+def test_a_thread_that_sleeps_between_two_looks_sees_no_leap() -> None:
+    machine = Machine()
+    watch = machine.watch()
+    assert written(watch) is not None
+    for slept_us in (5_000_000, 0, 30_000_000, 7, 0):
+        machine.slept_us = slept_us
+        machine.pass_us(1_000)
+        assert written(watch) is None
 
 
 def test_a_clock_that_leaps_all_the_time_is_written_once_a_while_with_the_count() -> None:
     machine = Machine()
     watch = machine.watch()
-    found = []
+    found = [written(watch)]
     for _ in range(600):
-        watch.see(machine.pass_us(1_000_000, leap_us=-2_000_000))
-        if (payload := written(watch)) is not None:
-            found.append(payload)
-    assert [payload["reason"] for payload in found] == ["opened", *["went_back"] * 10]
-    assert sum(int(str(payload["omitted"])) + 1 for payload in found) >= 9 * 59
+        machine.pass_us(1_000_000, leap_us=-2_000_000)
+        found.append(written(watch))
+    payloads = [payload for payload in found if payload is not None]
+    assert [payload["reason"] for payload in payloads] == ["opened", *["went_back"] * 10]
+    assert sum(int(str(payload["omitted"])) + 1 for payload in payloads[1:]) >= 9 * 60
+    assert sum(int(str(payload["step_us"])) for payload in payloads) <= -9 * 60 * 2_000_000
+
+
+def test_a_leap_while_the_record_of_another_is_committed_is_not_lost() -> None:
+    machine = Machine()
+    watch = machine.watch(asked=False)
+    watch.now_us()
+    machine.pass_us(0, leap_us=-1_000_000)
+    watch.now_us()
+    draft = watch.draft(1)
+    assert draft is not None
+    machine.pass_us(0, leap_us=-3_000_000)
+    watch.now_us()
+    watch.recorded()
+    machine.pass_us(QUIET_US)
+    assert (draft.payload["step_us"], facts(written(watch))) == (
+        -1_000_000, ("went_back", -3_000_000, 0)
+    )  # fmt: skip
+
+
+def test_a_leap_whose_batch_was_lost_is_in_the_next_one() -> None:
+    machine = Machine()
+    watch = machine.watch()
+    watch.now_us()
+    machine.pass_us(0, leap_us=-1_000_000)
+    watch.now_us()
+    assert watch.draft(1) is not None
+    machine.pass_us(0, leap_us=-3_000_000)
+    assert facts(written(watch)) == ("went_back", -4_000_000, 1)
 
 
 def test_lost_synchronisation_is_written_when_it_is_noticed() -> None:
     machine = Machine()
     watch = machine.watch()
-    watch.see(machine.wall_us)
     assert written(watch) is not None
     machine.reading = replace(READING, status="unsynchronised", error_us=16_000_000)
-    watch.see(machine.pass_us(STATUS_EVERY_US - 1))
+    machine.pass_us(ASK_EVERY_US - 1)
     assert written(watch) is None
-    watch.see(machine.pass_us(1))
+    machine.pass_us(1)
     lost = written(watch)
     assert lost is not None
     assert (lost["reason"], lost["status"]) == ("status_changed", "unsynchronised")
     assert lost["error_us"] == 16_000_000
-    watch.see(machine.pass_us(STATUS_EVERY_US))
+    machine.pass_us(ASK_EVERY_US)
+    assert written(watch) is None
+
+
+def test_a_bound_that_has_grown_is_written_anew() -> None:
+    """Nobody disciplines the clock for nine hours: the kernel's bound grows by 500 us a second."""
+    machine = Machine()
+    watch = machine.watch()
+    first = written(watch)
+    assert first is not None
+    recorded_us, records = READING.error_us or 0, 0
+    for minute in range(1, 9 * 60 + 1):
+        machine.pass_us(60_000_000)
+        machine.reading = replace(READING, error_us=250 + minute * 30_000)
+        if (payload := written(watch)) is not None:
+            assert payload["reason"] in {"bound_widened", "renewed"}
+            recorded_us, records = int(str(payload["error_us"])), records + 1
+        assert (machine.reading.error_us or 0) <= 2 * recorded_us
+    assert records <= 9 + 8
+
+
+def test_a_bound_too_fine_to_matter_is_not_written_anew() -> None:
+    machine = Machine(reading=replace(READING, error_us=5))
+    watch = machine.watch()
+    assert written(watch) is not None
+    machine.reading = replace(READING, error_us=ERROR_FLOOR_US)
+    machine.pass_us(ASK_EVERY_US)
+    assert written(watch) is None
+    machine.reading = replace(READING, error_us=ERROR_FLOOR_US + 1)
+    machine.pass_us(ASK_EVERY_US)
+    widened = written(watch)
+    assert widened is not None
+    assert widened["reason"] == "bound_widened"
+
+
+def test_evidence_is_an_hour_old_at_most_when_records_are_written() -> None:
+    machine = Machine()
+    watch = machine.watch()
+    assert facts(written(watch)) == ("opened", 0, 0)
+    machine.pass_us(RENEW_US - 1)
+    assert written(watch) is None
+    machine.pass_us(ASK_EVERY_US)
+    assert facts(written(watch)) == ("renewed", 0, 0)
+    machine.pass_us(9 * RENEW_US)
+    assert facts(written(watch)) == ("renewed", 0, 0)
+    assert written(watch) is None
+
+
+def test_a_clock_that_nobody_keeps_is_not_renewed() -> None:
+    machine = Machine()
+    watch = machine.watch(asked=False)
+    assert written(watch) is None
+    machine.pass_us(9 * RENEW_US)
     assert written(watch) is None
 
 
@@ -118,5 +283,15 @@ def test_the_kernel_answers_or_is_said_to_be_unknown() -> None:
         assert reading.status in {"synchronised", "unsynchronised"}
         assert reading.error_us is not None
         assert reading.error_us >= 0
+        assert reading.discipline
     else:
         assert (reading.source, reading.status, reading.error_us) == ("unknown", "unknown", None)
+
+
+def test_the_discipline_is_what_the_status_word_says() -> None:
+    """Source: linux/timex.h; a bit that asks for a pulse is nothing without the pulse's own."""
+    assert discipline_of(0x2001) == "phase-locked loop"
+    assert discipline_of(0x2009) == "frequency-locked loop"
+    assert discipline_of(0x2107) == "pulse per second"
+    assert discipline_of(0x2005) == "phase-locked loop"
+    assert discipline_of(0x0040) == discipline_of(0x2000) == "no kernel loop"
