@@ -23,6 +23,7 @@ Reading order, which is the way a record goes:
     keys         who signs: the Signer protocol and a key in a file
     pkcs11       a key in a device
     tables       the schema's version and how a database gets it
+    logins       who logs in: a user with nothing that `SET ROLE NONE` could give back
     promise      an answer given once, to a thread or to a coroutine
     lanes        the two bounded queues in front of the sequencer
     batch        requests become records on a known position

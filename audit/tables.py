@@ -3,6 +3,7 @@
 Not here: what the tables are. That is `migrations/versions/`, as SQL.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -82,20 +83,25 @@ def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> 
 def migrate(dsn: str, revision: str = "head") -> None:
     """Bring a database to this program's schema; safe to call at every start, and to kill.
 
-    Needs a user who may create roles and schemas. All that is missing is one transaction.
+    Where something is missing it needs a user who may create roles and schemas, and adds it in one
+    transaction. Where nothing is, any user of the ledger will do.
 
     Args:
         dsn: of the database.
         revision: where to stop; an older one only to try what follows it.
 
     Raises:
-        LedgerUnsafeError: the database's schema is newer than this program, or not ours.
+        LedgerUnsafeError: the database's schema is newer than this program, or not ours, or the
+            user may not change it.
     """
+    if revision == "head" and _revision_of(dsn) == SCHEMA_REVISION:
+        return
     # Half a second of imports, which every reader process of a check would pay for nothing.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
     from sqlalchemy import create_engine  # noqa: PLC0415
+    from sqlalchemy.exc import ProgrammingError  # noqa: PLC0415
     from sqlalchemy.pool import NullPool  # noqa: PLC0415
 
     engine = create_engine(
@@ -110,7 +116,24 @@ def migrate(dsn: str, revision: str = "head") -> None:
             command.upgrade(config, revision)
         except CommandError as error:
             raise LedgerUnsafeError(f"cannot migrate: {error}") from error
+        except ProgrammingError as error:
+            if not isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
+                raise
+            raise LedgerUnsafeError(
+                f"the user finds no schema {SCHEMA_REVISION} in the database and may not migrate"
+                " it: run `countersign migrate` as its administrator"
+            ) from error
         connection.commit()
+
+
+def _revision_of(dsn: str) -> str | None:
+    """Return a database's revision as a login sees it that has no right of its own."""
+    with psycopg.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        with contextlib.suppress(
+            psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege
+        ):
+            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(READER_ROLE)))
+        return schema_revision(connection)
 
 
 def schema_revision(connection: TupleConnection) -> str | None:

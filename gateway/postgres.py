@@ -7,7 +7,8 @@ Rules it keeps:
 
 - as root the server runs as `nobody`; a folder that `nobody` cannot reach is left as it is, and
   the data (and a copy of the binaries) live under `/var/lib/countersign` instead;
-- data checksums on, locale C, UTF8, SCRAM with a generated password, Unix socket only;
+- data checksums on, locale C, UTF8, SCRAM with generated passwords, Unix socket only;
+- the superuser migrates; the gateway logs in as a plain user, whose password is another;
 - durability settings are on the command line, where no file can override them;
 - the server outlives a killed gateway; the next start adopts it;
 - every user holds a shared lock: `stop` shuts the server down only for the last one.
@@ -30,6 +31,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
+from audit.logins import LOGIN_ROLE
 from audit.tables import ensure_database, wait_until_ready
 from gateway.errors import PostgresError
 from gateway.postmaster import clear_dead_lock, live_postmaster, uninterrupted
@@ -82,6 +84,11 @@ class EmbeddedPostgres:
         self.adopted = False
 
     @property
+    def login_dsn(self) -> str:
+        """The DSN for the gateway's own connections; the user is made by `audit.logins.admit`."""
+        return self._dsn(DATABASE, LOGIN_ROLE)
+
+    @property
     def pid(self) -> int | None:
         """The postmaster's process id, None when none is alive."""
         return None if self._home is None else live_postmaster(self._home / "data")
@@ -105,13 +112,14 @@ class EmbeddedPostgres:
             try:
                 if not self.adopted:
                     binaries = self._binaries()
-                    password = self._password()
+                    password = self._password(SUPERUSER)
                     if not data.exists():
                         self._initdb(binaries, data, password)
                     clear_dead_lock(data, self._socket_dir())
                     self._spawn(binaries, data)
                 wait_until_ready(self._dsn("postgres"), timeout_s, self._check_child)
                 ensure_database(self._dsn("postgres"), DATABASE)
+                self._password(LOGIN_ROLE)  # now, while nobody else can be making it
             except BaseException:
                 if not self.adopted:  # nobody else can have joined it: the start is locked
                     self._shut_down(_GRACE_S)
@@ -157,9 +165,9 @@ class EmbeddedPostgres:
             return self._child.pid
         return self.pid
 
-    def _dsn(self, database: str) -> str:
-        password = self._password()
-        return f"postgresql://{SUPERUSER}:{password}@/{database}?host={self._socket_dir()}"
+    def _dsn(self, database: str, user: str = SUPERUSER) -> str:
+        password = self._password(user)
+        return f"postgresql://{user}:{password}@/{database}?host={self._socket_dir()}"
 
     def _place(self) -> Path:
         """Return the server's own folder, where its user can reach it."""
@@ -203,15 +211,17 @@ class EmbeddedPostgres:
             scratch.rename(copy)
         return copy / package.name / "pginstall18" / "bin"
 
-    def _password(self) -> str:
+    def _password(self, user: str) -> str:
+        """Return a user's password, made when there is none yet."""
         assert self._home is not None  # noqa: S101 - start() placed it
-        path = self._home / "password"
+        path = self._home / ("password" if user == SUPERUSER else f"password.{user}")
         if not path.exists():
-            with _private_file(path.with_suffix(".new"), self._user) as file:
+            scratch = path.with_name(f"{path.name}.new")
+            with _private_file(scratch, self._user) as file:
                 file.write(secrets.token_hex(24).encode())
                 file.flush()
                 os.fsync(file.fileno())
-            path.with_suffix(".new").rename(path)
+            scratch.rename(path)
         return path.read_text(encoding="ascii")
 
     def _initdb(self, binaries: Path, data: Path, password: str) -> None:
