@@ -22,6 +22,7 @@ In reading order, down the walk:
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
 - engine_child, engine_process, fix_child, postmaster, postgres, simulator: supervisors of the
   children
+- database: the embedded one or a given one, entered by a plain login
 - clock, errors, failpoints, roles, keyring, log_keys, policy_desk, settings, state, telemetry: the
   ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs

@@ -113,8 +113,7 @@ class _Starter:
         word = KillWord(plan.state.kill_word, create=True)
         self._stack.callback(word.close)
         engine = start_engine(plan, self._stack, self._events)
-        self._say("database   starting PostgreSQL")
-        dsn = start_database(plan, self._stack)
+        dsn = start_database(plan, self._stack, self._say)
         ledger, reader, self._publishing = open_ledger(
             plan, self._stack, dsn, self._orders, self._vault
         )

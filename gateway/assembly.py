@@ -4,26 +4,26 @@ Each function makes one part, registers its undoing on the stack and returns it;
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 
+from audit.errors import LedgerUnsafeError
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
 from audit.queries import LedgerReader
 from audit.record import Record
-from audit.tables import migrate
 from audit.timekeeping import read_clock
 from audit.vault import Vault
 from fix.kill import KillWord
 from fix.profile import Profile
 from gateway import clock
+from gateway.database import enter
 from gateway.engine_child import EngineChild
 from gateway.engine_process import EngineChildConfig
 from gateway.errors import NotReadyError
 from gateway.events import Events
 from gateway.keyring import check_release
 from gateway.orders import Orders
-from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan
 from gateway.publishing import Publishing
 from gateway.simulator import Simulator
@@ -59,14 +59,19 @@ def start_engine(plan: Plan, stack: ExitStack, events: Events) -> EngineChild:
     return engine
 
 
-def start_database(plan: Plan, stack: ExitStack) -> str:
-    """Start or adopt PostgreSQL unless a DSN is given, migrate it, and return the DSN."""
-    dsn = plan.settings.ledger.dsn
-    if dsn is None:
-        server = EmbeddedPostgres(plan.state.root)
-        dsn = server.start()
-        stack.callback(server.stop)
-    migrate(dsn)
+def start_database(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> str:
+    """Start or adopt PostgreSQL unless a DSN is given, and return the DSN to work with.
+
+    Raises:
+        LedgerUnsafeError: outside development, a login that could undo what the ledger forbids.
+    """
+    say("database   starting PostgreSQL")
+    dsn, unsafe = enter(plan.settings.ledger, plan.state.root, stack)
+    if unsafe:
+        if not plan.tags.dev:
+            raise LedgerUnsafeError(unsafe)
+        _log.warning("login_unsafe %s", unsafe)
+        say(f"database   {unsafe}")
     return dsn
 
 

@@ -3,15 +3,15 @@
 The given database, or the embedded one, started when it is down.
 """
 
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from audit.queries import LedgerReader
-from audit.tables import migrate
+from gateway.database import enter
 from gateway.errors import SettingsError
-from gateway.postgres import EmbeddedPostgres
 from gateway.settings import Settings
 from gateway.state import StateFolder
 from inference.registry import ModelPair, load_pair, load_table
@@ -46,26 +46,18 @@ def attached(settings: Settings) -> Iterator[Place]:
         SettingsError: there is no state here yet.
     """
     state = StateFolder.of(settings)
-    server: EmbeddedPostgres | None = None
-    dsn = settings.ledger.dsn
-    if dsn is None:
-        if not state.root.is_dir():
-            raise SettingsError(
-                name="COUNTERSIGN_STATE",
-                problem=f"no state in {state.root}; start with `countersign run`",
-            )
-        server = EmbeddedPostgres(state.root)
-        dsn = server.start()
-    try:
-        migrate(dsn)
+    if settings.ledger.dsn is None and not state.root.is_dir():
+        raise SettingsError(
+            name="COUNTERSIGN_STATE",
+            problem=f"no state in {state.root}; start with `countersign run`",
+        )
+    with ExitStack() as stack:
+        dsn, unsafe = enter(settings.ledger, state.root, stack)
+        if unsafe:
+            sys.stderr.write(f"countersign: warning: {unsafe}\n")
         reader = LedgerReader(dsn)
-        try:
-            yield Place(dsn=dsn, reader=reader, state=state, settings=settings)
-        finally:
-            reader.close()
-    finally:
-        if server is not None:
-            server.stop()
+        stack.callback(reader.close)
+        yield Place(dsn=dsn, reader=reader, state=state, settings=settings)
 
 
 def key_folder(settings: Settings) -> Path:

@@ -35,7 +35,14 @@ class LedgerSettings(_Section):
     """The ledger and its database."""
 
     dsn: str | None = Field(
-        default=None, description="PostgreSQL DSN; none starts the embedded one"
+        default=None,
+        description="PostgreSQL DSN of a plain login (`serve` refuses a superuser's); none starts "
+        "the embedded one",
+    )
+    admin_dsn: str | None = Field(
+        default=None,
+        description="PostgreSQL DSN of the administrator, for `countersign migrate` alone: keep it "
+        "out of the gateway's environment",
     )
     origin: str = Field(
         default="countersign.local/dev", description="log id: the checkpoint origin line"

@@ -7,7 +7,7 @@ that help, and a mistyped option, answer at once; nothing slow is imported at th
 - main: the application, and how errors become one clear line and an exit code
 - running: run, serve
 - checking: verify, dump, replay, export
-- upkeep: fsck, backup, restore
+- upkeep: fsck, backup, restore, migrate
 - proving: receipt, prove
 - publishing: witness, tiles
 - stopping: kill, release

@@ -1,4 +1,4 @@
-"""fsck, backup and restore: the whole ledger, checked, carried away and brought back."""
+"""fsck, backup, restore and migrate: the whole ledger, checked, carried away and brought back."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +18,8 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     for verdict in (fsck, restore):
         app.command(help=verdict.__doc__, cls=Judge)(verdict)
-    app.command(help=backup.__doc__)(backup)
+    for verb in (backup, migrate):
+        app.command(help=verb.__doc__)(verb)
 
 
 def fsck(  # noqa: PLR0913, PLR0917 - one flag each
@@ -103,3 +104,15 @@ def restore(  # noqa: PLR0913, PLR0917 - one flag each
     )
     code = bring_back(settings_of(state), file, given, accept_older=accept_older, reason=reason)
     raise typer.Exit(code)
+
+
+def migrate() -> None:
+    """Make a database of your own ready, as its administrator; safe to give again.
+
+    Brings COUNTERSIGN_LEDGER__ADMIN_DSN to this program's schema, and makes the user that
+    COUNTERSIGN_LEDGER__DSN names: one who may append, read and erase, and nothing else. Only this
+    verb needs the administrator; the embedded database is migrated at every start.
+    """
+    from gateway.database import migrate_given
+
+    raise typer.Exit(migrate_given(settings_of().ledger))

@@ -13,7 +13,7 @@ import psycopg
 
 from audit.backup_form import ABOUT, DONE, FORMAT, TABLES, encoded, read_backup
 from audit.restore import Restored, restore
-from audit.tables import connect
+from audit.tables import READER_ROLE, connect
 from audit.vault import Vault
 from audit.verify import Outside
 from gateway.postgres import EmbeddedPostgres
@@ -60,7 +60,7 @@ def ended(text: bytes) -> bytes:
 
 def content(dsn: str) -> dict[str, list[tuple[object, ...]]]:
     """Return every table of a ledger, but for the fence and the tiles."""
-    with connect(dsn) as reader:
+    with connect(dsn, role=READER_ROLE) as reader:
         return {
             table: reader.execute(
                 f"SELECT {', '.join(columns)} FROM ledger.{table} ORDER BY 1, 2".encode()

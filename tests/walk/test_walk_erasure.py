@@ -26,6 +26,7 @@ from audit.record import Record
 from audit.vault import Vault
 from gateway.app import App
 from gateway.clock import wall_us
+from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay
 from gateway.runner import open_session
 from tests.doubles import live_desk
@@ -182,8 +183,10 @@ def keep(app: App, folder: Path, name: str, decision: str) -> None:
     assert verify_dump(folder / f"{name}.dump", trusted).exit_code == 0
     report = verify_database(app.dsn, trusted, now_us=wall_us())
     assert report.exit_code == 0, report.lines
-    with psycopg.connect(app.dsn, autocommit=True) as connection:
-        connection.execute("CHECKPOINT")  # every page to disk
+    server = EmbeddedPostgres(app.plan.state.root)
+    with psycopg.connect(server.start(), autocommit=True) as admin:
+        admin.execute("CHECKPOINT")  # every page to disk
+    assert not server.stop()  # the gateway goes on using it
 
 
 def test_a_person_is_named_kept_disclosed_and_forgotten(
