@@ -48,6 +48,7 @@ Reading order, which is the way a record goes:
     cosigning    a thread for each witness
     publisher    after each checkpoint: tiles, cosignatures, lag
     queries      the read side: records, blobs, heads and proofs
+    quorate      checkpoints that meet a witness policy, however long ago
     disclosures  encrypted personal values in the database: read, and deleted
     holds        legal holds: what they cover, who lifts them
     erasable     whether statutes and holds let go of a person's values

@@ -14,16 +14,14 @@ from pathlib import Path
 
 from audit import verify
 from audit.checkpoint import Checkpoint
-from audit.errors import LedgerError, NoteError, PolicyError
+from audit.errors import LedgerError
 from audit.kinds import Kind
-from audit.note import parse_note
 from audit.queries import LedgerReader
+from audit.quorate import first_quorate
 from audit.quorum import QuorumPolicy
 from audit.record import Record, blob_digests
 
 KEY_KINDS = (Kind.KEY_ROTATED, Kind.KEY_REVOKED)
-_TRIES_MAX = 100
-"""So many cosigned checkpoints are asked for a quorum; at one a second, a minute and a half."""
 
 
 class NotYetSignedError(LedgerError):
@@ -97,13 +95,15 @@ def covering(reader: LedgerReader, seq: int) -> Checkpoint:
 def cosigned_covering(
     reader: LedgerReader, seq: int, policy: QuorumPolicy | None
 ) -> Checkpoint | None:
-    """Return the smallest checkpoint over a record that witnesses cosigned, as a policy asks."""
-    found = reader.cosigned_after(seq)
-    for _ in range(_TRIES_MAX):
-        if found is None or policy is None or _meets(reader.cosigned_note(found), policy):
-            return found
-        found = reader.cosigned_after(found.size)
-    return None
+    """Return the smallest checkpoint over a record that witnesses cosigned, as a policy asks.
+
+    None if there is none yet, however many checkpoints there are; without a policy, the first that
+    anybody cosigned.
+    """
+    if policy is None:
+        return reader.cosigned_after(seq)
+    found = first_quorate(reader, policy, seq)
+    return None if found is None else found[0]
 
 
 def consistency(reader: LedgerReader, old_size: int, checkpoint: Checkpoint) -> bytes:
@@ -119,14 +119,6 @@ def consistency(reader: LedgerReader, old_size: int, checkpoint: Checkpoint) -> 
     path = reader.consistency_proof(old_size, checkpoint.size)
     lines = [f"old {old_size}", *(base64.b64encode(node).decode() for node in path), ""]
     return "".join(f"{line}\n" for line in lines).encode() + reader.cosigned_note(checkpoint)
-
-
-def _meets(note: bytes, policy: QuorumPolicy) -> bool:
-    try:
-        policy.satisfied_by(parse_note(note))
-    except (NoteError, PolicyError):
-        return False
-    return True
 
 
 def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> bytes:

@@ -15,6 +15,7 @@ from audit.checkpoint import Checkpoint, parse_checkpoint
 from audit.errors import LedgerError, LedgerWriteError
 from audit.kinds import Kind
 from audit.note import NoteSignature, parse_note
+from audit.quorum import QuorumPolicy
 from audit.record import Record
 from audit.store import Pool
 from audit.tables import READER_ROLE, RECORD_SQL, record_from_row
@@ -246,6 +247,33 @@ class LedgerReader:
         )
         return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
 
+    def quorum_sizes(
+        self, policy: QuorumPolicy, start: int, *, newest_first: bool
+    ) -> Iterator[int]:
+        """Yield the sizes, from one on, for which cosignatures of a quorum are stored.
+
+        They are stored, not verified. The primary key is read in its order up to the next quorum,
+        and nothing is kept of what lies in between.
+
+        Args:
+            policy: one that asks for witnesses.
+            start: the first size that may be among them.
+            newest_first: smaller and smaller ones; else larger and larger ones.
+
+        Raises:
+            LedgerError: the database does not answer.
+        """
+        beyond, order = ("<", "DESC") if newest_first else (">", "ASC")
+        met, values = _quorum_sql(policy)
+        query = (
+            f"SELECT size FROM ledger.cosignature WHERE size {beyond}= %(at)s"  # noqa: S608 - constants
+            f" GROUP BY size HAVING {met} ORDER BY size {order} LIMIT 1"
+        )
+        at = start
+        while rows := self._rows(query, {**values, "at": at}):
+            yield (size := int(rows[0][0]))
+            at = size - 1 if newest_first else size + 1
+
     def cosigned_sizes(self) -> dict[tuple[str, bytes], int]:
         """Return the largest cosigned tree of each witness key, by name and key id."""
         rows = self._rows(
@@ -285,3 +313,21 @@ def _in_log(rows: Iterable[TupleRow]) -> tuple[Record, ...]:
     return tuple(
         record_from_row(row[:-1]) for row in rows if row[0] is not None and 0 <= row[0] < row[-1]
     )
+
+
+def _quorum_sql(policy: QuorumPolicy) -> tuple[str, dict[str, object]]:
+    """Return the condition that the rows of one size are a quorum, and its values.
+
+    A name is a member of one group at most, so the condition is no longer than the policy.
+    """
+    values: dict[str, object] = {}
+    met: dict[bytes, str] = {}
+    for n, witness in enumerate(policy.witnesses):
+        values |= {f"name{n}": witness.key.name, f"id{n}": witness.key.key_id}
+        met[witness.name] = f"bool_or(name = %(name{n})s AND key_id = %(id{n})s)"
+    for group in policy.groups:  # which come after their members
+        if policy.quorum in met:
+            break
+        counted = " + ".join(f"({met.pop(member)})::int" for member in group.members)
+        met[group.name] = f"{counted} >= {group.threshold}"
+    return met[policy.quorum], values

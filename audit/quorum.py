@@ -126,6 +126,15 @@ class QuorumPolicy:
         head = parse_tree_head(note.text)
         logs = [log.key for log in self.logs if log.key and log.key.name == head.origin]
         signed = verify_signatures(note, logs)
+        return Satisfied(head=head, log=signed[0].key, witnesses=self.witnessed(note))
+
+    def witnessed(self, note: Note) -> tuple[Witnessed, ...]:
+        """Return who cosigned a checkpoint with quorum; which log signed it is not judged.
+
+        Raises:
+            NoteError: a line of a listed witness does not verify.
+            PolicyError: the witnesses that cosigned are no quorum.
+        """
         cosigned = _cosigned(note, [witness.key for witness in self.witnesses])
         witnessed = tuple(
             Witnessed(name=witness.name, key=witness.key, time_s=cosigned[witness.key])
@@ -136,7 +145,7 @@ class QuorumPolicy:
             names = ", ".join(w.name.decode("utf-8", "replace") for w in witnessed) or "nobody"
             quorum = self.quorum.decode("utf-8", "replace")
             raise PolicyError(f"quorum {quorum!r} is not met: cosigned by {names}")
-        return Satisfied(head=head, log=signed[0].key, witnesses=witnessed)
+        return witnessed
 
     def _met(self, present: set[bytes]) -> bool:
         """Say whether the witnesses are a quorum; groups come after their members."""

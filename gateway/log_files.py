@@ -1,8 +1,9 @@
 """The log as an outsider reads it: the checkpoint to show, tiles and entry bundles (tlog-tiles).
 
 Rules kept here:
-- The checkpoint shown is the newest that satisfies the witness policy; while none does, or without
-  a policy, the newest. Whoever has the policy can so check every checkpoint that he is shown.
+- The checkpoint shown is the newest that satisfies the witness policy, however long ago that is;
+  before there is one, or without a policy, the newest. So whoever has the policy can check every
+  checkpoint that he is shown, and while the quorum is lost sees an old tree, never another one.
 - Nothing beyond the newest checkpoint is shown: it is not signed yet.
 - Tiles hold hashes, bundles hold record headers; no payload is read here.
 """
@@ -11,14 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from audit.checkpoint import Checkpoint
-from audit.errors import NoteError, PolicyError, ProofError
-from audit.note import VerifierKey, parse_note
+from audit.errors import ProofError
+from audit.note import VerifierKey
 from audit.queries import LedgerReader
+from audit.quorate import newest_quorate
 from audit.quorum import QuorumPolicy
 from audit.tiles import Tile, parse_tile_path, tile_width
-
-LOOKED_AT = 20
-"""Newest cosigned checkpoints that are held against the policy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +37,9 @@ class LogFiles:
 
     def shown(self) -> tuple[Checkpoint, bytes] | None:
         """Return the checkpoint to show, with its note and cosignatures; None for an empty log."""
-        if self.policy is not None:
-            policy = self.policy.with_logs(self.keys)
-            for checkpoint in self.reader.cosigned_checkpoints(limit=LOOKED_AT):
-                note = self.reader.cosigned_note(checkpoint)
-                try:
-                    policy.satisfied_by(parse_note(note))
-                except (PolicyError, NoteError):
-                    continue
-                return checkpoint, note
+        found = None if self.policy is None else newest_quorate(self.reader, self.policy)
+        if found is not None:
+            return found
         newest = next(iter(self.reader.checkpoints(limit=1)), None)
         return None if newest is None else (newest, self.reader.cosigned_note(newest))
 
