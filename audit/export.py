@@ -1,14 +1,16 @@
 """One decision as a canonical ZIP that an outsider checks with `verify.py` and a key.
 
-In it: the decision's records, the records they refer to (policy, run, model, inbound FIX), the
-stream-head map that shows where the decision ends, inclusion proofs, the checkpoint, the blobs,
-FIX messages as text, and a copy of `verify.py` (to read; a verifier from the bundle proves
-nothing). The checkpoint is the first that covers the decision; when witnesses cosigned not that
-one but a later one, that one comes too, with the proof that it extends the first. Two builds of the
-same decision are equal to the byte as long as no new cosignature came between them.
+In it: the decision's records, the records they refer to (policy, run, model, inbound FIX), what was
+known of the clock at each, the stream-head map that shows where the decision ends, inclusion
+proofs, the checkpoint, the blobs, FIX messages as text, and a copy of `verify.py` (to read; a
+verifier from the bundle proves nothing). The checkpoint is the first that covers the decision; when
+witnesses cosigned not that one but a later one, that one comes too, with the proof that it extends
+the first. Two builds of the same decision are equal to the byte as long as no new cosignature came
+between them.
 """
 
 import base64
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -51,7 +53,7 @@ def build_bundle(
     checkpoint = covering(reader, own[-1].seq)
     own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # more came meanwhile
     maps = _own_map(reader, checkpoint)
-    context = [*_context(reader, own), *_inbound(reader, own)]
+    context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
@@ -157,8 +159,12 @@ def _own_map(reader: LedgerReader, checkpoint: Checkpoint) -> tuple[Record, ...]
     return whole_map(reader, last)
 
 
-def _context(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
-    """Yield the runs and policies that the decision names, and the model last loaded before."""
+def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield what a decision's records rest on.
+
+    That is the runs and policies that they name, the model last loaded before, and the evidence of
+    the clock that gave them their times.
+    """
     for run_id in sorted({str(r.body["run_id"]) for r in own if "run_id" in r.body}):
         started = reader.by_key("control", f"run_started:{run_id}")
         if started is not None:
@@ -172,6 +178,18 @@ def _context(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
         if record.body["policy_digest"] in named:
             named.remove(record.body["policy_digest"])
             yield record
+    yield from {found.seq: found for found in clocks_of(reader, own) if found}.values()
+
+
+def clocks_of(reader: LedgerReader, own: Sequence[Record]) -> tuple[Record | None, ...]:
+    """Return the clock evidence of each of some records, in order: the last one before it."""
+    first, last = own[0].seq, own[-1].seq
+    kinds = (Kind.CLOCK_OBSERVED,)
+    known = list(reader.records(kinds=kinds, before_seq=first, limit=1, newest_first=True))
+    known += reader.records(kinds=kinds, after_seq=first, before_seq=last)
+    seqs = [clock.seq for clock in known]
+    places = [bisect(seqs, record.seq) for record in own]
+    return tuple([known[place - 1] if place else None for place in places])
 
 
 def _inbound(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:

@@ -1,8 +1,9 @@
 """show: everything that a decision was made of, as one JSON document, decoded.
 
 All inputs (bars, news, prompt, seeds), the text that a model or an agent gave, the internals of the
-sampling (each draft with p, q and its fate), the forecasts, the verdict with every margin, and the
-FIX messages both ways. Nothing is recomputed here: `replay` does that, `verify` proves the bytes.
+sampling (each draft with p, q and its fate), the forecasts, the verdict with every margin, the FIX
+messages both ways, how good the clock was, and who answers for it. Nothing is recomputed here:
+`replay` does that, `verify` proves the bytes.
 """
 
 import base64
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from audit.export import clocks_of, context_of
 from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record, blob_digests
@@ -50,9 +52,16 @@ def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> 
     if not records:
         raise UnknownDecisionError(problem=f"no decision {decision_id}")
     blobs = {digest: reader.blob(digest) for r in records for digest in blob_digests(r.body)}
+    context = sorted(context_of(reader, records), key=lambda r: r.seq)
+    clocks = clocks_of(reader, records)
     return {
         "decision_id": decision_id,
-        "records": [_record(r) for r in records],
+        "liability": _liability(records, context),
+        "context": [_record(r) for r in context],
+        "records": [
+            {**_record(r), "clock": _clock(r, clock)}
+            for r, clock in zip(records, clocks, strict=True)
+        ],
         "inbound_fix": [_record(r) for r in _inbound(reader, records)],
         "blobs": {
             digest: "missing" if data is None else _blob(data, table)
@@ -71,6 +80,46 @@ def _record(record: Record) -> Fields:
         "actor": record.actor,
         "leaf": record.leaf.hex(),
         "payload": record.body,
+    }
+
+
+def _clock(record: Record, clock: Record | None) -> Fields | None:
+    """Return how good the clock was that gave a record its time: what was last recorded of it.
+
+    None when nobody said anything. The bound is that of the evidence, `age_us` before the record.
+    """
+    if clock is None:
+        return None
+    said: Fields = clock.body
+    return {
+        "seq": clock.seq,
+        "age_us": record.recorded_at_us - clock.recorded_at_us,
+        **{name: said.get(name) for name in ("source", "status", "offset_us", "error_us", "host")},
+    }
+
+
+def _liability(records: Sequence[Record], context: Sequence[Record]) -> Fields:
+    """Return who answers for a decision, each with the record that says so."""
+    runs = [r for r in context if r.kind is Kind.RUN_STARTED]
+    policies = [r for r in context if r.kind is Kind.POLICY_ACTIVATED]
+    answers = [r for r in records if r.kind in {Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED}]
+    return {
+        "runs": [_run(r.seq, r.body) for r in runs],
+        "approvers": [
+            {"seq": r.seq, "kind": r.kind.value, "approver": r.body.get("approver")}
+            for r in answers
+        ],
+        "policies": [{"seq": r.seq, "signed_by": r.body.get("signed_by")} for r in policies],
+    }
+
+
+def _run(seq: int, started: Fields) -> Fields:
+    said = started.get("liability") or {}
+    return {
+        "seq": seq,
+        "run_id": started.get("run_id"),
+        **{role: said.get(role) for role in ("model_provider", "compute_operator", "deployer")},
+        "code_commit": started.get("git"),
     }
 
 
