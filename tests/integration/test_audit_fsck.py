@@ -62,7 +62,7 @@ def check(filled: str, tmp_path: Path) -> Callable[..., Report]:
 
 
 def test_fsck_and_verify_give_one_verdict_on_every_mutation(
-    filled: str, check: Callable[..., Report]
+    filled: str, check: Callable[..., Report], tmp_path: Path
 ) -> None:
     whole = check()
     assert (whole.exit_code, whole.findings) == (OK, 0), whole.lines
@@ -76,11 +76,11 @@ def test_fsck_and_verify_give_one_verdict_on_every_mutation(
             expected, found = verify_database(filled, [KEY]), check()
             assert expected.exit_code != OK, name
             assert found.exit_code == expected.exit_code, (name, found.lines, expected.lines)
-            assert found.first_bad_seq == expected.first_bad_seq, (
-                name,
-                found.lines,
-                expected.lines,
-            )
+            named = found.first_bad_seq, expected.first_bad_seq
+            assert named[0] == named[1], (name, found.lines, expected.lines)
+            dump(filled, tmp_path / "log.dump")
+            dumped = verify_dump(tmp_path / "log.dump", [KEY])
+            assert dumped.exit_code == expected.exit_code, (name, dumped.lines)
             fast = check(payloads=False)
             if name.split(" of ")[0] in PAYLOAD_COLUMNS or "blob" in name:
                 assert fast.exit_code == OK, name
