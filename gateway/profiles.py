@@ -91,7 +91,7 @@ class Plan:
             payload={
                 **self.tags.document(),
                 "profile": self.profile_name,
-                "git": _git(),
+                "git": code_commit(Path(__file__)),
                 "versions": {name: version(name) for name in PACKAGES},
                 "models": {"manifest": load_pair(self.settings.engine.model).manifest_digest},
                 "playback": dict(self.playback),
@@ -278,13 +278,27 @@ def data_cutoff_us(model: Path) -> int:
     return int(day.timestamp()) * 1_000_000
 
 
-def _git() -> str:
-    """Return the commit that runs, "unknown" outside a checkout."""
-    here = Path(__file__).parent
+def code_commit(file: Path) -> str:
+    """Return the commit that a file of the code is of; "unknown" if it is of none.
+
+    With "-dirty" where what runs may differ from it: a file that git keeps was changed, or there is
+    a module that git does not keep (and was not told to ignore).
+    """
+    head = _git(file.parent, "rev-parse", "HEAD")
+    if head is None or _git(file.parent, "ls-files", "--error-unmatch", file.name) is None:
+        return "unknown"
+    listed = _git(file.parent, "status", "--porcelain", "--untracked-files=all", "-z")
+    changed = [""] if listed is None else listed.rstrip("\0").split("\0") if listed else []
+    dirty = any(not row.startswith("?? ") or row.endswith(".py") for row in changed)
+    return f"{head.strip()}-dirty" if dirty else head.strip()
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """Return what git says in a folder, None when it fails or is not there."""
+    ask = ["/usr/bin/env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "git"]
     done = subprocess.run(
-        ["/usr/bin/env", "git", "-C", str(here), "rev-parse", "HEAD"],
+        [*ask, "--no-optional-locks", "-C", str(folder), *words],
         capture_output=True,
-        text=True,
         check=False,
     )
-    return done.stdout.strip() or "unknown"
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
