@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from gateway.settings import known_names
@@ -49,6 +50,14 @@ def test_image_and_compose_set_only_known_settings() -> None:
         used = set(re.findall(r"COUNTERSIGN_\w+", (ROOT / name).read_text()))
         assert used
         assert used <= set(known_names())
+
+
+def test_compose_tells_the_gateway_no_administrators_password() -> None:
+    services = re.split(r"^  (\w+):$", (ROOT / "compose.yaml").read_text(), flags=re.MULTILINE)
+    told = {name for name, text in pairwise(services) if "POSTGRES_PASSWORD" in text}
+    assert told == {"postgres", "migrate"}
+    gateway = services[services.index("gateway") + 1]
+    assert "//countersign_app:${LEDGER_PASSWORD" in gateway
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
