@@ -17,7 +17,6 @@ Safe for many threads of one process; the gateway's state lock keeps other proce
 """
 
 import base64
-import contextlib
 import hmac
 import json
 import os
@@ -32,7 +31,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.canonical import canonical
-from audit.durable import sync_folder
+from audit.durable import shred, sync_folder
 from audit.errors import DisclosureError, SubjectRetiredError, VaultError
 from audit.names import Mention, likened, mention_of, plain_name
 from audit.personal import (
@@ -51,6 +50,8 @@ from audit.retention import Retention
 
 FILE_BYTES = 4096
 NAME_CHARS_MAX = 200
+WORDS_CHARS_MAX = 2_000
+"""Of words that may name somebody, so many are searched for a name."""
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _TAG_BYTES = 16
@@ -80,6 +81,14 @@ class Sealer(Protocol):
 class _Subject:
     key: bytes
     names: tuple[str, ...]
+    is_words: bool = False
+
+    def is_called(self, name: str) -> bool:
+        said, mention = [likened(one) for one in self.names], mention_of(name)
+        if self.is_words and mention is not None:
+            mention = replace(mention, within_words=False)  # "Mark" is in no market
+            return any(map(mention.is_in, said))
+        return likened(name) in said
 
 
 class Vault:
@@ -95,6 +104,7 @@ class Vault:
         self._lock = threading.RLock()
         self._subjects: dict[str, _Subject] = {}
         self._by_name: dict[str, str] = {}
+        self._by_words: dict[str, str] = {}
         self._retired: dict[str, str] = {}
         self._closed: frozenset[str] = frozenset()
         self._mentions: dict[str, Mention | None] = {}
@@ -111,18 +121,17 @@ class Vault:
     def _load(self, path: Path) -> None:
         if path.suffix != _SUFFIX:
             if path.suffix in {_NEW, _DYING}:  # nothing was encrypted under it yet; or destroyed
-                _shred(path)
+                shred(path, FILE_BYTES)
             return
         try:
             found = json.loads(path.read_bytes())
-            key, names = bytes.fromhex(found["key"]), tuple(str(name) for name in found["names"])
+            names = tuple(map(str, found["names"]))
+            subject = _Subject(bytes.fromhex(found["key"]), names, found.get("words") is True)
         except (ValueError, KeyError, TypeError) as error:
             raise VaultError(f"{path.name} is damaged; restore it or destroy it") from error
-        if len(key) != _KEY_BYTES or not is_subject(path.stem):
+        if len(subject.key) != _KEY_BYTES or not is_subject(path.stem):
             raise VaultError(f"{path.name} is no subject's file")
-        self._subjects[path.stem] = _Subject(key, names)
-        for name in names:
-            self._by_name[name] = path.stem
+        self._know(path.stem, subject)
 
     def subjects(self) -> frozenset[str]:
         """Return every pseudonym whose key exists."""
@@ -145,14 +154,14 @@ class Vault:
     def find_all(self, name: str) -> tuple[str, ...]:
         """Return every pseudonym that a name has, the one in use last; or a pseudonym itself.
 
-        However it is written: a broker writes in capitals whom an agent does not.
+        However it is written: a broker writes in capitals whom an agent does not. Words that name
+        the person have pseudonyms of their own, and are the person's too.
         """
         with self._lock:
             if name in self._subjects:
                 return (name,)
             plain = plain_name(name)
-            same = likened(plain)
-            found = [key for key, one in self._subjects.items() if same in map(likened, one.names)]
+            found = [key for key, one in self._subjects.items() if one.is_called(plain)]
             return tuple(sorted(found, key=lambda key: key == self._by_name.get(plain)))
 
     def subject(self, name: str) -> str:
@@ -166,14 +175,33 @@ class Vault:
             raise VaultError(f"a name has 1 to {NAME_CHARS_MAX} characters")
         with self._lock:
             found = name if name in self._subjects else self._by_name.get(plain)
-            if found is not None:
-                return found
-            made = f"psn-{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"
-            subject = _Subject(secrets.token_bytes(_KEY_BYTES), (plain,))
-            self._store(made, subject)
-            self._subjects[made] = subject
-            self._by_name[plain] = made
-            return made
+            return found or self._new(plain, is_words=False)
+
+    def subject_of_words(self, text: str) -> str:
+        """Return the pseudonym of words that may name somebody, whom nobody knows yet.
+
+        They are no name: other words that hold them name nobody. A new one is durable on return.
+
+        Raises:
+            VaultError: the disk refused.
+        """
+        plain = plain_name(text)[:WORDS_CHARS_MAX]
+        with self._lock:
+            return self._by_words.get(plain) or self._new(plain, is_words=True)
+
+    def _new(self, plain: str, *, is_words: bool) -> str:
+        made = f"psn-{base64.b32encode(secrets.token_bytes(10)).decode().lower()}"
+        subject = _Subject(secrets.token_bytes(_KEY_BYTES), (plain,), is_words)
+        self._store(made, subject)
+        self._know(made, subject)
+        return made
+
+    def _know(self, pseudonym: str, subject: _Subject) -> None:
+        self._subjects[pseudonym] = subject
+        self._index(subject).update(dict.fromkeys(subject.names, pseudonym))
+
+    def _index(self, subject: _Subject) -> dict[str, str]:
+        return self._by_words if subject.is_words else self._by_name
 
     def named_in(self, text: str) -> str | None:
         """Return a subject whose name a text holds, however it is written.
@@ -236,15 +264,7 @@ class Vault:
         plain = replace(draft, payload=payload, commitments=tuple(commitments), personal=())
         return plain, tuple(rows)
 
-    def open(
-        self,
-        row: Sealed,
-        *,
-        log: str,
-        stream: str,
-        idem_key: str,
-        path: str,
-    ) -> str:
+    def open(self, row: Sealed, *, log: str, stream: str, idem_key: str, path: str) -> str:
         """Return the disclosure of a row.
 
         Raises:
@@ -272,16 +292,18 @@ class Vault:
         with self._lock:
             self._closed |= {subject}
             for name in self.names_of(subject):
-                if self._by_name.get(name) == subject:
-                    del self._by_name[name]
-                self._retired[name] = subject
+                known = self._index(self._subjects[subject])
+                if known.get(name) == subject:
+                    del known[name]
+                if known is self._by_name:
+                    self._retired[name] = subject
 
     def restore(self, subject: str) -> None:
         """Undo `retire`: the erasure did not happen."""
         with self._lock:
             self._closed -= {subject}
             for name in self.names_of(subject):
-                self._by_name.setdefault(name, subject)
+                self._index(self._subjects[subject]).setdefault(name, subject)
                 if self._retired.get(name) == subject:
                     del self._retired[name]
 
@@ -312,7 +334,7 @@ class Vault:
                     sync_folder(self._folder)
                 there = dying.exists()
                 if there:
-                    _shred(dying)
+                    shred(dying, FILE_BYTES)
             except OSError as error:
                 raise VaultError(f"cannot destroy {path.name}: {error.strerror}") from error
             gone = self._subjects.pop(subject, None)
@@ -321,7 +343,7 @@ class Vault:
                 if self._retired.get(name) == subject:
                     del self._retired[name]
                 for other, one in self._subjects.items():
-                    if name in one.names:
+                    if name in one.names and not (one.is_words or gone is None or gone.is_words):
                         self._by_name.setdefault(name, other)
             return gone is not None or there
 
@@ -350,7 +372,8 @@ class Vault:
         return self._folder / f"{subject}{_SUFFIX}"
 
     def _store(self, subject: str, content: _Subject) -> None:
-        data = json.dumps({"key": content.key.hex(), "names": list(content.names)}).encode()
+        said: dict[str, object] = {"key": content.key.hex(), "names": list(content.names)}
+        data = json.dumps(said | ({"words": True} if content.is_words else {})).encode()
         path, scratch = self._path(subject), self._path(subject).with_suffix(_NEW)
         try:
             handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -373,16 +396,3 @@ def has_sealed_form(data: bytes) -> bool:
 def _bound(log: str, stream: str, key: str, path: str, position: int, subject: str) -> bytes:
     """Return what a value is bound to: it opens in this place only."""
     return canonical(["countersign-disclosure/1", log, stream, key, path, position, subject])
-
-
-def _shred(path: Path) -> None:
-    """Overwrite a file, make that durable, and unlink it durably."""
-    with contextlib.suppress(FileNotFoundError):
-        with path.open("r+b", buffering=0) as file:
-            size = max(os.fstat(file.fileno()).st_size, FILE_BYTES)
-            for filling in (secrets.token_bytes(size), bytes(size)):
-                file.seek(0)
-                file.write(filling)
-                os.fsync(file.fileno())
-        path.unlink()
-    sync_folder(path.parent)

@@ -6,7 +6,7 @@ Reading order:
 2. ``profile``: a broker as data.
 3. ``identity``: ClOrdID from the approving record.
 4. ``messages``: an approved order to fields, and any bytes to fields.
-5. ``persons``: which fields name a natural person, and messages without them.
+5. ``person_tags``, ``persons``: which fields name a natural person, and messages without them.
 6. ``reports``: fields to execution reports, cancel rejects and rejects.
 7. ``order``: the order state machine, one table.
 8. ``kill``: the mapped kill word.

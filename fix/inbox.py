@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fix.errors import InboxError
-from fix.persons import masked, scrubbed
+from fix.persons import masked, scrubbings
 
 _HEAD = struct.Struct("<II")
 FRAME_BYTES_MAX = 1 << 20
@@ -133,11 +133,12 @@ def forget(path: Path, offset: int) -> None:
     if not found:
         raise InboxError(path=str(path), offset=offset)
     body = found[0].raw.encode("latin-1")
-    clean = scrubbed(body)
-    if clean != body:
+    steps = [clean for clean in scrubbings(body) if clean != body]
+    if steps:
         with path.open("r+b", buffering=0) as file:
-            os.pwrite(file.fileno(), clean, offset + _HEAD.size)
-            os.fdatasync(file.fileno())
+            for clean in steps:
+                os.pwrite(file.fileno(), clean, offset + _HEAD.size)
+                os.fdatasync(file.fileno())
 
 
 def _sound_end(path: Path) -> int:

@@ -10,114 +10,55 @@ Rules:
 - A short code (447=P, digits) stays: it is a pseudonym already, its key is kept by firm and venue
   (Delegated Regulation (EU) 2017/580, art. 2 and annex table 2).
 - Text (58 and the like) stays, as the broker's reason is evidence, unless it names a person that is
-  named in this message or known already; then the whole text goes.
+  named in this message or known already; then the whole text goes. Encoded text that cannot be read
+  goes.
+- A field that nobody declared (5700, say) goes as words of nobody known, unless it has no words:
+  fewer than three letters are a code. A key of ours that a broker sends back is a key.
+- The same name as a word of any other field is replaced there, and the rest of that field stays:
+  two ExecIDs that begin with it are still two. Not in what moves sessions, orders and the book.
+- How long an encoded text was goes with it.
 - A message that does not parse may carry its names anywhere between two delimiters; the same fields
   are looked for there, and length and checksum go too, since they would confirm a guess.
 
-Not here: who has which pseudonym, and where values are kept.
+Not here: the tables of fields (`person_tags`), who has which pseudonym, and where values are kept.
 
 Source: FIX 4.4 volumes 2 and 6; EP216 for 2376.
 """
 
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fix.errors import MessageError
 from fix.messages import SOH, parse
-
-PERSON_TAGS: Mapping[int, str] = {
-    50: "SenderSubID: the trader or clerk behind the sender",
-    57: "TargetSubID: the trader or clerk behind the receiver",
-    116: "OnBehalfOfSubID: the person behind the firm it is sent for",
-    129: "DeliverToSubID: the person behind the firm it is meant for",
-    109: "ClientID: a client, who may be a natural person",
-    467: "IndividualAllocID: an allocation to one client",
-    553: "Username of a logon",
-    554: "Password: never kept",
-    925: "NewPassword: never kept",
-}
-"""Fields that name a person wherever they stand, and why."""
-
-NOT_PERSONS: Mapping[int, str] = {
-    1: "Account: the firm's account",
-    49: "SenderCompID: a firm",
-    56: "TargetCompID: a firm",
-    76: "ExecBroker: a firm",
-    115: "OnBehalfOfCompID: a firm",
-    128: "DeliverToCompID: a firm",
-    142: "SenderLocationID: a desk",
-    143: "TargetLocationID: a desk",
-}
-"""Fields that are often taken for names, and why they stay."""
-
-TEXT_TAGS: Mapping[int, str] = {
-    58: "Text",
-    147: "Subject",
-    148: "Headline",
-    355: "EncodedText",
-}
-"""Free text, which may name somebody."""
-
-FIRM_ROLES: Mapping[str, str] = {
-    "1": "executing firm",
-    "2": "broker of credit",
-    "4": "clearing firm",
-    "6": "introducing firm",
-    "7": "entering firm",
-    "10": "settlement location",
-    "13": "order origination firm",
-    "14": "giveup clearing firm",
-    "15": "correspondent clearing firm",
-    "16": "executing system",
-    "17": "contra firm",
-    "18": "contra clearing firm",
-    "19": "sponsoring firm",
-    "20": "underlying contra firm",
-    "21": "clearing organisation",
-    "22": "exchange",
-    "24": "customer account",
-    "25": "correspondent clearing organisation",
-    "26": "correspondent broker",
-    "28": "custodian",
-    "31": "sub custodian",
-    "34": "regulatory body",
-    "35": "liquidity provider",
-    "38": "position account",
-    "54": "sender location",
-    "55": "session id",
-    "63": "systematic internaliser",
-    "64": "multilateral trading facility",
-    "66": "market maker",
-    "73": "execution venue",
-}
-"""PartyRole (452) of firms, accounts and systems."""
-FIRM_SOURCES = frozenset("BGN")
-"""PartyIDSource (447) of firms: BIC, MIC, LEI."""
-NOT_NATURAL = frozenset({"22", "23"})
-"""PartyRoleQualifier (2376): an algorithm, a legal entity."""
-SHORT_CODE = re.compile(r"[0-9]{1,10}")
-FIRM_SUB_TYPES = frozenset({"1", "3", "4", "5", "10", "14", "15", "16", "17", "24", "25", "26"})
-"""PartySubIDType (803) of firms, systems and registrations; all others may be a person's."""
+from fix.person_tags import (
+    FIRM_ROLES,
+    FIRM_SOURCES,
+    FIRM_SUB_TYPES,
+    GROUP_TAGS,
+    GROUPS,
+    LENGTH_TAGS,
+    MACHINE_TAGS,
+    NAMED_TAGS,
+    NOT_NATURAL,
+    PERSON_TAGS,
+    SHORT_CODE,
+    TEXT_TAGS,
+    is_undeclared,
+)
 
 PSEUDONYM = re.compile(r"psn-[a-z2-7]{16}")
 FIELDS_MAX = 60
 """Names kept one by one; a message with more is kept as one value."""
-WHOLE_CHARS_MAX = 30_000
+VALUE_BYTES_MAX = 44_000
+"""As JSON; of a longer one nothing is kept."""
 _SESSION_TYPES = frozenset({"0", "1", "2", "4", "5", "A"})
-_GROUPS = (
-    # (id, source, role, qualifier or 0, (sub id, sub type)) of Parties and nested parties
-    (448, 447, 452, 2376, (523, 803)),
-    (524, 525, 538, 0, (545, 805)),
-    (949, 950, 951, 0, (953, 954)),
-)
-_GROUP_TAGS = frozenset(
-    {tag for group in _GROUPS for tag in (*group[:4], *group[4])} | {756, 802, 804, 952}
-)
-NAMED_TAGS = frozenset(
-    {*PERSON_TAGS, *TEXT_TAGS, *(group[0] for group in _GROUPS), *(g[4][0] for g in _GROUPS)}
-)
-"""Every field whose value can be, or can hold, a person's name."""
+_PARTIES = {group[0]: group for group in GROUPS}
+_SUBS = dict(group[4] for group in GROUPS)
+_ENCODED = frozenset(LENGTH_TAGS.values())
+_OUR_KEY = re.compile(r"[A-Z2-7]{20}")
+_WORDS = re.compile(r"[^\W\d_]{3}|[^\W\d_]{2}\W+[^\W\d_]{2}|(?![\x00-\x7f])[^\W\d_]")
 _FIELD = re.compile(r"([1-9][0-9]{0,8})=(.*)", re.DOTALL)
 _FRAME = frozenset({9, 10})
 _STAR = "*"
@@ -146,7 +87,12 @@ class Redacted:
 
 
 def redacted(
-    raw: str, subject: Callable[[str], str], named_in: Callable[[str], str | None]
+    raw: str,
+    subject: Callable[[str], str],
+    named_in: Callable[[str], str | None],
+    *,
+    words: Callable[[str], str] | None = None,
+    public: Collection[int] = (),
 ) -> Redacted:
     """Return a message without the names of persons.
 
@@ -154,31 +100,35 @@ def redacted(
         raw: the message, one character per byte.
         subject: gives the pseudonym of a name.
         named_in: gives the pseudonym of a person that a text names, or None.
+        words: gives the pseudonym of words that may name somebody; as `subject` if None.
+        public: fields that the broker's profile declares to name no person.
     """
     parts = _parts(raw)
     people = {place: subject(name_of(parts[place][1])) for place in _people(parts)}
-    here = {name_of(parts[place][1]).casefold(): who for place, who in people.items()}
+    here = {name_of(parts[place][1]): who for place, who in people.items()}
+    other = _Others(here, named_in, words or subject, frozenset(public))
     for place, (tag, value) in enumerate(parts):
-        if tag in TEXT_TAGS and not PSEUDONYM.fullmatch(value):
-            who = _mentioned(name_of(value), here) or named_in(name_of(value))
-            if who is not None:
-                people[place] = who
+        who = None if place in people else other.person_of(tag, value)
+        if who is not None:
+            people[place] = who
+    texts = {**people}
+    for place, (who, text) in _spread(parts, here, people).items():
+        people[place], texts[place] = who, text
+    for place in [*people]:
+        if place and LENGTH_TAGS.get(parts[place - 1][0]) == parts[place][0]:
+            people[place - 1] = texts[place - 1] = people[place]
     if not people:
         return Redacted(text=raw, named=())
     sound = _is_sound(raw)
     if not sound:  # what is wrong with it stays visible, but confirms no guess
         first = people[min(people)]
-        people |= {n: first for n, (tag, value) in enumerate(parts) if tag in _FRAME and value}
+        frame = {n: first for n, (tag, value) in enumerate(parts) if tag in _FRAME and value}
+        people, texts = people | frame, texts | frame
+    named = _named(raw, parts, people)
     if len(people) > FIELDS_MAX:
-        people = dict.fromkeys(people, people[min(people)])
-        named = _whole(raw, people[min(people)])
-    else:
-        named = tuple(
-            Named(path=f"raw/{place}/{parts[place][0]}", subject=who, value=parts[place][1])
-            for place, who in sorted(people.items())
-        )
-    for place, who in people.items():
-        parts[place] = (parts[place][0], who)
+        texts = dict.fromkeys(people, people[min(people)])
+    for place, text in texts.items():
+        parts[place] = (parts[place][0], text)
     return Redacted(text=_join(parts, reframe=sound), named=named)
 
 
@@ -219,20 +169,29 @@ def subject_at(text: str, path: str) -> str | None:
 def masked(body: bytes) -> bytes:
     """Return a message with everything that `scrubbed` may overwrite as stars.
 
-    Equal before, while and after a message is scrubbed, so a checksum over it is too.
+    Equal before, while and after a message is scrubbed, step by step, so a checksum over it is too.
     """
     parts = _parts(body.decode("latin-1"))
     places = _erasable(parts, words=True)
     if not places:
         return body
+    spread = _spread(parts, _names(parts), places)
     for place, (tag, value) in enumerate(parts):
-        if place in places or tag == 10:  # noqa: PLR2004 - CheckSum
+        half = _STAR in value and tag not in MACHINE_TAGS  # overwritten already, or in part
+        if place in places or place in spread or half or tag == 10:  # noqa: PLR2004 - CheckSum
             parts[place] = (tag, _STAR * len(value))
     return _join(parts, reframe=False).encode("latin-1")
 
 
 def scrubbed(body: bytes, *, words: bool = True) -> bytes:
-    """Return a message of the same length with names as stars and its checksum made right.
+    """Return a message of the same length with names as stars and its checksum made right."""
+    return scrubbings(body, words=words)[-1]
+
+
+def scrubbings(body: bytes, *, words: bool = True) -> tuple[bytes, ...]:
+    """Return what a message becomes step by step; one must be durable before the next is written.
+
+    A name goes from other fields first: they are known by it only.
 
     Args:
         body: the message's bytes.
@@ -242,11 +201,20 @@ def scrubbed(body: bytes, *, words: bool = True) -> bytes:
     kind = next((value for tag, value in parts if tag == 35), "")  # noqa: PLR2004 - MsgType
     places = _erasable(parts, words=words and kind not in _SESSION_TYPES)
     if not places:
-        return body
-    for place in places:
-        tag, value = parts[place]
-        parts[place] = (tag, _STAR * len(value))
-    text = _join(parts, reframe=False)
+        return (body,)
+    spread = _spread(parts, _names(parts), places)
+    steps = []
+    for step in (spread, places):
+        for place in step:
+            tag, value = parts[place]
+            parts[place] = (tag, _STAR * len(value))
+        if step:
+            steps.append(_summed(_join(parts, reframe=False)))
+    return tuple(steps)
+
+
+def _summed(text: str) -> bytes:
+    """Return a message's bytes with its checksum made right, where it ends with one."""
     head, mark, last = text.rpartition(f"{SOH}10=")
     if mark and re.fullmatch(rf"[0-9]{{3}}{SOH}", last):
         text = f"{head}{mark}{sum((head + SOH).encode('latin-1')) % 256:03d}{SOH}"
@@ -255,11 +223,15 @@ def scrubbed(body: bytes, *, words: bool = True) -> bytes:
 
 def name_of(value: str) -> str:
     """Return a field's text as a name: UTF-8 where it is that, without blanks around it."""
+    return _read(value)[0].strip()[:200]
+
+
+def _read(value: str) -> tuple[str, str]:
+    """Return a field's text, and in which encoding it was read."""
     try:
-        text = value.encode("latin-1").decode("utf-8")
+        return value.encode("latin-1").decode("utf-8"), "utf-8"
     except (UnicodeEncodeError, UnicodeDecodeError):
-        text = value
-    return text.strip()[:200]
+        return value, "latin-1"
 
 
 def _parts(raw: str) -> list[tuple[int, str]]:
@@ -282,24 +254,38 @@ def _join(parts: Sequence[tuple[int, str]], *, reframe: bool) -> str:
 
 def _people(parts: Sequence[tuple[int, str]]) -> list[int]:
     """Return the places of fields that name a person."""
-    places = [n for n, (tag, _) in enumerate(parts) if tag in PERSON_TAGS]
-    for id_tag, source, role, qualifier, subs in _GROUPS:
-        for n, (tag, value) in enumerate(parts):
-            if tag != id_tag:
-                continue
-            entry = _entry(parts, n, id_tag)
-            said = dict(reversed(entry))
-            if _is_person(value, said.get(source), said.get(role), said.get(qualifier)):
-                places.append(n)
-            places += _sub_people(parts, n, len(entry), *subs)
-    return sorted(n for n in places if parts[n][1].strip() and not PSEUDONYM.fullmatch(parts[n][1]))
+    return [
+        n
+        for n, (tag, value) in enumerate(parts)
+        if (tag in PERSON_TAGS or tag in _PARTIES or tag in _SUBS)
+        and value.strip()
+        and not PSEUDONYM.fullmatch(value)
+        and (tag in PERSON_TAGS or _is_party(parts, n) or _is_sub_person(parts, n))
+    ]
+
+
+def _is_party(parts: Sequence[tuple[int, str]], place: int) -> bool:
+    """Say whether an entry of a group of parties begins here with a person."""
+    tag, value = parts[place]
+    if tag not in _PARTIES:
+        return False
+    _, source, role, qualifier, _ = _PARTIES[tag]
+    said = dict(reversed(_entry(parts, place, tag)))
+    return _is_person(value, said.get(source), said.get(role), said.get(qualifier))
+
+
+def _is_sub_person(parts: Sequence[tuple[int, str]], place: int) -> bool:
+    """Say whether here is a party's own name, telephone or address."""
+    sub_type = _SUBS.get(parts[place][0], 0)
+    kind = parts[place + 1] if place + 1 < len(parts) else (0, "")
+    return bool(sub_type) and not (kind[0] == sub_type and kind[1] in FIRM_SUB_TYPES)
 
 
 def _entry(parts: Sequence[tuple[int, str]], start: int, id_tag: int) -> list[tuple[int, str]]:
     """Return the fields of one group entry behind its first."""
     found: list[tuple[int, str]] = []
     for tag, value in parts[start + 1 :]:
-        if tag == id_tag or tag not in _GROUP_TAGS:
+        if tag == id_tag or tag not in GROUP_TAGS:
             break
         found.append((tag, value))
     return found
@@ -311,23 +297,47 @@ def _is_person(value: str, source: str | None, role: str | None, qualifier: str 
     return not (source == "P" and SHORT_CODE.fullmatch(value))
 
 
-def _sub_people(
-    parts: Sequence[tuple[int, str]], start: int, count: int, sub_id: int, sub_type: int
-) -> list[int]:
-    """Return the places of a party's own names, telephones and addresses."""
-    found = []
-    for n in range(start + 1, start + 1 + count):
-        if parts[n][0] == sub_id:
-            kind = parts[n + 1] if n + 1 < len(parts) else (0, "")
-            if not (kind[0] == sub_type and kind[1] in FIRM_SUB_TYPES):
-                found.append(n)
-    return found
-
-
 def _erasable(parts: Sequence[tuple[int, str]], *, words: bool) -> frozenset[int]:
-    """Return the places that may be overwritten in a file."""
-    text = [n for n, (tag, value) in enumerate(parts) if words and value and tag in TEXT_TAGS]
+    """Return the places that may be overwritten in a file, known by their tags alone."""
+    text = [n for n, (tag, value) in enumerate(parts) if words and value and _is_text(tag)]
     return frozenset([*_people(parts), *text])
+
+
+def _is_text(tag: int) -> bool:
+    return tag in TEXT_TAGS or tag == 0 or is_undeclared(tag)
+
+
+def _names(parts: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """Return the names of a message in which nobody has a pseudonym."""
+    return {name_of(parts[place][1]): _STAR for place in _people(parts)}
+
+
+class _Others:
+    """Whom a field names that names nobody by its tag."""
+
+    def __init__(
+        self,
+        here: Mapping[str, str],
+        named_in: Callable[[str], str | None],
+        words: Callable[[str], str],
+        public: frozenset[int],
+    ) -> None:
+        self._here = {name.casefold(): who for name, who in here.items()}
+        self._named_in = named_in
+        self._words = words
+        self._public = public
+
+    def person_of(self, tag: int, value: str) -> str | None:
+        if not value or not _is_text(tag) or PSEUDONYM.fullmatch(value):
+            return None
+        text, encoding = _read(value)
+        opaque = tag in _ENCODED and ("\x1b" in value or (encoding != "utf-8"))
+        known = self._here.get(text.strip().casefold()) or _mentioned(text, self._here)
+        known = known or self._named_in(text)
+        if known is not None or not (opaque or (is_undeclared(tag) and tag not in self._public)):
+            return known
+        spoken = opaque or (_WORDS.search(text) and not _OUR_KEY.fullmatch(text))
+        return self._words(text) if spoken else None
 
 
 def _mentioned(text: str, names: Mapping[str, str]) -> str | None:
@@ -335,11 +345,41 @@ def _mentioned(text: str, names: Mapping[str, str]) -> str | None:
     return next((who for name, who in names.items() if len(name) > 2 and name in lowered), None)  # noqa: PLR2004
 
 
-def _whole(raw: str, subject: str) -> tuple[Named, ...]:
-    """Return the whole message as one value; of one too long for that, nothing is kept."""
-    if len(raw) > WHOLE_CHARS_MAX:
-        return ()
-    return (Named(path="raw", subject=subject, value=raw),)
+def _spread(
+    parts: Sequence[tuple[int, str]], names: Mapping[str, str], taken: Collection[int]
+) -> dict[int, tuple[str, str]]:
+    """Return place -> (person, text without the name) of other fields with a name as a word."""
+    sought = {n: who for n, who in names.items() if _STAR not in n and _WORDS.search(n)}
+    if not sought:
+        return {}
+    who_by = {name.casefold(): who for name, who in sought.items()}
+    longest = sorted(map(re.escape, sought), key=len, reverse=True)
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(longest)})(?![^\W_])", re.IGNORECASE)
+    found: dict[int, tuple[str, str]] = {}
+    for place, (tag, value) in enumerate(parts):
+        if place in taken or tag in MACHINE_TAGS or _is_text(tag) or _OUR_KEY.fullmatch(value):
+            continue
+        if tag in GROUP_TAGS and tag not in NAMED_TAGS:
+            continue
+        text, encoding = _read(value)
+        match = pattern.search(text)
+        if match is not None:
+            who = who_by.get(match[0].casefold()) or next(iter(who_by.values()))
+            found[place] = (who, pattern.sub(who, text).encode(encoding).decode("latin-1"))
+    return found
+
+
+def _named(
+    raw: str, parts: Sequence[tuple[int, str]], people: Mapping[int, str]
+) -> tuple[Named, ...]:
+    """Return the values; of a crowd the whole message as one."""
+    named = [
+        Named(path=f"raw/{place}/{parts[place][0]}", subject=who, value=parts[place][1])
+        for place, who in sorted(people.items())
+    ]
+    if len(people) > FIELDS_MAX:
+        named = [Named(path="raw", subject=people[min(people)], value=raw)]
+    return tuple(one for one in named if len(json.dumps(one.value)) <= VALUE_BYTES_MAX)
 
 
 def _is_sound(raw: str) -> bool:

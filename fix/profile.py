@@ -6,9 +6,10 @@ settings text is derived from one profile and nothing else.
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fix.errors import ProfileError
+from fix.person_tags import is_undeclared
 
 _WORD = r"^[\x21-\x7e]{1,64}$"
 
@@ -78,6 +79,18 @@ class Profile(_Strict):
     capabilities: Capabilities
     pace: Pace
     tags: OrderTags = OrderTags()
+    public_tags: tuple[int, ...] = Field(
+        default=(), description="user-defined fields that name no person, nor words about one"
+    )
+
+    @field_validator("public_tags")
+    @classmethod
+    def _are_undeclared(cls, tags: tuple[int, ...]) -> tuple[int, ...]:
+        declared = [tag for tag in tags if not is_undeclared(tag)]
+        if declared:
+            message = f"tag {declared[0]} is not the profile's to declare"
+            raise ValueError(message)
+        return tags
 
 
 def parse_profile(raw: bytes | str) -> Profile:

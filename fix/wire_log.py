@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fix.errors import MessageError
 from fix.messages import parse
-from fix.persons import scrubbed
+from fix.persons import scrubbings
 
 _KEPT_MAX = 10_000
 _SEQ_NUM, _SENDER = 34, 49
@@ -113,17 +113,19 @@ def _overwrite(path: Path, start: int, lines: Sequence[bytes]) -> None:
 
     Somebody else may overwrite a name in the same line at the same time (an erasure does).
     """
-    changed: list[tuple[int, bytes]] = []
+    changed: list[list[tuple[int, bytes]]] = []
     for line in lines:
         head, mark, raw = line.partition(_SEPARATOR)
-        clean = scrubbed(raw)
-        if clean != raw:
-            at = start + len(head) + len(mark)
-            changed += [(at + place, part) for place, part in _differences(raw, clean)]
+        at = start + len(head) + len(mark)
+        for step, clean in enumerate(scrubbings(raw)):
+            if step == len(changed):
+                changed.append([])
+            changed[step] += [(at + place, part) for place, part in _differences(raw, clean)]
+            raw = clean
         start += len(line) + 1
-    if changed:
+    for places in filter(None, changed):
         with path.open("r+b", buffering=0) as file:
-            for place, clean in changed:
+            for place, clean in places:
                 os.pwrite(file.fileno(), clean, place)
             os.fdatasync(file.fileno())
 

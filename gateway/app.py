@@ -178,6 +178,7 @@ class _Starter:
                 instrument=lambda symbol: plan.instruments[symbol],
                 market_now_us=self._market_us,
                 persons=self._vault,
+                public_tags=profile.public_tags,
                 forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
             ),
             reader,

@@ -126,7 +126,7 @@ def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:
     standing = tools.orders.get(decision_id)
     if standing is None or standing.approving is None:
         raise AssertionError("the order was announced a moment ago")
-    raw, personal = hide(result.raw, tools.persons)
+    raw, personal = hide(result.raw, tools.persons, tools.profile.public_tags)
     handed = journal_orders.handed(
         standing,
         replace(result, raw=raw),

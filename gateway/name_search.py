@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from audit.names import folded
-from fix.persons import NAMED_TAGS
+from fix.person_tags import NAMED_TAGS
 from gateway.name_needles import Needle, is_wordless, shown
 
 PERSONAL_KEYS = frozenset(
@@ -50,7 +50,7 @@ _RAW = {code + 0xDC00: code for code in range(0x80, 0x100)}
 """Bytes that are no UTF-8, as the decoder marks them, to ISO 8859-1."""
 _ENTITY = re.compile(_ENTITIES + rb"\Z")
 _ESCAPE = re.compile(_ESCAPES)
-_TAGS = "|".join(str(tag) for tag in sorted(NAMED_TAGS))
+_TAGS = "|".join([*map(str, sorted(NAMED_TAGS)), "[5-9][0-9]{3}", "[1-3][0-9]{4}"])
 _KEYS = "|".join(sorted(PERSONAL_KEYS))
 _TAGGED = (
     (re.compile(rf"(?<![0-9])(?:{_TAGS})=\Z"), re.compile(r"[\x01|^\"'\r\n]|\Z")),

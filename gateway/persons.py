@@ -3,7 +3,7 @@
 Not here: which fields name a person (`fix.persons`), and how values are kept (`audit.vault`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
@@ -23,6 +23,10 @@ class Persons(Protocol):
         """Return the pseudonym of a name; a new one is durable on return."""
         ...
 
+    def subject_of_words(self, text: str) -> str:
+        """Return the pseudonym of words that may name somebody; a new one is durable on return."""
+        ...
+
     def named_in(self, text: str) -> str | None:
         """Return a known person that a text names."""
         ...
@@ -35,6 +39,11 @@ class Nobody(Persons):
     def subject(self, name: str) -> str:
         """Refuse."""
         raise VaultError("a message names a person, and there is no vault")
+
+    @override
+    def subject_of_words(self, text: str) -> str:
+        """Refuse."""
+        raise VaultError("a message has a field that may name a person, and there is no vault")
 
     @override
     def named_in(self, text: str) -> str | None:
@@ -51,6 +60,11 @@ class Recorded(Persons):
         return name
 
     @override
+    def subject_of_words(self, text: str) -> str:
+        """Return them."""
+        return text
+
+    @override
     def named_in(self, text: str) -> str | None:
         """Find nobody."""
         return None
@@ -62,13 +76,24 @@ NOBODY: Final = Nobody()
 RECORDED: Final = Recorded()
 
 
-def hide(raw: str, persons: Persons) -> tuple[str, tuple[Personal, ...]]:
+def hide(
+    raw: str, persons: Persons, public: Collection[int] = ()
+) -> tuple[str, tuple[Personal, ...]]:
     """Return a message as it goes on record, and what was taken out of it.
+
+    Args:
+        raw: the message, one character per byte.
+        persons: who has which pseudonym; `RECORDED` where it comes from the record.
+        public: fields that the broker's profile declares to name no person.
 
     Raises:
         AuditError: a new pseudonym could not be kept.
     """
-    done = redacted(raw, persons.subject, persons.named_in)
+    if persons is RECORDED:
+        return raw, ()
+    done = redacted(
+        raw, persons.subject, persons.named_in, words=persons.subject_of_words, public=public
+    )
     return done.text, tuple(
         Personal(
             subject=one.subject, path=one.path, value=one.value, retention=Retention.ORDER.value
@@ -99,7 +124,7 @@ def _stands(payload: Mapping[str, Any], field: Field) -> bool:
         raw = str(payload.get(name))
         cut = len(raw) >= RAW_MAX  # the record has the message's beginning only
         return cut or (
-            subject_at(raw, field.path) == field.subject if rest else field.subject in raw
+            field.subject in (subject_at(raw, field.path) or "") if rest else field.subject in raw
         )
     found: Any = payload
     for part in field.path.split("."):

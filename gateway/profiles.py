@@ -23,7 +23,8 @@ from audit.kinds import Kind
 from audit.record import Draft
 from audit.retention import YEARS_FIELD
 from fix.ems_control import SimulatorConfig
-from fix.profile import Profile, simulator_profile
+from fix.errors import ProfileError
+from fix.profile import Profile, parse_profile, simulator_profile
 from gateway import clock
 from gateway.errors import SettingsError
 from gateway.journal import digest_of
@@ -32,7 +33,7 @@ from gateway.log_keys import load_signers
 from gateway.playback import PLAYED, Playback
 from gateway.policy_desk import development_policy, given_policy
 from gateway.privacy import years_of
-from gateway.settings import Settings
+from gateway.settings import FixSettings, Settings
 from gateway.state import StateFolder
 from gateway.walk import Tags
 from inference.registry import load_pair
@@ -184,9 +185,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
             quotes=quotes,
             silent=settings.simulator.silent,
         ),
-        profile=lambda port: simulator_profile(
-            port, sender=settings.fix.sender, target=settings.fix.target
-        ),
+        profile=lambda port: _broker(settings.fix, port),
         profile_name="development",
         playback=playback.source(),
         first_as_of_us=playback.first_as_of_us(),
@@ -234,9 +233,9 @@ def serving_plan(settings: Settings) -> Plan:
         instruments=played_instruments(),
         equity_minor=EQUITY_MINOR,
         simulator=None,
-        profile=lambda _: simulator_profile(
-            settings.fix.port, sender=settings.fix.sender, target=settings.fix.target
-        ).model_copy(update={"host": settings.fix.host}),
+        profile=lambda _: _broker(settings.fix, settings.fix.port).model_copy(
+            update={"host": settings.fix.host}
+        ),
         profile_name="serve",
         playback={},
         first_as_of_us=clock.wall_us(),
@@ -244,6 +243,20 @@ def serving_plan(settings: Settings) -> Plan:
         failpoint=None,
         engine_fault="",
     )
+
+
+def _broker(fix: FixSettings, port: int) -> Profile:
+    """Return the profile of the broker at a port.
+
+    Raises:
+        SettingsError: a tag that is not the broker's own is declared to name no person.
+    """
+    profile = simulator_profile(port, sender=fix.sender, target=fix.target)
+    tags = [int(tag) for tag in fix.public_tags.split(",") if tag]
+    try:
+        return parse_profile(json.dumps(profile.model_dump(mode="json") | {"public_tags": tags}))
+    except ProfileError as error:
+        raise SettingsError(name="COUNTERSIGN_FIX__PUBLIC_TAGS", problem=str(error)) from error
 
 
 def played_instruments() -> dict[str, Instrument]:

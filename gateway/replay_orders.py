@@ -23,7 +23,7 @@ from gateway import journal_orders
 from gateway.errors import ReplayDiffersError
 from gateway.holds import ENDED_BY
 from gateway.orders import Orders, Standing
-from gateway.persons import RAW_MAX
+from gateway.persons import RAW_MAX, RECORDED
 from gateway.replay_past import Past, matches, same
 from gateway.settlement import OUTCOMES, Received, SettleTools, settle
 from risk.approved import approval_from_document, approve
@@ -186,6 +186,7 @@ def _settled(past: Past, record: Record, known: Sequence[Record], raw: str) -> t
         minor_digits=_profile(past).minor_digits,
         instrument=past.instrument,
         market_now_us=lambda: int(body["market_time_us"]),
+        persons=RECORDED,
     )
     try:
         settle(Received(offset=body["inbox_offset"], raw=raw), tools)

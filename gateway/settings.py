@@ -105,6 +105,12 @@ class FixSettings(_Section):
     port: int = Field(default=0, ge=0, le=65535, description="broker port; 0: the simulator's own")
     sender: str = Field(default="COUNTERSIGN", description="SenderCompID")
     target: str = Field(default="EMSSIM", description="TargetCompID")
+    public_tags: str = Field(
+        default="",
+        pattern=r"^(\d{3,5}(,\d{3,5})*)?$",
+        description="user-defined tags of the broker that name no person, as 5700,9730: all others "
+        "are kept as personal values",
+    )
     send_within_s: float = Field(
         default=10.0, gt=0, description="an approval not sent within this is withdrawn, seconds"
     )

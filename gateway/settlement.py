@@ -63,6 +63,7 @@ class SettleTools:
 
     Attributes:
         persons: keeps the names that a message brings.
+        public_tags: fields that name no person, as the broker's profile declares.
         forget: overwrites them in the inbox, once the message at an offset is on record.
     """
 
@@ -73,6 +74,7 @@ class SettleTools:
     instrument: Callable[[str], Instrument]
     market_now_us: Callable[[], int]
     persons: Persons = field(default=NOBODY)
+    public_tags: tuple[int, ...] = ()
     forget: Callable[[int], None] = field(default=lambda _: None)
 
 
@@ -85,7 +87,7 @@ def settle(received: Received, tools: SettleTools) -> None:
         audit.errors.AuditError: the ledger could not take it; the inbox still has it.
     """
     reach("settle.received")  # a crash here leaves the message in the inbox, unrecorded
-    raw, personal = hide(received.raw, tools.persons)
+    raw, personal = hide(received.raw, tools.persons, tools.public_tags)
     named, received = raw != received.raw, replace(received, raw=raw)
     (inbound, *meant), ended = _read(received, tools)
     drafts = (replace(inbound, personal=personal), *meant)
