@@ -95,7 +95,8 @@ def admit(admin_dsn: str, dsn: str) -> None:
     name, password = str(given.get("user") or ""), given.get("password")
     if not name:
         raise LedgerUnsafeError("the DSN (COUNTERSIGN_LEDGER__DSN) names no user to make")
-    with psycopg.connect(admin_dsn, connect_timeout=CONNECT_TIMEOUT_S) as admin:
+    with connect(admin_dsn, name="countersign-admit") as admin, admin.transaction():
+        admin.execute("SET LOCAL lock_timeout = '15s'")  # anybody may hold such a lock
         admin.execute("SELECT pg_advisory_xact_lock(%s)", (_LOGIN_LOCK,))
         found = _rights(admin, name)
         user = sql.Identifier(name)
