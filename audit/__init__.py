@@ -75,6 +75,7 @@ Reading order, which is the way a record goes:
     restore      a backup brought back, verified, or not at all
     export       one decision as a canonical ZIP
     receipt      a receipt, a record's proof, a range of a stream: small files
+    whole_file   a file that somebody asked for, whole or not there
     errors       everything that can go wrong, by name
 
 Nothing here imports another package of the project.

@@ -9,14 +9,11 @@ Not in it: tiles, which are made from the leaves again; and subject keys, on pur
 must not bring back what was erased. Disclosures are in it as they are stored: encrypted.
 """
 
-import contextlib
 import gzip
 import hashlib
-import os
-import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -27,6 +24,7 @@ from audit.errors import BackupError, LedgerWriteError
 from audit.kinds import Kind
 from audit.merkle import Frontier
 from audit.tables import READER_ROLE, connect
+from audit.whole_file import PRIVATE, appearing
 
 Progress = Callable[[str, int, int], None]
 _UP_TO = {"entry": "seq < {}", "disclosure": "seq < {}"}
@@ -35,7 +33,6 @@ _BATCH_ROWS = 500
 _LEAVES = 10_000
 _LEVEL = 3
 _SHOWN_EVERY = 1000
-_MODE = 0o600
 
 
 def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
@@ -43,7 +40,7 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
 
     Args:
         dsn: of a user who may `SET ROLE countersign_reader`.
-        path: of the file; an older one there is replaced at the end, in one step.
+        path: of the file, or `-`; an older one there is replaced at the end, in one step.
         taken_at_us: the time, for people; nothing is judged by it.
         progress: told how far it is.
 
@@ -51,6 +48,7 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
         LedgerWriteError: the database cannot be read.
         BackupError: there is no ledger, an erasure in it is not signed yet, or the file cannot
             be written.
+        FileError: something that is no file has that name.
     """
     try:
         with connect(dsn, role=READER_ROLE, name="countersign-backup") as connection:
@@ -59,7 +57,7 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
             about = About(origin=head["origin"], size=head["size"], taken_at_us=taken_at_us)
             _refuse_half_erased(connection, about.size)
             with (
-                _appearing(path) as file,
+                appearing(path, PRIVATE) as file,
                 gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed,
             ):
                 _write(connection, packed, about, head, progress)
@@ -68,22 +66,6 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
     except OSError as error:
         raise BackupError(f"cannot write {path}: {error}") from error
     return about
-
-
-@contextlib.contextmanager
-def _appearing(path: Path) -> Iterator[IO[bytes]]:
-    """Yield a file that is under its name, durable, once all is written; until then nothing is."""
-    scratch = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.rename(path)
-        _sync_folder(path.parent)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> None:
@@ -163,11 +145,3 @@ def _rows(
             cursor.itersize = 1 if table == "blob" else _BATCH_ROWS
             for row in cursor.execute(query):
                 yield table, row
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -9,6 +9,7 @@ AuditError
 ├── WitnessError            a request to a witness, its memory or its answer is not usable
 ├── KeyFileError            a key file that is missing, malformed or readable by others
 ├── FsckStateError          a check that cannot be resumed
+├── FileError               what is no file stands where one is to be written
 ├── BackupError             a backup that cannot be written, or is damaged or cut off
 ├── DisclosureError         a personal value or its disclosure that does not fit
 ├── VaultError              a subject's key that is missing, damaged or refused by the disk
@@ -106,6 +107,12 @@ class ErasureRefusedError(AuditError):
     """A hold or erasure that is refused: a statute, a hold, or an unknown subject."""
 
     code: ClassVar[str] = "erasure_refused"
+
+
+class FileError(AuditError):
+    """Something that is no regular file has the name of a file to write."""
+
+    code: ClassVar[str] = "file"
 
 
 class BackupError(AuditError):

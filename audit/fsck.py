@@ -7,7 +7,6 @@ The database is read in one snapshot, so a running gateway does not disturb the 
 import base64
 import contextlib
 import json
-import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,13 @@ from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
 from audit.fsck_catalog import headless, strange_tables
+from audit.fsck_counts import miscounted
 from audit.fsck_payloads import missing_values
 from audit.merkle import HASH_BYTES
 from audit.tables import READER_ROLE, RECORD_COLUMNS, TupleConnection, connect
 from audit.verify import INT_MAX, TAMPERED, LogVerifier, Outside, Report
 from audit.verify import verify_dump as verify_lines
+from audit.whole_file import appearing
 
 _BATCH_ROWS = 500
 _HEAD = ("id", "origin", "size", "root", "frontier")
@@ -76,6 +77,8 @@ def verify_database(
                     stated = row["size"]
                 elif kind == "entry" and on_record is not None:
                     on_record(log.size, stated)
+            for text in () if strange else miscounted(connection, keys=True):
+                log.report.find(TAMPERED, text)
         return log.report if strange else log.finish(now_us=now_us)
     except psycopg.Error as error:
         raise LedgerWriteError(f"cannot read the ledger: {error}") from error
@@ -121,11 +124,11 @@ def dump(dsn: str, path: Path) -> int:
 
     Raises:
         LedgerWriteError: the database cannot be read.
+        FileError: something that is no file has that name.
     """
-    scratch = path.with_name(path.name + ".part")
     entries = 0
     try:
-        with scratch.open("wb") as file, _snapshot(dsn) as connection:
+        with appearing(path) as file, _snapshot(dsn) as connection:
             for kind, row in _rows(connection):
                 entries += kind == "entry"
                 if kind == "entry" and _says(row["header"], row["commitments"]):
@@ -134,13 +137,8 @@ def dump(dsn: str, path: Path) -> int:
                     del row["id"]  # the same
                 file.write(_line({"type": kind, **row}))
             file.write(_line({"type": "end", "entries": entries}))
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.rename(path)
     except psycopg.Error as error:
         raise LedgerWriteError(f"cannot read the ledger: {error}") from error
-    finally:
-        scratch.unlink(missing_ok=True)
     return entries
 
 

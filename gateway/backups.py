@@ -19,6 +19,7 @@ from audit.ledger import Draft
 from audit.restore import Restored, restore
 from audit.vault import Vault
 from audit.verify import NOT_CHECKABLE, OK, WORDS, Bad
+from audit.whole_file import STDOUT, beside
 from gateway.attach import Place, attached
 from gateway.clock import monotonic_us, wall_us
 from gateway.footprint import on_trial
@@ -39,8 +40,9 @@ def back_up(place: Place, path: Path) -> None:
         about = backup(place.dsn, path, wall_us(), bar.show)
     finally:
         bar.end()
-    sys.stdout.write(
-        f"{about.size} records of {about.origin} in {path}, {path.stat().st_size:,} bytes\n"
+    long = "" if path == STDOUT else f", {path.stat().st_size:,} bytes"
+    beside(path).write(
+        f"{about.size} records of {about.origin} in {path}{long}\n"
         "subject keys are not in it; back up the log's keys apart from it\n"
         f"bring back with: countersign restore {path} --state NEW --key KEY --checkpoint KEPT\n"
     )

@@ -1,9 +1,9 @@
 """export: one decision as a bundle that proves itself without us."""
 
-import sys
 from pathlib import Path
 
 from audit.export import NotYetSignedError, build_bundle
+from audit.whole_file import appearing, beside
 from gateway.attach import Place
 from gateway.clock import pause
 from gateway.errors import StateInUseError
@@ -19,20 +19,26 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
 
     Raises:
         LedgerError: there is no such decision.
+        FileError: something that is no file has that name.
     """
-    _, policy = read_policy(place.settings.ledger)
-    try:
-        data = build_bundle(place.reader, decision_id, policy)
-    except NotYetSignedError:
-        sign_missing(place)
-        data = build_bundle(place.reader, decision_id, policy)
-    out.write_bytes(data)
-    sys.stdout.write(
+    with appearing(out) as file:
+        data = _bundle(place, decision_id)
+        file.write(data)
+    beside(out).write(
         f"{out}: {len(data)} bytes\n"
         "check it with a copy of audit/verify.py that you trust and the log's key from outside:\n"
         f"  python audit/verify.py {out} --key KEYFILE\n"
     )
     return 0
+
+
+def _bundle(place: Place, decision_id: str) -> bytes:
+    _, policy = read_policy(place.settings.ledger)
+    try:
+        return build_bundle(place.reader, decision_id, policy)
+    except NotYetSignedError:
+        sign_missing(place)
+        return build_bundle(place.reader, decision_id, policy)
 
 
 def sign_missing(place: Place) -> None:

@@ -15,6 +15,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from audit.vault import Vault
+from audit.whole_file import PRIVATE, appearing
 from gateway import privacy_actions
 from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.attach import Place, attached
@@ -92,8 +93,8 @@ def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | 
         _say(f"{one['path']:16} {one['subject']}  {value}")
         if out is not None and one["disclosure"] is not None:
             path = out / f"{seq}.{one['position']}.disclosure"
-            path.touch(mode=0o600)
-            path.write_text(one["disclosure"] + "\n", encoding="ascii")
+            with appearing(path, PRIVATE) as file:
+                file.write(f"{one['disclosure']}\n".encode("ascii"))
             _say(f"                 {path}")
     _say("that this was read is on record")
     return 2 if gone == len(done["fields"]) else 0

@@ -1,15 +1,16 @@
 """receipt and prove: evidence in one small file for somebody who trusts nothing here."""
 
-import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from audit.checkpoint import Checkpoint
-from audit.errors import LedgerError
+from audit.errors import FileError, LedgerError
 from audit.export import NotYetSignedError, consistency
 from audit.proof import parse_proof
 from audit.receipt import build_receipt, mapped_until, prove_range, prove_record
+from audit.whole_file import STDOUT, appearing, beside
 from gateway.attach import Place
 from gateway.exporting import sign_missing
 from gateway.witness_policy import read_policy
@@ -63,7 +64,7 @@ def answer(place: Place, question: Question, out: Path | None) -> int:
         LedgerError: nothing is asked for, or what is asked for is not there; or a file cannot be
             written.
     """
-    _check(question)
+    _check(question, out)
     if question.stream is not None:
         return _write(_range(place, question.stream, question, out))
     if question.seq is None:
@@ -79,7 +80,7 @@ def answer(place: Place, question: Question, out: Path | None) -> int:
     return _write(proof, _consistency(place, question, parse_proof(data).checkpoint, beside))
 
 
-def _check(question: Question) -> None:
+def _check(question: Question, out: Path | None) -> None:
     """Refuse a question that asks for nothing, or for what one proof cannot answer.
 
     Raises:
@@ -90,6 +91,8 @@ def _check(question: Question) -> None:
         raise LedgerError("nothing to prove: give a record, --from-size or --stream")
     if question.stream is not None and not alone:
         raise LedgerError("--stream is a proof of its own: give no record and no --from-size")
+    if out == STDOUT and None not in (question.seq, question.from_size):
+        raise LedgerError("a record with --from-size makes two files: --out is the name of one")
     if question.stream is None and (question.first, question.last) != (None, None):
         raise LedgerError("--first and --last are numbers in a stream: give --stream too")
 
@@ -146,18 +149,14 @@ def _write(*files: Written) -> int:
     Raises:
         LedgerError: one cannot be written.
     """
-    opened: list[Path] = []
     try:
-        for file in files:
-            with file.path.open("wb") as out:
-                opened.append(file.path)
-                out.write(file.data)
-    except OSError as error:
-        for path in filter(Path.is_file, opened):
-            path.unlink()
+        with ExitStack() as all_of_them:
+            for file in files:
+                all_of_them.enter_context(appearing(file.path)).write(file.data)
+    except (FileError, OSError) as error:
         raise LedgerError(f"nothing was written: {error}") from error
     for file in files:
-        sys.stdout.write(
+        beside(file.path).write(
             f"{file.path}: {len(file.data)} bytes\n"
             f"  check it with: {VERIFIER} {file.path} --key KEYFILE{file.more}\n"
         )

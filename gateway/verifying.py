@@ -20,6 +20,7 @@ from audit.verify import (
     verify_dump,
     watched,
 )
+from audit.whole_file import beside
 from gateway.attach import Place
 from gateway.clock import monotonic_us, pause, wall_us
 from gateway.errors import GatewayError
@@ -123,7 +124,7 @@ def _shown(progress: Progress) -> Callable[[int, int], None]:
 def dump_ledger(place: Place, path: Path) -> None:
     """Write the whole ledger to a file."""
     records = dump(place.dsn, path)
-    sys.stdout.write(
+    beside(path).write(
         f"{records} records written to {path}\n"
         f"check with: countersign verify --dump {path} --key KEY\n"
     )

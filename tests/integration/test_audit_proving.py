@@ -1,8 +1,9 @@
 """receipt and prove on a real ledger: what they write, the verifier's command accepts."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from audit import verify
 from audit.cosignature import cosign
-from audit.errors import LedgerError
+from audit.errors import AuditError, LedgerError
 from audit.ledger import Ledger, LedgerConfig
 from audit.note import parse_note
 from audit.proof import parse_proof
@@ -19,9 +20,11 @@ from audit.tables import connect
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway import settings as settings_module
 from gateway.attach import Place
+from gateway.backups import back_up
 from gateway.exporting import export_decision
 from gateway.proving import Question, answer, write_receipt
 from gateway.state import StateFolder
+from gateway.verifying import dump_ledger
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note, sealed, snapshot, started
 from tests.doubles.cosigners import WITNESSES
 
@@ -156,3 +159,38 @@ def test_what_cannot_be_written_leaves_no_file(place: Place, tmp_path: Path) -> 
         with pytest.raises(LedgerError, match="nothing was written"):
             answer(place, question, out)
         assert sorted(tmp_path.iterdir()) == before
+
+
+def test_no_verb_writes_over_what_is_no_file(
+    place: Place, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """As root a rename would put a file in the place of a device; `-` is standard output."""
+    out, size = tmp_path / "out", place.reader.checkpoints(limit=1)[0].size
+    verbs: tuple[Callable[[Path], object], ...] = (
+        lambda path: dump_ledger(place, path),
+        lambda path: back_up(place, path),
+        lambda path: export_decision(place, "d0", path),
+        lambda path: write_receipt(place, "d0", path),
+        lambda path: answer(place, Question(seq=3), path),
+        lambda path: answer(place, Question(from_size=size), path),
+        lambda path: answer(place, Question(stream="control"), path),
+    )
+    for write in verbs:
+        os.mkfifo(out)
+        before = sorted(tmp_path.iterdir())
+        with pytest.raises(AuditError, match=r"out is a pipe"):
+            write(out)
+        assert out.is_fifo()
+        assert sorted(tmp_path.iterdir()) == before
+        out.unlink()
+        capsysbinary.readouterr()
+        write(Path("-"))
+        given, said = capsysbinary.readouterr()
+        write(out)
+        written = out.read_bytes()
+        assert given[:20] == written[:20]
+        assert abs(len(given) - len(written)) < 20, "but for the time that a backup says"
+        assert said.startswith((b"-: ", b"608 records "))
+        out.unlink()
+    with pytest.raises(LedgerError, match="two files"):
+        answer(place, Question(seq=3, from_size=size), Path("-"))
