@@ -13,7 +13,8 @@ What follows from a statement (`trusted_keys`):
   shown by something other than that key: a witness's cosignature before it, or records with times;
 - a revoked key hands over to nobody afterwards, whatever time its statement names;
 - a verifier that holds only a later key learns the earlier ones from it, for the trees before;
-  they count for no tree and no time beyond the key that vouches for them.
+  they count for no tree and no time beyond the key that vouches for them, and hand over to nobody
+  but that key: who stole one long after it ended can still sign with it.
 
 Source: https://c2sp.org/signed-note for the form; the texts are our own, named in their first line.
 """
@@ -156,7 +157,10 @@ def trusted_keys(
     """
     ordered = tuple(records)
     vouched = _with_predecessors(roots, ordered)
-    trusted = {key: TrustedKey(key=key) for key in vouched}
+    trusted = {
+        key: TrustedKey(key=key, until_size=None if voucher is None else voucher.from_size)
+        for key, voucher in vouched.items()
+    }
     for record in ordered:
         if isinstance(record, Rotation):
             _follow_rotation(trusted, record)
@@ -164,7 +168,7 @@ def trusted_keys(
             _follow_revocation(trusted, record)
     for key, voucher in vouched.items():
         if voucher is not None:
-            trusted[key] = _bounded(trusted[key], trusted[voucher])
+            trusted[key] = _bounded(trusted[key], trusted[voucher.new])
     return tuple(trusted.values())
 
 
@@ -192,12 +196,12 @@ def open_trusted(
 
 def _with_predecessors(
     roots: Iterable[VerifierKey], records: tuple[KeyRecord, ...]
-) -> dict[VerifierKey, VerifierKey | None]:
-    """Return the roots and the keys before them, each of those with the key that vouches for it.
+) -> dict[VerifierKey, Rotation | None]:
+    """Return the roots and the keys before them, each of those with what vouches for it.
 
     A key vouches while it is the log's: not after it handed over, nor after anybody revoked it.
     """
-    known: dict[VerifierKey, VerifierKey | None] = dict.fromkeys(roots)
+    known: dict[VerifierKey, Rotation | None] = dict.fromkeys(roots)
     for place in range(len(records) - 1, -1, -1):
         record = records[place]
         if isinstance(record, Rotation) and record.new in known:
@@ -206,7 +210,7 @@ def _with_predecessors(
                 for earlier in records[:place]
             )
             if record.new not in ended:
-                known.setdefault(record.old, record.new)
+                known.setdefault(record.old, record)
     return known
 
 

@@ -495,6 +495,16 @@ async function readChanges(statements, origin) {
   return changes;
 }
 
+/** Read changes that came from outside: a wrong one says nothing about the file. */
+async function readGiven(statements, origin) {
+  try {
+    return await readChanges(statements, origin);
+  } catch (error) {
+    if (error instanceof Bad) throw new Unknown(`a change of keys that was given: ${error.message}`);
+    throw error;
+  }
+}
+
 function when(seconds) {
   const time = new Date(Math.floor(seconds) * 1000);
   return Number.isNaN(time.getTime()) ? `second ${seconds}` : time.toISOString().replace(".000Z", "Z");
@@ -504,6 +514,7 @@ function when(seconds) {
 class Trust {
   #until = new Map();
   #revoked = new Map();
+  #vouchers = new Map(); // who is known only by a later key, and by which
 
   constructor(logs, policy) {
     this.logs = new Map(logs.map((key) => [key.text, key]));
@@ -516,43 +527,73 @@ class Trust {
   }
 
   /**
-   * Follow changes of keys: those of the log, in its order, and those given from outside. First
-   * backwards: who trusts a key trusts the one before it, which that key vouched for while it was the
-   * log's. Then forwards; those from outside once more, for the log may tell who signed them. Last,
-   * who is known only because a later key says so counts for no more than that key: its thief could
-   * have made him up.
+   * Follow changes of keys. First those given from outside, in whatever order they came: revocations,
+   * and then as far as the others lead. Then the log's own, in its order, and after each once more
+   * those given, for the log may tell who signed them. Last, who is known only because a later key says so counts
+   * for no more than that key: its thief could have made him up. What was given and leads nowhere is
+   * a finding: somebody relied on it.
    */
   async follow(report, inside, given) {
-    const vouchers = this.#lookBack([...inside, ...given.filter((one) => !inside.some((other) => other.id === one.id))]);
-    const followed = new Map();
-    for (const change of [...given, ...inside, ...given]) {
-      const before = followed.get(change.id)?.done;
-      followed.set(change.id, { change, done: before || (change.next ? this.#rotate(change) : await this.#revoke(change)) });
+    const all = new Map([...given, ...inside].map((one) => [one.id, one]));
+    const outside = new Set(given.map((one) => one.id)), own = new Set(inside.map((one) => one.id));
+    const done = new Set(), sorted = [...given.filter((one) => !one.next), ...given.filter((one) => one.next)];
+    await this.#followGiven(sorted, done);
+    this.#lookBack([...inside, ...given.filter((one) => !own.has(one.id))]);
+    await this.#followGiven(sorted, done);
+    for (const change of inside) {
+      if (done.has(change.id) || !(await this.#take(change))) continue;
+      done.add(change.id);
+      await this.#followGiven(sorted, done);
     }
-    for (const [key, voucher] of vouchers) {
+    for (const [key, voucher] of this.#vouchers) {
       for (const bounds of [this.#until, this.#revoked]) {
         if (bounds.has(voucher)) bounds.set(key, Math.min(bounds.get(voucher), bounds.get(key) ?? Infinity));
       }
     }
-    for (const { change, done } of followed.values()) {
-      report.say(done ? change.words : `${change.words}: not followed, no trusted key that still counts says so`);
+    for (const [id, { words }] of all) {
+      const lost = `${words}: not followed, no trusted key that still counts says so`;
+      if (done.has(id)) report.say(words);
+      else if (outside.has(id)) report.find(NOT_CHECKABLE, `given: ${lost}`);
+      else report.say(lost);
     }
   }
 
-  /** Add the keys before the trusted ones; return by which other key each of them is known. */
+  async #followGiven(given, done) {
+    for (let before = -1; done.size > before;) {
+      before = done.size;
+      for (const change of given) this.#lookBack([change]);
+      for (const change of given) {
+        try {
+          if (!done.has(change.id) && (await this.#take(change))) done.add(change.id);
+        } catch (error) {
+          if (!(error instanceof Bad)) throw error; // altered: it stays one that is not followed
+        }
+      }
+    }
+  }
+
+  /**
+   * Add the keys before the trusted ones, each vouched for by a key that was the log's then. Such a key
+   * ended with what vouches for it and hands over to nobody else: its thief can name himself.
+   */
   #lookBack(changes) {
-    const ended = new Map(), vouchers = new Map();
+    const ended = new Map();
     for (const [at, { ended: key }] of changes.entries()) if (!ended.has(key.text)) ended.set(key.text, at);
-    for (const [at, { ended: key, next }] of [...changes.entries()].reverse()) {
+    for (const [at, { ended: key, next, size }] of [...changes.entries()].reverse()) {
       if (!next || !this.logs.has(next.text) || this.logs.has(key.text) || ended.get(next.text) < at) continue;
       this.logs.set(key.text, key);
-      vouchers.set(key.text, next.text);
+      this.#until.set(key.text, size);
+      this.#vouchers.set(key.text, next.text);
     }
-    return vouchers;
+  }
+
+  async #take(change) {
+    return change.next ? this.#rotate(change) : this.#revoke(change);
   }
 
   /** A revoked key introduces nobody; that it ends is followed all the same. */
   #rotate({ ended: { text: key }, next, size }) {
+    if (this.logs.has(next.text) && this.#until.get(key) === size) return true; // as was said before
     const introduced = this.#revoked.has(key) && !this.logs.has(next.text);
     if (!this.logs.has(key) || this.#until.has(key) || introduced) return false;
     this.#until.set(key, size);
@@ -629,7 +670,7 @@ function splitAtBlank(bytes) {
 
 /** Judge who signed a checkpoint, who cosigned it, and whether it fits the ones that were kept. */
 async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotations }, inside = []) {
-  await trust.follow(report, inside, await readChanges(rotations, checkpoint.origin));
+  await trust.follow(report, inside, await readGiven(rotations, checkpoint.origin));
   const seen = await trust.open(checkpoint);
   let why = "";
   if (!trust.logs.size) {
@@ -1435,7 +1476,11 @@ class LogVerifier {
   async #start(row) {
     if (this.#origin !== null && this.#origin !== row.origin) this.report.find(TAMPERED, `the trusted checkpoint is not of the log ${row.origin}`);
     [this.#head, this.#origin] = [row, row.origin];
-    this.#given = await readChanges(this.#rotations, row.origin);
+    try {
+      this.#given = await readGiven(this.#rotations, row.origin);
+    } catch (error) {
+      this.report.caught(error);
+    }
   }
 
   async #blob({ digest, data }) {

@@ -28,6 +28,7 @@ tlog-checkpoint, tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles and tlog-
 
 import argparse
 import base64
+import contextlib
 import datetime as dt
 import hashlib
 import io
@@ -149,13 +150,20 @@ class Report:
 
     def caught(self, error: Exception) -> None:
         """Note why the judging stopped; a sound input cannot break this file."""
-        if isinstance(error, Unknown):
-            self.find(NOT_CHECKABLE, str(error))
-        elif isinstance(error, Bad):
-            self.find(TAMPERED, str(error))
-        else:
+        text = str(error)
+        if not isinstance(error, Bad):
             text = f"the input cannot be judged: {type(error).__name__}: {error}"
-            self.find(TAMPERED, text)
+        self.find(NOT_CHECKABLE if isinstance(error, Unknown) else TAMPERED, text)
+
+
+@contextlib.contextmanager
+def judging() -> Iterator[Report]:
+    """Yield a report that takes as a finding whatever the input breaks."""
+    report = Report()
+    try:
+        yield report
+    except Exception as error:  # noqa: BLE001 - see above
+        report.caught(error)
 
 
 # ---------------------------------------------------------------- bytes
@@ -489,8 +497,7 @@ class Policy:
     witnesses: dict[bytes, Key] = field(default_factory=dict)
     groups: dict[bytes, tuple[int, set[bytes]]] = field(default_factory=dict)
     quorum: bytes | None = None
-    members: set[bytes] = field(default_factory=set)
-    publics: set[tuple[bytes, bytes]] = field(default_factory=set)
+    listed: set[tuple[bytes, bytes]] = field(default_factory=set)
 
     @property
     def asks(self) -> bool:
@@ -526,12 +533,11 @@ class Policy:
                 self.witnesses[name] = key
             case [b"group", name, threshold, *members] if members:
                 known = self.witnesses.keys() | self.groups.keys()
-                if len(set(members)) < len(members) or not known.issuperset(members):
-                    raise Bad("a member is not defined above, or named twice")
-                if self.members.intersection(members):
-                    raise Bad("a member is a member twice")
+                if not known.issuperset(members):
+                    raise Bad("a member is not defined above")
+                for member in members:
+                    self._once(b"member", member)
                 self._define(name)
-                self.members.update(members)
                 self.groups[name] = (_threshold(threshold, len(members)), set(members))
             case [b"quorum", name] if self.quorum is None:
                 if name not in {b"none", *self.witnesses, *self.groups}:
@@ -548,10 +554,10 @@ class Policy:
         if key.kind in KEY_BYTES:  # another type may be listed; it never satisfies
             self.logs.append(read_vkey(vkey.decode()))
 
-    def _once(self, sort: bytes, public: bytes) -> None:
-        if (sort, public) in self.publics:
-            raise Bad("a key is listed twice")
-        self.publics.add((sort, public))
+    def _once(self, sort: bytes, what: bytes) -> None:
+        if (sort, what) in self.listed:
+            raise Bad("a key or a member is listed twice")
+        self.listed.add((sort, what))
 
     def _define(self, name: bytes) -> None:
         if name in {b"none", *self.witnesses, *self.groups}:
@@ -619,6 +625,7 @@ class Trust:
         self._roots = frozenset(self.keys)
         self._given: list[Change] = []
         self._logged: list[Change] = []
+        self._vouched: dict[Key, Key] = {}
 
     def open(self, data: bytes) -> Seen:
         """Read a checkpoint and verify the lines of everybody known.
@@ -662,40 +669,76 @@ class Trust:
         (self._given if given else self._logged).append(change)
         return change.words if self._take(change) else change.words + NOT_FOLLOWED
 
-    def settle(self) -> list[str]:
-        """Follow all changes anew, now that all are here; return what was done, in words.
+    def give(self, report: Report, statements: Iterable[str], origin: str) -> bool:
+        """Follow changes from outside; say whether all can be read: one says nothing of a file."""
+        try:
+            for statement in statements:
+                self.follow(statement, origin, given=True)
+        except Bad as error:
+            report.find(NOT_CHECKABLE, f"a change of keys that was given: {error}")
+            return False
+        return True
 
-        First back: a trusted key vouches for the one before it, unless it was replaced or revoked
-        before it said so; the older key then counts for no more than the one that vouches. Then
-        forth, those from outside first, and again where only the log told who signed them.
+    def settle(self, report: Report) -> None:
+        """Follow all changes anew, now that all are here, and say what was done.
+
+        First those from outside, in whatever order they came; then the log's own, in their order,
+        and after each again those from outside, for the log may tell who signed them. The log may
+        hold any liar's that nobody follows; but on one that was given somebody relied.
 
         Raises:
             Bad: a signature of a key that is known by now does not verify.
         """
         self.keys, self.until, self.revoked = set(self._roots), {}, {}
-        inside = set(self._logged)
-        vouched = self._look_back([*self._logged, *(c for c in self._given if c not in inside)])
-        done: dict[Change, bool] = {}
-        for change in (*self._given, *self._logged, *self._given):
-            done[change] = done.get(change, False) or self._take(change)
-        for old, new in vouched.items():
+        self._vouched = {}
+        logged = dict.fromkeys(self._logged)
+        given = dict.fromkeys(sorted(self._given, key=lambda one: one.old != one.new))
+        done = self._take_given(given, set())
+        self._look_back([*logged, *(one for one in self._given if one not in logged)])
+        self._take_given(given, done)
+        for one in logged:
+            if one not in done and self._take(one):
+                done.add(one)
+                self._take_given(given, done)
+        for old, new in self._vouched.items():
             for bounds in (self.until, self.revoked):
                 if new in bounds:
                     bounds[old] = min(bounds[new], bounds.get(old, bounds[new]))
-        return [one.words + ("" if done[one] else NOT_FOLLOWED) for one in done]
+        for one in {**given, **logged}:
+            if one not in done and one in given:
+                report.find(NOT_CHECKABLE, f"given: {one.words}{NOT_FOLLOWED}")
+            else:
+                report.say(one.words + ("" if one in done else NOT_FOLLOWED))
 
-    def _look_back(self, changes: Sequence["Change"]) -> dict[Key, Key]:
-        """Add the keys before the trusted ones; return by which other key each is known."""
+    def _take_given(self, given: Iterable["Change"], done: set["Change"]) -> set["Change"]:
+        """Follow what was given as far as it leads: revocations first, else in any order."""
+        before = -1
+        while len(done) > before:
+            before = len(done)
+            for change in given:
+                self._look_back([change])
+            for change in given:
+                with contextlib.suppress(Bad):  # altered: it stays one that is not followed
+                    done.update([change] if change not in done and self._take(change) else ())
+        return done
+
+    def _look_back(self, changes: Sequence["Change"]) -> None:
+        """Add the keys before the trusted ones.
+
+        A key vouches for the one before it, unless it was replaced or revoked before it said so.
+        That is all that the older key is known for: it ends there, hands over to nobody else, and
+        counts for no more than the key that vouches. Its thief could name himself, and a thief of
+        both could have invented it.
+        """
         ended: dict[Key, int] = {}
         for place, change in enumerate(changes):
             ended.setdefault(change.old, place)
-        vouched = {}
         for place, change in reversed(list(enumerate(changes))):
             old, new = change.old, change.new
             if new in self.keys and old not in self.keys and ended.get(new, place) >= place:
                 self.keys.add(old)
-                vouched[old] = new
-        return vouched
+                self.until[old] = change.bound
+                self._vouched[old] = new
 
     def _take(self, change: "Change") -> bool:
         """Follow one change, if a key that still counts says so."""
@@ -705,6 +748,8 @@ class Trust:
                 return False
             self.revoked[old] = min(change.bound, self.revoked.get(old, change.bound))
             return True
+        if new in self.keys and self.until.get(old) == change.bound:
+            return True  # as was said before
         handed = old in self.keys and old not in self.until
         if not handed or (old in self.revoked and new not in self.keys):
             return False
@@ -781,21 +826,6 @@ def _when(time_s: int) -> str:
         return f"second {time_s}"
 
 
-class Checkpoint(NamedTuple):
-    """What a checkpoint says and whether a trusted key signed it."""
-
-    origin: str
-    size: int
-    root: bytes
-    signed: bool
-
-
-def read_checkpoint(note: bytes, vkeys: Iterable[str]) -> Checkpoint:
-    """Read a checkpoint; an untrusted key does not sign it."""
-    seen = Trust(vkeys).open(note)
-    return Checkpoint(*seen.head, bool(seen.signers))
-
-
 class Link(NamedTuple):
     """A consistency proof: an old size, the path, the checkpoint that it leads to."""
 
@@ -859,10 +889,9 @@ def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> H
         Bad: it is malformed, or the line of a trusted key does not verify.
     """
     origin = read_head(read_note(note).text).origin
-    for statement in outside.rotations:
-        trust.follow(statement, origin, given=True)
-    for words in trust.settle():
-        report.say(words)
+    if not trust.give(report, outside.rotations, origin):
+        raise Unknown("nothing is said about the file: what was given cannot be read")
+    trust.settle(report)
     seen = trust.open(note)
     public = _joined(report, trust, seen, outside)
     if not trust.keys:
@@ -1158,8 +1187,7 @@ class LogVerifier:
         if self._origin not in {None, row["origin"]}:
             self.report.find(TAMPERED, f"the trusted checkpoint is not of the log {row['origin']}")
         self._head, self._origin = row, row["origin"]
-        for statement in self._rotations:
-            self._trust.follow(statement, row["origin"], given=True)
+        self._trust.give(self.report, self._rotations, row["origin"])
 
     def checkpoint(self, size: int, note: bytes) -> None:
         """Take a checkpoint, stored under a size, with its cosignature lines if there are any."""
@@ -1269,13 +1297,10 @@ class LogVerifier:
         """Judge what a record of a known kind and version says."""
         for digest in sorted(set(blobs_of(body)) - self._blobs):
             self.report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
-        match head["kind"]:
-            case "stream_heads":
-                self._map(body, head["seq"])
-            case "key_rotated" | "key_revoked":
-                self._trust.follow(str(body["statement"]), head["log"])
-            case _:
-                pass
+        if head["kind"] == "stream_heads":
+            self._map(body, head["seq"])
+        elif head["kind"] in {"key_rotated", "key_revoked"}:
+            self._trust.follow(str(body["statement"]), head["log"])
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
         """Hold a map, which may have parts, against the streams that changed since the last one."""
@@ -1356,8 +1381,7 @@ class LogVerifier:
         """
         trust, report = self._trust, self.report
         try:
-            for words in trust.settle():
-                report.say(words)
+            trust.settle(report)
         except Bad as error:
             report.find(TAMPERED, f"a change of keys: {error}")
         for size, note in self._unsigned if trust.keys else ():
@@ -1678,10 +1702,9 @@ def verify_bundle(
         notes: checkpoints kept outside; one of another size needs a consistency proof.
         outside: what else is given from outside.
     """
-    report = Report()
-    try:
-        outside = _with(outside, vkeys, notes)
-        bundle = read_bundle(data)
+    with judging() as report:
+        given, bundle = outside or Outside(), read_bundle(data)
+        outside = replace(given, vkeys=(*vkeys, *given.vkeys), notes=(*notes, *given.notes))
         trust, disclosed = Trust(outside.vkeys, outside.policy), Disclosed(outside.disclosures)
         for header, payload, _ in bundle.records.values():
             follow_keys(trust, *read_record(header, payload))
@@ -1700,15 +1723,7 @@ def verify_bundle(
         disclosed.finish(report)
         say_unread(report, unread_of(record[0] for record in records))
         report.say(f"{bundle.stream}: {len(records)} records under {head.origin} at {head.size}")
-    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        report.caught(error)
     return report
-
-
-def _with(outside: Outside | None, vkeys: Sequence[str], notes: Sequence[bytes]) -> Outside:
-    """Join what was given apart."""
-    given = outside or Outside()
-    return replace(given, vkeys=(*vkeys, *given.vkeys), notes=(*notes, *given.notes))
 
 
 def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
@@ -1896,8 +1911,7 @@ def verify_proof(
         entry: the entry's bytes, if they are not in the proof's extra data.
         payload: the payload of the record that is proven, if it is not there either.
     """
-    report = Report()
-    try:
+    with judging() as report:
         proof = read_proof(data)
         trust, disclosed = Trust(outside.vkeys, outside.policy), Disclosed(outside.disclosures)
         extra = read_extra(proof.extra)
@@ -1914,8 +1928,6 @@ def verify_proof(
             beside = {} if payload is None else {"payload": parse_canonical(payload)}
             _judge_entry(report, proof, {**beside, **extra}, entry, signed, disclosed)
         disclosed.finish(report)
-    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        report.caught(error)
     return report
 
 
@@ -2081,8 +2093,7 @@ def _judge_end_of(
 
 def verify_link(data: bytes, outside: Outside) -> Report:
     """Verify a consistency proof: its checkpoint extends one that was kept."""
-    report = Report()
-    try:
+    with judging() as report:
         trust = Trust(outside.vkeys, outside.policy)
         link = read_link(data)
         if not any(trust.open(note).head.size == link.old_size for note in outside.notes):
@@ -2091,19 +2102,14 @@ def verify_link(data: bytes, outside: Outside) -> Report:
         links = (*outside.links, data) if outside.notes else outside.links
         head = judge_head(report, trust, link.note, replace(outside, links=links))
         report.say(f"checkpoint of {head.origin} at {head.size}")
-    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        report.caught(error)
     return report
 
 
 def verify_note(data: bytes, outside: Outside) -> Report:
     """Verify a checkpoint alone: who signed and cosigned it, and that a kept one agrees."""
-    report = Report()
-    try:
+    with judging() as report:
         head = judge_head(report, Trust(outside.vkeys, outside.policy), data, outside)
         report.say(f"checkpoint of {head.origin} at {head.size}")
-    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        report.caught(error)
     return report
 
 
@@ -2231,15 +2237,12 @@ class Tiles:
 
 def verify_tiles(folder: Path, outside: Outside) -> Report:
     """Verify a folder of tiles: every hash, every entry, every stream's chain."""
-    report = Report()
-    try:
+    with judging() as report:
+        if not (folder / "checkpoint").is_file():
+            raise Unknown(f"{folder} holds no checkpoint: not a folder of tiles")
         note = (folder / "checkpoint").read_bytes()
         head = judge_head(report, Trust(outside.vkeys, outside.policy), note, outside)
         Tiles(report, folder, head).run()
-    except FileNotFoundError:
-        report.find(NOT_CHECKABLE, f"{folder} holds no checkpoint: not a folder of tiles")
-    except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
-        report.caught(error)
     return report
 
 
@@ -2376,17 +2379,14 @@ def read_keys(given: str) -> tuple[str, ...]:
     Raises:
         Bad: there is none.
     """
-    try:
+    with contextlib.suppress(Bad):
         read_vkey(given)
-    except Bad as error:
-        wrong = error
-    else:
         return (given.strip(),)
     try:
         text = read_text(Path(given))
     except OSError:
         if "+" in given:
-            raise wrong from None
+            read_vkey(given)  # says why it is none
         raise
     keys = tuple(line.strip() for line in text.splitlines() if line.strip())
     for key in keys:

@@ -86,14 +86,9 @@ def add_keys(found: Collection) -> None:
     given = ("--rotation", "rotation.statement")
     found.ask("rotated.note", (*KEY, *given), OK, "the rotation is given")
     found.ask("rotated.note", NEXT_KEY, OK, "the next key is trusted itself")
-    for name, code in (
-        ("other", TAMPERED),
-        ("size", TAMPERED),
-        ("v2", NOT_CHECKABLE),
-        ("half", TAMPERED),
-    ):
+    for name in ("other", "size", "v2", "half"):
         arguments = (*KEY, "--rotation", f"rotation-{name}.statement")
-        found.ask("rotated.note", arguments, code, f"the rotation was changed: {name}")
+        found.ask("rotated.note", arguments, NOT_CHECKABLE, f"the rotation was changed: {name}")
     late = make_checkpoint(newest.size, newest.root, SIGNER).note
     found.add("replaced.note", late, (*KEY, *given), TAMPERED, "signed by the replaced key alone")
     both = (*KEY, *NEXT_KEY, "--rotation", "revocation.statement")
@@ -101,7 +96,7 @@ def add_keys(found: Collection) -> None:
     why = "signed by a revoked key; no witness says when"
     found.add("revoked.note", first, both, NOT_CHECKABLE, why)
     unheard = (*KEY, "--rotation", "revocation.statement")
-    found.ask("revoked.note", unheard, OK, "nobody trusted revoked the key")
+    found.ask("revoked.note", unheard, NOT_CHECKABLE, "nobody trusted revoked the key")
     for key, why in ((KEY, "old"), (NEXT_KEY, "next")):
         text = f"a change of keys inside, the {why} key trusted"
         stem = f"rotated-{why}"

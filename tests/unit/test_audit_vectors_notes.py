@@ -20,7 +20,7 @@ from audit.note import (
     verify_note,
 )
 from audit.quorum import QuorumPolicy
-from audit.verify import Bad, Trust, read_checkpoint
+from audit.verify import Bad, Trust
 from audit.witness import encode_request, parse_request
 from audit.witness_memory import WitnessMemory
 from gateway.witness_server import Witness
@@ -92,17 +92,17 @@ def test_the_one_file_verifier_reads_the_same() -> None:
     for vector in CHECKPOINTS:
         key, data = vector["key"], vector["note"].encode()
         own = VerifierKey.parse(key).name == parse_checkpoint(data).origin
-        judged = read_checkpoint(data, [key])
-        assert (judged.size, judged.signed) == (vector["size"], own)
+        judged = Trust([key]).open(data)
+        assert (judged.head.size, bool(judged.signers)) == (vector["size"], own)
     policy = f"log {WITNESSED['key']}\nwitness r {NOTES['witness']['key']}\nquorum r\n".encode()
     trust = Trust((), policy)
     seen = trust.open(WITNESSED["note"].encode())
     assert seen.cosigners == {b"r": NOTES["witness"]["time_s"]}
     assert trust.met([seen])
     key, data = NOTES["ml_dsa_44"]["key"], NOTES["ml_dsa_44"]["note"].encode()
-    assert read_checkpoint(data, [key]).signed
+    assert Trust([key]).open(data).signers
     with pytest.raises(Bad, match="does not verify"):
-        read_checkpoint(data.replace(b"\n1\n", b"\n2\n"), [key])
+        Trust([key]).open(data.replace(b"\n1\n", b"\n2\n"))
 
 
 def test_a_log_that_signs_with_ml_dsa_44_is_opened() -> None:
