@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fix.errors import InboxError
-from fix.persons import masked, scrubbings
+from fix.persons import masked, masked_before, scrubbings
 
 _HEAD = struct.Struct("<II")
+_CHECKSUM = struct.Struct("<I")
+_LENGTH = _HEAD.size - _CHECKSUM.size
 FRAME_BYTES_MAX = 1 << 20
 
 
@@ -111,7 +113,7 @@ def read_from(path: Path, offset: int, limit: int = 1000) -> list[Entry]:
             body = file.read(length)
             if len(body) < length:
                 break
-            if checksum != zlib.crc32(body) and checksum != zlib.crc32(masked(body)):
+            if not _fits(checksum, body):
                 if next_offset >= size:
                     break
                 raise InboxError(path=str(path), offset=offset)
@@ -136,9 +138,18 @@ def forget(path: Path, offset: int) -> None:
     steps = [clean for clean in scrubbings(body) if clean != body]
     if steps:
         with path.open("r+b", buffering=0) as file:
+            # of an old frame it does not leave out all that is overwritten now
+            os.pwrite(file.fileno(), _CHECKSUM.pack(zlib.crc32(masked(body))), offset + _LENGTH)
+            os.fdatasync(file.fileno())
             for clean in steps:
                 os.pwrite(file.fileno(), clean, offset + _HEAD.size)
                 os.fdatasync(file.fileno())
+
+
+def _fits(checksum: int, body: bytes) -> bool:
+    """Say whether a frame is as it was written, or with names overwritten, or half of them."""
+    forms = (lambda data: data, masked, masked_before)
+    return any(checksum == zlib.crc32(form(body)) for form in forms)
 
 
 def _sound_end(path: Path) -> int:

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from fix.errors import MessageError
 from fix.messages import SOH, parse
 from fix.person_tags import (
+    BEFORE_TAGS,
     FIRM_ROLES,
     FIRM_SOURCES,
     FIRM_SUB_TYPES,
@@ -121,8 +122,11 @@ def redacted(
         return Redacted(text=raw, named=())
     sound = _is_sound(raw)
     if not sound:  # what is wrong with it stays visible, but confirms no guess
-        first = people[min(people)]
-        frame = {n: first for n, (tag, value) in enumerate(parts) if tag in _FRAME and value}
+        frame = {
+            n: people[min(people)]
+            for n, (tag, value) in enumerate(parts)
+            if tag in _FRAME and value
+        }
         people, texts = people | frame, texts | frame
     named = _named(raw, parts, people)
     if len(people) > FIELDS_MAX:
@@ -167,25 +171,31 @@ def subject_at(text: str, path: str) -> str | None:
 
 
 def masked(body: bytes) -> bytes:
-    """Return a message with everything that `scrubbed` may overwrite as stars.
+    """Return a message with everything that `scrubbings` overwrite as stars.
 
     Equal before, while and after a message is scrubbed, step by step, so a checksum over it is too.
     """
     parts = _parts(body.decode("latin-1"))
-    places = _erasable(parts, words=True)
-    if not places:
-        return body
-    spread = _spread(parts, _names(parts), places)
+    places = {*_erasable(parts, words=True)}
+    if places:
+        places |= _spread(parts, _names(parts), places).keys()
+        # overwritten already, or in part
+        places |= {n for n, (tag, v) in enumerate(parts) if _STAR in v and tag not in MACHINE_TAGS}
+    return _starred(body, parts, places)
+
+
+def masked_before(body: bytes) -> bytes:
+    """Return a message as `masked` did when it knew fewer fields: old frames are summed so."""
+    parts = _parts(body.decode("latin-1"))
+    old = {n for n in _erasable(parts, words=True) if parts[n][0] in BEFORE_TAGS}
+    return _starred(body, parts, old)
+
+
+def _starred(body: bytes, parts: list[tuple[int, str]], places: Collection[int]) -> bytes:
     for place, (tag, value) in enumerate(parts):
-        half = _STAR in value and tag not in MACHINE_TAGS  # overwritten already, or in part
-        if place in places or place in spread or half or tag == 10:  # noqa: PLR2004 - CheckSum
+        if place in places or tag == 10:  # noqa: PLR2004 - CheckSum
             parts[place] = (tag, _STAR * len(value))
-    return _join(parts, reframe=False).encode("latin-1")
-
-
-def scrubbed(body: bytes, *, words: bool = True) -> bytes:
-    """Return a message of the same length with names as stars and its checksum made right."""
-    return scrubbings(body, words=words)[-1]
+    return _join(parts, reframe=False).encode("latin-1") if places else body
 
 
 def scrubbings(body: bytes, *, words: bool = True) -> tuple[bytes, ...]:
@@ -353,8 +363,8 @@ def _spread(
     if not sought:
         return {}
     who_by = {name.casefold(): who for name, who in sought.items()}
-    longest = sorted(map(re.escape, sought), key=len, reverse=True)
-    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(longest)})(?![^\W_])", re.IGNORECASE)
+    names_re = "|".join(sorted(map(re.escape, sought), key=len, reverse=True))
+    pattern = re.compile(rf"(?<![^\W_])(?:{names_re})(?![^\W_])", re.IGNORECASE)
     found: dict[int, tuple[str, str]] = {}
     for place, (tag, value) in enumerate(parts):
         if place in taken or tag in MACHINE_TAGS or _is_text(tag) or _OUR_KEY.fullmatch(value):
@@ -362,8 +372,7 @@ def _spread(
         if tag in GROUP_TAGS and tag not in NAMED_TAGS:
             continue
         text, encoding = _read(value)
-        match = pattern.search(text)
-        if match is not None:
+        if match := pattern.search(text):
             who = who_by.get(match[0].casefold()) or next(iter(who_by.values()))
             found[place] = (who, pattern.sub(who, text).encode(encoding).decode("latin-1"))
     return found

@@ -3,6 +3,8 @@
 import itertools
 import json
 import re
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,9 @@ from fix.persons import (
     FIELDS_MAX,
     Redacted,
     masked,
+    masked_before,
     redacted,
     restored,
-    scrubbed,
     scrubbings,
     subject_at,
 )
@@ -181,7 +183,7 @@ def test_any_bytes_are_taken(data: bytes) -> None:
     raw = data.decode("latin-1")
     done = redacted(raw, people.subject, people.named_in)
     assert restored(done.text, {one.path: one.value for one in done.named}) == raw
-    assert len(scrubbed(data)) == len(data) == len(masked(data))
+    assert len(scrubbings(data)[-1]) == len(data) == len(masked(data))
 
 
 def test_the_inbox_forgets_a_name_and_keeps_the_report(tmp_path: Path) -> None:
@@ -203,6 +205,25 @@ def test_the_inbox_forgets_a_name_and_keeps_the_report(tmp_path: Path) -> None:
     again = Inbox(path)
     assert again.end == entries[-1].next_offset
     again.close()
+
+
+@pytest.mark.parametrize("more", [(5700, "Jim Doe"), (337, "Jim"), (37, "Jane Roe-4")])
+def test_a_frame_of_an_older_program_is_read_and_forgotten(
+    tmp_path: Path, more: tuple[int, str]
+) -> None:
+    path = tmp_path / "inbox"
+    body = framed((57, "Jane Roe"), more, (58, "ask Jane")).encode()
+    checksum = zlib.crc32(masked_before(body))
+    assert checksum not in {zlib.crc32(body), zlib.crc32(masked(body))}
+    path.write_bytes(struct.pack("<II", len(body), checksum) + body)
+    assert [one.raw.encode() for one in read_from(path, 0)] == [body]
+    for _ in range(2):
+        forget(path, 0)
+        assert not re.search(rb"Jane|Jim", path.read_bytes())
+        assert len(read_from(path, 0)) == 1
+    inbox = Inbox(path)
+    assert inbox.end == path.stat().st_size
+    inbox.close()
 
 
 def test_damage_beside_a_name_is_still_seen(tmp_path: Path) -> None:
