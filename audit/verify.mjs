@@ -44,6 +44,7 @@ export class Report {
   findings = 0;
   firstBadSeq = null;
   reason = "all as signed";
+  signed = false; // by a trusted key of the log that counts, whatever else was found
 
   find(code, words, seq = null) {
     const text = seq === null ? words : `record ${seq}: ${words}`;
@@ -315,6 +316,11 @@ export async function hasEd25519() {
   } catch (error) {
     return error?.name !== "NotSupportedError" && error?.name !== "ReferenceError" && !!globalThis.crypto?.subtle;
   }
+}
+
+/** Say why a signature cannot be checked here, and what to do. */
+async function lacking() {
+  return `WebCrypto has no ${(await hasEd25519()) ? "ML-DSA-44" : "Ed25519 here, and never ML-DSA-44"}; use audit/verify.py`;
 }
 
 /** Check a known key's line; return the time that a cosigner states, 0 for a log, null if not checkable here. */
@@ -676,7 +682,7 @@ async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotati
   if (!trust.logs.size) {
     report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this");
   } else if (!seen.signers.size && seen.unsure) {
-    report.find(NOT_CHECKABLE, "signature not checkable here: this runtime cannot verify the key's type");
+    report.find(NOT_CHECKABLE, `the log's signature cannot be checked here: ${await lacking()}`);
   } else if (!seen.signers.size) {
     report.find(TAMPERED, `the checkpoint is signed by no trusted key${CHANGED}`);
   } else {
@@ -688,7 +694,8 @@ async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotati
   const made = Math.min(...covering.map((one) => trust.seenUs(one)));
   const covered = covering.some((one) => !trust.gone(one.signers, one.size, made));
   if (why === "revoked" && !covered) report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no quorum of witnesses says when");
-  judgeQuorum(report, trust, covering);
+  report.signed = seen.signers.size > 0 && (!why || (why === "revoked" && covered));
+  await judgeQuorum(report, trust, covering);
 }
 
 /**
@@ -745,17 +752,18 @@ async function joined(report, trust, seen, checkpoints, links) {
 }
 
 /** Judge whether witnesses made one of these checkpoints public as the policy asks. */
-function judgeQuorum(report, { policy }, seen) {
+async function judgeQuorum(report, { policy }, seen) {
   if (!policy?.asks) {
     report.say("no witness policy given: that others saw this checkpoint is not shown");
     return;
   }
   const who = seen.flatMap((one) => [...one.cosigners].map(([name, time]) => `${name} at ${when(time)}`));
   const shown = [...new Set(who)].join(", ") || "nobody that the policy names";
+  const unread = [...new Set(seen.flatMap((one) => one.unread))];
   if (seen.some((one) => policy.met(one.cosigners.keys()))) {
     report.say(`quorum met: cosigned by ${shown}`);
   } else if (seen.some((one) => policy.met([...one.cosigners.keys(), ...one.unread]))) {
-    report.find(NOT_CHECKABLE, "the quorum needs cosignatures that are not checkable here (ML-DSA-44): use verify.py");
+    report.find(NOT_CHECKABLE, `the quorum needs cosignatures that cannot be checked here, of ${unread.join(", ")}: ${await lacking()}`);
   } else {
     report.find(INCOMPLETE, `the policy's quorum is not met: cosigned by ${shown}`);
   }
@@ -999,19 +1007,10 @@ function splitProof(bytes) {
   return { index: decimal(index.slice(6)), path: lines.map(unhash), extra, note };
 }
 
-/** Verify that an entry is in the log; returns every hash that was computed, for showing. */
-export async function verifyProof(report, proof, entry, trust) {
-  const leaf = await leafHash(entry);
-  const hashes = await climb(leaf, proof.index, proof.checkpoint.size, proof.path);
-  if (hashes === null || !equal(hashes.at(-1), proof.checkpoint.root)) {
-    report.find(TAMPERED, "the path does not lead to the checkpoint's root", proof.index);
-  }
-  try {
-    await judgeHead(report, trust.fresh(), proof.checkpoint, { checkpoints: [], links: [], rotations: [] });
-  } catch (error) {
-    report.caught(error);
-  }
-  return { leaf, hashes: hashes ?? [leaf] };
+/** Judge only who signed and who cosigned a proof's checkpoint, as `verifyBytes` does beside all else. */
+export async function verifySignatures(bytes, trust, options = {}) {
+  const proof = splitProof(bytes), extra = readExtra(proof.extra);
+  return judged(async (report) => judgeProofHead(report, readCheckpoint(proof.note), extra, trust.fresh(), await withDefaults(options)));
 }
 
 const isInteger = (value) => Number.isSafeInteger(value);
@@ -1062,10 +1061,15 @@ async function judgeProof(report, bytes, trust, options) {
   const disclosed = await Disclosed.read(options.disclosures);
   const own = extra.headers ? ["header", "payload"] : Object.keys(extra);
   refuse(report, options, "a proof that holds its own", ...own);
-  await judgeHead(report, trust, signed, options, await readChanges((extra.keys ?? []).map(String), signed.origin));
+  await judgeProofHead(report, signed, extra, trust, options);
   if (extra.headers) await judgeList(report, proof, extra, disclosed);
   else await judgeEntry(report, proof, extra, options, disclosed);
   disclosed.finish(report);
+}
+
+/** Judge a proof's checkpoint; the changes of the log's keys that lead to it are in its extra data. */
+async function judgeProofHead(report, signed, { keys = [] }, trust, options) {
+  await judgeHead(report, trust, signed, options, await readChanges(keys.map(String), signed.origin));
 }
 
 /** Judge the proof of one entry, which may be no record of ours. */

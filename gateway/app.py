@@ -145,7 +145,8 @@ class _Starter:
         self._begin_run(ledger)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
-        server.start(build_site(desk, plan.keyring, Views(reader, desk.own.tools.table), privacy))
+        views = Views(reader, desk.own.tools.table, self._publishing.policy)
+        server.start(build_site(desk, plan.keyring, views, privacy))
         write_address(plan.state, server.address)
         self._say(f"page       {server.address}/")
         return App(

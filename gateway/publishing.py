@@ -37,14 +37,14 @@ class Publishing:
         """
         settings = plan.settings.ledger
         self._run_id = plan.tags.run_id
-        self._digest, self._policy = read_policy(settings)
+        self._digest, self.policy = read_policy(settings)
         self._signer = plan.signer
         self._log_key, self._public = plan.signer.vkey, settings.tiles == "public"
         self._ledger: Ledger | None = None
         self._changes = 0
         config = PublisherConfig(
             dsn=dsn,
-            policy=self._policy,
+            policy=self.policy,
             timeout_s=settings.witness_timeout_s,
             lost_after_s=settings.witness_lost_after_s,
         )
@@ -112,7 +112,7 @@ class Publishing:
     def log_files(self, reader: LedgerReader) -> LogFiles:
         """Return what outsiders may read."""
         return LogFiles(
-            reader=reader, policy=self._policy, keys=(self._log_key,), public=self._public
+            reader=reader, policy=self.policy, keys=(self._log_key,), public=self._public
         )
 
     def document(self) -> dict[str, Any] | None:

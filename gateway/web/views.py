@@ -13,6 +13,7 @@ from audit.errors import ProofError
 from audit.kinds import Kind
 from audit.merkle import verify_inclusion
 from audit.queries import LedgerReader
+from audit.quorum import QuorumPolicy
 from audit.record import Record
 from gateway.web.body import Body
 from gateway.web.cosigners import CosignerRow, cosigners
@@ -159,10 +160,16 @@ OUTCOMES: Final = (
 class Views:
     """Reads pages' values from the ledger; holds no state of its own."""
 
-    def __init__(self, reader: LedgerReader, table: QTable | None = None) -> None:
-        """Keep the reader, and the drafter's table for showing its probabilities."""
+    def __init__(
+        self,
+        reader: LedgerReader,
+        table: QTable | None = None,
+        policy: QuorumPolicy | None = None,
+    ) -> None:
+        """Keep the reader, the drafter's table for its probabilities, and the witness policy."""
         self._reader = reader
         self._table = table
+        self._policy = policy
 
     def frame(self) -> Frame:
         """Return the latest run's line."""
@@ -266,7 +273,7 @@ class Views:
 
     def download(self, seq: int, form: str) -> Response | None:
         """Return one file of a record's evidence, None when there is none."""
-        return download(self._reader, seq, form)
+        return download(self._reader, seq, form, self._policy)
 
     def inclusion(self, record: Record) -> Inclusion | None:
         """Return a record's path to the last checkpoint's root, checked; None when not covered."""
