@@ -4,6 +4,7 @@ A group declares its verbs: names, options, help. What a verb works with it impo
 that help, and a mistyped option, answer at once; nothing slow is imported at the head of a module.
 
 - place: the settings and the ledger that a verb works on
+- output: standard output that knows when it was lost
 - main: the application, and how errors become one clear line and an exit code
 - running: run, serve
 - checking: verify, dump, replay, export

@@ -1,10 +1,12 @@
 """The `countersign` command: verbs from the group modules, errors as one line on stderr.
 
 Exit codes: 0 done, 1 tampered or differs, 2 usage, incomplete or refused, 3 not checkable; `verify`
-keeps 2 for incomplete: what stops it, its arguments too, is not checkable.
+keeps 2 for incomplete: what stops it, its arguments too, is not checkable. What could not be told
+(standard output is lost) ends in 3 as well.
 """
 
 import sys
+import traceback
 from collections.abc import Callable
 
 import typer
@@ -22,6 +24,7 @@ from gateway.cli import (
     training,
     upkeep,
 )
+from gateway.cli.output import NOT_TOLD, LostOutputError, Output
 from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError
@@ -54,5 +57,15 @@ def exit_code_of(action: Callable[[], int | None]) -> int:
 
 
 def main() -> None:
-    """Run one verb."""
-    sys.exit(exit_code_of(app))
+    """Run one verb; its exit code is a verdict only if what it says was heard."""
+    output = Output()
+    try:
+        code = exit_code_of(app)
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except LostOutputError:
+        code = NOT_TOLD
+    except Exception:  # noqa: BLE001 - of which the usual code, 1, would be "tampered"
+        traceback.print_exc()
+        code = NOT_TOLD
+    sys.exit(output.settled(code))
