@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+from audit.errors import PolicyError
 from audit.export import NotYetSignedError, build_bundle
+from audit.note import parse_note
+from audit.quorum import QuorumPolicy
+from audit.verify import read_bundle, read_link
 from audit.whole_file import appearing, beside
 from gateway.attach import Place
 from gateway.clock import pause
@@ -10,6 +14,9 @@ from gateway.errors import StateInUseError
 from gateway.rotating import open_ledger
 from gateway.witness_policy import read_policy
 
+UNWITNESSED = (
+    "not cosigned by the policy's quorum yet: with --policy it is incomplete; make it again later"
+)
 CADENCE_S = 2.0
 """A running gateway signs each second; after this its checkpoint covers what was recorded."""
 
@@ -21,24 +28,39 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
         LedgerError: there is no such decision.
         FileError: something that is no file has that name.
     """
+    _, policy = read_policy(place.settings.ledger)
     with appearing(out) as file:
-        data = _bundle(place, decision_id)
+        data = _bundle(place, decision_id, policy)
         file.write(data)
+    bundle = read_bundle(data)
+    notes = [bundle.note, *([read_link(bundle.link).note] if bundle.link else [])]
     beside(out).write(
-        f"{out}: {len(data)} bytes\n"
+        f"{out}: {len(data)} bytes\n{unwitnessed(policy, *notes)}"
         "check it with a copy of audit/verify.py that you trust and the log's key from outside:\n"
         f"  python audit/verify.py {out} --key KEYFILE\n"
     )
     return 0
 
 
-def _bundle(place: Place, decision_id: str) -> bytes:
-    _, policy = read_policy(place.settings.ledger)
+def _bundle(place: Place, decision_id: str, policy: QuorumPolicy | None) -> bytes:
     try:
         return build_bundle(place.reader, decision_id, policy)
     except NotYetSignedError:
         sign_missing(place)
         return build_bundle(place.reader, decision_id, policy)
+
+
+def unwitnessed(policy: QuorumPolicy | None, *notes: bytes) -> str:
+    """Return a line that says that none of some checkpoints meets the policy; none if one does."""
+    if policy is None:
+        return ""
+    for note in notes:
+        try:
+            policy.witnessed(parse_note(note))
+        except PolicyError:
+            continue
+        return ""
+    return f"  {UNWITNESSED}\n"
 
 
 def sign_missing(place: Place) -> None:

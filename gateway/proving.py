@@ -9,10 +9,11 @@ from audit.checkpoint import Checkpoint
 from audit.errors import FileError, LedgerError
 from audit.export import NotYetSignedError, consistency
 from audit.proof import parse_proof
+from audit.quorum import QuorumPolicy
 from audit.receipt import build_receipt, mapped_until, prove_range, prove_record
 from audit.whole_file import STDOUT, appearing, beside
 from gateway.attach import Place
-from gateway.exporting import sign_missing
+from gateway.exporting import sign_missing, unwitnessed
 from gateway.witness_policy import read_policy
 
 VERIFIER = "python audit/verify.py"
@@ -37,11 +38,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file to write, and what its verifier needs beside a key."""
+    """A file to write, what its verifier needs beside a key, and what it lacks."""
 
     path: Path
     data: bytes
     more: str = ""
+    lacks: str = ""
 
 
 def write_receipt(place: Place, decision_id: str, out: Path | None) -> int:
@@ -52,7 +54,7 @@ def write_receipt(place: Place, decision_id: str, out: Path | None) -> int:
     """
     _, policy = read_policy(place.settings.ledger)
     data = _signed(place, lambda: build_receipt(place.reader, decision_id, policy))
-    return _write(Written(path=out or Path(f"{decision_id}.receipt.tlog-proof"), data=data))
+    return _write(_proof(out or Path(f"{decision_id}.receipt.tlog-proof"), data, policy))
 
 
 def answer(place: Place, question: Question, out: Path | None) -> int:
@@ -73,7 +75,7 @@ def answer(place: Place, question: Question, out: Path | None) -> int:
     seq, least = question.seq, question.from_size or 0
     _kept(place, question)
     data = _signed(place, lambda: prove_record(place.reader, seq, policy, least))
-    proof = Written(path=out or Path(f"{seq}.tlog-proof"), data=data)
+    proof = _proof(out or Path(f"{seq}.tlog-proof"), data, policy)
     if question.from_size is None:
         return _write(proof)
     beside = proof.path.with_name(proof.path.name + ".consistency")
@@ -117,7 +119,14 @@ def _range(place: Place, stream: str, question: Question, out: Path | None) -> W
     bounds = (first, last)
     data = _signed(place, lambda: prove_range(place.reader, stream, bounds, policy))
     name = f"{stream.replace('/', '_')}-{first}-{last}.tlog-proof"
-    return Written(path=out or Path(name), data=data)
+    return _proof(out or Path(name), data, policy)
+
+
+def _proof(path: Path, data: bytes, policy: QuorumPolicy | None) -> Written:
+    """Return a proof to write, with a word where its checkpoint lacks the policy's quorum."""
+    return Written(
+        path=path, data=data, lacks=unwitnessed(policy, parse_proof(data).checkpoint_note)
+    )
 
 
 def _consistency(
@@ -157,7 +166,7 @@ def _write(*files: Written) -> int:
         raise LedgerError(f"nothing was written: {error}") from error
     for file in files:
         beside(file.path).write(
-            f"{file.path}: {len(file.data)} bytes\n"
+            f"{file.path}: {len(file.data)} bytes\n{file.lacks}"
             f"  check it with: {VERIFIER} {file.path} --key KEYFILE{file.more}\n"
         )
     return 0

@@ -21,7 +21,7 @@ from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway import settings as settings_module
 from gateway.attach import Place
 from gateway.backups import back_up
-from gateway.exporting import export_decision
+from gateway.exporting import UNWITNESSED, export_decision
 from gateway.proving import Question, answer, write_receipt
 from gateway.state import StateFolder
 from gateway.verifying import dump_ledger
@@ -60,6 +60,14 @@ def place(postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     reader = LedgerReader(postgres_dsn)
     yield Place(dsn=postgres_dsn, reader=reader, state=StateFolder.of(settings), settings=settings)
     reader.close()
+
+
+@pytest.fixture
+def place_with_policy(place: Place, tmp_path: Path) -> Place:
+    ledger = place.settings.ledger.model_copy(
+        update={"witness_policy": tmp_path / "witness.policy"}
+    )
+    return replace(place, settings=place.settings.model_copy(update={"ledger": ledger}))
 
 
 NOT_THERE = (
@@ -104,6 +112,22 @@ def test_what_is_written_is_accepted_and_small(place: Place, tmp_path: Path) -> 
     assert check(tmp_path / "control") == OK
     export_decision(place, "d0", tmp_path / "d0.zip")
     assert check(tmp_path / "d0.zip", *witnessed) == OK
+
+
+def test_what_the_policys_quorum_has_not_cosigned_yet_says_so(
+    place_with_policy: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A later record is under no cosigned checkpoint; an earlier one is, and nothing is said."""
+    late = next(place_with_policy.reader.records(stream="decision/late")).seq
+    for decision, seq, said in (("d0", 3, False), ("late", late, True)):
+        write_receipt(place_with_policy, decision, None)
+        answer(place_with_policy, Question(seq=seq), None)
+        answer(place_with_policy, Question(stream=f"decision/{decision}"), tmp_path / "range")
+        export_decision(place_with_policy, decision, tmp_path / "bundle")
+        assert capsys.readouterr().out.count(UNWITNESSED) == 4 * said
+        code = INCOMPLETE if said else OK
+        for path in (f"{decision}.receipt.tlog-proof", f"{seq}.tlog-proof", "range", "bundle"):
+            assert check(tmp_path / path, "--policy", "witness.policy") == code
 
 
 def test_a_map_of_two_parts_is_shown_whole(place: Place, tmp_path: Path) -> None:
