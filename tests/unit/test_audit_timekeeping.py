@@ -29,7 +29,7 @@ class Machine:
 
     wall_us: int = TIME_US
     monotonic_us: int = 0
-    slept_us: int = 0
+    slept_us: tuple[int, int] = (0, 0)
     reading: ClockReading = READING
 
     def watch(self, *, asked: bool = True, recorded_us: int = 0) -> ClockWatch:
@@ -41,8 +41,9 @@ class Machine:
         self.wall_us += us + leap_us
 
     def _wall(self) -> int:
+        self.pass_us(self.slept_us[0])
         told = self.wall_us
-        self.pass_us(self.slept_us)
+        self.pass_us(self.slept_us[1])
         return told
 
 
@@ -143,13 +144,39 @@ def test_a_clock_that_loses_a_little_each_second_is_on_record() -> None:
     assert found[-1] is None or sum(sums) == -499 * 9_999
 
 
+def test_a_leap_back_counts_from_the_highest_and_one_ahead_from_the_lowest() -> None:
+    machine = Machine()
+    watch = machine.watch()
+    assert written(watch) is not None
+    machine.pass_us(1_000_000, leap_us=AHEAD_US)
+    assert written(watch) is None
+    machine.pass_us(1_000_000, leap_us=-BACK_US - 1)
+    assert facts(written(watch)) == ("went_back", -BACK_US - 1, 0)
+    machine.pass_us(QUIET_US, leap_us=-BACK_US)
+    assert written(watch) is None
+    machine.pass_us(1_000_000, leap_us=AHEAD_US + 1)
+    assert facts(written(watch)) == ("jumped_ahead", AHEAD_US + 1, 0)
+
+
+def test_a_clock_that_nobody_keeps_is_not_held_to_run_evenly() -> None:
+    machine = Machine()
+    watch = machine.watch(asked=False)
+    for leap_us in (-9_000_000, AHEAD_US, AHEAD_US):
+        machine.pass_us(9_000_000, leap_us)
+        assert written(watch) is None
+
+
 def test_a_clock_that_was_set_back_before_the_process_began_is_on_record() -> None:
     machine = Machine()
     hour_us = 3_600_000_000
     watch = machine.watch(recorded_us=TIME_US + hour_us)
     assert facts(written(watch)) == ("went_back", -hour_us, 0)
+    machine.pass_us(1, leap_us=-BACK_US - 1)
+    assert written(watch) is None, "not again so soon"
     machine.pass_us(QUIET_US)
-    assert written(watch) is None, "once"
+    assert facts(written(watch)) == ("went_back", -BACK_US - 1, 0)
+    machine.pass_us(QUIET_US)
+    assert written(watch) is None
     assert facts(written(machine.watch(asked=False, recorded_us=machine.wall_us + 10_001))) == (
         "went_back", -10_001, 0
     )  # fmt: skip
@@ -161,7 +188,7 @@ def test_a_thread_that_sleeps_between_two_looks_sees_no_leap() -> None:
     machine = Machine()
     watch = machine.watch()
     assert written(watch) is not None
-    for slept_us in (5_000_000, 0, 30_000_000, 7, 0):
+    for slept_us in ((0, 5_000_000), (0, 0), (30_000_000, 7), (0, 9_000_000), (2_000_000, 0)):
         machine.slept_us = slept_us
         machine.pass_us(1_000)
         assert written(watch) is None
