@@ -11,7 +11,8 @@ from pathlib import Path
 
 from audit.queries import LedgerReader
 from gateway.database import enter
-from gateway.errors import SettingsError
+from gateway.errors import NoLedgerError
+from gateway.footprint import holds_database
 from gateway.settings import Settings
 from gateway.state import StateFolder
 from inference.registry import ModelPair, load_pair, load_table
@@ -39,18 +40,19 @@ class Place:
 
 
 @contextmanager
-def attached(settings: Settings) -> Iterator[Place]:
+def attached(settings: Settings, *, create: bool = False) -> Iterator[Place]:
     """Yield the ledger of a state folder; a database that this call started is stopped again.
 
+    Args:
+        settings: say where it is.
+        create: make the database that is missing: for a restore only.
+
     Raises:
-        SettingsError: there is no state here yet.
+        NoLedgerError: there is none; nothing was made.
     """
     state = StateFolder.of(settings)
-    if settings.ledger.dsn is None and not state.root.is_dir():
-        raise SettingsError(
-            name="COUNTERSIGN_STATE",
-            problem=f"no state in {state.root}; start with `countersign run`",
-        )
+    if not create:
+        require_ledger(settings)
     with ExitStack() as stack:
         dsn, unsafe = enter(settings.ledger, state.root, stack)
         if unsafe:
@@ -58,6 +60,17 @@ def attached(settings: Settings) -> Iterator[Place]:
         reader = LedgerReader(dsn)
         stack.callback(reader.close)
         yield Place(dsn=dsn, reader=reader, state=state, settings=settings)
+
+
+def require_ledger(settings: Settings) -> None:
+    """Look whether there is a ledger, and touch nothing.
+
+    Raises:
+        NoLedgerError: there is none.
+    """
+    root = StateFolder.of(settings).root
+    if settings.ledger.dsn is None and not holds_database(root):
+        raise NoLedgerError(state=str(root))
 
 
 def key_folder(settings: Settings) -> Path:

@@ -67,7 +67,7 @@ def bring_back(
     try:
         vault = Vault(state.vault) if state.vault.is_dir() else None
         with on_trial(state) as keep:
-            with attached(settings) as place:
+            with attached(settings, create=True) as place:
                 result = restore(
                     *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
                 )

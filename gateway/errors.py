@@ -2,6 +2,7 @@
 
 GatewayError
 ├── SettingsError        a setting is missing, unknown or out of range
+├── NoLedgerError        this folder holds no ledger
 ├── StateInUseError      another gateway holds this state folder
 ├── IntakeError          bytes from outside are not what this gateway takes in
 ├── PostgresError        the embedded PostgreSQL cannot be started
@@ -41,6 +42,22 @@ class SettingsError(GatewayError):
     def __str__(self) -> str:
         """Return the operator's line."""
         return f"setting {self.name}: {self.problem}"
+
+
+@dataclass(slots=True, kw_only=True)
+class NoLedgerError(GatewayError):
+    """A verb that makes nothing was pointed at a folder without a ledger."""
+
+    code: ClassVar[str] = "no_ledger"
+    state: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return (
+            f"no ledger in {self.state}: name its folder with --state or COUNTERSIGN_STATE;"
+            " `countersign run` makes one"
+        )
 
 
 @dataclass(slots=True, kw_only=True)

@@ -41,6 +41,14 @@ def on_trial(state: StateFolder) -> Iterator[Callable[[], None]]:
                         folder.rmdir()
 
 
+def holds_database(root: Path) -> bool:
+    """Say whether an embedded database was made for a folder, whether it runs or not."""
+    homes = [root / HOME]
+    if (root / LOCATION).is_file():
+        homes.append(Path((root / LOCATION).read_text(encoding="utf-8").strip()))
+    return any((home / "data").is_dir() for home in homes)
+
+
 def _removed(root: Path, before: set[Path]) -> bool:
     """Remove what is new in a folder; say whether nothing was kept back."""
     new = [entry for entry in root.iterdir() if entry not in before]

@@ -18,7 +18,7 @@ from audit.vault import Vault
 from audit.whole_file import PRIVATE, appearing
 from gateway import privacy_actions
 from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
-from gateway.attach import Place, attached
+from gateway.attach import Place, attached, require_ledger
 from gateway.clock import monotonic_us
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.keyring import Caller, Keyring
@@ -82,6 +82,7 @@ def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | 
         OSError: nothing can be written there; then nothing was read either.
     """
     if out is not None:
+        _reachable(settings)
         out.mkdir(parents=True, exist_ok=True, mode=0o700)
         with TemporaryFile(dir=out):
             pass  # a read that is on record has something to show for it
@@ -104,12 +105,14 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
     """Carry out a verb as the holder of a key; returns what was done.
 
     Raises:
-        SettingsError: there is no such key, or no state.
+        SettingsError: there is no such key.
+        NoLedgerError: there is no ledger.
         RequestError: the words do not fit, or the running gateway refused.
         AuditError: refused.
     """
     action, model, function = ACTIONS[verb]
     state = StateFolder.of(settings)
+    _reachable(settings)
     caller, token = _caller(Keyring(state.keys), actor, action)
     try:
         ask: BaseModel = model.model_validate(words)
@@ -122,6 +125,16 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
     except StateInUseError:
         done = _through_gateway(state, verb, token, ask)
     return done
+
+
+def _reachable(settings: Settings) -> None:
+    """Refuse a folder in which nothing ever ran; a gateway that runs knows where its ledger is.
+
+    Raises:
+        NoLedgerError: it is one.
+    """
+    if not StateFolder.of(settings).lock_file.exists():
+        require_ledger(settings)
 
 
 def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[str, Any]:  # noqa: ANN401 - of ACTIONS

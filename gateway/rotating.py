@@ -22,8 +22,8 @@ from audit.rotation import revoke, rotate
 from audit.timekeeping import read_clock
 from audit.vault import Sealer, Vault
 from gateway import clock
-from gateway.attach import Place, attached
-from gateway.errors import RequestError, SettingsError
+from gateway.attach import Place, attached, require_ledger
+from gateway.errors import RequestError
 from gateway.log_keys import (
     hand_over,
     load_signers,
@@ -173,14 +173,10 @@ def _stopped(settings: Settings) -> Iterator[Place]:
 
     Raises:
         StateInUseError: a gateway is running on it.
-        SettingsError: there is no state.
+        NoLedgerError: there is none; nothing was made.
     """
     state = StateFolder.of(settings)
-    if not state.root.is_dir():
-        raise SettingsError(
-            name="COUNTERSIGN_STATE",
-            problem=f"no state in {state.root}; start with `countersign run`",
-        )
+    require_ledger(settings)
     with state.lock(), attached(settings) as place:
         yield place
 

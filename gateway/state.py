@@ -69,13 +69,18 @@ class StateFolder:
         """The public key line that a verifier is given."""
         return self.keys / "ledger.key.pub"
 
+    @property
+    def lock_file(self) -> Path:
+        """There once somebody worked on the folder."""
+        return self.root / "lock"
+
     def lock(self) -> IO[str]:
         """Take the folder for this process; released when the handle closes or the process ends.
 
         Raises:
             StateInUseError: another process has it.
         """
-        handle = (self.root / "lock").open("a+")
+        handle = self.lock_file.open("a+")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

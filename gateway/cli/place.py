@@ -26,7 +26,8 @@ def place_of(state: Path | None) -> Iterator["Place"]:
     """Yield the ledger of a state folder, its database started where it is down.
 
     Raises:
-        SettingsError: a setting is wrong, or there is no state here yet.
+        SettingsError: a setting is wrong.
+        NoLedgerError: there is no ledger; nothing was made.
     """
     from gateway.attach import attached
 

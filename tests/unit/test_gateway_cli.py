@@ -1,5 +1,6 @@
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -128,6 +129,36 @@ def test_a_verb_without_a_state_is_one_line(
     said = capsys.readouterr().err
     assert said.startswith("countersign: ")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("folder", ["empty", "none"])
+def test_only_a_start_and_a_restore_make_a_ledger(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+) -> None:
+    """What is pointed at the wrong folder says so in one line, and leaves nothing behind."""
+    (tmp_path / "empty").mkdir()
+    why = ("--reason", "x")
+    verbs = [
+        *(["verify"], ["fsck"], ["show", "d"], ["replay", "d"], ["export", "--decision", "d"]),
+        *(["dump", "f"], ["backup", "f"], ["receipt", "d"], ["prove", "1"], ["tiles", "f"]),
+        *(["rotate-key"], ["rotate-key", "--finish"], ["kill"], ["release", *why]),
+        *(["erase", "--subject", "psn-1", "--basis", "x"], ["hold", "--scope", "all", *why]),
+        *(["release-hold", "h", *why], ["disclose", "1", "--out", "f", *why]),
+    ]
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    for verb in verbs:
+        arguments = [*verb, "--state", str(tmp_path / folder)]
+        code = exit_code_of(partial(app, arguments, standalone_mode=False))
+        said = "".join(capsys.readouterr())
+        judges = verb[0] in {"verify", "fsck"}
+        assert code == (3 if judges else 2), verb
+        assert said.startswith("NOT CHECKABLE: no ledger in " if judges else "countersign: ")
+        assert said.count("\n") == 1
+        assert sorted(tmp_path.rglob("*")) == before, verb
 
 
 @pytest.mark.parametrize("verb", ["verify", "fsck", "restore"])
