@@ -30,6 +30,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
+from urllib.parse import quote
 
 from audit.logins import LOGIN_ROLE
 from audit.tables import ensure_database, wait_until_ready
@@ -167,7 +168,7 @@ class EmbeddedPostgres:
 
     def _dsn(self, database: str, user: str = SUPERUSER) -> str:
         password = self._password(user)
-        return f"postgresql://{user}:{password}@/{database}?host={self._socket_dir()}"
+        return f"postgresql://{user}:{password}@/{database}?host={quote(bytes(self._socket_dir()))}"
 
     def _place(self) -> Path:
         """Return the server's own folder, where its user can reach it."""
@@ -318,9 +319,12 @@ class EmbeddedPostgres:
 
 
 def socket_folder(home: Path) -> Path:
-    """Return where the server of a folder has its socket: in it, if the kernel takes the path."""
+    """Return where the server of a folder has its socket: in it, if the path may be one.
+
+    The kernel limits its length; PostgreSQL and its clients take it for a list of paths.
+    """
     folder = home / "socket"
-    if len(str(folder)) <= SOCKET_PATH_MAX:
+    if len(bytes(folder)) <= SOCKET_PATH_MAX and not set(',"') & set(str(folder)):
         return folder
     name = hashlib.sha256(str(home).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"countersign-{name}"

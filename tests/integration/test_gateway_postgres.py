@@ -15,6 +15,7 @@ import pytest
 
 from gateway import postgres
 from gateway.postgres import EmbeddedPostgres
+from tests.conftest import dsn_of
 
 pytestmark = pytest.mark.postgres
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,18 @@ def test_a_server_is_safe_private_and_comes_back(state: Path) -> None:
     again = EmbeddedPostgres(state)
     assert again.start() == dsn
     assert again.stop()
+
+
+@pytest.mark.parametrize("name", ["my state % a&b#c", "a,b"])
+def test_a_folder_may_have_any_name(state: Path, name: str) -> None:
+    server = EmbeddedPostgres(state.with_name(name))
+    dsn = server.start()
+    try:
+        assert shown(dsn, "fsync") == ["on"]
+        assert dsn_of(dsn, "postgres") != dsn
+        assert shown(dsn_of(dsn, "postgres"), "fsync") == ["on"]
+    finally:
+        assert server.stop()
 
 
 def test_a_server_that_outlived_its_gateway_is_adopted(state: Path) -> None:
