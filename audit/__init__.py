@@ -49,9 +49,11 @@ Reading order, which is the way a record goes:
     publisher    after each checkpoint: tiles, cosignatures, lag
     queries      the read side: records, blobs, heads and proofs
     quorate      checkpoints that meet a witness policy, however long ago
+    said         names in words, which stay in the log
     disclosures  encrypted personal values in the database: read, and deleted
     holds        legal holds: what they cover, who lifts them
     erasable     whether statutes and holds let go of a person's values
+    erased       what an erasure and a disclosure answer
     erasure      a person's values, forgotten; every proof stays
     verify       the one-file verifier for outsiders (standard library + cryptography)
     fsck_catalog whether the tables still are the migration's

@@ -12,6 +12,7 @@ from audit.errors import LedgerError, LedgerWriteError
 from audit.kinds import Kind
 from audit.personal import Sealed
 from audit.record import Record
+from audit.said import Wanted
 from audit.tables import (
     ERASER_ROLE,
     READER_ROLE,
@@ -44,8 +45,17 @@ WHERE {{which}} AND (
   OR seq IN (SELECT seq FROM ledger.disclosure WHERE subject = ANY(%(subjects)s)))
 ORDER BY seq
 """  # noqa: S608 - column names are our own
+_SAID_SQL = b"""
+SELECT seq, header, payload
+FROM (SELECT seq, header, payload,
+  lower(encode(header, 'escape')) || lower(encode(payload, 'escape')) AS words
+  FROM ledger.entry WHERE seq >= %s AND seq < %s) AS read
+WHERE EXISTS (SELECT FROM unnest(%s::text[]) AS trace WHERE position(trace IN words) > 0)
+ORDER BY seq
+"""
 _PAGE_ROWS = 500
 _PAGE_RECORDS = 50_000
+_PAGE_SEARCHED = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,15 +70,22 @@ class Kept:
 class Disclosures:
     """The table of encrypted values; a connection per call, these are rare."""
 
-    def __init__(self, dsn: str, on_read: Callable[[int, int], None] = lambda *_: None) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        on_read: Callable[[int, int], None] = lambda *_: None,
+        on_search: Callable[[int, int], None] = lambda *_: None,
+    ) -> None:
         """Keep where to connect.
 
         Args:
             dsn: of a user who may `SET ROLE` to the reader and the eraser.
             on_read: called while the log is read: how many records of how many.
+            on_search: called likewise while its words are searched.
         """
         self._dsn = dsn
         self._on_read = on_read
+        self._on_search = on_search
 
     def size(self) -> int:
         """Return how many records the log has; where it does not say, those that are there.
@@ -109,6 +126,21 @@ class Disclosures:
                     self._on_read(stop - among.start, len(among))
         except DatabaseError as error:
             raise LedgerError(f"records not read: {type(error).__name__}") from error
+
+    def said_of(self, wanted: Wanted) -> tuple[int, ...]:
+        """Return the numbers of the records that hold a name in words, in header or payload.
+
+        Raises:
+            LedgerError: the database does not answer.
+        """
+        found: list[int] = []
+        size = self.size() if wanted.names else 0
+        for first in range(0, size, _PAGE_SEARCHED):
+            stop = min(first + _PAGE_SEARCHED, size)
+            rows = self._rows(_SAID_SQL, first, stop, list(wanted.traces))
+            found += [int(row[0]) for row in rows if wanted.is_in(bytes(row[1]), bytes(row[2]))]
+            self._on_search(stop, size)
+        return tuple(found)
 
     def places_of(self, subjects: Collection[str]) -> frozenset[tuple[str, int, int]]:
         """Return (subject, seq, position) of all that is kept of persons.

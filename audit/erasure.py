@@ -19,13 +19,13 @@ at the next start or the next try.
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from audit import holds
 from audit.canonical import JSON, canonical
 from audit.disclosures import Disclosures, Kept
 from audit.erasable import Due, Inquiry, judge
+from audit.erased import Erased, Shown
 from audit.errors import (
     AuditError,
     ErasureRefusedError,
@@ -39,6 +39,7 @@ from audit.personal import Field, fields_of, is_subject, parse_disclosure
 from audit.queries import LedgerReader
 from audit.record import Draft, Record
 from audit.retention import Years
+from audit.said import Wanted
 from audit.sound import checked
 from audit.vault import Vault
 
@@ -60,37 +61,6 @@ class AppendPort(Protocol):
     def resolve(self, stream: str, idem_key: str) -> Record | None:
         """Return a key's record; all that was asked before is in the log by then, or refused."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erased:
-    """What an erasure did.
-
-    Attributes:
-        subjects: the pseudonyms that are forgotten; of a name, the one in use last.
-        seqs: the records that say so, one for each.
-        fields: how many fields of how many records they name.
-        keys_destroyed: how many; those that are missing an earlier try had destroyed.
-        rows: encrypted rows deleted just now.
-        shown: who was shown values of them, and the record that says so; they may hold copies.
-    """
-
-    subjects: tuple[str, ...]
-    seqs: tuple[int, ...]
-    fields: int
-    records: int
-    keys_destroyed: int
-    rows: int
-    shown: tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """One personal value, opened; `value` is None when its key is gone."""
-
-    field: Field
-    value: str | None
-    disclosure: str | None
 
 
 class Privacy:
@@ -150,7 +120,7 @@ class Privacy:
             new = tuple(one for one in subjects if recorded[one] is None)
             if new:
                 recorded |= self._record(new, basis, actor)
-            return self._finish({one: found for one, found in recorded.items() if found})
+            return self._finish({one: found for one, found in recorded.items() if found}, persons)
 
     def complete(self) -> int:
         """Finish erasures that a crash left half done; return of how many subjects.
@@ -342,9 +312,11 @@ class Privacy:
         )
         return (draft,) if due.expired is None else (due.expired, draft)
 
-    def _finish(self, recorded: Mapping[str, Record]) -> Erased:
+    def _finish(self, recorded: Mapping[str, Record], asked: Sequence[str] = ()) -> Erased:
         """Carry out what the records say; every step may have been done before."""
         names = {name for subject in recorded for name in self._vault.names_of(subject)}
+        wanted = Wanted(names | {name for name in asked if not is_subject(name)})
+        in_words = self._disclosures.said_of(wanted) if wanted.names else None
         self._clean(tuple(sorted(names)))
         self._on_step("erase.cleaned")
         keys = rows = 0
@@ -365,6 +337,7 @@ class Privacy:
             keys_destroyed=keys,
             rows=rows,
             shown=tuple(self._shown_to(frozenset(recorded))),
+            in_words=in_words,
         )
 
     def _shown_to(self, subjects: frozenset[str]) -> Iterator[tuple[str, int]]:

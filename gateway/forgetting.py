@@ -29,6 +29,7 @@ from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
 
+WORDS_SHOWN = 20
 ANSWER_WITHIN_S = 600.0
 """An erasure reads the whole log first: some seconds for a million records."""
 ACTIONS: dict[str, Any] = {
@@ -41,7 +42,11 @@ ACTIONS: dict[str, Any] = {
 
 
 def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> int:
-    """Forget a person, under one pseudonym or several, and say what was done."""
+    """Forget a person, under one pseudonym or several, and say what was done.
+
+    Returns:
+        0, or 2 when records hold the name in words.
+    """
     whom = subjects if len(subjects) > 1 else subjects[0]
     done = carry_out(settings, "erase", actor, subject=whom, basis=basis)
     for subject, record in zip(done["subjects"], done["records"], strict=True):
@@ -53,7 +58,21 @@ def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> in
     if shown := [f"{one['reader']} (record {one['record']})" for one in done["shown_to"]]:
         _say(f"tell who was shown values and may hold copies (GDPR art. 19): {', '.join(shown)}")
     _say("every proof made before still verifies: countersign verify")
-    return 0
+    return _say_words(done.get("in_words"))
+
+
+def _say_words(left: list[int] | None) -> int:
+    """Say which records hold the name in words; what is in a leaf stays there."""
+    if left is None:
+        _say("whether words elsewhere hold the name is unknown: it is gone already, or too short")
+    elif left:
+        some = ", ".join(map(str, left[:WORDS_SHOWN]))
+        more = f" and {len(left) - WORDS_SHOWN} more" * (len(left) > WORDS_SHOWN)
+        _say(f"NOT erased: {len(left)} records hold the name in words and keep it: {some}{more}")
+        _say("words are personal only if the name was known when they were recorded")
+    else:
+        _say("no record holds the name in words")
+    return 2 if left else 0
 
 
 def hold(settings: Settings, actor: str, scope: str, reason: str) -> int:
@@ -150,6 +169,7 @@ def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[
             reader=place.reader,
             vault=vault,
             on_read=lambda done, total: bar.show("reading", done, total),
+            on_search=lambda done, total: bar.show("searching words", done, total),
         )
         try:
             privacy.complete()

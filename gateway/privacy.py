@@ -23,7 +23,7 @@ from gateway.settings import RetentionSettings, Settings
 from gateway.state import StateFolder
 
 
-def make_privacy(
+def make_privacy(  # noqa: PLR0913 - what an erasure touches
     settings: Settings,
     state: StateFolder,
     *,
@@ -32,6 +32,7 @@ def make_privacy(
     reader: LedgerReader,
     vault: Vault,
     on_read: Callable[[int, int], None] = lambda *_: None,
+    on_search: Callable[[int, int], None] = lambda *_: None,
 ) -> Privacy:
     """Return the privacy of an installation over an open ledger.
 
@@ -43,13 +44,14 @@ def make_privacy(
         reader: reads them.
         vault: holds the keys.
         on_read: called while an erasure reads the log: how many records of how many.
+        on_search: called likewise while it looks for the name in words.
     """
     return Privacy(
         log=settings.ledger.origin,
         ledger=ledger,
         reader=reader,
         vault=vault,
-        disclosures=Disclosures(dsn, on_read),
+        disclosures=Disclosures(dsn, on_read, on_search),
         years=years_of(settings.retention),
         now_us=clock.wall_us,
         clean=lambda names: clean_names(state, names),

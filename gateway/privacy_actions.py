@@ -21,6 +21,7 @@ def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
         "of_records": done.records,
         "keys_destroyed": done.keys_destroyed,
         "rows_deleted": done.rows,
+        "in_words": None if done.in_words is None else [*done.in_words],
         "shown_to": [{"reader": reader, "record": seq} for reader, seq in done.shown],
     }
 

@@ -16,7 +16,8 @@ def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command(
         help="Forget a person: a record with actor and legal basis, then the only key to what is"
-        " said of him is destroyed. Refused inside retention or a hold; proofs stay valid."
+        " said of him is destroyed. Refused inside retention or a hold; proofs stay valid. Says"
+        " which records hold the name in words, from before it was known, and ends in 2 then."
     )(erase)
     app.command(help="Keep personal values from being erased, until somebody else lifts it.")(hold)
     app.command(name="release-hold", help="Lift a hold that somebody else placed.")(release_hold)

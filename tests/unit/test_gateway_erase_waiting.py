@@ -26,6 +26,7 @@ ANSWER = {
     "keys_destroyed": 1,
     "rows_deleted": 1,
     "shown_to": [],
+    "in_words": [],
 }
 
 
@@ -66,4 +67,28 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
         assert forgetting.erase(settings, "operator", ["psn-1"], "law") == 0
         answering.join()
     assert f"erase: the running gateway is at it  {QUIET_S} s" in terminal.getvalue()
-    assert "record 7 says that psn-1 is erased" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "record 7 says that psn-1 is erased" in said
+    assert "no record holds the name in words" in said
+
+
+@pytest.mark.parametrize(
+    ("left", "code", "says"),
+    [
+        ([], 0, "no record holds the name in words"),
+        ([3, 9], 2, "NOT erased: 2 records hold the name in words and keep it: 3, 9\n"),
+        ([*range(25)], 2, "18, 19 and 5 more"),
+        (None, 0, "is unknown: it is gone already, or too short"),
+    ],
+)
+def test_what_words_keep_is_said(
+    left: list[int] | None,
+    code: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(forgetting, "carry_out", lambda *_, **__: {**ANSWER, "in_words": left})
+    assert forgetting.erase(load(state=tmp_path), "operator", ["psn-1"], "law") == code
+    assert says in capsys.readouterr().out
