@@ -1,7 +1,7 @@
 """verify and dump: the ledger against a key from outside, and the whole ledger as one file."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from audit.errors import AuditError
@@ -15,8 +15,6 @@ from audit.verify import (
     Outside,
     Report,
     Trust,
-    read_keys,
-    read_text,
     verify_dump,
     watched,
 )
@@ -24,38 +22,11 @@ from audit.whole_file import beside
 from gateway.attach import Place
 from gateway.clock import monotonic_us, pause, wall_us
 from gateway.errors import GatewayError
+from gateway.outside import origin_of_dump, say_whose_keys
 from gateway.progress import Progress
 
 QUIET_US = 2_000_000
 """What takes longer than this says how far it is."""
-
-
-def read_outside(
-    keys: Sequence[str],
-    policy: Path | None = None,
-    kept: Sequence[Path] = (),
-    rotations: Sequence[Path] = (),
-) -> Outside:
-    """Read what a verifier brings along.
-
-    Args:
-        keys: trusted log keys, each a vkey line or a file with some.
-        policy: a C2SP tlog-policy.
-        kept: checkpoints kept outside, which the log must contain.
-        rotations: signed changes of the log's keys.
-
-    Raises:
-        Bad: one of them is not what it should be.
-        OSError: a file cannot be read.
-    """
-    given = Outside(
-        vkeys=[line for key in keys for line in read_keys(key)],
-        policy=None if policy is None else policy.read_bytes(),
-        notes=[path.read_bytes() for path in kept],
-        rotations=[read_text(path) for path in rotations],
-    )
-    given.check()
-    return given
 
 
 def judged(judge: Callable[[], int]) -> int:
@@ -85,7 +56,15 @@ def verify_ledger(place: Place, outside: Outside) -> int:
             "no trusted key was given. A verifier gets the log's key from outside;"
             f" this installation's own is {place.state.ledger_vkey}"
         )
-    return _print(report)
+    return _print(report, outside, origin_of(place))
+
+
+def origin_of(place: Place) -> str | None:
+    """Return the name that a log has for itself, unjudged; None if it has none."""
+    try:
+        return place.reader.head().origin
+    except (AuditError, DatabaseError):
+        return None
 
 
 def verify_dump_file(path: Path, outside: Outside) -> int:
@@ -96,7 +75,7 @@ def verify_dump_file(path: Path, outside: Outside) -> int:
     """
     with path.open("rb") as lines:
         report = verify_dump(watched(lines, path.stat().st_size), (), (), outside)
-    return _print(report)
+    return _print(report, outside, origin_of_dump(path))
 
 
 def _verified(place: Place, outside: Outside) -> Report:
@@ -130,7 +109,8 @@ def dump_ledger(place: Place, path: Path) -> None:
     )
 
 
-def _print(report: Report) -> int:
+def _print(report: Report, outside: Outside, origin: str | None) -> int:
+    say_whose_keys(report, outside, origin)
     report.conclude()
     for line in report.lines:
         sys.stdout.write(f"{line}\n")

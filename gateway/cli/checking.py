@@ -60,7 +60,8 @@ def verify(
     code's word and the first reason. A key shows who signed; a policy or a kept checkpoint shows
     that not even the log's owner has rewritten it since.
     """
-    from gateway.verifying import judged, read_outside
+    from gateway.outside import read_outside
+    from gateway.verifying import judged
 
     def judge() -> int:
         given = read_outside(key or (), policy, checkpoint or (), rotation or ())

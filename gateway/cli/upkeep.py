@@ -53,6 +53,8 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
             raise Bad("--dump, --tiles and --state name three different things to check: give one")
         if tiles is not None and (resume or not payloads):
             raise Bad("--resume and --no-payloads do not apply to tiles")
+        if dump is not None and not payloads:
+            raise Bad("--no-payloads does not apply to a dump: all of it is read")
         if dump is not None:
             return fsck_dump_file(dump, given, resume=resume)
         if tiles is not None:

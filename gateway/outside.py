@@ -1,0 +1,100 @@
+"""What somebody brings to check a log, read with words for what people mistake for it.
+
+Not here: what it proves (`audit.verify`).
+"""
+
+import contextlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from audit.keys import public_file
+from audit.verify import TAMPERED, WORDS, Bad, Outside, Report, Trust, read_keys, read_text
+
+_UNTRUSTED: Final = re.compile(r"(checkpoint of [0-9]+ is )?signed by no trusted key")
+_TAMPERED: Final = f"{WORDS[TAMPERED]}: "
+_PRIVATE: Final = (b"PRIVATE KEY-----", b"pkcs11:")
+_BEGINNING: Final = 10_000
+
+
+def read_outside(
+    keys: Sequence[str],
+    policy: Path | None = None,
+    kept: Sequence[Path] = (),
+    rotations: Sequence[Path] = (),
+) -> Outside:
+    """Read what a verifier brings along.
+
+    Args:
+        keys: trusted log keys, each a vkey line or a file with some.
+        policy: a C2SP tlog-policy.
+        kept: checkpoints kept outside, which the log must contain.
+        rotations: signed changes of the log's keys.
+
+    Raises:
+        Bad: one of them is not what it should be.
+        OSError: a file cannot be read.
+    """
+    for key in keys:
+        _refuse_private(Path(key))
+    given = Outside(
+        vkeys=[line for key in keys for line in read_keys(key)],
+        policy=None if policy is None else policy.read_bytes(),
+        notes=[path.read_bytes() for path in kept],
+        rotations=[read_text(path) for path in rotations],
+    )
+    given.check()
+    return given
+
+
+def say_whose_keys(report: Report, given: Outside, origin: str | None) -> None:
+    """Say once that keys are another log's, in place of each checkpoint that they did not sign.
+
+    The exit code stays: whoever renames a log must not turn "tampered" into anything else.
+
+    Args:
+        report: not concluded yet.
+        given: with the keys.
+        origin: the name that the log has for itself; None: unknown.
+    """
+    names = {key.name for key in Trust(given.vkeys, given.policy).keys}
+    others = [line for line in report.lines if not _UNTRUSTED.match(line.removeprefix(_TAMPERED))]
+    if not names or origin is None or origin in names or len(others) == len(report.lines):
+        return
+    said = f"the key is for log {', '.join(sorted(names))}, this log is {origin}"
+    report.lines.clear()
+    report.say(_TAMPERED + said)
+    report.lines += others
+    if _UNTRUSTED.match(report.reason):
+        report.reason = said
+
+
+def origin_of_dump(path: Path) -> str | None:
+    """Return the name that a dump's head states, unjudged; None if there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open("rb") as file:
+        return str(json.loads(file.readline(_BEGINNING))["origin"])
+    return None
+
+
+def origin_of_tiles(folder: Path) -> str | None:
+    """Return the name that a folder's checkpoint states, unjudged; None if there is none."""
+    with contextlib.suppress(OSError, ValueError), (folder / "checkpoint").open("rb") as file:
+        return file.readline(_BEGINNING).decode().strip() or None
+    return None
+
+
+def _refuse_private(path: Path) -> None:
+    """Refuse a private key where a public one belongs.
+
+    Raises:
+        Bad: it is one.
+    """
+    beginning = b""
+    with contextlib.suppress(OSError):  # most often it is no path, but the key itself
+        if path.is_file():
+            with path.open("rb") as file:
+                beginning = file.read(_BEGINNING)
+    if any(word in beginning for word in _PRIVATE):
+        raise Bad(f"{path} is the private key, its owner's alone: give {public_file(path)}")
