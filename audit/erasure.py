@@ -135,7 +135,7 @@ class Privacy:
             left = self._vault.subjects() | self._disclosures.left_of(erased)
             unfinished = {one: record for one, record in erased.items() if one in left}
             if unfinished:
-                self._finish(unfinished)
+                self._finish(unfinished, None)  # nobody waits for what words hold
             return len(unfinished)
 
     def hold(self, scope: str, *, reason: str, actor: str) -> tuple[Record, ...]:
@@ -312,11 +312,12 @@ class Privacy:
         )
         return (draft,) if due.expired is None else (due.expired, draft)
 
-    def _finish(self, recorded: Mapping[str, Record], asked: Sequence[str] = ()) -> Erased:
+    def _finish(self, recorded: Mapping[str, Record], asked: Sequence[str] | None) -> Erased:
         """Carry out what the records say; every step may have been done before."""
         names = {name for subject in recorded for name in self._vault.names_of(subject)}
-        wanted = Wanted(names | {name for name in asked if not is_subject(name)})
-        in_words = self._disclosures.said_of(wanted) if wanted.names else None
+        wanted = Wanted(names | {name for name in asked or () if not is_subject(name)})
+        searched = asked is not None and bool(wanted.names)
+        in_words = self._disclosures.said_of(wanted) if searched else None
         self._clean(tuple(sorted(names)))
         self._on_step("erase.cleaned")
         keys = rows = 0

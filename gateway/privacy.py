@@ -66,7 +66,9 @@ def complete(privacy: Privacy, say: Callable[[str], None]) -> None:
     """
     try:
         if privacy.complete():
-            say("privacy    an erasure that was cut off is complete")
+            say(
+                "privacy    an erasure that was cut off is complete; words were not searched for it"
+            )
     except (VaultError, ErasureRefusedError) as error:
         say(f"privacy    an erasure is on record and NOT complete: {error}; ask for it again")
 
