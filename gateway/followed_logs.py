@@ -90,7 +90,7 @@ def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
         for key in chain.from_iterable(map(_keys_in, given)):
             found[key.name].append(key)
     except (OSError, UnicodeDecodeError, NoteError) as error:
-        raise SettingsError(name="--log", problem=f"not a log's verifier key: {error}") from error
+        raise SettingsError(name="--log", problem=f"no verifier key of a log: {error}") from error
     if any(len(origin.encode()) > NAME_BYTES_MAX for origin in found):
         problem = f"a log's name of more than {NAME_BYTES_MAX} bytes cannot be cosigned"
         raise SettingsError(name="--log", problem=problem)
@@ -105,6 +105,8 @@ def _keys_in(text: str) -> list[VerifierKey]:
         return [VerifierKey.parse(text)]
     except NoteError:
         if not _is_file(text):
+            if "+" not in text:  # which every verifier key has, and no file's name must have
+                raise NoteError(f"no file {text:.200}") from None
             raise
     lines = [*filter(str.strip, Path(text).read_text(encoding="utf-8").splitlines())]
     if not lines:  # perhaps it is just being written

@@ -69,16 +69,24 @@ class Keyring:
                 ring.issue(name, role)
         return ring
 
+    @classmethod
+    def issue_in(cls, folder: Path, name: str, role: Role, *, replace: bool) -> str:
+        """Issue a token as `issue` does; the folder is made when missing, and nothing else in it.
+
+        Raises:
+            SettingsError: see `issue`; nothing was made then.
+        """
+        _check_name(name)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return cls(folder).issue(name, role, replace=replace)
+
     def issue(self, name: str, role: Role, *, replace: bool = True) -> str:
         """Make a new bearer token for `name`, store its hash, and return the token once.
 
         Raises:
             SettingsError: the name is not a plain lower-case word, or taken and not to be replaced.
         """
-        if not _NAME.fullmatch(name):
-            raise SettingsError(
-                name="--name", problem="use 2 to 32 of a-z, 0-9, - and start with a letter"
-            )
+        _check_name(name)
         token = f"cs_{secrets.token_urlsafe(32)}"
         bearers = self._bearers()
         if name in bearers and not replace:
@@ -147,6 +155,13 @@ def check_release(
         except (KeyError, ValueError, InvalidSignature):
             return False
     return True
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingsError(
+            name="--name", problem="use 2 to 32 of a-z, 0-9, - and start with a letter"
+        )
 
 
 def _write_private(path: Path, text: str) -> None:

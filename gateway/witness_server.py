@@ -159,9 +159,9 @@ def open_witness(
         SettingsError: no keys, or a log's key that is none.
         AuditError: the folder or a key file cannot be used.
     """
+    followed = FollowedLogs(logs, on_change)  # first: what is refused makes no keys
     if keygen is not None:
         make_keys(state, keygen)
-    followed = FollowedLogs(logs, on_change)
     signers = load_keys(state)
     return Witness(signers=signers, memory=WitnessMemory(state), logs=followed.now)
 
@@ -170,10 +170,12 @@ def make_keys(state: Path, name: str) -> None:
     """Make the keys that are missing; a key that is there stays as it is.
 
     Raises:
+        SettingsError: no key can have this name, or the keys that are there have another.
         KeyFileError: a key cannot be written.
     """
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
     ed25519, ml_dsa = state / ED25519_KEY, state / ML_DSA_KEY
+    _check_name(name, (ed25519, ml_dsa))
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not ed25519.exists():
         FileSigner.generate(ed25519, name, COSIGNATURE_ED25519)
     if not ml_dsa.exists():
@@ -181,6 +183,18 @@ def make_keys(state: Path, name: str) -> None:
     for path in (ed25519, ml_dsa):  # a crash may have left a key without its public line
         if not public_file(path).exists():
             public_file(path).write_text(f"{load_cosigner(path, name).vkey}\n", encoding="utf-8")
+
+
+def _check_name(name: str, paths: Sequence[Path]) -> None:
+    try:
+        VerifierKey(name=name, public_key=bytes(32))
+        files = [public_file(path) for path in paths]
+        there = [VerifierKey.parse(one.read_text("utf-8")) for one in files if one.exists()]
+    except (NoteError, UnicodeDecodeError) as error:
+        raise SettingsError(name="--keygen", problem=str(error)) from error
+    if others := {key.name for key in there} - {name}:
+        problem = f"the keys in {paths[0].parent} are of {', '.join(others)}: start without it"
+        raise SettingsError(name="--keygen", problem=problem)
 
 
 def load_keys(state: Path) -> tuple[Signer, ...]:

@@ -44,7 +44,7 @@ def keygen(
     from gateway.keyring import Keyring
 
     folder = key_folder(settings_of(state))
-    typer.echo(Keyring.create(folder).issue(name, role, replace=replace))
+    typer.echo(Keyring.issue_in(folder, name, role, replace=replace))
 
 
 def rotate_key(

@@ -281,6 +281,15 @@ def test_keys_and_logs_of_a_witness(tmp_path: Path) -> None:
     again = open_witness(state, [str(LOG.vkey)], None)
     again.memory.close()
     assert [s.vkey for s in again.signers] == [s.vkey for s in first.signers]
+    with pytest.raises(SettingsError, match=r"of w\.example/1: start without"):
+        open_witness(state, [str(LOG.vkey)], "w.example/2")
+    for logs, name, why in (
+        ([str(tmp_path / "nofile")], "w.example/1", "no file .*nofile"),
+        ([str(LOG.vkey)], "w example", "--keygen: "),
+    ):
+        with pytest.raises(SettingsError, match=why):
+            open_witness(tmp_path / "none", logs, name)
+        assert not (tmp_path / "none").exists()
     file = tmp_path / "logs.txt"
     file.write_text(f"{LOG.vkey}\n\n{STRANGER.vkey}\n")
     assert log_keys([str(file)]) == {"log.example/a": (LOG.vkey, STRANGER.vkey)}

@@ -3,7 +3,9 @@ import stat
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from gateway.cli.main import app
 from gateway.errors import SettingsError
 from gateway.keyring import Keyring, check_release, release_statement
 from gateway.roles import Role
@@ -52,6 +54,20 @@ def test_the_key_file_holds_no_token(ring: Keyring) -> None:
 def test_a_name_that_is_no_plain_word_is_refused(ring: Keyring, name: str) -> None:
     with pytest.raises(SettingsError):
         ring.issue(name, Role.AGENT)
+
+
+def test_a_key_asked_for_is_the_only_one_made(tmp_path: Path) -> None:
+    keys = tmp_path / "state" / "keys"
+    keygen = ["keygen", "--state", str(keys.parent), "--name"]
+    assert CliRunner().invoke(app, [*keygen, "No Name"]).exit_code != 0
+    assert not keys.parent.exists()
+    made = CliRunner().invoke(app, [*keygen, "regulator", "--role", "auditor"])
+    assert made.exit_code == 0, made.output
+    assert sorted(path.name for path in keys.iterdir()) == ["bearer.json", "regulator.token"]
+    caller = Keyring(keys).authenticate(made.output.strip())
+    assert caller is not None
+    assert (caller.name, caller.role) == ("regulator", Role.AUDITOR)
+    assert "operator" in (Keyring.create(keys).folder / "bearer.json").read_text()
 
 
 def test_making_a_keyring_again_keeps_its_keys(ring: Keyring) -> None:
