@@ -23,6 +23,7 @@ Reading order, which is the way a record goes:
     keys         who signs: the Signer protocol and a key in a file
     pkcs11       a key in a device
     tables       the schema's version and how a database gets it
+    defences     what the migrations make: constraints, indexes, triggers
     logins       who logs in: a user with nothing that `SET ROLE NONE` could give back
     promise      an answer given once, to a thread or to a coroutine
     lanes        the two bounded queues in front of the sequencer
@@ -60,6 +61,7 @@ Reading order, which is the way a record goes:
     fsck         a database or a dump, streamed through the verifier
     fsck_chunk   what a chunk of records says about itself, and its subtree
     fsck_columns what fsck asks the server for: columns joined, and how they are read
+    fsck_counts  rows counted in the table and through every index
     fsck_fast    headers rebuilt from columns, 150,000 a second and more
     fsck_payloads stored headers and payloads against them: the second pass
     fsck_tiles   stored tiles against the tree, in a chunk and above all chunks

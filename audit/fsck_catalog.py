@@ -1,13 +1,15 @@
 """Whether the ledger's tables still are the migration's, before fsck and verify read from them.
 
 What a superuser puts in a table's place can show a checker other rows than everybody else: a view,
-a policy, a rule, a child table, a column of another type, a cast. So that is a finding itself. Not
-here: constraints and triggers, whose lack shows in the rows; a row without a key, which no reading
-in order of keys meets, is looked for, and so are rows without the head that every log has.
+a policy, a rule, a child table, a column of another type, a cast. So that is a finding itself, and
+so is a constraint, index or trigger that is not the migration's (`defences`). A row without a key,
+which no reading in order of keys meets, is looked for, and so are rows without the head that every
+log has.
 """
 
 from collections.abc import Iterator, Mapping
 
+from audit.defences import strange_defences
 from audit.errors import LedgerWriteError
 from audit.tables import SCHEMA_REVISION, TupleConnection, schema_revision
 
@@ -65,10 +67,7 @@ def strange_tables(connection: TupleConnection) -> list[str]:
     Raises:
         LedgerWriteError: the schema is another revision's.
     """
-    found = [*_shapes(connection)]
-    (cast,) = connection.execute(_CAST_SQL).fetchone() or (False,)
-    if cast:
-        found.append("a cast that is not PostgreSQL's own turns numbers into text")
+    found = changed_schema(connection)
     if found:
         revision = schema_revision(connection)
         if revision != SCHEMA_REVISION:
@@ -77,8 +76,17 @@ def strange_tables(connection: TupleConnection) -> list[str]:
     return [
         f"ledger.{name} has a row without {key.replace(',', ' or')}"
         for name, key in _KEYS.items()
-        if _any(connection, f"{name} WHERE {key.replace(',', ' IS NULL OR')} IS NULL")
+        if _keyless(connection, name, key)
     ]
+
+
+def changed_schema(connection: TupleConnection) -> list[str]:
+    """Return what is not as the migrations made it, in words; the rows are not looked at."""
+    found = [*_shapes(connection)]
+    (cast,) = connection.execute(_CAST_SQL).fetchone() or (False,)
+    if cast:
+        found.append("a cast that is not PostgreSQL's own turns numbers into text")
+    return found or [*strange_defences(connection)]
 
 
 def headless(connection: TupleConnection) -> str:
@@ -104,6 +112,18 @@ def _any(connection: TupleConnection, rows: str) -> bool:
     """Say whether there are any rows of a table."""
     query = f"SELECT EXISTS (SELECT FROM ledger.{rows})"  # noqa: S608 - this file's constants
     return connection.execute(query.encode()).fetchone() == (True,)
+
+
+def _keyless(connection: TupleConnection, name: str, key: str) -> bool:
+    """Say whether a row lacks a value of its key.
+
+    Never by `IS NULL`, which the planner takes to be false of a column that is said to be NOT NULL.
+    A key of one column is asked of its index, at whose end NULL stands.
+    """
+    if "," in key:
+        return _any(connection, f"{name} WHERE num_nulls({key}) > 0")
+    last = f"SELECT num_nulls({key}) > 0 FROM ledger.{name} ORDER BY {key} DESC NULLS FIRST LIMIT 1"  # noqa: S608
+    return connection.execute(last.encode()).fetchone() == (True,)
 
 
 def _shapes(connection: TupleConnection) -> Iterator[str]:

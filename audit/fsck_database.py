@@ -26,6 +26,7 @@ from audit.fsck_columns import (
     read_apart,
     read_joined,
 )
+from audit.fsck_counts import miscounted
 from audit.fsck_fast import SPECIAL_KINDS, judge_chunk
 from audit.fsck_payloads import judge_payloads
 from audit.fsck_tiles import height_of, judge_part
@@ -95,6 +96,10 @@ class Snapshot:
     def headless(self) -> str:
         """Say what is wrong with the head, or its lack."""
         return headless(self._connection)
+
+    def miscounted(self, *, keys: bool) -> Iterator[str]:
+        """Yield what does not add up between tables and indexes; see `fsck_counts`."""
+        return miscounted(self._connection, keys=keys)
 
     def head(self) -> dict[str, Any] | None:
         """Return the stored head."""

@@ -115,6 +115,8 @@ class _Check:
             for level, n in self._snapshot.tiles_beyond(total):
                 log.report.find(TAMPERED, f"tile {level}/{n} is of records that are not there")
             self._check_late_notes()
+            for text in self._snapshot.miscounted(keys=self._plan.payloads):
+                log.report.find(TAMPERED, text)
             report = log.finish(now_us=now_us)
             if self._plan.payloads and report.exit_code != TAMPERED:
                 origin = "" if head is None else head["origin"]

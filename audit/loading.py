@@ -65,7 +65,8 @@ def refuse_strays(connection: TupleConnection, size: int) -> None:
     """
     row = connection.execute(
         "SELECT (SELECT min(seq) FROM ledger.entry), (SELECT max(seq) FROM ledger.entry),"
-        " EXISTS (SELECT FROM ledger.entry WHERE seq IS NULL)"
+        # not `IS NULL`, which is false of a column that is said to be NOT NULL
+        " (SELECT num_nulls(seq) > 0 FROM ledger.entry ORDER BY seq DESC NULLS FIRST LIMIT 1)"
     ).fetchone()
     lowest, highest, unnumbered = (None, None, False) if row is None else row
     if unnumbered or (lowest is not None and not 0 <= lowest <= highest < size):

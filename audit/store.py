@@ -16,6 +16,7 @@ import psycopg
 
 from audit.batch import Row
 from audit.errors import LedgerFencedError, LedgerUnsafeError
+from audit.fsck_catalog import changed_schema
 from audit.merkle import EMPTY_ROOT
 from audit.pipe import Answer, Pipe
 from audit.record import Record
@@ -42,6 +43,9 @@ _SETTINGS: Mapping[str, frozenset[str]] = {
     "data_sync_retry": frozenset({"off"}),
     "data_checksums": frozenset({"on"}),
     "server_encoding": frozenset({"UTF8"}),
+    "session_replication_role": frozenset({"origin"}),
+    "ignore_checksum_failure": frozenset({"off"}),
+    "zero_damaged_pages": frozenset({"off"}),
 }
 
 
@@ -49,6 +53,11 @@ _HOW: Mapping[str, str] = {
     "data_checksums": "stop the server and run `pg_checksums --enable`",
     "server_encoding": "create the database with ENCODING 'UTF8'",
 }
+_SHOWN_MAX = 3
+_PUT_BACK = (
+    "somebody changed the ledger's tables. Find out who and why, put them back as the migrations"
+    " make them, or restore a backup into a new database; then check it with `countersign fsck`"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +110,8 @@ class Store:
         revision = schema_revision(self._connection)
         if revision != SCHEMA_REVISION:
             raise LedgerUnsafeError(f"schema is {revision}, expected {SCHEMA_REVISION}: migrate")
+        if strange := changed_schema(self._connection):
+            raise LedgerUnsafeError(f"{'; '.join(strange[:_SHOWN_MAX])}: {_PUT_BACK}")
         self._connection.execute(
             "INSERT INTO ledger.head VALUES (1, %s, 0, %s, '', 0) ON CONFLICT DO NOTHING",
             (origin, EMPTY_ROOT),

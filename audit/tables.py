@@ -24,6 +24,23 @@ CONNECT_TIMEOUT_S = 3
 TupleConnection = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error
 """What the driver raises; whoever catches it needs no door of its own."""
+_OPTIONS = (
+    "synchronous_commit=on",
+    "search_path=pg_catalog",  # every function is PostgreSQL's own
+    "row_security=off",  # a policy which would hide rows is an error
+    "constraint_exclusion=off",  # a CHECK that lies leaves no rows out
+    "transform_null_equals=off",
+    "array_nulls=on",
+    "standard_conforming_strings=on",
+    "bytea_output=hex",
+    "quote_all_identifiers=off",
+    "client_encoding=UTF8",
+    "default_transaction_isolation=read\\ committed",
+)
+"""What changes what a statement means, and what any user may set for himself.
+
+Not `session_replication_role`, which no user of the ledger may: its triggers fire always.
+"""
 _MIGRATION_LOCK = 4_369_020
 _POLL_S = 0.05
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
@@ -66,10 +83,9 @@ def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> 
     """Open an autocommit connection, as a role if one is given.
 
     Role and durability are part of the connection's start, so they cost no round trip and
-    `RESET` leads back to them. So is that every function is PostgreSQL's own, whatever search path
-    the database sets, and that a policy which would hide rows is an error.
+    `RESET` leads back to them. So are `_OPTIONS`, whatever the database or the user would set.
     """
-    options = "-c synchronous_commit=on -c search_path=pg_catalog -c row_security=off"
+    options = " ".join(f"-c {option}" for option in _OPTIONS)
     options += "" if role is None else f" -c role={role}"
     return psycopg.connect(
         dsn,

@@ -1,6 +1,7 @@
 """A log for checking the checkers: many streams, four checkpoints, and every way to spoil it."""
 # ruff: noqa: S608 - table and column names are this file's own constants
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,13 +10,14 @@ from typing import Any
 
 import psycopg
 
+from audit import fsck, fsck_run
 from audit.checkpoint import make_checkpoint
 from audit.fsck_plan import FsckPlan
 from audit.ledger import Ledger, LedgerConfig
 from audit.personal import Personal
 from audit.tables import connect
 from audit.vault import Vault
-from audit.verify import Outside
+from audit.verify import Outside, Report
 from tests.doubles.audit_log import (
     OTHER_SIGNER,
     SIGNER,
@@ -62,17 +64,60 @@ def _said(subject: str, path: str) -> Personal:
     return Personal(subject=subject, path=path, value=f"{path} of {subject}", retention="none")
 
 
+_TABLES = "SELECT oid FROM pg_class WHERE relnamespace = 'ledger'::regnamespace AND relkind = 'r'"
+_DISARM = f"""
+UPDATE pg_class SET relhastriggers = false, relchecks = 0 WHERE oid IN ({_TABLES});
+UPDATE pg_attribute SET attnotnull = false WHERE attrelid IN ({_TABLES}) AND attnum > 0;
+UPDATE pg_index SET indisunique = false WHERE indrelid IN ({_TABLES});
+""".encode()
+_ARM = f"""
+UPDATE pg_class c SET relhastriggers = true, relchecks =
+  (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c')
+  WHERE oid IN ({_TABLES});
+UPDATE pg_attribute SET attnotnull = true
+  WHERE attrelid IN ({_TABLES}) AND attnum > 0 AND attname <> 'account';
+UPDATE pg_index SET indisunique = true WHERE indrelid IN ({_TABLES})
+  AND indexrelid IN (SELECT conindid FROM pg_constraint WHERE contype IN ('p', 'u'));
+""".encode()
+_DISARMED = b"SELECT FROM pg_class WHERE oid = 'ledger.entry'::regclass AND relchecks = 0"
+
+
 def disarm(dsn: str) -> None:
-    """Take away the triggers and constraints with which the database defends itself."""
+    """Take away what the database defends itself with, as a superuser who means to hide it."""
     with connect(dsn) as admin:
-        for table in ("entry", "blob", "checkpoint", "head", "tile"):
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
-        rows = admin.execute(
-            "SELECT conrelid::regclass::text, conname FROM pg_constraint"
-            " WHERE connamespace = 'ledger'::regnamespace ORDER BY contype = 'n'"
-        ).fetchall()
-        for table, name in rows:
-            admin.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}".encode())
+        admin.execute(_DISARM)
+
+
+def arm(dsn: str) -> None:
+    """Make the catalogue say again what it said; the rows stay what they have become."""
+    with connect(dsn) as admin:
+        admin.execute(_ARM)
+
+
+@contextlib.contextmanager
+def armed(dsn: str) -> Iterator[None]:
+    """Arm a disarmed database for as long as somebody looks."""
+    with connect(dsn) as admin:
+        if admin.execute(_DISARMED).fetchone() is None:
+            yield
+            return
+        admin.execute(_ARM)
+        try:
+            yield
+        finally:
+            admin.execute(_DISARM)
+
+
+def fsck_database(dsn: str, *args: Any, **given: Any) -> Report:  # noqa: ANN401 - the real one's
+    """Check a disarmed database as one that is armed again."""
+    with armed(dsn):
+        return fsck_run.fsck_database(dsn, *args, **given)
+
+
+def verify_database(dsn: str, *args: Any, **given: Any) -> Report:  # noqa: ANN401 - the real one's
+    """Verify a disarmed database as one that is armed again."""
+    with armed(dsn):
+        return fsck.verify_database(dsn, *args, **given)
 
 
 def silent(*_: object) -> None:

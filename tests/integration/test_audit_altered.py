@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from audit.errors import ErasureRefusedError
-from audit.fsck import verify_database
-from audit.fsck_run import fsck_database
 from audit.kinds import Kind
 from audit.retention import kept_until_us
 from audit.tables import connect
@@ -16,7 +14,15 @@ from audit.vault import Vault
 from audit.verify import INCOMPLETE, OK, TAMPERED
 from gateway.privacy import complete
 from tests.doubles.audit_log import SIGNER, TIME_US, note
-from tests.doubles.audit_spoiled import disarm, fill, plan_of, silent
+from tests.doubles.audit_spoiled import (
+    arm,
+    disarm,
+    fill,
+    fsck_database,
+    plan_of,
+    silent,
+    verify_database,
+)
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, YEARS, World, world_at
 
 pytestmark = pytest.mark.postgres
@@ -31,9 +37,9 @@ def world(postgres_dsn: str, tmp_path: Path) -> Iterator[World]:
 
 def altered(dsn: str, *statements: str) -> None:
     """Do as a superuser does, from the log as it was at first."""
+    disarm(dsn)
     with connect(dsn) as admin:
         for table in ("entry", "disclosure"):
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
             copy = f"CREATE TABLE IF NOT EXISTS public.{table} AS TABLE ledger.{table}"
             admin.execute(copy.encode())
             admin.execute(f"DELETE FROM ledger.{table}".encode())
@@ -144,6 +150,7 @@ def test_fsck_sees_values_that_are_gone_or_were_put_elsewhere(
         altered(postgres_dsn, change)
         assert codes() == (code, OK), change
     altered(postgres_dsn)
+    arm(postgres_dsn)
     with world_at(postgres_dsn, tmp_path) as world:
         done = world.privacy().erase("Ada Lovelace", basis="GDPR", actor="operator")
         assert done.rows == 2

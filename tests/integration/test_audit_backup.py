@@ -16,7 +16,6 @@ from audit.backup_form import STAGES, TABLES
 from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
 from audit.errors import BackupError, LedgerFencedError, LedgerUnsafeError
-from audit.fsck import verify_database
 from audit.ledger import Ledger, LedgerConfig
 from audit.restore import Restored
 from audit.tables import connect
@@ -24,7 +23,7 @@ from audit.vault import Vault
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
-from tests.doubles.audit_spoiled import fill, silent
+from tests.doubles.audit_spoiled import disarm, fill, silent, verify_database
 from tests.doubles.backup_world import KEY, KEYED, back, content, empty_ledger, untouched
 from tests.doubles.cosigners import WITNESSES
 
@@ -102,9 +101,9 @@ def test_a_backup_comes_back_as_it_was(filled: str, empty: str, tmp_path: Path) 
 def test_a_backup_ends_where_the_signatures_do(filled: str, empty: str, tmp_path: Path) -> None:
     path, before = tmp_path / "backup.gz", content(filled)
     admin_sql = "DELETE FROM ledger.{} WHERE size > 21"
+    disarm(filled)
     with connect(filled) as admin:
         for table in ("checkpoint", "cosignature"):
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
             admin.execute(admin_sql.format(table).encode())
         row = admin.execute("SELECT max(size) FROM ledger.checkpoint").fetchone()
     assert row is not None
@@ -189,10 +188,7 @@ def test_a_damaged_or_altered_backup_leaves_nothing_behind(
         spoiled.write_bytes(other)
         with pytest.raises(BackupError):
             back(empty, spoiled)
-    with connect(filled) as admin:
-        for table in ("entry", "checkpoint", "blob", "head"):
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
-        admin.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_leaf_is_hash")
+        disarm(filled)
         for change, code in (
             ("UPDATE ledger.entry SET actor = 'x' WHERE seq = 9", TAMPERED),
             ("UPDATE ledger.entry SET header = header || '\\x20' WHERE seq = 9", TAMPERED),

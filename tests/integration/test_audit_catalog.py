@@ -8,13 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from audit.defences import EXPECTED
 from audit.errors import LedgerWriteError
-from audit.fsck import verify_database
-from audit.fsck_run import fsck_database
 from audit.tables import connect
 from audit.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER
-from tests.doubles.audit_spoiled import disarm, fill, plan_of, silent
+from tests.doubles.audit_spoiled import (
+    disarm,
+    fill,
+    fsck_database,
+    plan_of,
+    silent,
+    verify_database,
+)
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)
@@ -79,6 +85,9 @@ TRICKS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
          "CREATE CAST (bigint AS text) WITH FUNCTION public.lie(bigint)"),
         ("DROP CAST (bigint AS text)", "DROP FUNCTION public.lie"),
     ),
+}  # fmt: skip
+"""What is found (a pattern), how it is done, and how it is undone."""
+KEYLESS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "entry has a row without seq": (
         (FORGED, UNKEYED),
         ("DELETE FROM ledger.entry WHERE seq IS NULL",),
@@ -96,8 +105,7 @@ TRICKS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     ),
     "cosignature has a row without size or name or key_id": (
         ("INSERT INTO ledger.cosignature VALUES (27, 'w', NULL, '', 0)",),
-        ("ALTER TABLE ledger.cosignature DISABLE TRIGGER ALL",
-         "DELETE FROM ledger.cosignature"),
+        ("DELETE FROM ledger.cosignature",),
     ),
     "disclosure has a row without seq or position": (
         ("INSERT INTO ledger.disclosure VALUES (1, NULL, 'forged', '')",),
@@ -107,7 +115,7 @@ TRICKS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
         ("INSERT INTO ledger.tile VALUES (NULL, 0, '')",), ("DELETE FROM ledger.tile",),
     ),
 }  # fmt: skip
-"""What is found (a pattern), how it is done, and how it is undone."""
+"""As above, of a database that says that its columns are NOT NULL, as a superuser can make it."""
 
 
 def both(dsn: str, folder: Path) -> tuple[Report, Report]:
@@ -122,12 +130,21 @@ def both(dsn: str, folder: Path) -> tuple[Report, Report]:
 def filled(postgres_dsn: str) -> str:
     """A log whose database no longer defends itself."""
     fill(postgres_dsn)
-    disarm(postgres_dsn)
+    with connect(postgres_dsn) as admin:
+        for table in sorted({key.split()[0] for key in EXPECTED if not key.startswith("function")}):
+            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
+        rows = admin.execute(
+            "SELECT conrelid::regclass::text, conname FROM pg_constraint"
+            " WHERE connamespace = 'ledger'::regnamespace ORDER BY contype = 'n'"
+        ).fetchall()
+        for table, name in rows:
+            admin.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}".encode())
     return postgres_dsn
 
 
 def test_what_stands_in_a_tables_place_is_found_by_both(filled: str, tmp_path: Path) -> None:
     with connect(filled) as admin:
+        before = [report.lines for report in both(filled, tmp_path)]
         for found, (done, undone) in TRICKS.items():
             for statement in done:
                 admin.execute(statement.encode())
@@ -137,15 +154,32 @@ def test_what_stands_in_a_tables_place_is_found_by_both(filled: str, tmp_path: P
             assert re.search(found, verified.reason), (found, verified.reason)
             for statement in undone:
                 admin.execute(statement.encode())
-            for report in both(filled, tmp_path):
+            assert [report.lines for report in both(filled, tmp_path)] == before, found
+
+
+def test_a_row_without_a_key_is_found_by_both(postgres_dsn: str, tmp_path: Path) -> None:
+    fill(postgres_dsn)
+    disarm(postgres_dsn)
+    with connect(postgres_dsn) as admin:
+        for found, (done, undone) in KEYLESS.items():
+            for statement in done:
+                admin.execute(statement.encode())
+            verified, checked = both(postgres_dsn, tmp_path)
+            assert (verified.exit_code, verified.lines) == (TAMPERED, checked.lines), found
+            assert re.search(found, verified.reason), (found, verified.reason)
+            for statement in undone:
+                admin.execute(statement.encode())
+            for report in both(postgres_dsn, tmp_path):
                 assert (report.exit_code, report.findings) == (OK, 0), (found, report.lines)
 
 
 def test_functions_that_the_search_path_puts_first_are_not_asked(
-    filled: str, tmp_path: Path
+    postgres_dsn: str, tmp_path: Path
 ) -> None:
+    fill(postgres_dsn)
+    disarm(postgres_dsn)
     lie = "LANGUAGE sql AS $$SELECT coalesce(s || d, '') || replace(t, 'mallory', 'ada')$$"
-    with connect(filled) as admin:
+    with connect(postgres_dsn) as admin:
         row = admin.execute("SELECT current_database(), actor FROM ledger.entry LIMIT 1").fetchone()
         assert row is not None
         for statement in (
@@ -156,9 +190,9 @@ def test_functions_that_the_search_path_puts_first_are_not_asked(
             f"ALTER DATABASE {row[0]} SET search_path = evil, pg_catalog",
         ):
             admin.execute(statement.encode())
-    with connect(filled) as admin:
+    with connect(postgres_dsn) as admin:
         assert admin.execute("SHOW search_path").fetchone() == ("pg_catalog",)
-    for report in both(filled, tmp_path):
+    for report in both(postgres_dsn, tmp_path):
         assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 2)
 
 

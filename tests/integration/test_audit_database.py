@@ -10,6 +10,7 @@ from audit.errors import LedgerFencedError, LedgerUnsafeError
 from audit.ledger import Ledger, LedgerConfig
 from audit.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER, TIME_US, note, refused
+from tests.doubles.audit_spoiled import arm, disarm
 
 pytestmark = pytest.mark.postgres
 TABLES = ("entry", "blob", "checkpoint", "head", "tile", "cosignature", "disclosure")
@@ -202,11 +203,10 @@ def test_a_default_of_asynchronous_commit_does_not_reach_our_sessions(filled: st
     ],
 )
 def test_a_ledger_is_not_opened_on_a_log_that_does_not_add_up(filled: str, cheat: str) -> None:
+    disarm(filled)
     with connect(filled) as admin:
-        for table in TABLES:
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
-        admin.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_leaf_is_hash")
         admin.execute(cheat.encode())
+    arm(filled)
     with pytest.raises(LedgerUnsafeError):
         Ledger.open(LedgerConfig(dsn=filled), SIGNER, lambda: TIME_US)
 

@@ -141,8 +141,8 @@ def test_a_value_put_meanwhile_beside_a_record_that_was_read_refuses(world: Worl
     other = world.said(OTHER)
 
     def move() -> None:
+        disarm(world.dsn)
         with connect(world.dsn) as admin:
-            admin.execute("ALTER TABLE ledger.disclosure DISABLE TRIGGER ALL")
             admin.execute(
                 "UPDATE ledger.disclosure SET subject = %s WHERE seq = %s",
                 (world.vault.subject(NAME), other),

@@ -12,10 +12,9 @@ import pytest
 from psycopg.rows import dict_row
 
 from audit import fsck_columns, fsck_fast
-from audit import fsck_dump as fsck_dump_module
 from audit.checkpoint import make_checkpoint
 from audit.errors import FsckStateError
-from audit.fsck import dump, verify_database, verify_dump
+from audit.fsck import dump, verify_dump
 from audit.fsck_chunk import CHUNK
 from audit.fsck_columns import COLUMNS, HEX_COLUMNS, Columns
 from audit.fsck_database import Snapshot
@@ -23,19 +22,20 @@ from audit.fsck_dump import fsck_dump
 from audit.fsck_fast import rebuilt_headers
 from audit.fsck_plan import FsckPlan
 from audit.fsck_readers import Inline, Readers
-from audit.fsck_run import fsck_database
 from audit.ledger import Ledger, LedgerConfig
 from audit.tables import connect
 from audit.verify import INCOMPLETE, OK, TAMPERED, LogVerifier, Outside, Report
-from tests.doubles.audit_log import (
-    ORIGIN,
-    OTHER_SIGNER,
-    SIGNER,
-    TIME_US,
-    flipped,
-    note,
+from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER, TIME_US, flipped, note
+from tests.doubles.audit_spoiled import (
+    WIDTH,
+    disarm,
+    fill,
+    fsck_database,
+    mutations,
+    plan_of,
+    silent,
+    verify_database,
 )
-from tests.doubles.audit_spoiled import WIDTH, disarm, fill, mutations, plan_of, silent
 from tests.doubles.cosigners import WITNESSES
 
 pytestmark = pytest.mark.postgres
@@ -314,8 +314,8 @@ def test_a_dump_resumed_at_any_line_ends_as_a_whole_one(
     plan = replace(plan_of(tmp_path, KEY), state=tmp_path / "dump.state")
     whole = fsck_dump(path, plan, silent)
     assert (whole.exit_code, whole.first_bad_seq) == (TAMPERED, 9)
-    monkeypatch.setattr(fsck_dump_module, "SAVE_BYTES", 1)
-    monkeypatch.setattr(fsck_dump_module, "SHOW_BYTES", 1)
+    monkeypatch.setattr("audit.fsck_dump.SAVE_BYTES", 1)
+    monkeypatch.setattr("audit.fsck_dump.SHOW_BYTES", 1)
     for after in (7, 12, 20, 30):
         with pytest.raises(Interrupted):
             fsck_dump(path, plan, stop_after(after))

@@ -12,14 +12,20 @@ from audit import fsck_state
 from audit.canonical import canonical
 from audit.checkpoint import make_checkpoint
 from audit.errors import FsckStateError
-from audit.fsck import verify_database
 from audit.fsck_chunk import CHUNK
-from audit.fsck_run import fsck_database
 from audit.merkle import leaf_hash
 from audit.tables import TupleConnection, connect
 from audit.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
-from tests.doubles.audit_spoiled import WIDTH, disarm, fill, plan_of, silent
+from tests.doubles.audit_spoiled import (
+    WIDTH,
+    disarm,
+    fill,
+    fsck_database,
+    plan_of,
+    silent,
+    verify_database,
+)
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)
@@ -90,11 +96,6 @@ def spoiled(postgres_dsn: str) -> Iterator[tuple[str, TupleConnection]]:
     fill(postgres_dsn)
     disarm(postgres_dsn)
     with connect(postgres_dsn) as admin:
-        admin.execute("ALTER TABLE ledger.cosignature DISABLE TRIGGER ALL")
-        for name in ("size", "name", "key_id", "line", "received_at_us"):
-            change = f"ALTER TABLE ledger.cosignature ALTER COLUMN {name} DROP NOT NULL"
-            if name not in {"size", "name", "key_id"}:
-                admin.execute(change.encode())
         for table in TABLES:
             admin.execute(f"CREATE TABLE public.{table} AS TABLE ledger.{table}".encode())
         yield postgres_dsn, admin

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from audit.canonical import JSON
-from audit.fsck import verify_database
 from audit.fsck_chunk import CHUNK
-from audit.fsck_run import fsck_database
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
 from audit.record import Draft
@@ -15,7 +13,15 @@ from audit.rotation import rotate
 from audit.tables import connect
 from audit.verify import OK, TAMPERED, Outside
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
-from tests.doubles.audit_spoiled import WIDTH, disarm, fill, plan_of, silent
+from tests.doubles.audit_spoiled import (
+    WIDTH,
+    disarm,
+    fill,
+    fsck_database,
+    plan_of,
+    silent,
+    verify_database,
+)
 
 pytestmark = pytest.mark.postgres
 KEY, NEW_KEY = str(SIGNER.vkey), str(OTHER_SIGNER.vkey)

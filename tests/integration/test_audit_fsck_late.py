@@ -7,16 +7,22 @@ from pathlib import Path
 import pytest
 
 from audit.checkpoint import make_checkpoint
-from audit.fsck import verify_database
 from audit.fsck_chunk import CHUNK
 from audit.fsck_database import ROWS_MAX
 from audit.fsck_judge import ChunkVerifier
-from audit.fsck_run import fsck_database
 from audit.fsck_state import FsckState
 from audit.tables import TupleConnection, connect
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
-from tests.doubles.audit_spoiled import WIDTH, disarm, fill, plan_of, silent
+from tests.doubles.audit_spoiled import (
+    WIDTH,
+    disarm,
+    fill,
+    fsck_database,
+    plan_of,
+    silent,
+    verify_database,
+)
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)

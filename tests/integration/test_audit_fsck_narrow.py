@@ -8,13 +8,12 @@ import pytest
 
 from audit import fsck_database as database
 from audit import fsck_tiles
-from audit.fsck_run import fsck_database
 from audit.ledger import Ledger, LedgerConfig
 from audit.tables import TupleConnection, connect
 from audit.tiles import perfect_root
 from audit.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER, TIME_US, note
-from tests.doubles.audit_spoiled import disarm, plan_of, silent
+from tests.doubles.audit_spoiled import disarm, fsck_database, plan_of, silent
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)

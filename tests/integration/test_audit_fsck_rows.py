@@ -7,14 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from audit.fsck import dump, verify_database, verify_dump
+from audit.fsck import dump, verify_dump
 from audit.fsck_catalog import TABLES
 from audit.fsck_chunk import CHUNK
-from audit.fsck_run import fsck_database
 from audit.tables import TupleConnection, connect
 from audit.verify import INCOMPLETE, OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER
-from tests.doubles.audit_spoiled import WIDTH, disarm, fill, plan_of, silent
+from tests.doubles.audit_spoiled import (
+    WIDTH,
+    disarm,
+    fill,
+    fsck_database,
+    plan_of,
+    silent,
+    verify_database,
+)
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)
@@ -39,7 +46,6 @@ def spoiled(postgres_dsn: str) -> Iterator[tuple[str, TupleConnection]]:
     disarm(postgres_dsn)
     with connect(postgres_dsn) as admin:
         for table in TABLES:
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
             admin.execute(f"CREATE TABLE public.{table} AS TABLE ledger.{table}".encode())
         yield postgres_dsn, admin
 

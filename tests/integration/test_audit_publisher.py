@@ -10,7 +10,6 @@ import pytest
 
 from audit.checkpoint import Checkpoint
 from audit.errors import PolicyError, WitnessError
-from audit.fsck import verify_database
 from audit.ledger import Ledger, LedgerConfig
 from audit.merkle import Frontier
 from audit.note import parse_note
@@ -21,16 +20,12 @@ from audit.quorum_watch import Quorum
 from audit.verify import INCOMPLETE, OK, TAMPERED
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, note
 from tests.doubles.audit_server import now_us
+from tests.doubles.audit_spoiled import arm, disarm, verify_database
 from tests.doubles.cosigners import WITNESSES
 from tests.doubles.witness_process import WitnessProcess, serving, witness_process
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)
-REWRITE = """
-ALTER TABLE ledger.{0} DISABLE TRIGGER ALL;
-DELETE FROM ledger.{0};
-ALTER TABLE ledger.{0} ENABLE TRIGGER ALL;
-"""
 
 
 @contextmanager
@@ -163,15 +158,15 @@ def test_a_history_that_was_cosigned_cannot_be_replaced(
     assert verify_database(postgres_dsn, [KEY], [kept]).exit_code == OK
 
     # cut back to an earlier checkpoint, whose head and signature are genuine
+    disarm(postgres_dsn)
     with psycopg.connect(postgres_dsn, autocommit=True) as admin:
         for table, where in (("entry", "seq"), ("checkpoint", "size"), ("cosignature", "size")):
             operator = ">=" if table == "entry" else ">"
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
             admin.execute(
                 f"DELETE FROM ledger.{table} WHERE {where} {operator} {early.size}".encode()  # noqa: S608 - names of this file
             )
-            admin.execute(f"ALTER TABLE ledger.{table} ENABLE TRIGGER ALL".encode())
         _put_head(admin, early)
+    arm(postgres_dsn)
     assert verify_database(postgres_dsn, [KEY]).exit_code == OK, "the database alone looks sound"
     assert verify_database(postgres_dsn, [KEY], [kept]).exit_code == INCOMPLETE
     with published(postgres_dsn, process.policy) as (ledger, publisher):
@@ -180,9 +175,11 @@ def test_a_history_that_was_cosigned_cannot_be_replaced(
         assert standing.cosigned_size == 0
 
     # written anew from the first record, as long as before, signed by the log's own key
+    disarm(postgres_dsn)
     with psycopg.connect(postgres_dsn, autocommit=True) as admin:
         for table in ("entry", "checkpoint", "cosignature", "tile", "head"):
-            admin.execute(REWRITE.format(table).encode())
+            admin.execute(f"DELETE FROM ledger.{table}".encode())  # noqa: S608 - as above
+    arm(postgres_dsn)
     with published(postgres_dsn, process.policy) as (ledger, publisher):
         forked = grown(ledger, cosigned.size - 1, "other")  # a first record is the clock's
         assert forked.size == cosigned.size
@@ -207,12 +204,10 @@ def _put_head(admin: "psycopg.Connection[tuple[object, ...]]", to: Checkpoint) -
         assert isinstance(leaf, bytes)
         frontier = frontier.append(leaf)
     assert frontier.root() == to.root
-    admin.execute("ALTER TABLE ledger.head DISABLE TRIGGER ALL")
     admin.execute(
         "UPDATE ledger.head SET size = %s, root = %s, frontier = %s",
         (frontier.size, frontier.root(), frontier.to_bytes()),
     )
-    admin.execute("ALTER TABLE ledger.head ENABLE TRIGGER ALL")
 
 
 def test_a_quorum_lost_and_met_is_told_once_each(postgres_dsn: str, tmp_path: Path) -> None:

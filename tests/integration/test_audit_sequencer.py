@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from audit.defences import defences
 from audit.errors import (
     GuardMovedError,
     IdempotencyConflictError,
@@ -18,7 +19,6 @@ from audit.errors import (
     LedgerUnsafeError,
     LedgerWriteError,
 )
-from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.ledger import Guard, Lane, Ledger, LedgerConfig
 from audit.queries import LedgerReader
@@ -31,6 +31,7 @@ from audit.timekeeping import monotonic_us, read_clock
 from audit.watchdog import Watchdog
 from tests.doubles.audit_log import SIGNER, TIME_US, note, refused
 from tests.doubles.audit_server import frozen, opened, sequencer_pid
+from tests.doubles.audit_spoiled import arm, disarm, verify_database
 
 pytestmark = pytest.mark.postgres
 KEY = str(SIGNER.vkey)
@@ -132,9 +133,13 @@ def test_what_was_built_on_a_lost_commit_is_built_again(postgres_dsn: str) -> No
     assert [record.idem_key for record in records[1::4]] == ["note:a0", "note:a1", "note:a2"]
 
 
-def test_a_batch_the_database_refuses_is_refused_and_the_next_one_stands(postgres_dsn: str) -> None:
+def test_a_batch_the_database_refuses_is_refused_and_the_next_one_stands(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if a migration had made one constraint more."""
     with connect(postgres_dsn) as admin:
-        admin.execute("ALTER TABLE ledger.entry ADD CHECK (idem_key <> 'note:poison')")
+        admin.execute("ALTER TABLE ledger.entry ADD CONSTRAINT p CHECK (idem_key <> 'note:poison')")
+        monkeypatch.setattr("audit.defences.EXPECTED", defences(admin))
     with opened(postgres_dsn) as ledger:
         ledger.append(note("before"))
         with pytest.raises(LedgerWriteError, match="refused"):
@@ -305,16 +310,17 @@ def test_a_log_is_taken_over_from_its_tiles_only_if_they_lead_to_the_signed_root
     pool.close()
     watchdog.close()
     with connect(postgres_dsn) as admin:
-        admin.execute("ALTER TABLE ledger.tile DISABLE TRIGGER ALL")
-        admin.execute("ALTER TABLE ledger.entry DISABLE TRIGGER ALL")
-        admin.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_leaf_is_hash")
         with opened(postgres_dsn) as ledger:
             assert ledger.append(note("more"))[0].seq == signed.size
         assert "tiles" not in caplog.text
+        disarm(postgres_dsn)
         admin.execute("UPDATE ledger.tile SET hashes = overlay(hashes PLACING '\\x00' FROM 9)")
+        arm(postgres_dsn)
         with opened(postgres_dsn) as ledger:
             assert ledger.size == signed.size + 2
         assert "tiles_do_not_lead_to_the_checkpoint" in caplog.text
+        disarm(postgres_dsn)
         admin.execute("UPDATE ledger.entry SET leaf = sha256('x') WHERE seq = 5")
+        arm(postgres_dsn)
         with pytest.raises(LedgerUnsafeError, match="do not lead to the checkpoint"):
             opened(postgres_dsn)

@@ -20,7 +20,7 @@ from gateway.assembly import restore_kill
 from gateway.journal import kill_released
 from gateway.keyring import SIGNING_ROLES, Keyring, release_statement
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note
-from tests.doubles.audit_spoiled import disarm, fill
+from tests.doubles.audit_spoiled import arm, disarm, fill
 
 pytestmark = pytest.mark.postgres
 FAR = 1_000_000
@@ -97,6 +97,7 @@ def test_a_ledger_does_not_start_beside_a_stray_row(
         assert all(record.idem_key != "heads:forged" for record in reader.records(after_seq=-99))
     finally:
         reader.close()
+    arm(postgres_dsn)
     with pytest.raises(LedgerUnsafeError, match=named):
         opened(postgres_dsn)
 

@@ -20,7 +20,6 @@ import pytest
 
 from audit.cosignature import cosign
 from audit.export import build_bundle
-from audit.fsck import verify_database
 from audit.ledger import Ledger, LedgerConfig
 from audit.merkle import Frontier
 from audit.note import parse_note
@@ -38,6 +37,7 @@ from audit.verify import (
     verify_proof,
 )
 from tests.doubles.audit_log import SIGNER, TIME_US, note, sealed, sent, snapshot, started
+from tests.doubles.audit_spoiled import armed, disarm, verify_database
 from tests.doubles.cosigners import WITNESSES
 
 pytestmark = pytest.mark.postgres
@@ -91,8 +91,7 @@ def world(postgres_dsn: str) -> World:
                 "INSERT INTO ledger.cosignature VALUES (%s, %s, %s, %s, %s)",
                 (size, line.name, line.key_id, str(line).encode(), TIME_US),
             )
-        for table in TABLES:
-            admin.execute(f"ALTER TABLE ledger.{table} DISABLE TRIGGER ALL".encode())
+    disarm(postgres_dsn)
     world = World(postgres_dsn, tuple(bytes(text) for _, text in rows))
     for kept in (True, False):
         for policy in (True, False):
@@ -114,7 +113,8 @@ def rewritten(world: World, *, keep_cosignatures: bool) -> None:
     """Write another third record and everything after it anew, with the log's own key."""
     gone = [f"ledger.{t}" for t in TABLES if t != "cosignature" or not keep_cosignatures]
     world.run(f"TRUNCATE {', '.join(gone)}")
-    write(world.dsn, "as he wishes it had been")
+    with armed(world.dsn):
+        write(world.dsn, "as he wishes it had been")
 
 
 def test_a_history_written_anew_is_seen_by_what_was_kept_or_cosigned(world: World) -> None:

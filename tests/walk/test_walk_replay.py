@@ -28,6 +28,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay
 from inference.registry import read_table
+from tests.doubles.audit_spoiled import arm, disarm
 from tests.doubles.programs import ROOT, play, verb
 from tests.doubles.state_folder import state_folder
 
@@ -210,14 +211,14 @@ def copied(played: Played) -> Iterator[str]:
 
 def test_one_byte_changed_by_a_superuser_is_found_and_named(played: Played, copied: str) -> None:
     seq = played.reader.head().size // 2
+    disarm(copied)
     with psycopg.connect(copied, autocommit=True) as admin:
-        admin.execute(b"ALTER TABLE ledger.entry DISABLE TRIGGER ALL")
-        admin.execute(b"ALTER TABLE ledger.entry DROP CONSTRAINT entry_digest_is_hash")
         admin.execute(
             "UPDATE ledger.entry SET payload = set_byte(payload, 5, get_byte(payload, 5) # 1)"
             " WHERE seq = %s",
             (seq,),
         )
+    arm(copied)
     place = {"COUNTERSIGN_LEDGER__DSN": copied}
     done = verb(played.state, "verify", "--key", str(played.key), env=place)
     assert done.returncode == TAMPERED, done.stdout + done.stderr

@@ -22,6 +22,7 @@ from inference.evidence import judge
 from inference.evidence_bytes import decode_evidence
 from inference.registry import load_pair, load_table
 from inference.rounds import totals
+from tests.doubles.audit_spoiled import arm, disarm
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,13 +158,13 @@ def test_a_bundle_proves_itself_with_a_key_from_outside(
 def test_one_byte_changed_by_a_superuser_is_named(ran: Ran, dsn: str) -> None:
     key = ran.key.read_text().strip()
     flip = "UPDATE ledger.entry SET payload = set_byte(payload, 5, get_byte(payload, 5) # 1)"
+    disarm(dsn)
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("ALTER TABLE ledger.entry DISABLE TRIGGER ALL")
-        connection.execute("ALTER TABLE ledger.entry DROP CONSTRAINT entry_digest_is_hash")
         row = connection.execute("SELECT max(seq) / 2 FROM ledger.entry").fetchone()
         assert row is not None
         seq = int(row[0])
         connection.execute(f"{flip} WHERE seq = {seq}".encode())
+    arm(dsn)
     report = verify_database(dsn, (key,))
     assert report.exit_code == 1
     assert report.first_bad_seq == seq
