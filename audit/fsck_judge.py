@@ -55,7 +55,7 @@ class ChunkVerifier(LogVerifier):
         """
         super().__init__((), (), outside)
         self._streams.heads = self._disk = state.heads
-        self._blobs = state.blobs
+        self._blobs, self._streams.keys = state.blobs, state.keys
         self._followed: list[str] = []
         self._newest_note = ""
         self._checkpoints = 0

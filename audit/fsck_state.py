@@ -1,8 +1,9 @@
 """Where a check stands, on disk: what makes it resumable and its memory constant.
 
-A SQLite file beside the log holds what grows with the log, one row a stream and a blob, and one
-line of JSON with everything else. `save` commits both in one transaction, so a check that is
-killed at any moment resumes from its last save. A file of another check is refused, not reused.
+A SQLite file beside the log holds what grows with the log: one row a stream, a blob and a record of
+a dump (its idempotency key; in a database a constraint sees to those), and one line of JSON with
+everything else. `save` commits all in one transaction, so a check that is killed at any moment
+resumes from its last save. A file of another check is refused, not reused.
 """
 
 import json
@@ -16,7 +17,7 @@ from typing_extensions import override
 
 from audit.errors import FsckStateError
 
-FORMAT = "countersign-fsck/3"
+FORMAT = "countersign-fsck/4"
 CACHED_MAX = 20_000
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 1), text TEXT NOT NULL);
@@ -24,6 +25,7 @@ CREATE TABLE IF NOT EXISTS stream
   (name TEXT PRIMARY KEY, number INTEGER NOT NULL, leaf BLOB NOT NULL, seq INTEGER NOT NULL)
   WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS blob (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS idem_key (digest BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 _ADD_SQL = "INSERT INTO stream VALUES (?, ?, ?, ?)"
 _ASKED_MAX = 500
@@ -147,6 +149,24 @@ class Blobs(set[str]):
         return int(self._database.execute("SELECT count(*) FROM blob").fetchone()[0])
 
 
+class IdemKeys(set[bytes]):
+    """Digests of the idempotency keys of a dump, each with its stream, on disk only."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        """Read and write the table `idem_key`."""
+        super().__init__()
+        self._database = database
+
+    @override
+    def __contains__(self, digest: object, /) -> bool:
+        query = "SELECT 1 FROM idem_key WHERE digest = ?"
+        return self._database.execute(query, (digest,)).fetchone() is not None
+
+    @override
+    def add(self, digest: bytes, /) -> None:
+        self._database.execute("INSERT OR IGNORE INTO idem_key VALUES (?)", (digest,))
+
+
 class FsckState:
     """One check's state file."""
 
@@ -181,6 +201,7 @@ class FsckState:
             self.saved = self._held(row)
         self.heads = StreamHeads(self._database)
         self.blobs = Blobs(self._database)
+        self.keys = IdemKeys(self._database)
 
     def _held(self, row: tuple[str] | None) -> dict[str, Any]:
         try:

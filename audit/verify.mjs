@@ -76,7 +76,10 @@ export class Report {
 
 // ---- bytes -------------------------------------------------------------------------------------
 
-export function concat(...parts) {
+export const concat = (...parts) => joinAll(parts);
+
+/** Join any number of parts: a call takes some ten thousand arguments only. */
+function joinAll(parts) {
   const out = new Uint8Array(parts.reduce((n, part) => n + part.length, 0));
   let at = 0;
   for (const part of parts) {
@@ -260,9 +263,18 @@ function unhash(line) {
   return hash;
 }
 
+/** Take plain blanks off both ends; what is blank in other languages' eyes stays. */
+function trimmed(line) {
+  const blank = (at) => " \t\r\n".includes(line[at]);
+  let from = 0, to = line.length;
+  while (from < to && blank(from)) from += 1;
+  while (to > from && blank(to - 1)) to -= 1;
+  return line.slice(from, to);
+}
+
 /** Split `<name>+<key id>+<base64 of type and key>`; nothing but its form is judged. */
 function splitKey(line) {
-  const [name, id = "", ...rest] = line.trim().split("+");
+  const [name, id = "", ...rest] = trimmed(line).split("+");
   const data = unbase64(rest.join("+"));
   if (!name || NO_NAME.test(name) || !/^[0-9a-fA-F]{8}$/.test(id) || !data.length) throw new Bad("a key is not <name>+<id>+<base64>");
   // two spellings of one key must be one key: its text is made anew
@@ -474,6 +486,7 @@ const CHANGED = "; if the log's key was changed since, give the signed change as
  * for trees up to `size`. Who signed a revocation is judged later, by who is trusted then.
  */
 async function readChange(statement, origin) {
+  if (typeof statement !== "string" && !(statement instanceof Uint8Array)) throw new Bad("a change of keys is no text");
   const note = readNote(typeof statement === "string" ? utf8(statement) : statement);
   const [title, stated, ...rest] = note.text.split("\n").slice(0, -1);
   const id = [note.text, ...note.lines.map(({ line }) => line)].join("\n");
@@ -838,15 +851,16 @@ export function* blobsOf(value) {
   }
 }
 
-/** Where every stream stands: the records of one stream are dense and chained by `prev`. */
+/** Where every stream stands: its records are dense and chained by `prev`, each idempotency key is once. */
 class Streams {
   heads = new Map();
+  #keys = new Set();
 
   at(stream) {
     return this.heads.get(stream) ?? { number: -1, leaf: ZERO_HASH, seq: -1 };
   }
 
-  follow(report, header, leaf) {
+  async follow(report, header, leaf) {
     const before = this.at(header.stream);
     if (header.stream_seq !== before.number + 1) {
       const code = header.stream_seq > before.number ? INCOMPLETE : TAMPERED;
@@ -854,6 +868,9 @@ class Streams {
     } else if (header.prev !== before.leaf) {
       report.find(TAMPERED, `is not the record that record ${header.seq} follows: one of them was altered`, Math.max(before.seq, 0));
     }
+    const key = latin1((await sha256(utf8(`${header.stream}\0${header.idem_key}`))).subarray(0, 16));
+    if (this.#keys.has(key)) report.find(TAMPERED, `${header.stream} has the idempotency key ${header.idem_key} twice`, header.seq);
+    this.#keys.add(key);
     this.heads.set(header.stream, { number: header.stream_seq, leaf: hex(leaf), seq: header.seq });
   }
 }
@@ -892,6 +909,7 @@ class Disclosed {
 /** Return the path that a disclosure states, null if it is none. */
 function pathOf(line) {
   try {
+    if (!/^[A-Za-z0-9_-]*$/.test(latin1(line))) return null;
     const plain = text(line).replaceAll("-", "+").replaceAll("_", "/");
     const parts = parseCanonical(unbase64(plain + "=".repeat((4 - (plain.length % 4)) % 4)));
     return Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string") ? parts[1] : null;
@@ -928,7 +946,7 @@ const KEY_KINDS = ["key_rotated", "key_revoked"];
 async function changesIn(records) {
   const changes = [];
   for (const { header, payload } of records) {
-    if (known(header) && KEY_KINDS.includes(header.kind)) changes.push(await readChange(String(payload.statement), header.log));
+    if (known(header) && KEY_KINDS.includes(header.kind)) changes.push(await readChange(payload.statement, header.log));
   }
   return changes;
 }
@@ -1069,7 +1087,7 @@ async function judgeProof(report, bytes, trust, options) {
 
 /** Judge a proof's checkpoint; the changes of the log's keys that lead to it are in its extra data. */
 async function judgeProofHead(report, signed, { keys = [] }, trust, options) {
-  await judgeHead(report, trust, signed, options, await readChanges(keys.map(String), signed.origin));
+  await judgeHead(report, trust, signed, options, await readChanges(keys, signed.origin));
 }
 
 /** Judge the proof of one entry, which may be no record of ours. */
@@ -1121,7 +1139,7 @@ async function judgeList(report, proof, extra, disclosed) {
     if (header.stream !== stream || header.log !== signed.origin) report.find(TAMPERED, "is of another stream or log", header.seq);
     if (header.seq <= lastSeq || header.seq >= signed.size) report.find(TAMPERED, "cannot have this number in the signed tree", header.seq);
     lastSeq = header.seq;
-    streams.follow(report, header, leaf);
+    await streams.follow(report, header, leaf);
     disclosed.see(report, header);
   }
   await judgeEndMap(report, Array.isArray(extra.map) ? extra.map : [extra.map], signed, stream, streams.at(stream), records);
@@ -1245,9 +1263,15 @@ function writeZip(files) {
     local.push(header, data);
     at += header.length + data.length;
   }
-  const directory = concat(...central);
-  const end = little([0, 2], [0, 2], [names.length, 2], [names.length, 2], [directory.length, 4], [at, 4], [0, 2]);
-  return concat(...local, directory, utf8("PK\x05\x06"), end);
+  const directory = joinAll(central), many = names.length, long = directory.length, ends = at + long;
+  const count = Math.min(many, 0xffff);
+  const end = little([0, 2], [0, 2], [count, 2], [count, 2], [long, 4], [at, 4], [0, 2]);
+  // beyond 65,535 names: the record of 64-bit numbers, and where it lies
+  const large = many <= 0xffff ? [] : [
+    utf8("PK\x06\x06"), little([44, 8], [45, 2], [45, 2], [0, 4], [0, 4], [many, 8], [many, 8], [long, 8], [at, 8]),
+    utf8("PK\x06\x07"), little([0, 4], [ends, 8], [1, 4]),
+  ];
+  return joinAll([...local, directory, ...large, utf8("PK\x05\x06"), end]);
 }
 
 /** Read the stored entries from the front; that nothing else is there shows when they are written again. */
@@ -1319,7 +1343,7 @@ async function judgeBundle(report, bytes, trust, options) {
     await judgePlace(report, record, record.path, signed);
     disclosed.see(report, record.header);
   }
-  judgeStream(report, stream, bundle.records, signed.size);
+  await judgeStream(report, stream, bundle.records, signed.size);
   judgeContext(report, stream, bundle.records);
   await judgeBlobs(report, bundle);
   const digest = hex(await sha256(bundle.verifier));
@@ -1332,9 +1356,9 @@ async function judgeBundle(report, bytes, trust, options) {
 }
 
 /** Check that a decision's records are all there are: dense, chained, mapped and sealed. */
-function judgeStream(report, stream, records, size) {
+async function judgeStream(report, stream, records, size) {
   const own = records.filter(({ header }) => header.stream === stream), streams = new Streams();
-  for (const { header, leaf } of own) streams.follow(report, header, leaf);
+  for (const { header, leaf } of own) await streams.follow(report, header, leaf);
   const maps = [], others = [];
   for (const record of records) (record.header.kind === "stream_heads" && known(record.header) ? maps : others).push(record);
   judgeMaps(report, maps, size, others);
@@ -1561,7 +1585,7 @@ class LogVerifier {
     const differing = Object.keys(stated).filter((name) => stated[name] !== header[name]);
     if (row.account !== (payload.account ?? null)) differing.push("account");
     if (differing.length) throw new Bad(`${differing.join(", ")} differs from the hashed bytes`);
-    this.#streams.follow(this.report, header, leaf);
+    await this.#streams.follow(this.report, header, leaf);
     this.#disclosed.see(this.report, header);
     if (known(header)) {
       await this.#interpret(header, payload);
@@ -1856,7 +1880,7 @@ class Tiles {
       return;
     }
     if (header.seq !== seq || header.log !== this.signed.origin) this.report.find(TAMPERED, `calls itself record ${header.seq} of ${header.log}`, seq);
-    this.#streams.follow(this.report, header, leaf);
+    await this.#streams.follow(this.report, header, leaf);
     if (!known(header)) this.#unread.add(header);
   }
 }
@@ -1981,7 +2005,7 @@ async function judgeFile(path, values) {
     disclosures: await all(values.disclosure), header: await read(values.header), payload: await read(values.payload),
   };
   const found = await stat(path);
-  if (found.isDirectory()) return verifyTiles(readerOf(path, readFile), trust, options);
+  if (found.isDirectory()) return verifyTiles(readerOf(path, stat), trust, options);
   if (sortOf(await startOf(path)) === null) return verifyDump(linesFrom(path, found.size), trust, options);
   return verifyBytes(await read(path), trust, options);
 }
@@ -1996,7 +2020,7 @@ async function keysIn(given) {
     const whole = await readFile(given, "utf-8").catch((missing) => {
       throw given.includes("+") ? wrong : missing;
     });
-    const lines = whole.split(/\r?\n/).filter((line) => line.trim());
+    const lines = whole.split("\n").map(trimmed).filter((line) => line);
     if (!lines.length) throw new Bad(`${given} holds no key`);
     for (const line of lines) await readKey(line);
     return lines;
@@ -2034,14 +2058,18 @@ async function* linesFrom(path, size) {
   if (rest.length) yield concat(...rest);
 }
 
-function readerOf(folder, readFile) {
+/** Read plain files only, and never more of one than shows that it is too long. */
+function readerOf(folder, stat) {
   return async (path) => {
     try {
-      return new Uint8Array(await readFile(`${folder}/${path}`));
+      if (!(await stat(`${folder}/${path}`)).isFile()) return null;
     } catch (error) {
-      if (error.code === "ENOENT" || error.code === "ENOTDIR" || error.code === "EISDIR") return null;
+      if (["ENOENT", "ENOTDIR", "ELOOP"].includes(error.code)) return null;
       throw error;
     }
+    const { createReadStream } = await import("node:fs"), parts = [];
+    for await (const chunk of createReadStream(`${folder}/${path}`, { end: TILE_WIDTH * (ENTRY_MAX + 2) })) parts.push(chunk);
+    return joinAll(parts);
   };
 }
 

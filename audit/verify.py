@@ -90,7 +90,7 @@ INT_MAX, DEPTH_MAX, ENTRY_MAX = 2**53 - 1, 32, 65_535
 """No log writes larger numbers, deeper nests, longer headers or payloads: not all read them."""
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 _CONTROL, _NOT_IN_NAMES = re.compile(r"[\0-\x09\x0b-\x1f]"), re.compile(r"[\s+\0-\x1f]")
-SIZE_MAX = 2**63 - 1
+SIZE_MAX, BLANK = 2**63 - 1, " \t\r\n"
 _KINDS = """
 clock_observed run_started policy_activated model_loaded engine_event instrument_listed
 intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
@@ -356,7 +356,7 @@ def split_vkey(text: str) -> Key:
 
 def read_vkey(text: str) -> Key:
     """Read a key of a type that is known here; its id must fit."""
-    key = split_vkey(text.strip())
+    key = split_vkey(text.strip(BLANK))
     if KEY_BYTES.get(key.kind) != len(key.public):
         raise Bad("key is neither Ed25519 (0x01, 0x04) nor ML-DSA-44 (0x06)")
     try:
@@ -650,7 +650,7 @@ class Trust:
         """Say whether the policy's quorum cosigned one of some checkpoints."""
         return self.policy is None or any(self.policy.met(one.cosigners) for one in seen)
 
-    def follow(self, statement: str, origin: str, *, given: bool = False) -> str:
+    def follow(self, statement: object, origin: str, *, given: bool = False) -> str:
         """Follow a change of keys as far as it can be judged now; return what was done, in words.
 
         A rotation is signed by both keys: the old one counts for trees up to the size that it
@@ -760,7 +760,7 @@ class Trust:
     def made_us(self, seen: Iterable[Seen]) -> int:
         """Return by when the first of some checkpoints had its quorum, as its witnesses say."""
         stood = [] if self.policy is None else [self.policy.stood(one.cosigners) for one in seen]
-        return min((at * 1_000_000 for at in stood if at is not None), default=SIZE_MAX)
+        return min([SIZE_MAX, *(at * 1_000_000 for at in stood if at is not None)])
 
     def counts(self, signers: Iterable[Key], size: int, made_us: int) -> str:
         """Return why none of the keys counts for a tree made by a time; nothing if one does."""
@@ -790,12 +790,14 @@ class Change(NamedTuple):
     words: str
 
 
-def read_change(statement: str, origin: str) -> Change:
+def read_change(statement: object, origin: str) -> Change:
     """Read a change of keys; who signed a revocation is open.
 
     Raises:
         Bad: it is malformed, of another log, or a rotation that not both keys signed.
     """
+    if not isinstance(statement, str):
+        raise Bad("a change of keys is no text")
     note = read_note(statement.encode())
     title, *lines = note.text.split("\n")[:-1]
     if not lines or lines[0] != origin:
@@ -1088,16 +1090,18 @@ def _path_of(text: bytes) -> str | None:
         parts = parse_canonical(data)
     except (ValueError, Bad):
         return None
+    exact = base64.urlsafe_b64encode(data).rstrip(b"=") == text
     right = isinstance(parts, list) and [type(part) for part in parts] == [str, str, str]
-    return parts[1] if right else None
+    return parts[1] if exact and right else None
 
 
 class Streams:
-    """Where every stream stands: records of one stream are dense and chained by `prev`."""
+    """Where every stream stands: its records are dense, chained by `prev`, each key is once."""
 
     def __init__(self) -> None:
         """Start before the first record."""
         self.heads: dict[str, tuple[int, bytes, int]] = {}
+        self.keys: set[bytes] = set()
 
     def follow(self, report: Report, head: Mapping[str, Any], leaf: bytes) -> None:
         """Hold a record against the last one of its stream."""
@@ -1109,6 +1113,12 @@ class Streams:
         elif head["prev"] != before.hex():
             text = f"is not the record that record {head['seq']} follows: one of them was altered"
             report.find(TAMPERED, text, max(last, 0))
+        name = f"{head['stream']}\0{head['idem_key']}".encode()
+        key = hashlib.sha256(name).digest()[:16]
+        if key in self.keys:
+            text = f"{head['stream']} has the idempotency key {head['idem_key']} twice"
+            report.find(TAMPERED, text, head["seq"])
+        self.keys.add(key)
         self.heads[head["stream"]] = (head["stream_seq"], leaf, head["seq"])
 
 
@@ -1116,7 +1126,7 @@ class Streams:
 
 
 class LogVerifier:
-    """A whole log, record by record, in memory that grows with streams, blobs and checkpoints.
+    """A whole log; memory grows with streams, blobs, checkpoints and a digest of each record's key.
 
     Call `head` once, then `checkpoint`, `blob` and `entry` in this order, then `finish`: a
     checkpoint that comes after its records would never be compared with them.
@@ -1300,7 +1310,7 @@ class LogVerifier:
         if head["kind"] == "stream_heads":
             self._map(body, head["seq"])
         elif head["kind"] in {"key_rotated", "key_revoked"}:
-            self._trust.follow(str(body["statement"]), head["log"])
+            self._trust.follow(body.get("statement"), head["log"])
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
         """Hold a map, which may have parts, against the streams that changed since the last one."""
@@ -1330,12 +1340,10 @@ class LogVerifier:
                 self.report.find(INCOMPLETE, text)
 
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
-        """Judge the end: head, signed size, keys, witnesses.
+        """Judge the end: the number of records that the source states, head, keys, witnesses.
 
-        Args:
-            expected: how many records the source says there are.
-            now_us: for a log that is being written, the time of the reading: records may wait
-                for their checkpoint if the newest signed one is at most `TAIL_S` older than this.
+        `now_us` is the time of reading a log that is being written: records may wait for their
+        checkpoint if the newest signed one is at most `TAIL_S` older than this.
         """
         size, report = self._tree.size, self.report
         if expected is not None and expected != size:
@@ -1459,13 +1467,8 @@ def judge_map(
     """Require that a map is shown whole: all parts in one row, in the signed tree.
 
     It says where streams ended before its first part. A record between two parts would be in no
-    map, so where a part is not shown, a record of the stream may stand in its place.
-
-    Args:
-        report: takes the findings.
-        shown: header and payload of each part, as the evidence lists them.
-        signed_size: of the tree.
-        others: headers of the other records in the evidence.
+    map, so where a part is not shown, a record of the stream may stand in its place. `shown` are
+    header and payload of each part as they are listed, `others` the other records' headers.
     """
     maps: dict[tuple[int, int], list[int]] = {}
     for head, body in shown:
@@ -1507,11 +1510,7 @@ def verify_dump(
 ) -> Report:
     """Verify a dump: JSON lines, each with its type; the last announces the number of records.
 
-    Args:
-        lines: of the dump: one head, checkpoints, blobs, entries, the end, in this order.
-        vkeys: trusted keys, from outside.
-        notes: checkpoints kept outside, which the dump's tree must contain.
-        outside: what else is given from outside.
+    They come as one head, checkpoints, blobs, entries, the end. Its tree must contain the `notes`.
     """
     log = LogVerifier(vkeys, notes, outside)
     expected = None
@@ -1694,14 +1693,7 @@ def verify_bundle(
     notes: Sequence[bytes] = (),
     outside: Outside | None = None,
 ) -> Report:
-    """Verify a bundle's bytes.
-
-    Args:
-        data: the ZIP.
-        vkeys: trusted keys, from outside.
-        notes: checkpoints kept outside; one of another size needs a consistency proof.
-        outside: what else is given from outside.
-    """
+    """Verify a bundle's bytes; a kept checkpoint of another size needs a consistency proof."""
     with judging() as report:
         given, bundle = outside or Outside(), read_bundle(data)
         outside = replace(given, vkeys=(*vkeys, *given.vkeys), notes=(*notes, *given.notes))
@@ -1729,7 +1721,7 @@ def verify_bundle(
 def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
     """Follow a record that changes the log's keys; its statement proves itself."""
     if known(head) and head["kind"] in {"key_rotated", "key_revoked"}:
-        trust.follow(str(body["statement"]), head["log"])
+        trust.follow(body.get("statement"), head["log"])
 
 
 def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
@@ -1917,7 +1909,7 @@ def verify_proof(
         extra = read_extra(proof.extra)
         origin = read_head(read_note(proof.note).text).origin
         for statement in extra.get("keys", ()):
-            trust.follow(str(statement), origin)
+            trust.follow(statement, origin)
         signed = judge_head(report, trust, proof.note, outside)
         for name, given in (("header", entry), ("payload", payload)):
             if given is not None and ("headers" in extra or name in extra):
@@ -2118,6 +2110,14 @@ def verify_note(data: bytes, outside: Outside) -> Report:
 TILE_WIDTH = 256
 
 
+def read_within(path: Path) -> bytes | None:
+    """Return a file's bytes, never more than shows that it is too long; None if it is no file."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return file.read(TILE_WIDTH * (ENTRY_MAX + 2) + 1)
+
+
 class Tiles:
     """A folder of tiles, read level by level and held against the tree that its entries make."""
 
@@ -2213,8 +2213,8 @@ class Tiles:
         path = "/".join(["tile", level, *(f"x{part}" for part in parts[:-1]), parts[-1]])
         names = [path] if width == TILE_WIDTH else [f"{path}.p/{width}", path]
         for name in names:
-            if (self._folder / name).is_file():
-                return (self._folder / name).read_bytes()
+            if (data := read_within(self._folder / name)) is not None:
+                return data
         self._report.find(INCOMPLETE, f"{names[0]} is missing")
         return None
 
@@ -2238,9 +2238,9 @@ class Tiles:
 def verify_tiles(folder: Path, outside: Outside) -> Report:
     """Verify a folder of tiles: every hash, every entry, every stream's chain."""
     with judging() as report:
-        if not (folder / "checkpoint").is_file():
+        note = read_within(folder / "checkpoint")
+        if note is None:
             raise Unknown(f"{folder} holds no checkpoint: not a folder of tiles")
-        note = (folder / "checkpoint").read_bytes()
         head = judge_head(report, Trust(outside.vkeys, outside.policy), note, outside)
         Tiles(report, folder, head).run()
     return report
@@ -2285,7 +2285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--policy", type=Path, help="C2SP tlog-policy: logs, witnesses, quorum")
     parser.add_argument("--checkpoint", **many, type=Path, help="a checkpoint that was kept")
     parser.add_argument("--consistency", **many, type=Path, help="proof between checkpoints")
-    parser.add_argument("--rotation", **many, type=Path, help="change of the log's keys, in order")
+    parser.add_argument("--rotation", **many, type=Path, help="signed change of the log's keys")
     parser.add_argument("--disclosure", **many, type=Path, help="a disclosed personal value")
     parser.add_argument("--header", type=Path, help="the entry of a proof, if it is not in it")
     parser.add_argument("--payload", type=Path, help="the payload of the record that it proves")
@@ -2357,7 +2357,7 @@ def read_text(path: Path) -> str:
         Bad: it is none.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()  # with the line ends that it has
     except ValueError as error:
         raise Bad(f"{path} is not UTF-8") from error
 
@@ -2381,14 +2381,14 @@ def read_keys(given: str) -> tuple[str, ...]:
     """
     with contextlib.suppress(Bad):
         read_vkey(given)
-        return (given.strip(),)
+        return (given.strip(BLANK),)
     try:
         text = read_text(Path(given))
     except OSError:
         if "+" in given:
             read_vkey(given)  # says why it is none
         raise
-    keys = tuple(line.strip() for line in text.splitlines() if line.strip())
+    keys = tuple(line.strip(BLANK) for line in text.split("\n") if line.strip(BLANK))
     for key in keys:
         read_vkey(key)
     if not keys:

@@ -37,6 +37,7 @@ from tests.doubles.evidence_keys import add_disclosures, add_keys
 from tests.doubles.evidence_limits import add_limits
 from tests.doubles.evidence_log import COSIGNED_AT_S, Evidence, evidence
 from tests.doubles.evidence_maps import add_maps
+from tests.doubles.evidence_parity import add_parity
 from tests.doubles.evidence_proofs import (
     add_checkpoints,
     add_consistency,
@@ -71,6 +72,7 @@ def collection() -> Collection:
     add_disclosures(found)
     add_maps(found, world)
     add_limits(found, world)
+    add_parity(found)
     found.files["manifest.json"] = found.manifest()
     return found
 

@@ -35,6 +35,7 @@ OTHERWISE = {
     # WebCrypto has no ML-DSA, and the verdict hangs on such a line: sound (0) or forged (1).
     "quantum.note": verify.NOT_CHECKABLE,
     "quantum-forged.note": verify.NOT_CHECKABLE,
+    "large.note": verify.NOT_CHECKABLE,  # a size beyond 2^53, which no number holds exactly
 }
 """The files of which JavaScript cannot say what Python says, and what it must say instead."""
 
@@ -193,7 +194,6 @@ def test_a_chain_of_rotations_is_followed_from_any_of_its_keys(
         ("oldest.note", [*from_last, *both], verify.OK),
         # Known only by a key that is revoked from the beginning: it counts for no more.
         ("oldest.note", [*from_last, *both, *revoked], verify.NOT_CHECKABLE),
-        # What is given is given in any order.
         ("oldest.note", [*from_last, *revoked, *both[2:], *both[:2]], verify.NOT_CHECKABLE),
         ("middle.note", [*from_last, *both, *revoked], verify.NOT_CHECKABLE),
         ("stolen.note", [*from_last, *both], verify.TAMPERED),

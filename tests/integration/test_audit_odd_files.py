@@ -1,0 +1,75 @@
+"""Folders and bundles of odd files: every verifier comes to an end, and to the same one."""
+
+import os
+import shutil
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from audit import verify
+from tests.doubles.audit_log import SIGNER
+from tests.doubles.evidence_collection import FOLDER
+from tests.doubles.evidence_limits import OddLog
+from tests.doubles.evidence_maps import STREAM, bundle_of
+from tests.integration.test_audit_verify_js import both_say, command_line
+
+KEY = ["--key", str(SIGNER.vkey)]
+ENTRIES = "tile/entries/000.p/12"
+HASHES = "tile/0/000.p/12"
+BLOBS = 66_000
+"""More files than an old ZIP may have, and than a call in JavaScript may have arguments."""
+
+
+def put(folder: Path, path: str, sort: str) -> None:
+    """Put something else in the place of a file."""
+    place = folder / path
+    data = place.read_bytes()
+    place.unlink()
+    match sort:
+        case "pipe":
+            os.mkfifo(place)
+        case "device":
+            place.symlink_to("/dev/zero")
+        case "folder":
+            place.mkdir()
+        case "loop":
+            place.symlink_to(place.name)
+        case "link":
+            (folder / "aside").write_bytes(data)
+            place.symlink_to(folder / "aside")
+        case _:
+            place.write_bytes(data)
+            os.truncate(place, 1 << 36)  # sparse: reading it whole would not end well
+
+
+def test_a_folder_of_tiles_is_read_as_far_as_it_has_plain_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = []
+    for path, missing in (
+        ("checkpoint", verify.NOT_CHECKABLE),
+        (ENTRIES, verify.INCOMPLETE),
+        (HASHES, verify.INCOMPLETE),
+    ):
+        for sort in ("pipe", "device", "folder", "loop", "link", "endless"):
+            name = f"{sort}-{path.replace('/', '-')}"
+            shutil.copytree(FOLDER / "tiles-small", tmp_path / name)
+            put(tmp_path / name, path, sort)
+            code = {"link": verify.OK, "endless": verify.TAMPERED}.get(sort, missing)
+            questions.append((name, KEY, code))
+    monkeypatch.chdir(tmp_path)
+    both_say(questions, {})
+
+
+def test_a_bundle_may_have_more_files_than_an_old_zip(tmp_path: Path) -> None:
+    odd, blobs = OddLog(), [b"%d" % number for number in range(BLOBS)]
+    digests = [sha256(data).hexdigest() for data in blobs]
+    for at in range(0, BLOBS, 800):
+        named = [{"x_blob": digest} for digest in digests[at : at + 800]]
+        odd.add(STREAM, "operator_note", {"blobs": named})
+    log = odd.add(STREAM, "decision_sealed", {}).signed()
+    log.blobs = {sha256(data).digest(): data for data in blobs}
+    (tmp_path / "many.zip").write_bytes(bundle_of(log, range(len(log.rows))))
+    ended, lines = command_line(str(tmp_path / "many.zip"), *KEY)
+    assert ended == verify.OK, lines
