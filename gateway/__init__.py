@@ -35,6 +35,7 @@ In reading order, down the walk:
   tile_mirror, tile_files: the other verbs
 - witness_policy, publishing, log_files, followed_logs, witness_server: our checkpoints to
   witnesses, tiles to outsiders; and a witness for anybody's log
+- connections: how long callers of both servers may take, and how many they may be
 - demo_agent: a labelled agent that misbehaves
 - api, web, cli: the three surfaces
 """

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from audit.erasure import Privacy
 from gateway.api.routes import build_api
 from gateway.clock import pause
+from gateway.connections import BoundedConfig, ConnectionLimits, bound
 from gateway.desk import Desk
 from gateway.errors import SettingsError
 from gateway.keyring import Keyring
@@ -19,6 +20,8 @@ from gateway.web.pages import register
 from gateway.web.views import Views
 
 START_WITHIN_S = 10.0
+LIMITS = ConnectionLimits(peer_max=128, total_max=512)
+"""One address may be all the agents and browsers of a firm."""
 
 
 def build_site(
@@ -34,7 +37,7 @@ def build_site(
 class Server:
     """One listening server."""
 
-    def __init__(self, settings: ApiSettings) -> None:
+    def __init__(self, settings: ApiSettings, limits: ConnectionLimits = LIMITS) -> None:
         """Bind the address now, so that a taken port is one clear line.
 
         Raises:
@@ -50,14 +53,15 @@ class Server:
                 problem=f"cannot listen on {settings.host}:{settings.port} ({error.strerror});"
                 " choose another port, or 0 for a free one",
             ) from None
+        bound(self._socket, limits)
+        self._limits = limits
         self.address = f"http://{settings.host}:{self._socket.getsockname()[1]}"
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
     def start(self, app: FastAPI) -> None:
         """Serve the application until `stop`."""
-        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
-        self._server = uvicorn.Server(config)
+        self._server = uvicorn.Server(BoundedConfig(app, self._limits))
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined, method-assign, unused-ignore]  # the gateway owns signals
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True

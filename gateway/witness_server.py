@@ -8,7 +8,8 @@ Not here: what is cosigned and what refused (`audit.witness`), what is remembere
 (`audit.witness_memory`).
 
 Rules kept here:
-- No body is read beyond a limit, nor for longer than a deadline.
+- No body is read beyond a limit, nor for longer than a deadline; so are heads
+  (`gateway.connections`), so that silent or endless callers do not keep the log's waiting.
 - A cosignature leaves this process only after the memory of it is durable.
 
 Source: https://c2sp.org/tlog-witness
@@ -45,6 +46,7 @@ from audit.witness import (
 )
 from audit.witness_memory import WitnessMemory
 from gateway.clock import wall_us
+from gateway.connections import BoundedConfig, ConnectionLimits, bound
 from gateway.errors import SettingsError
 from gateway.followed_logs import FollowedLogs, LogKeys
 
@@ -52,7 +54,7 @@ _log = logging.getLogger(__name__)
 ED25519_KEY: Final = "witness-ed25519.key"
 ML_DSA_KEY: Final = "witness-mldsa44.key"
 READ_WITHIN_S: Final = 10.0
-CALLERS_MAX: Final = 64
+LIMITS: Final = ConnectionLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +236,12 @@ def policy_text(signers: Sequence[Signer], logs: LogKeys, url: str) -> str:
 
 
 def serve_witness(
-    state: Path, logs: Sequence[str], listen: str, url: str | None, keygen: str | None
+    state: Path,
+    logs: Sequence[str],
+    listen: str,
+    url: str | None,
+    keygen: str | None,
+    limits: ConnectionLimits = LIMITS,
 ) -> int:
     """Serve until a signal; return the exit code.
 
@@ -244,6 +251,7 @@ def serve_witness(
         listen: HOST:PORT; port 0 takes a free one.
         url: under which the log reaches this witness, for the policy file; None: where it listens.
         keygen: see `open_witness`.
+        limits: what its callers are granted.
 
     Raises:
         SettingsError: the address, a key or a log is not usable.
@@ -270,15 +278,8 @@ def serve_witness(
             _say(f"vkey       {signer.vkey}")
         _say(f"policy     {policy}  (give it to the log and to whoever verifies)")
         _say(f"witness    {shown}, follows {', '.join(sorted(witness.logs()))}  (Ctrl-C ends)")
-        config = uvicorn.Config(
-            build_witness(witness),
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            limit_concurrency=CALLERS_MAX,
-            server_header=False,
-        )
-        _run(uvicorn.Server(config), listener)
+        bound(listener, limits)
+        _run(uvicorn.Server(BoundedConfig(build_witness(witness), limits)), listener)
         witness.memory.close()
     return 0
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from typing_extensions import override
@@ -49,12 +49,12 @@ class WitnessProcess:
 
 @contextlib.contextmanager
 def witness_process(
-    state: Path, logs: Sequence[str], *, port: int = 0, die: int = 0
+    state: Path, logs: Sequence[str], *, port: int = 0, die: int = 0, within_s: float = 15.0
 ) -> Iterator[WitnessProcess]:
     """Start a witness and wait until it listens."""
     command = [sys.executable, "-m", "tests.doubles.witness_process", str(state), *logs]
     process = subprocess.Popen(
-        [*command, f"--port={port}", f"--die={die}"],
+        [*command, f"--port={port}", f"--die={die}", f"--within-s={within_s}"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -150,13 +150,15 @@ def main() -> int:
     parser.add_argument("logs", nargs="+")
     parser.add_argument("--port", default="0")
     parser.add_argument("--die", type=int, default=0)
+    parser.add_argument("--within-s", type=float, default=15.0)
     asked = parser.parse_args()
     if asked.die:
         _DyingMemory.left = asked.die
         setattr(witness_server, "WitnessMemory", _DyingMemory)  # noqa: B010 - takes its place
     name = NAME + asked.state.name
+    limits = replace(witness_server.LIMITS, request_within_s=asked.within_s)
     return witness_server.serve_witness(
-        asked.state, asked.logs, f"127.0.0.1:{asked.port}", None, name
+        asked.state, asked.logs, f"127.0.0.1:{asked.port}", None, name, limits
     )
 
 
