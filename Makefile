@@ -44,7 +44,8 @@ unit: setup ## only the tests that need no server and no engine
 
 run: setup ## play the 2018 sessions through the whole walk (DECISIONS=n EXIT=1 STATE=folder)
 	@$(BIN)/countersign run $(if $(STATE),--state "$(STATE)") \
-		$(if $(DECISIONS),--decisions $(DECISIONS)) $(if $(EXIT),--exit)
+		$(if $(DECISIONS),--decisions $(DECISIONS)) $(if $(EXIT),--exit) \
+		$(if $(NEW_FIX_SESSION),--new-fix-session "$(NEW_FIX_SESSION)")
 
 golden: setup ## rewrite the golden files; the diff is the review
 	@$(BIN)/pytest -q --rewrite-golden tests/unit tests/golden

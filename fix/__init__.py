@@ -12,15 +12,16 @@ Reading order:
 8. ``kill``: the mapped kill word.
 9. ``inbox``: inbound bytes, durable before anything else happens.
 10. ``journal``: the child's own fsynced, chained list of live orders.
-11. ``wire_log``: inbound bytes exactly as they came.
-12. ``guard``: the last word on every outbound message.
-13. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
-14. ``sweep``: cancelling what is live, largest first.
-15. ``session_link``: the pipe between gateway and child.
-16. ``session_desk``: what the child does with each command.
-17. ``session_main``: the child process.
-18. ``reconcile``: after a logon, what became of every open order.
-19. ``ems_control``: quotes, clock and command line of the simulator.
-20. ``ems_market``: the simulator's published table and matching, pure.
-21. ``ems``: the simulator, a FIX acceptor in its own process.
+11. ``continuity``: whether the folder goes on where the ledger stands, or begins anew.
+12. ``wire_log``: inbound bytes exactly as they came.
+13. ``guard``: the last word on every outbound message.
+14. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
+15. ``sweep``: cancelling what is live, largest first.
+16. ``session_link``: the pipe between gateway and child.
+17. ``session_desk``: what the child does with each command.
+18. ``session_main``: the child process.
+19. ``reconcile``: after a logon, what became of every open order.
+20. ``ems_control``: quotes, clock and command line of the simulator.
+21. ``ems_market``: the simulator's published table and matching, pure.
+22. ``ems``: the simulator, a FIX acceptor in its own process.
 """

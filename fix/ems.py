@@ -30,6 +30,7 @@ from fix.ems_control import (
     Control,
     Quote,
     SimulatorConfig,
+    exec_number,
     read_capture,
     read_control,
     read_quotes,
@@ -187,19 +188,21 @@ class Simulator:
         return self._quotes.get((self._control.session, symbol))
 
     def _continued_market(self) -> Market:
-        orders, reports, known = 0, 0, set()
+        orders, reports, known, used = 0, 0, set(), self._config.exec_after
         for captured in read_capture(self._config.capture):
             if captured.direction == "in" and captured.msg_type == "D":
                 fields = dict(parse(captured.raw))
                 orders += 1
                 known.add(fields[11])
-            reports += captured.direction == "out" and captured.msg_type == "8"
+            if captured.direction == "out" and captured.msg_type == "8":
+                reports += 1
+                used = max(used, exec_number(dict(parse(captured.raw)).get(17, "")))
         return Market(
             seed=self._config.seed,
             script=self._config.script,
             fee_bp=self._config.fee_bp,
             orders_before=orders,
-            reports_before=reports,
+            reports_before=max(reports, used),
             known=frozenset(known),
             quote=self._quote,
             has_quotes=self._config.quotes is not None,
@@ -248,6 +251,7 @@ def parse_arguments(words: Sequence[str]) -> SimulatorConfig:
     parser.add_argument("--fee-bp", type=int, default=1, help="commission, basis points")
     parser.add_argument("--partial-delay-ms", type=int, default=20)
     parser.add_argument("--script", default="", help="outcomes before the table, by commas")
+    parser.add_argument("--exec-after", type=int, default=0, help="ExecIDs go on behind this")
     parser.add_argument("--reset-on-logon", action="store_true")
     parser.add_argument("--cancel-on-disconnect", action="store_true")
     parser.add_argument("--silent", action="store_true", help="receive, capture, say nothing")

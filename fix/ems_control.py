@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DEFAULT_PORT = 9878
+EXEC_DIGITS_MAX = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class SimulatorConfig:
         fee_bp: commission per fill, basis points of its value, half-even to the cent.
         partial_delay_ms: time between a partial fill and the rest.
         script: outcomes to use in this order before the seeded table, for tests.
+        exec_after: ExecIDs go on behind this number at least: a lost capture had used them.
     """
 
     folder: Path
@@ -45,6 +47,7 @@ class SimulatorConfig:
     cancel_on_disconnect: bool = False
     silent: bool = False
     script: tuple[str, ...] = ()
+    exec_after: int = 0
 
     @property
     def capture(self) -> Path:
@@ -64,6 +67,7 @@ class SimulatorConfig:
         words += ["--partial-delay-ms", str(self.partial_delay_ms)]
         words += ["--quotes", str(self.quotes)] if self.quotes else []
         words += ["--script", ",".join(self.script)] if self.script else []
+        words += ["--exec-after", str(self.exec_after)] if self.exec_after else []
         for flag in ("reset_on_logon", "cancel_on_disconnect", "silent"):
             words += [f"--{flag.replace('_', '-')}"] if getattr(self, flag) else []
         return words
@@ -91,6 +95,13 @@ class Captured(NamedTuple):
     direction: str
     msg_type: str
     raw: str
+
+
+def exec_number(exec_id: str) -> int:
+    """Return the number in an ExecID of the simulator, 0 if it is none of its own."""
+    digits = exec_id.removeprefix("X")
+    own = exec_id.startswith("X") and digits.isascii() and digits.isdecimal()
+    return int(digits) if own and len(digits) <= EXEC_DIGITS_MAX else 0
 
 
 def quote_line(*, session: int, instrument: str, market_time_us: int, bid: str, ask: str) -> str:

@@ -9,11 +9,15 @@ whenever it can, as often as it likes. Rules:
 - Damage before the end is an error that names its offset; nothing behind it is read.
 - Once a message is on record, the names of persons in it are overwritten in place (`forget`).
 
+An inbox begins at offset 0, or where the file beside it says (`inbox.base`): offsets are keys of
+the ledger, so one that is begun anew after a loss goes on with numbers that were never used.
+
 Frame: length (4 bytes little-endian), CRC-32 of the body (4), body. The checksum leaves out what
 may be overwritten (`persons.masked`), so a power cut while forgetting damages nothing.
 """
 
 import os
+import re
 import struct
 import threading
 import zlib
@@ -50,13 +54,12 @@ class Inbox:
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o600)
         self._lock = threading.Lock()
+        self._base = base_of(path)
         self._end = _sound_end(path)
-        if os.fstat(self._descriptor).st_size != self._end:
-            os.ftruncate(self._descriptor, self._end)
+        if os.fstat(self._descriptor).st_size != self._end - self._base:
+            os.ftruncate(self._descriptor, self._end - self._base)
         os.fsync(self._descriptor)
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        os.fsync(folder)
-        os.close(folder)
+        _sync(path.parent)
 
     @property
     def end(self) -> int:
@@ -73,7 +76,7 @@ class Inbox:
         frame = _HEAD.pack(len(body), zlib.crc32(masked(body))) + body
         with self._lock:
             offset = self._end
-            written = os.pwrite(self._descriptor, frame, offset)
+            written = os.pwrite(self._descriptor, frame, offset - self._base)
             if written != len(frame):
                 message = f"wrote {written} of {len(frame)} bytes to the inbox"
                 raise OSError(message)
@@ -97,11 +100,12 @@ def read_from(path: Path, offset: int, limit: int = 1000) -> list[Entry]:
     entries: list[Entry] = []
     if not path.exists():
         return entries
-    size = path.stat().st_size
+    base = base_of(path)
+    offset, size = max(offset, base), base + path.stat().st_size
     if offset > size:
         raise InboxError(path=str(path), offset=offset)
     with path.open("rb") as file:
-        file.seek(offset)
+        file.seek(offset - base)
         while len(entries) < limit:
             head = file.read(_HEAD.size)
             if len(head) < _HEAD.size:
@@ -132,18 +136,66 @@ def forget(path: Path, offset: int) -> None:
         OSError: the disk refused.
     """
     found = read_from(path, offset, 1)
-    if not found:
+    if not found or found[0].offset != offset:
         raise InboxError(path=str(path), offset=offset)
+    at = offset - base_of(path)
     body = found[0].raw.encode("latin-1")
     steps = [clean for clean in scrubbings(body) if clean != body]
     if steps:
         with path.open("r+b", buffering=0) as file:
             # of an old frame it does not leave out all that is overwritten now
-            os.pwrite(file.fileno(), _CHECKSUM.pack(zlib.crc32(masked(body))), offset + _LENGTH)
+            os.pwrite(file.fileno(), _CHECKSUM.pack(zlib.crc32(masked(body))), at + _LENGTH)
             os.fdatasync(file.fileno())
             for clean in steps:
-                os.pwrite(file.fileno(), clean, offset + _HEAD.size)
+                os.pwrite(file.fileno(), clean, at + _HEAD.size)
                 os.fdatasync(file.fileno())
+
+
+def base_of(path: Path) -> int:
+    """Return the offset at which an inbox begins.
+
+    Raises:
+        InboxError: what says so is damaged.
+    """
+    try:
+        text = _base_file(path).read_text(encoding="ascii")
+        if not re.fullmatch(r"[0-9]{1,15}\n", text):
+            raise InboxError(path=str(_base_file(path)), offset=0)
+        return int(text)
+    except FileNotFoundError:
+        return 0
+    except UnicodeDecodeError as error:
+        raise InboxError(path=str(_base_file(path)), offset=0) from error
+
+
+def begin_at(path: Path, base: int) -> None:
+    """Begin an empty inbox at an offset; durable on return, and whole only once the file is there.
+
+    Raises:
+        FileExistsError: there is an inbox.
+        OSError: the disk refused.
+    """
+    if path.exists():
+        raise FileExistsError(str(path))
+    fresh = _base_file(path).with_suffix(".fresh")
+    with fresh.open("w", encoding="ascii") as file:
+        file.write(f"{base}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(_base_file(path))
+    _sync(path.parent)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    _sync(path.parent)
+
+
+def _base_file(path: Path) -> Path:
+    return path.with_name(path.name + ".base")
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    os.fsync(descriptor)
+    os.close(descriptor)
 
 
 def _fits(checksum: int, body: bytes) -> bool:
@@ -154,7 +206,7 @@ def _fits(checksum: int, body: bytes) -> bool:
 
 def _sound_end(path: Path) -> int:
     """Return the offset behind the last whole frame."""
-    end = 0
+    end = base_of(path)
     while entries := read_from(path, end):
         end = entries[-1].next_offset
     return end

@@ -148,6 +148,14 @@ def read_live(path: Path) -> tuple[LiveOrder, ...]:
     return tuple(_fold(_read(path).lines).values())
 
 
+def read_offset(path: Path) -> int:
+    """Return up to where the inbox is accounted for, as a journal says; 0 if it does not chain."""
+    try:
+        return max((line.inbox for line in _read(path).lines), default=0)
+    except JournalError:
+        return 0  # the child puts it aside
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
     op: str

@@ -33,6 +33,7 @@ from gateway.engine_child import EngineChild
 from gateway.errors import NotReadyError
 from gateway.events import Events
 from gateway.fix_child import FixChild, FixChildConfig
+from gateway.fix_session import begin_anew
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, Standing
@@ -122,7 +123,7 @@ class _Starter:
         kept = restore_kill(word, reader, plan.keyring.public_keys(), plan.origin)
         if kept:
             self._say(f"kill       {kept}")
-        simulator, profile, adopted = start_counterparty(plan, self._stack)
+        simulator, profile, adopted = start_counterparty(plan, self._stack, self._orders)
         if simulator is not None:
             left = " (adopted)" if adopted else ""
             self._say(f"broker     simulator on port {simulator.port}{left}")
@@ -266,6 +267,7 @@ class _Starter:
         now_us = self._market_us()
         # the FIX child stops first: what its last sweep brings in is still settled
         self._stack.callback(self._settler.stop)
+        skipped = begin_anew(self._plan, ledger, reader)
         fix.start()
         self._stack.callback(fix.stop)
         self._settler.drain()
@@ -274,7 +276,8 @@ class _Starter:
         if ended:
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
         self._settler.start()
-        fix.logon(min_next_sender=highest_sent(reader) + 1)
+        wanted = highest_sent(reader) + 1 + skipped
+        fix.logon(min_next_sender=wanted, adopt=skipped > 0)
         if not fix.wait_for(SessionState.READY, 15.0):
             raise NotReadyError(part="FIX session", state=f"{fix.state} after 15 s")
         for standing in self._orders.unsent():

@@ -6,6 +6,7 @@ Each function makes one part, registers its undoing on the stack and returns it;
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 
 from audit.errors import LedgerUnsafeError
 from audit.kinds import Kind
@@ -22,6 +23,7 @@ from gateway.engine_child import EngineChild
 from gateway.engine_process import EngineChildConfig
 from gateway.errors import NotReadyError
 from gateway.events import Events
+from gateway.fix_session import refuse_lost, simulator_after
 from gateway.keyring import check_release
 from gateway.orders import Orders
 from gateway.profiles import Plan
@@ -84,6 +86,7 @@ def open_ledger(
     reader = LedgerReader(dsn)
     stack.callback(reader.close)
     publishing.refuse_older(reader)
+    refuse_lost(plan, reader)
     ledger = Ledger.open(
         LedgerConfig(
             dsn=dsn,
@@ -148,7 +151,9 @@ def _signed(release: Record, keys: Mapping[str, bytes], origin: str) -> bool:
     return check_release(int(str(release.body["kill_epoch"])), origin, signatures, dict(keys))
 
 
-def start_counterparty(plan: Plan, stack: ExitStack) -> tuple[Simulator | None, Profile, bool]:
+def start_counterparty(
+    plan: Plan, stack: ExitStack, orders: Orders
+) -> tuple[Simulator | None, Profile, bool]:
     """Start or adopt the simulator when the plan has one.
 
     Returns:
@@ -156,7 +161,8 @@ def start_counterparty(plan: Plan, stack: ExitStack) -> tuple[Simulator | None, 
     """
     if plan.simulator is None:
         return None, plan.profile(0), False
-    simulator = Simulator(plan.simulator, plan.state.logs / "simulator.log")
+    config = replace(plan.simulator, exec_after=simulator_after(plan, orders))
+    simulator = Simulator(config, plan.state.logs / "simulator.log")
     adopted = simulator.start()
     stack.callback(simulator.stop)
     return simulator, plan.profile(simulator.port), adopted

@@ -110,6 +110,10 @@ def _say(result: Restored) -> None:
         sys.stdout.write(f"{WORDS[result.report.exit_code]}: nothing was restored\n")
         return
     sys.stdout.write(f"restored {result.size} records, root {result.root.hex()}\n")
+    sys.stdout.write(
+        "before it runs, bring keys/, vault/ and fix/ of the old state folder; if fix/ is lost,"
+        " start once with --new-fix-session REASON\n"
+    )
     if result.lost:
         sys.stdout.write(
             f"{result.lost} records that were published once are lost; witnesses that saw them"

@@ -7,6 +7,7 @@ GatewayError
 ├── IntakeError          bytes from outside are not what this gateway takes in
 ├── PostgresError        the embedded PostgreSQL cannot be started
 ├── NotReadyError        a part that the request needs is not up
+├── SessionLostError     the FIX session's folder lacks what the ledger has on record
 ├── LedgerLostError      the ledger takes no more records in the middle of a run
 ├── RequestError         the caller's request cannot be carried out as asked
 │   ├── UnknownDecisionError
@@ -103,6 +104,24 @@ class NotReadyError(GatewayError):
     def __str__(self) -> str:
         """Return the operator's line."""
         return f"{self.part} is {self.state}; nothing was sent"
+
+
+@dataclass(slots=True, kw_only=True)
+class SessionLostError(GatewayError):
+    """The FIX session cannot go on from its folder; nothing was written."""
+
+    code: ClassVar[str] = "session_lost"
+    folder: str
+    lacking: tuple[str, ...]
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return (
+            f"{self.folder} is behind the ledger: {'; '.join(self.lacking)}. Nothing was written."
+            " Bring fix/ of the old state folder; if it is lost, begin a new session on record:"
+            " --new-fix-session 'REASON'"
+        )
 
 
 @dataclass(slots=True, kw_only=True)

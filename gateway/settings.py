@@ -111,6 +111,12 @@ class FixSettings(_Section):
         description="user-defined tags of the broker that name no person, as 5700,9730: all others "
         "are kept as personal values",
     )
+    new_session: str = Field(
+        default="",
+        max_length=500,
+        description="the FIX session's folder is lost: begin a new one, for this reason, on record "
+        "(`--new-fix-session`); refused when nothing is lost",
+    )
     send_within_s: float = Field(
         default=10.0, gt=0, description="an approval not sent within this is withdrawn, seconds"
     )

@@ -6,6 +6,9 @@ from typing import Annotated
 import typer
 
 from gateway.cli.place import settings_of
+from gateway.settings import Settings
+
+NEW_SESSION_HELP = "begin a new FIX session, state/fix being lost: why, for the record"
 
 
 def register(app: typer.Typer) -> None:
@@ -25,11 +28,12 @@ def run(
         bool, typer.Option("--exit", help="exit after the summary instead of serving until Ctrl-C")
     ] = False,
     state: Annotated[Path | None, typer.Option(help="state folder (COUNTERSIGN_STATE)")] = None,
+    new_fix_session: Annotated[str, typer.Option(help=NEW_SESSION_HELP)] = "",
 ) -> None:
     """Play the walk."""
     from gateway.runner import run_development
 
-    settings = settings_of(state)
+    settings = renewing(settings_of(state), new_fix_session)
     playback = settings.playback.model_copy(
         update={
             "decisions": decisions or settings.playback.decisions,
@@ -39,8 +43,18 @@ def run(
     raise typer.Exit(run_development(settings.model_copy(update={"playback": playback})))
 
 
-def serve() -> None:
+def serve(
+    new_fix_session: Annotated[str, typer.Option(help=NEW_SESSION_HELP)] = "",
+) -> None:
     """Serve the gate."""
     from gateway.runner import serve_production
 
-    raise typer.Exit(serve_production(settings_of()))
+    raise typer.Exit(serve_production(renewing(settings_of(), new_fix_session)))
+
+
+def renewing(settings: Settings, reason: str) -> Settings:
+    """Return settings with the word for a new FIX session, where one was given."""
+    fix = settings.fix.model_copy(
+        update={"new_session": reason.strip() or settings.fix.new_session}
+    )
+    return settings.model_copy(update={"fix": fix})

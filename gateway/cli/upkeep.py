@@ -94,6 +94,9 @@ def restore(  # noqa: PLR0913, PLR0917 - one flag each
     Cosignatures and encrypted values are held against the log too; with a vault in the new folder
     (COUNTERSIGN_VAULT) values must open to what their records commit to.
 
+    No backup holds keys, vault and FIX session: bring keys/, vault/ and fix/ of the old state
+    folder. If fix/ is lost, start once with --new-fix-session REASON: that goes on record.
+
     Exit codes: 0 restored; 1 tampered or a fork; 2 damaged, cut off, values missing, or older than
     a checkpoint given; 3 no trusted key; 130 interrupted. Only 0 leaves anything behind, but for
     the empty tables in a database of your own (COUNTERSIGN_LEDGER__DSN).
