@@ -31,8 +31,8 @@ In reading order, down the walk:
   one decision again (10)
 - name_needles, name_search, log_cleaning: what is a person's name in a log, and stars over it
 - privacy, privacy_actions, forgetting: erasure, holds and disclosure, and their verbs
-- attach, outside, verifying, upkeep, footprint, backups, showing, exporting, proving, stopping, rotating,
-  tile_mirror, tile_files: the other verbs
+- attach, listing, outside, verifying, upkeep, footprint, backups, showing, exporting, proving,
+  stopping, rotating, tile_mirror, tile_files: the other verbs
 - witness_policy, publishing, log_files, followed_logs, witness_server: our checkpoints to
   witnesses, tiles to outsiders; and a witness for anybody's log
 - connections: how long callers of both servers may take, and how many they may be

@@ -39,7 +39,11 @@ def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) ->
     settle(current)
     if not current.exists():
         if not create:
-            raise SettingsError(name="COUNTERSIGN_KEYS", problem=f"no {current.name} in it")
+            problem = (
+                f"no {current.name} in {current.parent}: bring the log's key there, or name the"
+                " folder that has it"
+            )
+            raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem)
         make_key(current, ledger.origin, ledger.signer)
     if place_of(current) != ledger.signer:
         raise SettingsError(

@@ -24,6 +24,7 @@ from gateway.accepted import TableFigure
 from gateway.app import App, running
 from gateway.demo_agent import AgentReport, run_demo_agent
 from gateway.errors import LedgerLostError, NotReadyError
+from gateway.listing import newest_decision
 from gateway.log_keys import own_vkeys
 from gateway.orders import Stage
 from gateway.playback import Playback, PlaybackSession, load_playback
@@ -295,6 +296,8 @@ def _finish(
 def _last_lines(app: App, path: Path, progress: Progress) -> None:
     """Say where everything is."""
     progress.say(f"summary    {path}")
+    if newest := newest_decision(app.reader):
+        progress.say(f"decision   {newest}  (the newest; `countersign decisions` lists them)")
     progress.say(f"log key    {app.plan.state.ledger_vkey}  (give it to whoever verifies)")
     if app.desk.parts()["kill"] != "ready":
         _warn_if_killed(app, progress)

@@ -7,7 +7,7 @@ that help, and a mistyped option, answer at once; nothing slow is imported at th
 - output: standard output that knows when it was lost
 - main: the application, and how errors become one clear line and an exit code
 - running: run, serve
-- checking: verify, dump, replay, export
+- checking: verify, dump, decisions, show, replay, export
 - upkeep: fsck, backup, restore, migrate
 - proving: receipt, prove
 - publishing: witness, tiles

@@ -1,4 +1,4 @@
-"""verify, dump, show, replay and export: what anyone may ask of the ledger."""
+"""verify, dump, decisions, show, replay and export: what anyone may ask of the ledger."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 KEY_HELP = "trusted log key (a vkey line, or a file with some), from outside; none: exit 3"
 POLICY_HELP = "C2SP tlog-policy from outside: which witnesses must have cosigned; not met: exit 2"
 KEPT_HELP = "a checkpoint kept outside, which the log must contain; may be given again"
+DECISION_HELP = "id of a decision; `countersign decisions` lists them"
 ROTATION_HELP = "a signed change of the log's keys, if the log does not hold it; may be given again"
 
 
@@ -40,7 +41,7 @@ class Judge(TyperCommand):
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command(help=verify.__doc__, cls=Judge)(verify)
-    for verb in (dump, show, replay, export):
+    for verb in (dump, decisions, show, replay, export):
         app.command(help=verb.__doc__)(verb)
 
 
@@ -92,39 +93,60 @@ def dump(
         dump_ledger(place, path)
 
 
+def decisions(
+    limit: Annotated[int, typer.Option(min=1, help="at most so many")] = 20,
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+) -> None:
+    """List decisions, newest first: the ids that show, replay, export and receipt take."""
+    from gateway.listing import list_decisions
+
+    with place_of(state) as place:
+        raise typer.Exit(list_decisions(place, limit))
+
+
 def show(
-    decision: str, state: Annotated[Path | None, typer.Option(help="state folder")] = None
+    decision: Annotated[str, typer.Argument(help=DECISION_HELP)],
+    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Print all of a decision as JSON: inputs, text, model internals, verdict, FIX messages."""
+    from gateway.listing import known
     from gateway.showing import show_decision
 
     with place_of(state) as place:
-        raise typer.Exit(show_decision(place, decision))
+        raise typer.Exit(show_decision(place, known(place, decision)))
 
 
 def replay(
-    decision: str,
+    decision: Annotated[str, typer.Argument(help=DECISION_HELP)],
     engine: Annotated[
         bool, typer.Option("--engine", help="also sample again and compare bits (half a minute)")
     ] = False,
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Recompute a decision from the ledger alone, its rows from the weights; names what differs."""
+    from gateway.listing import known
     from gateway.replay import replay_decision
 
     with place_of(state) as place:
-        raise typer.Exit(replay_decision(place, decision, engine=engine))
+        raise typer.Exit(replay_decision(place, known(place, decision), engine=engine))
 
 
 def export(
-    decision: Annotated[str, typer.Option(help="decision id")],
+    decision: Annotated[str | None, typer.Argument(help=DECISION_HELP)] = None,
+    named: Annotated[
+        str | None, typer.Option("--decision", help="the same, as it was given before")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="file to write (default: <decision>.zip)")
     ] = None,
     state: Annotated[Path | None, typer.Option(help="state folder")] = None,
 ) -> None:
     """Write a bundle of one decision that proves itself with verify.py and a key from outside."""
+    if (decision is None) == (named is None):
+        raise typer.BadParameter("give the id of one decision")
     from gateway.exporting import export_decision
+    from gateway.listing import known
 
     with place_of(state) as place:
-        raise typer.Exit(export_decision(place, decision, out or Path(f"{decision}.zip")))
+        chosen = known(place, decision or named or "")
+        raise typer.Exit(export_decision(place, chosen, out or Path(f"{chosen}.zip")))

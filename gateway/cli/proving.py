@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.cli.checking import DECISION_HELP
 from gateway.cli.place import place_of
 
 State = Annotated[Path | None, typer.Option(help="state folder")]
@@ -17,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def receipt(
-    decision: Annotated[str, typer.Argument(help="decision id")],
+    decision: Annotated[str, typer.Argument(help=DECISION_HELP)],
     out: Annotated[
         Path | None, typer.Option(help="file to write (default: <decision>.receipt.tlog-proof)")
     ] = None,
@@ -28,10 +29,11 @@ def receipt(
     One file of some kilobytes. Whoever has it and the log's key can show, offline and for ever,
     that the decision was recorded so, and notices when a record of it is withheld.
     """
+    from gateway.listing import known
     from gateway.proving import write_receipt
 
     with place_of(state) as place:
-        raise typer.Exit(write_receipt(place, decision, out))
+        raise typer.Exit(write_receipt(place, known(place, decision), out))
 
 
 def prove(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from audit import verify
 from audit.cosignature import cosign
@@ -21,7 +22,9 @@ from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway import settings as settings_module
 from gateway.attach import Place
 from gateway.backups import back_up
+from gateway.cli.main import app, exit_code_of
 from gateway.exporting import UNWITNESSED, export_decision
+from gateway.listing import newest_decision
 from gateway.proving import Question, answer, write_receipt
 from gateway.state import StateFolder
 from gateway.verifying import dump_ledger
@@ -218,3 +221,35 @@ def test_no_verb_writes_over_what_is_no_file(
         out.unlink()
     with pytest.raises(LedgerError, match="two files"):
         answer(place, Question(seq=3, from_size=size), Path("-"))
+
+
+def test_the_ids_that_verbs_take_are_listed(
+    place: Place, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--state", str(tmp_path / "state")]
+
+    def said(*arguments: str) -> tuple[int, str]:
+        with pytest.MonkeyPatch.context() as changed:
+            changed.setenv("COUNTERSIGN_LEDGER__DSN", place.dsn)
+            code = exit_code_of(lambda: app([*arguments, *where], standalone_mode=False))
+        given, beside = capsys.readouterr()
+        return code, given or beside.splitlines()[-1]
+
+    code, lines = said("decisions", "--limit", "2")
+    assert code == 0
+    first, second = (line.split() for line in lines.splitlines())
+    assert (first[0], first[-1], second[0]) == ("late", "filled", f"d{DECISIONS - 1}")
+    assert place.reader.record(int(first[2])) is not None
+    assert newest_decision(place.reader) == "late"
+    assert len(said("decisions", "--limit", "1000")[1].splitlines()) == DECISIONS + 1
+    for verb in (["show"], ["replay"], ["receipt"], ["export"], ["export", "--decision"]):
+        assert said(*verb, "none") == (
+            2,
+            "countersign: no decision none: `countersign decisions` lists them",
+        )
+    for verb, out in ((["export"], "d5.zip"), (["export", "--decision"], "d5.zip")):
+        assert said(*verb, "d5")[0] == 0
+        assert check(tmp_path / out) == OK
+        (tmp_path / out).unlink()
+    for wrong in (["export"], ["export", "d5", "--decision", "d5"]):
+        assert CliRunner().invoke(app, wrong).exit_code == 2

@@ -18,9 +18,10 @@ from gateway.profiles import development_plan, serving_plan
 from gateway.settings import known_names, load
 from gateway.state import StateFolder
 
-VERBS = (
-    "run serve verify dump replay export receipt prove kill release keygen settings train".split()  # noqa: SIM905 - as they are typed
-)
+VERBS = (  # noqa: SIM905 - as they are typed
+    "run serve verify dump decisions show replay export receipt prove kill release"
+    " keygen settings train"
+).split()
 
 
 def plain(text: str) -> str:
