@@ -121,7 +121,7 @@ class Builder:
             case Resolve():
                 found = self._held((request.stream, request.idem_key))
                 if found is None and not self._looked:
-                    self.unsure = self.unsure or self._head(request.stream) is not NO_HEAD
+                    self.unsure = True  # whoever lost the log does not know all its streams
                 self.batch.resolved.append((request, found))
             case MapHeads():
                 self.batch.mapped.append(request)

@@ -250,9 +250,17 @@ class Sequencer:
         return builder
 
     def _look_up(self, requests: Sequence[Request]) -> Mapping[tuple[str, str], Record]:
-        """Ask streams that exist for the requests' idempotency keys."""
+        """Ask streams that exist for the requests' keys, and for whatever is to be resolved.
+
+        For a sequencer that lost the log does not know its new streams; to ask is to notice.
+        """
         heads = self._position.heads
-        asked = [key for request in requests for key in _keys(request) if key[0] in heads]
+        asked = [
+            key
+            for request in requests
+            for key in _keys(request)
+            if key[0] in heads or isinstance(request, Resolve)
+        ]
         if not asked:
             return {}
         with self._watchdog.within(self._store.connection, self._config.commit_deadline_s):
