@@ -55,7 +55,7 @@ _ENDS: Mapping[str, Mapping[str, str]] = {
 }
 _BITS = {"int8": 63, "int4": 31, "int2": 15}
 _ONCE = frozenset({ABOUT, HEAD, DONE})
-_GZIP_ONLY = 16 + zlib.MAX_WBITS
+_GZIP_ONLY, _GZIP_MARK = 16 + zlib.MAX_WBITS, b"\x1f\x8b"
 _PART = 1 << 18
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -153,10 +153,14 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
     unpack = zlib.decompressobj(_GZIP_ONLY)
     waiting: list[bytes] = []
     length = 0
+    packed = file.read(_PART)
+    if packed and not _GZIP_MARK.startswith(packed[: len(_GZIP_MARK)]):
+        raise BackupError("not a backup: `countersign backup` writes one")
     while not unpack.eof:
-        packed = unpack.unconsumed_tail or file.read(_PART)
-        part = unpack.decompress(packed, _PART)
-        if not packed and not part and not unpack.eof:
+        packed = packed or unpack.unconsumed_tail or file.read(_PART)
+        part, read = unpack.decompress(packed, _PART), bool(packed)
+        packed = b""
+        if not read and not part and not unpack.eof:
             raise BackupError("the backup is cut off")
         *ended, rest = part.split(b"\n")
         for end in ended:

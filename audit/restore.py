@@ -7,7 +7,7 @@ outside come from the caller:
 - the log must be signed to its last record: what follows the newest checkpoint anybody could have
   written, and the time that the file states of itself excuses nothing;
 - a checkpoint of at most the backup's size must be one of its tree: otherwise the log forked;
-- a larger one that the log's own key signed shows that the backup is older than what was once
+- a larger one that a key of the log signed shows that the backup is older than what was once
   published: whoever goes on from it signs other trees of sizes already seen, which to a witness
   is a fork. That takes `accept_older`, and says how many records are lost.
 """
@@ -24,11 +24,11 @@ from psycopg import sql
 from audit.backup import Progress
 from audit.backup_form import DONE, TABLES, read_backup
 from audit.errors import BackupError, LedgerFencedError, LedgerUnsafeError, LedgerWriteError
-from audit.restore_judge import Cosignatures, judge_values
+from audit.restore_judge import Cosignatures, Later, judge_values
 from audit.store import SEQUENCER_LOCK
 from audit.tables import SCHEMA_REVISION, WRITER_ROLE, TupleConnection, connect, schema_revision
 from audit.vault import Vault
-from audit.verify import INCOMPLETE, OK, TAMPERED, Bad, LogVerifier, Outside, Report, Seen, Trust
+from audit.verify import INCOMPLETE, OK, Bad, LogVerifier, Outside, Report, Trust
 
 _SHOWN_EVERY = 1000
 
@@ -128,6 +128,7 @@ class _Loading:
         self._outside = outside
         self._progress = progress
         self._cosignatures = Cosignatures()
+        self._later = Later(outside)
         self._known = self._signed = 0
         self._log = LogVerifier((), (), Outside())
         self._head: dict[str, Any] = {}
@@ -167,6 +168,7 @@ class _Loading:
         """Judge what only the end shows."""
         self._cosignatures.finish(self._log.report)
         report = self._log.finish(int(self._head["size"]))
+        self._later.finish(report, self._head["origin"])
         if self._log.size > self._signed:
             after = self._log.size - self._signed
             text = f"{after} records after the last checkpoint are signed by nobody"
@@ -191,18 +193,18 @@ class _Loading:
         """Take the head, and sort what the outside knows into what must be here and what is lost.
 
         Raises:
-            Bad: a checkpoint from outside is not one, or no trusted key signed it.
+            Bad: a checkpoint from outside is not one.
         """
         self._head = head = self._row
         size, trust = head["size"], Trust(self._outside.vkeys, self._outside.policy)
         inside: list[bytes] = []
-        later: list[Seen] = []
         for note in self._outside.notes:
-            seen = trust.open(note)
-            if seen.head.size <= size:
+            known = trust.open(note).head.size
+            self._known = max(self._known, known)
+            if known <= size:
                 inside.append(note)
             else:
-                later.append(seen)
+                self._later.add(note)
         rest = Outside(
             vkeys=self._outside.vkeys,
             policy=self._outside.policy,
@@ -211,11 +213,6 @@ class _Loading:
         )
         self._log = LogVerifier((), (), rest)
         self._log.head(head)
-        for seen in later:
-            if seen.head.origin != head["origin"] or not seen.signers:
-                text = f"the kept checkpoint of {seen.head.size} is not one of this log's key"
-                self._log.report.find(TAMPERED, text)
-            self._known = max(self._known, seen.head.size)
         if self._known > size:
             text = f"the log once had {self._known} records; the backup lacks the last"
             text = f"{text} {self._known - size}"
@@ -256,6 +253,7 @@ class _Loading:
                 self._log.blob(row["digest"], row["data"])
             case "entry":
                 self._log.entry(row)
+                self._later.entry(row)
                 if self._log.size % _SHOWN_EVERY == 0:
                     self._progress("records", self._log.size, self._head["size"])
             case _:

@@ -1,6 +1,6 @@
-"""What the outsider's verifier does not read: cosignature lines of a backup, encrypted values.
+"""What a restore judges beside the outsider's verifier: cosignatures, values, later checkpoints.
 
-Nothing of these two tables is in the tree, so each row is held against what is:
+Nothing of the first two tables is in the tree, so each row is held against what is:
 
 - a cosignature is one signature line, of the name and key id that it is stored under, and there is
   the checkpoint that it is about; that it verifies is the verifier's to say, where a policy names
@@ -13,13 +13,14 @@ Nothing of these two tables is in the tree, so each row is held against what is:
   name nobody, have none.
 """
 
+import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from audit.errors import NoteError, VaultError
+from audit.errors import AuditError, NoteError, VaultError
 from audit.kinds import Kind
 from audit.merkle import HASH_BYTES
 from audit.note import NoteSignature
@@ -28,7 +29,18 @@ from audit.record import parse_payload
 from audit.sound import named_by
 from audit.tables import TupleConnection
 from audit.vault import Vault, has_sealed_form
-from audit.verify import INCOMPLETE, TAMPERED, Report
+from audit.verify import (
+    CHANGED,
+    INCOMPLETE,
+    NO_TIME,
+    NOT_CHECKABLE,
+    TAMPERED,
+    Bad,
+    Outside,
+    Report,
+    Seen,
+    Trust,
+)
 
 _ROWS = 100
 _VALUES_SQL = """
@@ -70,6 +82,67 @@ class Cosignatures:
         """Find the rows whose checkpoint never came."""
         for size in sorted(self._lines):
             report.find(TAMPERED, f"a cosignature of {size}, and no such checkpoint")
+
+
+class Later:
+    """Checkpoints from outside that are of a larger tree: who signed them, judged as `verify` does.
+
+    The log may have changed its key since the backup, or before: which keys count is known only
+    when all changes are, those given from outside and the log's own.
+    """
+
+    def __init__(self, outside: Outside) -> None:
+        """Start with none.
+
+        Raises:
+            Bad: a key or the policy is not one.
+        """
+        self._trust = Trust(outside.vkeys, outside.policy)
+        self._given = outside.rotations
+        self._logged: list[object] = []
+        self._notes: list[bytes] = []
+
+    def add(self, note: bytes) -> None:
+        """Take a checkpoint."""
+        self._notes.append(note)
+
+    def entry(self, row: Mapping[str, Any]) -> None:
+        """Take a record of the log, which may change its keys."""
+        if self._notes and row["kind"] in {Kind.KEY_ROTATED, Kind.KEY_REVOKED}:
+            with contextlib.suppress(AuditError):  # the verifier has said what is wrong with it
+                self._logged.append(parse_payload(row["payload"]).get("statement"))
+
+    def finish(self, report: Report, origin: str) -> None:
+        """Judge them, when all records were taken and judged."""
+        if not self._notes or not self._trust.keys:
+            return
+        self._follow(origin)
+        for note in self._notes:
+            try:
+                self._judge(report, self._trust.open(note), origin)
+            except Bad as error:
+                report.find(TAMPERED, f"a kept checkpoint: {error}")
+
+    def _follow(self, origin: str) -> None:
+        """Follow all changes of keys; what is wrong with one, the verifier has said."""
+        self._trust.give(Report(), self._given, origin)
+        for statement in self._logged:
+            with contextlib.suppress(Bad):
+                self._trust.follow(statement, origin)
+        with contextlib.suppress(Bad):
+            self._trust.settle(Report())
+
+    def _judge(self, report: Report, seen: Seen, origin: str) -> None:
+        text = f"the kept checkpoint of {seen.head.size}"
+        why = self._trust.counts(seen.signers, seen.head.size, self._trust.made_us([seen]))
+        if seen.head.origin != origin:
+            report.find(TAMPERED, f"{text} is of the log {seen.head.origin}, not {origin}")
+        elif not seen.signers:
+            report.find(TAMPERED, f"{text} is signed by no trusted key{CHANGED}")
+        elif why == "replaced":
+            report.find(TAMPERED, f"{text} is signed only by a key that had been replaced")
+        elif why:
+            report.find(NOT_CHECKABLE, f"{text} is signed only by a key that is revoked: {NO_TIME}")
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from audit.cosignature import cosign
 from audit.errors import BackupError, LedgerFencedError, LedgerUnsafeError
 from audit.ledger import Ledger, LedgerConfig
 from audit.restore import Restored
+from audit.rotation import rotate
 from audit.tables import connect
 from audit.vault import Vault
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
@@ -171,6 +172,38 @@ def test_what_the_outside_knows_decides(filled: str, empty: str, tmp_path: Path)
     older = back(empty, path, Outside(vkeys=[KEY], notes=[kept(40)]), accept_older=True)
     assert (older.report.exit_code, older.lost, older.known_size) == (OK, 13, 40)
     assert any("lacks the last 13" in line for line in older.report.lines)
+
+
+def test_a_later_checkpoint_is_judged_across_a_change_of_keys(
+    filled: str, empty: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "backup.gz"
+    backup(filled, path, TIME_US, silent)
+    change = [rotate(SIGNER, OTHER_SIGNER, 44, TIME_US).statement.decode()]
+    new, old = [str(OTHER_SIGNER.vkey)], [KEY]
+    by_new = make_checkpoint(60, bytes(32), OTHER_SIGNER).note
+    for name, outside, code in (
+        ("by the old key, before", Outside(vkeys=new, rotations=change, notes=[kept(40)]), 2),
+        ("by the new key, after", Outside(vkeys=old, rotations=change, notes=[by_new]), 2),
+        ("by the old key, after", Outside(vkeys=new, rotations=change, notes=[kept(60)]), TAMPERED),
+        ("an unknown change", Outside(vkeys=old, notes=[by_new]), TAMPERED),
+    ):
+        result = back(empty, path, outside)
+        assert result.report.exit_code == code, (name, result.report.lines)
+        dumped = verify_database(filled, outside.vkeys, outside=outside)
+        assert dumped.exit_code == code, (name, dumped.lines)
+        assert untouched(empty), name
+    outside = Outside(vkeys=new, rotations=change, notes=[kept(40)])
+    older = back(empty, path, outside, accept_older=True)
+    assert (older.report.exit_code, older.lost) == (OK, 13), older.report.lines
+
+
+def test_what_is_no_backup_at_all_is_called_so(empty: str, tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    for data in (b'{"type":"head"}\n', b"\x1f", b"\x1f\x8c", b"PK\x03\x04"):
+        path.write_bytes(data)
+        with pytest.raises(BackupError, match="cut off" if data == b"\x1f" else "not a backup"):
+            back(empty, path)
 
 
 def test_a_damaged_or_altered_backup_leaves_nothing_behind(
