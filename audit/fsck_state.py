@@ -6,6 +6,7 @@ everything else. `save` commits all in one transaction, so a check that is kille
 resumes from its last save. A file of another check is refused, not reused.
 """
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -167,6 +168,17 @@ class IdemKeys(set[bytes]):
         self._database.execute("INSERT OR IGNORE INTO idem_key VALUES (?)", (digest,))
 
 
+def was_saved(path: Path) -> bool:
+    """Say whether an interrupted check left something in its file to go on from."""
+    if not path.exists():  # asking would make it
+        return False
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            return database.execute("SELECT 1 FROM meta").fetchone() is not None
+    except sqlite3.Error:
+        return False
+
+
 class FsckState:
     """One check's state file."""
 
@@ -184,6 +196,7 @@ class FsckState:
         self.path = path
         self._about = list(about)
         self.saved: dict[str, Any] | None = None
+        self._worth_keeping = resume
         if not resume:
             self._unlink()
         elif not path.exists():
@@ -224,14 +237,15 @@ class FsckState:
         self.heads.flush()
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (1, ?)", (text,))
         self._database.execute("COMMIT")
+        self._worth_keeping = True
         self._database.execute("BEGIN")
 
     def close(self, *, keep: bool) -> None:
-        """Close the file; remove it when the check came to its end."""
+        """Close the file; remove it when the check came to its end, or never saved anything."""
         if self._database.in_transaction:  # a full disk has ended it
             self._database.execute("ROLLBACK")
         self._database.close()
-        if not keep:
+        if not (keep and self._worth_keeping):
             self._unlink()
 
     def _unlink(self) -> None:

@@ -39,7 +39,7 @@ import sys
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -2133,10 +2133,10 @@ class Tiles:
         self._unread: Counter[tuple[str, int]] = Counter()
         self._foreign = 0
 
-    def run(self) -> None:
+    def run(self, over: Callable[[range], Iterable[int]] = iter) -> None:
         """Judge every tile and every entry."""
         size, report = self._head.size, self._report
-        for n in range(-(-size // TILE_WIDTH)):
+        for n in over(range(-(-size // TILE_WIDTH))):
             width = min(TILE_WIDTH, size - n * TILE_WIDTH)
             hashes = self._hashes(0, n, width)
             entries = self._entries(n, width)
@@ -2169,9 +2169,8 @@ class Tiles:
             row = [node_hash(row[i], row[i + 1]) for i in range(0, len(row), 2)]
         self._above[level].append(row[0])
         if len(self._above[level]) == TILE_WIDTH:
-            full = self._above[level]
+            full, self._above[level] = self._above[level], []
             self._hold(level + 1, full)
-            self._above[level] = []
             self._counts[level] += 1
             self._raise(level + 1, full)
 
@@ -2180,8 +2179,7 @@ class Tiles:
         n = self._counts[level - 1]
         stored = self._hashes(level, n, len(hashes))
         if stored is not None and stored != list(hashes):
-            text = f"tile {level}/{n} is not what the tiles below it make"
-            self._report.find(TAMPERED, text)
+            self._report.find(TAMPERED, f"tile {level}/{n} is not what the tiles below it make")
 
     def _hashes(self, level: int, n: int, width: int) -> list[bytes] | None:
         data = self._file(str(level), n, width)
@@ -2235,14 +2233,16 @@ class Tiles:
             self._unread[head["kind"], head["version"]] += 1
 
 
-def verify_tiles(folder: Path, outside: Outside) -> Report:
-    """Verify a folder of tiles: every hash, every entry, every stream's chain."""
+def verify_tiles(
+    folder: Path, outside: Outside, over: Callable[[range], Iterable[int]] = iter
+) -> Report:
+    """Verify a folder of tiles: every hash, entry, and stream; who gives `over` sees how far."""
     with judging() as report:
         note = read_within(folder / "checkpoint")
         if note is None:
             raise Unknown(f"{folder} holds no checkpoint: not a folder of tiles")
         head = judge_head(report, Trust(outside.vkeys, outside.policy), note, outside)
-        Tiles(report, folder, head).run()
+        Tiles(report, folder, head).run(over)
     return report
 
 

@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from audit.fsck_dump import fsck_dump
 from audit.fsck_plan import FsckPlan
 from audit.fsck_run import fsck_database
+from audit.fsck_state import was_saved
 from audit.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
 from gateway.attach import Place
 from gateway.clock import monotonic_us, wall_us
@@ -48,11 +49,12 @@ class Given:
 
 def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> int:
     """Check the ledger's database; return the verifier's exit code."""
+    state = place.state.root / STATE_NAME
 
     def check(outside: Outside, bar: RateBar) -> Report:
         plan = FsckPlan(
             outside=outside,
-            state=place.state.root / STATE_NAME,
+            state=state,
             resume=resume,
             payloads=payloads,
             readers=max(2, os.cpu_count() or 2),
@@ -62,11 +64,17 @@ def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> i
             report.say("stored headers, payloads, accounts and blobs were not read (--payloads)")
         return report
 
-    return _run(given, check, lambda: origin_of(place))
+    return _run(given, check, lambda: origin_of(place), _rate_bar(), state)
 
 
-def fsck_dump_file(path: Path, given: Given, *, resume: bool) -> int:
+def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: RateBar | None = None) -> int:
     """Check a dump; return the verifier's exit code.
+
+    Args:
+        path: of the dump.
+        given: from outside.
+        resume: go on where an interrupted check was saved.
+        bar: shows how far it is; None: on stderr.
 
     Raises:
         Bad: it is no regular file, beside which one could write how far the check is.
@@ -74,39 +82,67 @@ def fsck_dump_file(path: Path, given: Given, *, resume: bool) -> int:
     if path.exists() and not path.is_file():
         raise Bad(f"{path} is no file: fsck writes beside a dump how far it is")
 
+    state = path.with_name(path.name + ".fsck")
+
     def check(outside: Outside, bar: RateBar) -> Report:
-        state = path.with_name(path.name + ".fsck")
         return fsck_dump(path, FsckPlan(outside=outside, state=state, resume=resume), bar.show)
 
-    return _run(given, check, lambda: origin_of_dump(path))
+    return _run(given, check, lambda: origin_of_dump(path), bar or _rate_bar(), state)
 
 
-def fsck_tiles(folder: Path, given: Given) -> int:
+def fsck_tiles(folder: Path, given: Given, bar: RateBar | None = None) -> int:
     """Check a folder of tiles; return the verifier's exit code.
+
+    Args:
+        folder: with the checkpoint.
+        given: from outside.
+        bar: shows how far it is; None: on stderr.
 
     Raises:
         Bad: it is no folder.
     """
     if not folder.is_dir():
         raise Bad(f"{folder} is no folder: a tree of tiles is one (`countersign tiles` writes it)")
-    return _run(
-        given, lambda outside, _: verify_tiles(folder, outside), lambda: origin_of_tiles(folder)
-    )
+
+    def check(outside: Outside, bar: RateBar) -> Report:
+        def shown(numbers: range) -> Iterator[int]:
+            for number in numbers:
+                yield number
+                bar.show("tiles", number + 1, len(numbers))
+
+        return verify_tiles(folder, outside, shown)
+
+    return _run(given, check, lambda: origin_of_tiles(folder), bar or _rate_bar())
+
+
+def _rate_bar() -> RateBar:
+    return RateBar(sys.stderr, monotonic_us)
 
 
 def _run(
     given: Given,
     check: Callable[[Outside, RateBar], Report],
     origin: Callable[[], str | None],
+    bar: RateBar,
+    state: Path | None = None,
 ) -> int:
-    """Run a check under a bar, print what it found and return the exit code."""
-    bar = RateBar(sys.stderr, monotonic_us)
+    """Run a check under a bar, print what it found and return the exit code.
+
+    Args:
+        given: from outside.
+        check: what to do with it.
+        origin: the name that the log has for itself, as far as it can be told.
+        bar: given to `check`.
+        state: where an interrupted check is saved; None: nowhere.
+    """
     try:
         outside = given.read()
         report = check(outside, bar)
     except KeyboardInterrupt:
         bar.end()
-        sys.stdout.write("stopped; the same command with --resume goes on from here\n")
+        kept = state is not None and was_saved(state)
+        how = "with --resume goes on from what was saved" if kept else "begins anew"
+        sys.stdout.write(f"stopped; the same command {how}\n")
         return INTERRUPTED
     except (Bad, OSError) as error:
         bar.end()

@@ -1,0 +1,98 @@
+"""fsck tells how far it is, for tiles too, and at Ctrl-C only what is true."""
+
+import io
+import itertools
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+from typing_extensions import override
+
+from audit import fsck_dump
+from audit.verify import NOT_CHECKABLE, OK
+from gateway.cli.main import app
+from gateway.progress import RateBar
+from gateway.upkeep import INTERRUPTED, Given, fsck_dump_file, fsck_tiles
+from tests.conftest import GOLDEN
+from tests.doubles.audit_log import SIGNER
+
+EVIDENCE = GOLDEN / "evidence"
+TILES, DUMP = EVIDENCE / "tiles-wide", EVIDENCE / "dump.jsonl"
+KEY = str(SIGNER.vkey)
+GIVEN = Given(keys=[KEY])
+
+
+class Screen(io.StringIO):
+    """A terminal that can be read back."""
+
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+def slow_bar(screen: Screen) -> RateBar:
+    """Return a bar to which a second passes whenever it is asked to show something."""
+    seconds = itertools.count()
+    return RateBar(screen, lambda: next(seconds) * 1_000_000)
+
+
+class Stopping(RateBar):
+    """A bar at which somebody presses Ctrl-C."""
+
+    @override
+    def show(self, stage: str, done: int, total: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def stopping_bar() -> RateBar:
+    return Stopping(Screen(), lambda: 0)
+
+
+def again(*arguments: str) -> tuple[int, str]:
+    """Do what was said: give the same command with --resume."""
+    done = CliRunner().invoke(app, ["fsck", *arguments, "--key", KEY, "--resume"])
+    return done.exit_code, done.output
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> Path:
+    return Path(shutil.copy(DUMP, tmp_path))
+
+
+def test_a_check_of_tiles_shows_how_far_it_is() -> None:
+    screen = Screen()
+    assert fsck_tiles(TILES, GIVEN, slow_bar(screen)) == OK
+    assert "tiles        [##############..............] 1/2" in screen.getvalue()
+    assert "2/2" in screen.getvalue()
+
+
+def test_a_stopped_check_of_tiles_does_not_promise_to_resume(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert fsck_tiles(TILES, GIVEN, stopping_bar()) == INTERRUPTED
+    assert capsys.readouterr().out == "stopped; the same command begins anew\n"
+    assert again("--tiles", str(TILES))[0] == NOT_CHECKABLE, "it is refused"
+
+
+def test_a_check_that_was_stopped_before_its_first_save_begins_anew(
+    dump: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bar = stopping_bar()
+    assert fsck_dump_file(dump, GIVEN, resume=False, bar=bar) == INTERRUPTED
+    assert capsys.readouterr().out == "stopped; the same command begins anew\n"
+    code, said = again("--dump", str(dump))
+    assert code == NOT_CHECKABLE
+    assert "nothing to resume" in said
+
+
+def test_a_check_that_was_saved_goes_on(
+    dump: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fsck_dump, "SAVE_BYTES", 1)
+    bar = stopping_bar()
+    assert fsck_dump_file(dump, GIVEN, resume=False, bar=bar) == INTERRUPTED
+    said = "stopped; the same command with --resume goes on from what was saved\n"
+    assert capsys.readouterr().out == said
+    assert again("--dump", str(dump))[0] == OK
