@@ -65,6 +65,11 @@ def beside(path: Path) -> TextIO:
     return sys.stderr if path == STDOUT else sys.stdout
 
 
+def named(path: Path) -> str:
+    """Return a file's name for words about it; that of standard output nobody knows here."""
+    return "FILE" if path == STDOUT else str(path)
+
+
 def writable(path: Path) -> Path:
     """Return where a file of this name is written: itself, or what it links to.
 

@@ -19,7 +19,7 @@ from audit.ledger import Draft
 from audit.restore import Restored, restore
 from audit.vault import Vault
 from audit.verify import NOT_CHECKABLE, OK, WORDS, Bad
-from audit.whole_file import STDOUT, beside
+from audit.whole_file import STDOUT, beside, named
 from gateway.attach import Place, attached
 from gateway.clock import monotonic_us, wall_us
 from gateway.footprint import on_trial
@@ -41,10 +41,11 @@ def back_up(place: Place, path: Path) -> None:
     finally:
         bar.end()
     long = "" if path == STDOUT else f", {path.stat().st_size:,} bytes"
+    file = named(path)
     beside(path).write(
-        f"{about.size} records of {about.origin} in {path}{long}\n"
+        f"{about.size} records of {about.origin} in {file}{long}\n"
         "subject keys are not in it; back up the log's keys apart from it\n"
-        f"bring back with: countersign restore {path} --state NEW --key KEY --checkpoint KEPT\n"
+        f"bring back with: countersign restore {file} --state NEW --key KEY --checkpoint KEPT\n"
     )
 
 

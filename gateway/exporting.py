@@ -7,7 +7,7 @@ from audit.export import NotYetSignedError, build_bundle
 from audit.note import parse_note
 from audit.quorum import QuorumPolicy
 from audit.verify import read_bundle, read_link
-from audit.whole_file import appearing, beside
+from audit.whole_file import appearing, beside, named
 from gateway.attach import Place
 from gateway.clock import pause
 from gateway.errors import StateInUseError
@@ -35,9 +35,9 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
     bundle = read_bundle(data)
     notes = [bundle.note, *([read_link(bundle.link).note] if bundle.link else [])]
     beside(out).write(
-        f"{out}: {len(data)} bytes\n{unwitnessed(policy, *notes)}"
+        f"{named(out)}: {len(data)} bytes\n{unwitnessed(policy, *notes)}"
         "check it with a copy of audit/verify.py that you trust and the log's key from outside:\n"
-        f"  python audit/verify.py {out} --key KEYFILE\n"
+        f"  python audit/verify.py {named(out)} --key KEYFILE\n"
     )
     return 0
 

@@ -11,7 +11,7 @@ from audit.export import NotYetSignedError, consistency
 from audit.proof import parse_proof
 from audit.quorum import QuorumPolicy
 from audit.receipt import build_receipt, mapped_until, prove_range, prove_record
-from audit.whole_file import STDOUT, appearing, beside
+from audit.whole_file import STDOUT, appearing, beside, named
 from gateway.attach import Place
 from gateway.exporting import sign_missing, unwitnessed
 from gateway.witness_policy import read_policy
@@ -166,7 +166,7 @@ def _write(*files: Written) -> int:
         raise LedgerError(f"nothing was written: {error}") from error
     for file in files:
         beside(file.path).write(
-            f"{file.path}: {len(file.data)} bytes\n{file.lacks}"
-            f"  check it with: {VERIFIER} {file.path} --key KEYFILE{file.more}\n"
+            f"{named(file.path)}: {len(file.data)} bytes\n{file.lacks}"
+            f"  check it with: {VERIFIER} {named(file.path)} --key KEYFILE{file.more}\n"
         )
     return 0

@@ -65,6 +65,7 @@ def rotate_key(settings: Settings, to: str) -> int:
         settle(current)
         if old_of(current).exists():
             raise _refused("the last rotation still overlaps: countersign rotate-key --finish")
+        load_signers(place.state, settings.ledger, create=False)  # or no new key is made
         if not next_of(current).exists():
             _say("making the new key")
             make_key(next_of(current), origin, to)

@@ -18,7 +18,7 @@ from audit.verify import (
     verify_dump,
     watched,
 )
-from audit.whole_file import beside
+from audit.whole_file import beside, named
 from gateway.attach import Place
 from gateway.clock import monotonic_us, pause, wall_us
 from gateway.errors import GatewayError
@@ -104,8 +104,8 @@ def dump_ledger(place: Place, path: Path) -> None:
     """Write the whole ledger to a file."""
     records = dump(place.dsn, path)
     beside(path).write(
-        f"{records} records written to {path}\n"
-        f"check with: countersign verify --dump {path} --key KEY\n"
+        f"{records} records written to {named(path)}\n"
+        f"check with: countersign verify --dump {named(path)} --key KEY\n"
     )
 
 

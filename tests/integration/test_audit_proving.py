@@ -217,7 +217,8 @@ def test_no_verb_writes_over_what_is_no_file(
         written = out.read_bytes()
         assert given[:20] == written[:20]
         assert abs(len(given) - len(written)) < 20, "but for the time that a backup says"
-        assert said.startswith((b"-: ", b"608 records "))
+        assert said.startswith((b"FILE: ", b"608 records "))
+        assert b"FILE" in said
         out.unlink()
     with pytest.raises(LedgerError, match="two files"):
         answer(place, Question(seq=3, from_size=size), Path("-"))

@@ -130,6 +130,14 @@ def test_a_rotation_overlaps_and_ends_and_readers_follow_it(
         rotating.finish_rotation(desk.settings)
 
 
+def test_a_rotation_without_the_present_key_makes_no_other(desk: Desk) -> None:
+    (desk.keys / "ledger.key").rename(desk.keys / "elsewhere")
+    before = sorted(desk.keys.iterdir())
+    with pytest.raises(SettingsError, match="bring the log's key there"):
+        rotating.rotate_key(desk.settings, "file")
+    assert sorted(desk.keys.iterdir()) == before
+
+
 def test_a_revoked_key_is_on_record_and_no_longer_counts(desk: Desk) -> None:
     early = desk.work("early")
     rotating.rotate_key(desk.settings, "file")

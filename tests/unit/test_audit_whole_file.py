@@ -14,7 +14,7 @@ from audit.whole_file import PRIVATE, STDOUT, appearing, beside
 @pytest.fixture(params=["fifo", "device", "socket", "folder", "link"])
 def no_file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Something of each kind that a rename would have taken away; never a real device's name."""
-    path = tmp_path / request.param
+    path: Path = tmp_path / str(request.param)
     match request.param:
         case "device":
             try:

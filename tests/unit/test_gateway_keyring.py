@@ -8,7 +8,10 @@ from typer.testing import CliRunner
 from gateway.cli.main import app
 from gateway.errors import SettingsError
 from gateway.keyring import Keyring, check_release, release_statement
+from gateway.log_keys import load_signers
 from gateway.roles import Role
+from gateway.settings import load
+from gateway.state import StateFolder
 
 ORIGIN = "log.test"
 
@@ -79,6 +82,14 @@ def test_making_a_keyring_again_keeps_its_keys(ring: Keyring) -> None:
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
         Keyring(tmp_path / "none")
+
+
+def test_a_missing_log_key_is_said_with_its_folder(tmp_path: Path) -> None:
+    settings = load(state=tmp_path)
+    state = StateFolder.of(settings)
+    with pytest.raises(SettingsError, match="no ledger") as refused:
+        load_signers(state, settings.ledger, create=False)
+    assert f"in {state.keys}: bring" in str(refused.value)
 
 
 def signed(ring: Keyring, epoch: int, origin: str = ORIGIN) -> dict[str, str]:
