@@ -1,9 +1,12 @@
 """fsck of a dump: line by line through the outsider's verifier, resumable, streams on disk.
 
-A resumed check reads the file's beginning again and hashes it: nothing below the position is taken
-on trust. Memory grows with checkpoints only (some hundred bytes each).
+A resumed check reads the file's beginning again, hashes it and builds its tree: it must be what was
+checked, and the checkpoints that the state says cover it must be of that tree. Whoever can write
+the state's file can still hide what a line says beside its leaf; see `fsck_run`. Memory grows with
+checkpoints only (some hundred bytes each).
 """
 
+import base64
 import hashlib
 import json
 from pathlib import Path
@@ -12,10 +15,14 @@ from typing import Any, BinaryIO
 from audit.fsck_judge import ChunkVerifier
 from audit.fsck_plan import ChangedBelowError, FsckPlan, Progress, whole_or_again
 from audit.fsck_state import FsckState
+from audit.merkle import Frontier, push
 from audit.verify import INCOMPLETE, TAMPERED, Bad, Report, take_line
 
 SAVE_BYTES = 64 << 20
 SHOW_BYTES = 1 << 20
+_LEADING = frozenset({"head", "checkpoint"})
+_NO_STATE = (ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
+"""What a state breaks that nobody saved like this, and a dump that is not what it was."""
 
 
 def fsck_dump(path: Path, plan: FsckPlan, progress: Progress) -> Report:
@@ -26,6 +33,7 @@ def fsck_dump(path: Path, plan: FsckPlan, progress: Progress) -> Report:
         Bad: a key or the policy is not one.
         OSError: the file cannot be read.
     """
+    path.open("rb").close()  # one that cannot be read leaves no state behind
     return whole_or_again(
         plan,
         f"dump {path.resolve()}",
@@ -51,7 +59,10 @@ class _Check:
         with self._path.open("rb") as file:
             try:
                 if self._state.saved is not None:
-                    self._skip(file, self._state.saved)
+                    try:
+                        self._skip(file, self._state.saved)
+                    except _NO_STATE as error:
+                        raise ChangedBelowError from error
                 for line in file:
                     if expected is not None:
                         log.report.find(TAMPERED, "the dump goes on after its end")
@@ -73,41 +84,49 @@ class _Check:
         self._hash.update(line)
         if before // SHOW_BYTES != self._at // SHOW_BYTES or self._at == self._size:
             self._progress("bytes", self._at, self._size)
-        if self._at - self._saved_at >= SAVE_BYTES and not _leads(line):
+        if self._at - self._saved_at >= SAVE_BYTES and not _leads(line) and self._log.sound:
             self._saved_at = self._at
             saved = {"at": self._at, "sha256": self._hash.hexdigest(), "log": self._log.to_state()}
             self._state.save(saved)
 
     def _skip(self, file: BinaryIO, saved: dict[str, Any]) -> None:
-        """Read what was checked before: take its checkpoints again, hash the rest.
+        """Read what was checked before: take its checkpoints again, hash all, build the tree.
 
         Raises:
             ChangedBelowError: it is not what was checked.
         """
-        leading = True
-        while leading and self._at < saved["at"]:
-            line = file.readline()
-            leading = _leads(line)
+        leading, nodes, size = True, list[bytes](), 0
+        asked = {saved["log"][name] for name in ("_checked", "_witnessed")} - {0}
+        roots: dict[int, bytes] = {}
+        notes: dict[int, bytes] = {}
+        while self._at < saved["at"] and (line := file.readline()):
+            row = json.loads(line)
+            leading = leading and row["type"] in _LEADING
             if leading:
                 take_line(self._log, line)
-            self._at += len(line)
+            if row["type"] == "checkpoint" and row["size"] in asked:
+                notes[row["size"]] = base64.b64decode(row["note"])
+            elif row["type"] == "entry":
+                size = push(nodes, size, base64.b64decode(row["leaf"]))
+            if size in asked and size not in roots:
+                roots[size] = Frontier(size=size, nodes=tuple(nodes)).root()
             self._hash.update(line)
-        while self._at < saved["at"]:
-            part = file.read(min(SHOW_BYTES, saved["at"] - self._at))
-            if not part:
-                break
-            self._hash.update(part)
-            self._at += len(part)
-            self._progress("bytes read again", self._at, self._size)
+            before, self._at = self._at, self._at + len(line)
+            if before // SHOW_BYTES != self._at // SHOW_BYTES:
+                self._progress("bytes read again", self._at, self._size)
         if self._at != saved["at"] or self._hash.hexdigest() != saved["sha256"]:
             raise ChangedBelowError
         self._saved_at = self._at
         self._log.restore(saved["log"])
+        if (size, nodes) != (self._log.size, self._log.nodes) or not all(
+            size in roots and self._log.vouched(size, roots[size], [notes[size]]) for size in asked
+        ):
+            raise ChangedBelowError
 
 
 def _leads(line: bytes) -> bool:
     """Say whether a line belongs to the part before blobs and entries."""
     try:
-        return json.loads(line)["type"] in {"head", "checkpoint"}
+        return json.loads(line)["type"] in _LEADING
     except (ValueError, TypeError, KeyError):
         return False

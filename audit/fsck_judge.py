@@ -40,7 +40,6 @@ _PLAIN = (
     "_last",
     "_checkpoints",
 )
-_REPORT = ("exit_code", "reason", "lines", "first_bad_seq", "findings")
 _LISTS = ("_changed", "_expected", "_map_rows", "_map_next")
 
 
@@ -309,20 +308,38 @@ class ChunkVerifier(LogVerifier):
         """Note a blob that a record names and that is not stored."""
         self.report.find(INCOMPLETE, f"blob {digest} is missing", seq)
 
+    @property
+    def sound(self) -> bool:
+        """Whether nothing was found so far; only then is the state worth going on from."""
+        return self._whole and self.report.findings == 0
+
+    @property
+    def claimed(self) -> dict[int, bool]:
+        """Sizes of trees that a state says are signed, each with whether a quorum cosigned it."""
+        return {size: size == self._witnessed for size in (self._checked, self._witnessed) if size}
+
+    def vouched(self, size: int, root: bytes, notes: Iterable[bytes]) -> bool:
+        """Say whether one of some checkpoints is of a tree, and signed as a state claims."""
+        for note in notes:
+            with contextlib.suppress(Bad):
+                seen = self._trust.open(note)
+                signed = bool(seen.signers) or not self._trust.keys
+                met = not self.claimed[size] or self._trust.met([seen])
+                if seen.head[1:] == (size, root) and signed and met:
+                    return True
+        return False
+
     def to_state(self) -> dict[str, Any]:
         """Return everything that a resumed check needs, as JSON."""
-        report = self.report
         return {
             **{name: getattr(self, name) for name in (*_PLAIN, *_LISTS)},
             "size": self._tree.size,
             "nodes": [node.hex() for node in self._tree.nodes],
             "unread": [[*key, count] for key, count in self._unread.items()],
             "unsigned": [[size, base64.b64encode(n).decode()] for size, n in self._unsigned],
-            "whole": self._whole,
             "followed": self._followed,
             "newest": self._newest_note,
             "notes": [[n, self._notes.get(n, ""), self._times.get(n)] for n in self._signers],
-            "report": [getattr(report, name) for name in _REPORT],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -346,7 +363,6 @@ class ChunkVerifier(LogVerifier):
                 self._times[size] = time_us
         for kind, version, count in state["unread"]:
             self._unread[kind, version] = count
-        self._whole = state["whole"]
         self._followed = state["followed"]
         self._newest_note = state["newest"]
         if self._newest_note:
@@ -354,7 +370,6 @@ class ChunkVerifier(LogVerifier):
         self._compared = {size for size in self._roots if size <= self._tree.size}
         if self._checked:
             self._compared.add(self._checked)
-        self.report = Report(**dict(zip(_REPORT, state["report"], strict=True)))
 
 
 def _changes(segment: Segment) -> dict[str, list[Any]]:

@@ -1,8 +1,14 @@
 """fsck of a database: readers, judge and state, from the first record or from where it stopped.
 
 What a resumed check repeats: head, snapshot, keys and policy are read anew, and the tree below the
-position is rebuilt from the stored leaves and must be the one that was checked. What it takes over:
-that the other columns (and payloads, and blobs) below the position are still what they were.
+position is rebuilt from the stored leaves; it must be the one that was checked, and the checkpoints
+that the state says cover it must be stored, signed, and of that tree. What it takes over: that the
+other columns (and payloads, and blobs) below the position were right and still are. It takes over
+no verdict: a check that found something saves no more.
+
+So whoever can write the state's file can hide from a resumed check what a column, payload, blob or
+stream-head map below the position says beside its leaf; no record that is signed, lost or added.
+Who does not hold the file alone checks without `--resume`.
 """
 
 import json
@@ -18,7 +24,7 @@ from audit.fsck_plan import ChangedBelowError, FsckPlan, Progress, whole_or_agai
 from audit.fsck_readers import Asked, Inline, Readers
 from audit.fsck_state import FsckState
 from audit.fsck_tiles import TileFold, judge_tile
-from audit.merkle import node_hash
+from audit.merkle import Frontier, node_hash
 from audit.restore_judge import judge_values
 from audit.tables import DatabaseError
 from audit.verify import TAMPERED, Bad, Report
@@ -106,7 +112,10 @@ class _Check:
                 log.head(head)
                 total = int(head["size"])
             if self._state.saved is not None:
-                self._go_on(self._state.saved)
+                try:
+                    self._go_on(self._state.saved)
+                except _JUDGED as error:  # a state that nobody saved like this
+                    raise ChangedBelowError from error
             if self._plan.payloads:
                 self._check_blobs()
             self._check_records(
@@ -133,12 +142,18 @@ class _Check:
         self._blobs, self._late = saved["blobs"], saved["late"]
         log.restore(saved["log"])
         nodes: list[bytes] = []
+        claimed: dict[int, bytes] = {}
         width = self._plan.width
         tasks = (
             {"do": "nodes", "first": first, "stop": first + width}
             for first in range(0, self._position, width)
         )
         for task, answer in self._readers.ask(tasks):
+            for size in log.claimed:
+                if task["first"] < size <= task["stop"]:
+                    part = self._snapshot.nodes(task["first"], size)
+                    edge = (*nodes, *map(bytes.fromhex, part))
+                    claimed[size] = Frontier(size=size, nodes=edge).root()
             roots = [*map(bytes.fromhex, json.loads(answer))]
             nodes += roots
             deque(self._tiles.add(task["first"], roots[0] if len(roots) == 1 else None), maxlen=0)
@@ -148,8 +163,11 @@ class _Check:
                 nodes.append(node_hash(nodes.pop(), right))
                 bits >>= 1
             self._progress("leaves below", task["stop"], self._position)
-        if nodes != log.nodes:
+        if log.size != self._position or nodes != log.nodes or claimed.keys() != log.claimed.keys():
             raise ChangedBelowError
+        for size, root in claimed.items():
+            if not log.vouched(size, root, (note for _, note in self._snapshot.notes(size, size))):
+                raise ChangedBelowError
         log.report.say(
             f"resumed at record {self._position}: the leaves below are those checked before;"
             " their other columns and the blobs are taken to be so too"
@@ -224,6 +242,9 @@ class _Check:
             }
 
     def _save(self) -> None:
+        """Save where it stands, unless something was found: that is to be found again."""
+        if not self._log.sound:
+            return
         self._state.save(
             {
                 "position": self._position,
