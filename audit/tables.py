@@ -152,6 +152,13 @@ def _revision_of(dsn: str) -> str | None:
         return schema_revision(connection)
 
 
+def has_schema(dsn: str) -> bool:
+    """Say whether a database was ever made one for a ledger; anybody who enters it may ask."""
+    with psycopg.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        row = connection.execute("SELECT to_regnamespace('ledger') IS NOT NULL").fetchone()
+    return row is not None and bool(row[0])
+
+
 def schema_revision(connection: TupleConnection) -> str | None:
     """Return the database's schema revision, None when it has none."""
     try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from audit.queries import LedgerReader
+from audit.tables import has_schema
 from gateway.database import enter
 from gateway.errors import NoLedgerError
 from gateway.footprint import holds_database
@@ -68,9 +69,17 @@ def require_ledger(settings: Settings) -> None:
     Raises:
         NoLedgerError: there is none.
     """
-    root = StateFolder.of(settings).root
-    if settings.ledger.dsn is None and not holds_database(root):
-        raise NoLedgerError(state=str(root))
+    root, dsn = StateFolder.of(settings).root, settings.ledger.dsn
+    if dsn is None and not holds_database(root):
+        raise NoLedgerError(
+            where=str(root),
+            advice="name its folder with --state or COUNTERSIGN_STATE; `countersign run` makes one",
+        )
+    if dsn is not None and not has_schema(dsn):
+        raise NoLedgerError(
+            where="the database that COUNTERSIGN_LEDGER__DSN names",
+            advice="`countersign migrate` makes its tables",
+        )
 
 
 def key_folder(settings: Settings) -> Path:

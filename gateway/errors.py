@@ -2,7 +2,7 @@
 
 GatewayError
 ├── SettingsError        a setting is missing, unknown or out of range
-├── NoLedgerError        this folder holds no ledger
+├── NoLedgerError        this folder or database holds no ledger
 ├── StateInUseError      another gateway holds this state folder
 ├── IntakeError          bytes from outside are not what this gateway takes in
 ├── PostgresError        the embedded PostgreSQL cannot be started
@@ -47,18 +47,16 @@ class SettingsError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class NoLedgerError(GatewayError):
-    """A verb that makes nothing was pointed at a folder without a ledger."""
+    """A verb that makes nothing was pointed at a folder or a database without a ledger."""
 
     code: ClassVar[str] = "no_ledger"
-    state: str
+    where: str
+    advice: str
 
     @override
     def __str__(self) -> str:
         """Return the operator's line."""
-        return (
-            f"no ledger in {self.state}: name its folder with --state or COUNTERSIGN_STATE;"
-            " `countersign run` makes one"
-        )
+        return f"no ledger in {self.where}: {self.advice}"
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from audit.errors import LedgerUnsafeError
 from audit.ledger import Ledger, LedgerConfig
 from audit.logins import LOGIN_ROLE, login_of
-from audit.tables import READER_ROLE, WRITER_ROLE, connect, migrate
+from audit.tables import READER_ROLE, WRITER_ROLE, connect, has_schema, migrate
 from gateway import settings
 from gateway.assembly import start_database
 from gateway.attach import attached
@@ -89,6 +89,19 @@ def test_a_state_made_before_there_was_a_login_gets_it_at_the_next_start() -> No
         with attached(settings.load(state=state)) as place:
             assert place.reader.head().size == 2
             assert place.dsn == dsn
+
+
+def test_a_verb_makes_no_tables_in_a_database_without_a_ledger(
+    postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = dsn_of(postgres_dsn, "postgres")
+    monkeypatch.setenv(DSN, other)
+    result = CliRunner().invoke(app, ["verify", "--state", str(tmp_path)])
+    assert result.exit_code == 3
+    assert result.stdout.startswith(f"NOT CHECKABLE: no ledger in the database that {DSN} names")
+    assert not has_schema(other)
+    assert has_schema(postgres_dsn)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_superuser_is_warned_of_in_development_and_refused_outside(
