@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Self, TypeVar
 
 from audit.blobs import Blobs
@@ -35,6 +34,7 @@ from audit.lanes import Append, Guard, Lane, Lanes, MapHeads, Request, Resolve
 from audit.promise import Promise
 from audit.record import Draft, Prepared, Record, prepare
 from audit.recovery import position_of
+from audit.rotation import TrustedKey
 from audit.sequencer import Sequencer, SequencerConfig
 from audit.store import Pool, Store
 from audit.tables import DatabaseError
@@ -62,6 +62,7 @@ class LedgerConfig:
         lock_wait_s: how long to wait for a dying predecessor's session.
         blob_timeout_s: of one blob's write.
         sequencer: patience with the database.
+        predecessors: earlier keys of the log; one may have signed the last checkpoint, alone.
         clock_source: asks how good the clock is, for the record (`read_clock`); None: nobody says.
     """
 
@@ -72,6 +73,7 @@ class LedgerConfig:
     lock_wait_s: float = 15.0
     blob_timeout_s: float = 10.0
     sequencer: SequencerConfig = field(default_factory=SequencerConfig)
+    predecessors: tuple[TrustedKey, ...] = ()
     clock_source: Callable[[], ClockReading] | None = None
 
 
@@ -103,7 +105,7 @@ class Ledger:
         try:
             store = Store(config.dsn, origin, config.lock_wait_s, self._watchdog)
             try:
-                position, self._last = position_of(store, self._signers)
+                position, self._last = position_of(store, self._signers, config.predecessors)
             except BaseException:
                 store.close()
                 raise
@@ -330,12 +332,7 @@ class Ledger:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close."""
         self.close()
 

@@ -12,18 +12,24 @@ from typing import Any
 
 from audit.batch import Position
 from audit.checkpoint import Checkpoint, open_checkpoint
-from audit.errors import AuditError, LedgerUnsafeError
+from audit.errors import AuditError, LedgerUnsafeError, NoteError
 from audit.keys import Signer
 from audit.loading import leaves_from, load, refuse_strays
 from audit.merkle import Frontier, push
+from audit.rotation import TrustedKey, open_trusted
 from audit.store import Store
 from audit.tile_store import TileStore
 
 LOG = logging.getLogger(__name__)
 
 
-def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Checkpoint | None]:
+def position_of(
+    store: Store, signers: Sequence[Signer], predecessors: Sequence[TrustedKey] = ()
+) -> tuple[Position, Checkpoint | None]:
     """Find the log's position; head and last checkpoint must agree with the leaves.
+
+    The last checkpoint is signed by a key that signs now or, in a log that was brought back from
+    before a change of keys, by a predecessor, which counts as far as `TrustedKey` says.
 
     Raises:
         LedgerUnsafeError: they do not.
@@ -34,7 +40,7 @@ def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Chec
     try:
         checkpoint = None
         if loaded.checkpoint is not None:
-            checkpoint = open_checkpoint(loaded.checkpoint, [one.vkey for one in signers])
+            checkpoint = _opened(loaded.checkpoint, signers, predecessors)
     except AuditError as error:
         raise LedgerUnsafeError(f"last checkpoint: {error}") from error
     frontier = _grow(store, checkpoint)
@@ -55,6 +61,17 @@ def position_of(store: Store, signers: Sequence[Signer]) -> tuple[Position, Chec
         recorded_at_us=loaded.recorded_at_us,
     )
     return position, checkpoint
+
+
+def _opened(
+    note: bytes, signers: Sequence[Signer], predecessors: Sequence[TrustedKey]
+) -> Checkpoint:
+    try:
+        return open_checkpoint(note, [one.vkey for one in signers])
+    except NoteError:
+        if not predecessors:
+            raise
+    return open_trusted(note, predecessors)
 
 
 def _grow(store: Store, checkpoint: Checkpoint | None) -> Frontier:

@@ -25,9 +25,11 @@ from gateway.errors import NotReadyError
 from gateway.events import Events
 from gateway.fix_session import refuse_lost, simulator_after
 from gateway.keyring import check_release
+from gateway.log_keys import predecessors
 from gateway.orders import Orders
 from gateway.profiles import Plan
 from gateway.publishing import Publishing
+from gateway.rotating import record_changes
 from gateway.simulator import Simulator
 from gateway.walk import SamplingPlan, Tools
 from inference.codec import ReturnCodec
@@ -91,6 +93,7 @@ def open_ledger(
         LedgerConfig(
             dsn=dsn,
             checkpoint_every_s=plan.settings.ledger.checkpoint_every_s,
+            predecessors=predecessors(plan.state.ledger_key, plan.signer.vkey),
             clock_source=read_clock,
         ),
         plan.signer,
@@ -101,6 +104,7 @@ def open_ledger(
         vault=vault,
     )
     stack.callback(ledger.close)
+    record_changes(ledger, reader, plan.state.ledger_key, plan.signer.vkey)
     publishing.start(ledger)
     orders.fold(_order_records(reader))  # history first: nothing decides before the start
     ledger.subscribe(orders.fold)

@@ -13,14 +13,17 @@ import os
 from pathlib import Path
 from typing import Final
 
-from audit.errors import KeyFileError
+from audit.errors import KeyFileError, NoteError
 from audit.keys import FileSigner, MlDsaSigner, Signer, destroy_key, public_file, write_new
+from audit.note import VerifierKey
 from audit.pkcs11 import SCHEME, Pkcs11Signer
+from audit.rotation import KeyRecord, Rotation, TrustedKey, parse_key_record, trusted_keys
 from gateway.errors import SettingsError
 from gateway.settings import LedgerSettings
 from gateway.state import StateFolder
 
 FILE: Final = "file"
+REVOKED: Final = "revocation-*.note"
 
 
 def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) -> tuple[Signer, ...]:
@@ -65,6 +68,46 @@ def own_vkeys(current: Path) -> tuple[str, ...]:
     files = (public_file(current), public_file(old_of(current)))
     found = [*files, *sorted(current.parent.glob("retired-*.pub"))]
     return tuple(path.read_text(encoding="utf-8").strip() for path in found if path.exists())
+
+
+def rotations_to(current: Path, present: VerifierKey) -> tuple[Rotation, ...]:
+    """Return the statements in the key folder that lead to the present key, oldest first.
+
+    Raises:
+        KeyFileError: one cannot be read.
+    """
+    found = [one for one in _statements(current) if isinstance(one, Rotation)]
+    chain: list[Rotation] = []
+    key: VerifierKey | None = present
+    while key is not None:
+        step = next((one for one in found if one.new == key), None)
+        if step is not None:
+            found.remove(step)
+            chain.insert(0, step)
+        key = None if step is None else step.old
+    return tuple(chain)
+
+
+def predecessors(current: Path, present: VerifierKey) -> tuple[TrustedKey, ...]:
+    """Return the log's earlier keys and how far each counts, as the statements beside the key say.
+
+    A revoked one counts for nothing here: nobody shows when it signed.
+
+    Raises:
+        KeyFileError: a statement cannot be read.
+    """
+    records = sorted(_statements(current), key=lambda one: one.from_us)
+    return tuple(one for one in trusted_keys([present], records) if one.key != present)
+
+
+def _statements(current: Path) -> list[KeyRecord]:
+    found: list[KeyRecord] = []
+    for path in sorted((*current.parent.glob("rotation-*.note"), *current.parent.glob(REVOKED))):
+        try:
+            found.append(parse_key_record(path.read_bytes()))
+        except (OSError, NoteError) as error:
+            raise KeyFileError(f"cannot read {path}: {error}") from error
+    return found
 
 
 def next_of(current: Path) -> Path:

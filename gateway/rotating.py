@@ -17,8 +17,9 @@ from audit.keys import Signer
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
 from audit.note import VerifierKey
+from audit.queries import LedgerReader
 from audit.record import Draft
-from audit.rotation import revoke, rotate
+from audit.rotation import Rotation, revoke, rotate
 from audit.timekeeping import read_clock
 from audit.vault import Sealer, Vault
 from gateway import clock
@@ -32,7 +33,9 @@ from gateway.log_keys import (
     old_of,
     open_key,
     place_of,
+    predecessors,
     retire,
+    rotations_to,
     settle,
 )
 from gateway.settings import Settings
@@ -42,6 +45,8 @@ from gateway.state import StateFolder
 def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
     """Open the ledger of a stopped installation with every key that signs.
 
+    One that was brought back from before a change of keys has that change on record again.
+
     Words that name a known person are kept apart here too: with the given vault, or its own.
 
     Raises:
@@ -49,9 +54,41 @@ def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
         SettingsError: there is no key.
     """
     signer, *others = load_signers(place.state, place.settings.ledger, create=False)
-    config = LedgerConfig(dsn=place.dsn, clock_source=read_clock)
+    current = place.state.ledger_key
+    config = LedgerConfig(
+        dsn=place.dsn,
+        predecessors=predecessors(current, signer.vkey),
+        clock_source=read_clock,
+    )
     names = Vault(place.state.vault) if vault is None else vault
-    return Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=names)
+    ledger = Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=names)
+    try:
+        record_changes(ledger, place.reader, current, signer.vkey)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def record_changes(
+    ledger: Ledger, reader: LedgerReader, current: Path, present: VerifierKey
+) -> None:
+    """Put the changes that led to the present key on record anew, in a log that lacks them.
+
+    It was brought back from before them, and the earlier key is destroyed: who holds that one
+    follows the statement that both keys signed then, which still holds.
+
+    Raises:
+        AuditError: the ledger does not take one, or a statement cannot be read.
+    """
+    chain = rotations_to(current, present)
+    if not chain:
+        return
+    found = reader.records(stream="control", kinds=(Kind.KEY_ROTATED,))
+    there = {(record.body["old_vkey"], record.body["new_vkey"]) for record in found}
+    for rotation in chain:
+        if (str(rotation.old), str(rotation.new)) not in there:
+            ledger.append(_rotated(rotation))
 
 
 def rotate_key(settings: Settings, to: str) -> int:
@@ -106,6 +143,7 @@ def finish_rotation(settings: Settings) -> int:
         retire(old_of(current), key_id)
         _say(f"the old private key {key_id} is destroyed; only the new one signs")
         _say(f"its public line stays in\n  {current.with_name(f'retired-{key_id}.pub')}")
+        _say("keep rotation-*.note with the keys: without it an older backup can only be read")
     return 0
 
 
@@ -153,19 +191,20 @@ def _record_rotation(place: Place, ledger: Ledger, old: Signer, new: Signer) -> 
         if found.body["old_vkey"] == str(old.vkey) and found.body["new_vkey"] == str(new.vkey):
             return str(found.body["statement"])
     rotation = rotate(old, new, ledger.size, clock.wall_us())
-    statement = rotation.statement.decode()
-    ledger.append(
-        _draft(
-            Kind.KEY_ROTATED,
-            f"rotated:{old.vkey.key_id.hex()}",
-            statement=statement,
-            old_vkey=str(old.vkey),
-            new_vkey=str(new.vkey),
-            from_size=rotation.from_size,
-            from_us=rotation.from_us,
-        )
+    ledger.append(_rotated(rotation))
+    return rotation.statement.decode()
+
+
+def _rotated(rotation: Rotation) -> Draft:
+    return _draft(
+        Kind.KEY_ROTATED,
+        f"rotated:{rotation.old.key_id.hex()}",
+        statement=rotation.statement.decode(),
+        old_vkey=str(rotation.old),
+        new_vkey=str(rotation.new),
+        from_size=rotation.from_size,
+        from_us=rotation.from_us,
     )
-    return statement
 
 
 @contextmanager

@@ -6,20 +6,26 @@ from typing import Any
 
 import pytest
 
-from audit.errors import AuditError, NoteError
+from audit.backup import backup
+from audit.errors import AuditError, KeyFileError, LedgerUnsafeError, NoteError
+from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.ledger import Ledger
 from audit.note import VerifierKey, parse_note
 from audit.queries import LedgerReader
 from audit.record import Draft
-from audit.rotation import KeyRecord, open_trusted, parse_key_record, trusted_keys
+from audit.rotation import KeyRecord, open_trusted, parse_key_record, revoke, trusted_keys
 from audit.vault import Vault
+from audit.verify import Outside
 from gateway import log_keys, rotating
 from gateway.attach import Place
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.log_keys import load_signers, place_of
+from gateway.postgres import EmbeddedPostgres
 from gateway.settings import LedgerSettings, Settings
 from gateway.state import StateFolder
+from tests.doubles.audit_spoiled import silent
+from tests.doubles.backup_world import back, empty_ledger
 from tests.doubles.softhsm import Token
 
 ORIGIN = "rotating.example/log"
@@ -289,3 +295,47 @@ def _file_of(folder: Path, uri: str) -> Path:
     path.write_text(uri + "\n")
     path.chmod(0o600)
     return path
+
+
+def test_a_backup_from_before_a_change_of_keys_is_gone_on_from(
+    desk: Desk, tmp_path: Path, postgres: EmbeddedPostgres
+) -> None:
+    desk.work("before")
+    backup(desk.dsn, tmp_path / "old.backup", 1, silent)
+    for _ in range(2):
+        rotating.rotate_key(desk.settings, "file")
+        rotating.finish_rotation(desk.settings)
+    present = load_signers(desk.state, desk.settings.ledger, create=False)[0].vkey
+    last = desk.work("lost")
+    first = desk.keys / f"rotation-{desk.root_key.key_id.hex()}.note"
+    with empty_ledger(postgres) as dsn:
+        known = Outside(vkeys=[str(desk.root_key)])
+        assert back(dsn, tmp_path / "old.backup", known).report.exit_code == 0
+        desk.dsn = dsn
+        statement = first.read_bytes()
+        first.unlink()  # without it nothing leads from the one key to the other
+        with pytest.raises(LedgerUnsafeError, match="last checkpoint"):
+            desk.work("refused")
+        first.write_bytes(b"x")
+        with pytest.raises(KeyFileError, match="rotation-"):
+            desk.work("refused")
+        first.write_bytes(statement)
+        revocation = desk.keys / "revocation-1.note"
+        revocation.write_bytes(revoked_by(desk, 1))
+        with pytest.raises(LedgerUnsafeError, match="no longer count"):
+            desk.work("refused")
+        revocation.unlink()
+        assert names(desk.work("after")) == {present.key_id}
+        desk.work("and again")
+        assert desk.records()[0].statement == statement
+        assert len(desk.records()) == 2
+        for key in (desk.root_key, present):
+            report = verify_database(dsn, [str(key)])
+            assert report.exit_code == 0, report.lines
+        assert verify_database(dsn, [str(desk.root_key)], [last]).exit_code != 0
+
+
+def revoked_by(desk: Desk, from_us: int) -> bytes:
+    """Return a statement of the present key that the first one is revoked."""
+    signer = load_signers(desk.state, desk.settings.ledger, create=False)[0]
+    return revoke(signer, desk.root_key, from_us).statement

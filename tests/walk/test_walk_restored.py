@@ -22,6 +22,7 @@ from gateway.backups import back_up, bring_back
 from gateway.clock import wall_us
 from gateway.errors import RequestError, SessionLostError
 from gateway.log_keys import own_vkeys
+from gateway.rotating import finish_rotation, rotate_key
 from gateway.simulator import wait_for
 from gateway.state import StateFolder
 from gateway.upkeep import Given
@@ -73,15 +74,21 @@ def bodies(reader: LedgerReader, kind: Kind, field: str) -> list[str]:
 
 
 def carried_over(old: Path, new: Path) -> None:
-    """Back a ledger up and bring it back elsewhere, with keys and vault, as the README says."""
+    """Back a ledger up and bring it back elsewhere, with keys and vault, as the README says.
+
+    Between the two the log changed its key, and the earlier one is destroyed.
+    """
     file = old / "l.backup"
-    with attached(settings_module.load(state=old)) as place:
+    settings = settings_module.load(state=old)
+    with attached(settings) as place:
         back_up(place, file)
-    key = StateFolder.of(settings_module.load(state=old)).ledger_vkey
+    key = StateFolder.of(settings).ledger_vkey.read_text()
+    rotate_key(settings, "file")
+    finish_rotation(settings)
     code = bring_back(
         settings_module.load(state=new),
         file,
-        Given(keys=(str(key),)),
+        Given(keys=(key,)),
         accept_older=False,
         reason="test",
     )
