@@ -1,12 +1,14 @@
 """run and serve."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gateway.cli.place import settings_of
-from gateway.settings import Settings
+
+if TYPE_CHECKING:
+    from gateway.settings import Settings
 
 NEW_SESSION_HELP = "begin a new FIX session, state/fix being lost: why, for the record"
 
@@ -52,7 +54,7 @@ def serve(
     raise typer.Exit(serve_production(renewing(settings_of(), new_fix_session)))
 
 
-def renewing(settings: Settings, reason: str) -> Settings:
+def renewing(settings: "Settings", reason: str) -> "Settings":
     """Return settings with the word for a new FIX session, where one was given."""
     fix = settings.fix.model_copy(
         update={"new_session": reason.strip() or settings.fix.new_session}
