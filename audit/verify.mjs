@@ -1926,13 +1926,22 @@ async function judged(judge) {
 
 const startsWith = (bytes, start) => equal(bytes.subarray(0, start.length), utf8(start));
 
-/** Say of what sort a file is, by its first bytes; what nothing else claims is read as a dump. */
+/** Say of what sort a file is, by its first bytes; null for a dump, and for what is none. */
 function sortOf(start) {
   if (startsWith(start, "PK")) return judgeBundle;
   if (startsWith(start, "c2sp.org/tlog-proof")) return judgeProof;
   if (startsWith(start, "old ")) return judgeLink;
-  if (latin1(start.subarray(0, 4096)).includes(latin1(utf8("\n\n\u2014 ")))) return judgeNote;
+  if (latin1(start.subarray(0, 4096)).replaceAll("\r", "").includes(latin1(utf8("\n\n\u2014 ")))) return judgeNote;
   return null;
+}
+
+async function noSort(report) {
+  report.find(NOT_CHECKABLE, "this is none of the files that --help names");
+}
+
+/** Whether these are a dump's first bytes; of nothing, what is missing can be said. */
+function readsAsDump(start) {
+  return sortOf(start) === null && (!start.length || start[0] === 0x7b);
 }
 
 /**
@@ -1943,8 +1952,8 @@ function sortOf(start) {
  * `header` and `payload` that it is of (bytes). All of it comes from outside the file.
  */
 export async function verifyBytes(bytes, trust, options = {}) {
-  const judge = sortOf(bytes);
-  if (judge === null) return verifyDump(linesOf(bytes), trust, options);
+  if (readsAsDump(bytes)) return verifyDump(linesOf(bytes), trust, options);
+  const judge = sortOf(bytes) ?? noSort;
   return judged(async (report) => judge(report, bytes, trust.fresh(), await withDefaults(options)));
 }
 
@@ -2006,7 +2015,8 @@ async function judgeFile(path, values) {
   };
   const found = await stat(path);
   if (found.isDirectory()) return verifyTiles(readerOf(path, stat), trust, options);
-  if (sortOf(await startOf(path)) === null) return verifyDump(linesFrom(path, found.size), trust, options);
+  if (!found.isFile()) throw new Bad(`${path} is a pipe or a device: save what comes from it to a file first`);
+  if (readsAsDump(await startOf(path))) return verifyDump(linesFrom(path, found.size), trust, options);
   return verifyBytes(await read(path), trust, options);
 }
 

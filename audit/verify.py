@@ -55,18 +55,15 @@ except ImportError:
 OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3
 WORDS = {OK: "OK", TAMPERED: "TAMPERED", INCOMPLETE: "INCOMPLETE", NOT_CHECKABLE: "NOT CHECKABLE"}
 ZERO_HASH = bytes(32)
+_RECORD = ("disclosure", "header", "payload")
 FINDINGS_MAX = 50
 TEXT_MAX = 500
 TAIL_S = 5
 """A live log's newest signed record may be so old; what follows it waits for its checkpoint."""
-HEADER_FIELDS: dict[str, type] = {
-    "actor": str,
-    "commitments": list,
-    **dict.fromkeys(("idem_key", "kind", "log", "payload_sha256", "prev"), str),
-    **dict.fromkeys(("recorded_at_us", "seq"), int),
-    "stream": str,
-    **dict.fromkeys(("stream_seq", "version"), int),
-}
+_STRINGS = ("actor", "idem_key", "kind", "log", "payload_sha256", "prev", "stream")
+HEADER_FIELDS: dict[str, type] = dict.fromkeys(_STRINGS, str) | {"commitments": list}
+HEADER_FIELDS |= dict.fromkeys(("recorded_at_us", "seq", "stream_seq", "version"), int)
+HEADER_FIELDS = dict(sorted(HEADER_FIELDS.items()))
 COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
 _TEXT = ("stream", "kind", "actor", "idem_key")
 _NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
@@ -2301,8 +2298,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - whatever the input breaks is a finding
         report.caught(error)
     report.conclude()
-    for line in report.lines:
-        print(line)
+    try:
+        print(*report.lines, sep="\n", flush=True)
+    except OSError as error:  # nobody heard the verdict
+        sys.stdout = io.StringIO()  # or what is left fails once more at the end
+        print(f"NOT CHECKABLE: the report cannot be written: {error}", file=sys.stderr)
+        return NOT_CHECKABLE
     return report.exit_code
 
 
@@ -2319,27 +2320,25 @@ def _judge(asked: argparse.Namespace) -> Report:
     outside.check()
     if asked.file.is_dir():
         return _refuse(verify_tiles(asked.file, outside), asked, "tiles", *_RECORD)
+    if asked.file.exists() and not asked.file.is_file():
+        raise Bad(f"{asked.file} is a pipe or a device: save what comes from it to a file first")
     with asked.file.open("rb") as file:
         start = file.read(4096)
+    whole = asked.file.read_bytes
     if start.startswith(b"PK"):
-        report = verify_bundle(asked.file.read_bytes(), outside=outside)
-        return _refuse(report, asked, "a bundle", "header", "payload")
+        return _refuse(verify_bundle(whole(), outside=outside), asked, "a bundle", *_RECORD[1:])
     if start.startswith(b"c2sp.org/tlog-proof"):
-        header = None if asked.header is None else asked.header.read_bytes()
-        payload = None if asked.payload is None else asked.payload.read_bytes()
-        return verify_proof(asked.file.read_bytes(), outside, header, payload)
+        header, payload = (path and path.read_bytes() for path in (asked.header, asked.payload))
+        return verify_proof(whole(), outside, header, payload)
     if start.startswith(b"old "):
-        report = verify_link(asked.file.read_bytes(), outside)
-        return _refuse(report, asked, "a consistency proof", *_RECORD)
-    if b"\n\n" + DASH.encode() in start:
-        report = verify_note(asked.file.read_bytes(), outside)
-        return _refuse(report, asked, "a checkpoint", *_RECORD)
+        return _refuse(verify_link(whole(), outside), asked, "a consistency proof", *_RECORD)
+    if b"\n\n" + DASH.encode() in start.replace(b"\r", b""):
+        return _refuse(verify_note(whole(), outside), asked, "a checkpoint", *_RECORD)
+    if start and not start.startswith(b"{"):
+        raise Bad(f"{asked.file} is none of the files that --help names")
     with asked.file.open("rb") as lines:
         report = verify_dump(watched(lines, asked.file.stat().st_size), (), (), outside)
     return _refuse(report, asked, "a dump", "consistency", "header", "payload")
-
-
-_RECORD = ("disclosure", "header", "payload")
 
 
 def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -> Report:

@@ -2,12 +2,15 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
 from audit import verify
+from audit.verify import NOT_CHECKABLE
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.evidence_collection import FOLDER
 from tests.doubles.evidence_limits import OddLog
@@ -73,3 +76,31 @@ def test_a_bundle_may_have_more_files_than_an_old_zip(tmp_path: Path) -> None:
     (tmp_path / "many.zip").write_bytes(bundle_of(log, range(len(log.rows))))
     ended, lines = command_line(str(tmp_path / "many.zip"), *KEY)
     assert ended == verify.OK, lines
+
+
+def test_what_is_no_evidence_or_can_be_read_once_only_is_not_checkable(tmp_path: Path) -> None:
+    words, pipe = tmp_path / "README.md", tmp_path / "pipe"
+    words.write_text("# how to\n\nread this\n")
+    os.mkfifo(pipe)
+    for path in (words, pipe):
+        assert command_line(str(path), *KEY)[0] == verify.main([str(path), *KEY]) == NOT_CHECKABLE
+    with (FOLDER / "d1.zip").open("rb") as file:
+        fed = subprocess.run(["/bin/cat"], stdin=file, stdout=subprocess.PIPE, check=True)
+    piped = subprocess.run(
+        [sys.executable, verify.__file__, "/dev/stdin", *KEY], input=fed.stdout, check=False
+    )
+    assert piped.returncode == NOT_CHECKABLE
+
+
+def test_a_verdict_that_nobody_hears_is_not_checkable() -> None:
+    call = [sys.executable, verify.__file__, str(FOLDER / "d1.zip"), *KEY]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(call, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == NOT_CHECKABLE
+    assert done.stderr.startswith("NOT CHECKABLE: the report cannot be written")
+    assert "Traceback" not in done.stderr
+    reading, writing = os.pipe()
+    os.close(reading)
+    heard = subprocess.run(call, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert heard.returncode == NOT_CHECKABLE
