@@ -9,6 +9,7 @@ that record, decide about it. Silence would be a fork; this is one that says so 
 
 import hashlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from audit.backup import backup
@@ -50,11 +51,19 @@ def back_up(place: Place, path: Path) -> None:
 
 
 def bring_back(
-    settings: Settings, path: Path, given: Given, *, accept_older: bool, reason: str
+    settings: Settings,
+    path: Path,
+    given: Given,
+    *,
+    accept_older: bool,
+    reason: str,
+    on_done: Callable[[], None] = lambda: None,
 ) -> int:
     """Restore a backup into an empty state folder; return the verifier's exit code.
 
     What was made for it stays only if all of it was restored, and put on record where it must be.
+    `on_done` is called when it is about to stay: from there on the code is 0, and nothing may
+    change it.
     """
     state = StateFolder.of(settings)
     _begins_as_one(path)
@@ -75,6 +84,7 @@ def bring_back(
                 if result.report.exit_code == OK and result.lost:
                     _record(place, result, path, reason)
             if result.report.exit_code == OK:
+                on_done()
                 keep()
     except Bad as error:
         return _not_checkable(error)

@@ -60,6 +60,11 @@ def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) ->
     return tuple(signers)
 
 
+def has_key(current: Path) -> bool:
+    """Say whether the log's key is there, or would be once a handing over is finished."""
+    return current.exists() or (next_of(current).exists() and old_of(current).exists())
+
+
 def own_vkeys(current: Path) -> tuple[str, ...]:
     """Return the public lines of this log's keys, present and past, for checking ourselves.
 
@@ -176,7 +181,7 @@ def hand_over(current: Path) -> None:
 
 def settle(current: Path) -> None:
     """Finish a handing over that was cut off between its two renames."""
-    if not current.exists() and next_of(current).exists() and old_of(current).exists():
+    if not current.exists() and has_key(current):
         hand_over(current)
 
 

@@ -27,9 +27,10 @@ from fix.errors import ProfileError
 from fix.profile import Profile, parse_profile, simulator_profile
 from gateway import clock
 from gateway.errors import SettingsError
+from gateway.footprint import holds_database
 from gateway.journal import digest_of
 from gateway.keyring import Keyring
-from gateway.log_keys import load_signers
+from gateway.log_keys import has_key, load_signers
 from gateway.playback import PLAYED, Playback
 from gateway.policy_desk import development_policy, given_policy
 from gateway.privacy import years_of
@@ -159,6 +160,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
             name="COUNTERSIGN_API__HOST", problem="`run` binds loopback only; use `serve`"
         )
     state = StateFolder.of(settings)
+    _refuse_without_key(state)
     state.create()
     keyring = Keyring.create(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=True)
@@ -193,6 +195,22 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         failpoint=os.environ.get("COUNTERSIGN_FAILPOINT"),
         engine_fault=os.environ.get("COUNTERSIGN_ENGINE_FAULT", ""),
     )
+
+
+def _refuse_without_key(state: StateFolder) -> None:
+    """Look for the log's key where there is a database: made anew it could sign nothing on.
+
+    Keys are made before the database, so only a folder that was brought back is like this.
+
+    Raises:
+        SettingsError: the key is missing; none was made.
+    """
+    if holds_database(state.root) and not has_key(state.ledger_key):
+        raise SettingsError(
+            name="COUNTERSIGN_KEYS",
+            problem=f"{state.root} holds a ledger, and {state.keys} not its key: bring the log's"
+            " key, copy keys/ of the old state folder there",
+        )
 
 
 def serving_plan(settings: Settings) -> Plan:

@@ -1,5 +1,6 @@
 """fsck, backup, restore and migrate: the whole ledger, checked, carried away and brought back."""
 
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -107,8 +108,16 @@ def restore(  # noqa: PLR0913, PLR0917 - one flag each
     given = Given(
         keys=key or (), checkpoints=checkpoint or (), policy=policy, rotations=rotation or ()
     )
-    code = bring_back(settings_of(state), file, given, accept_older=accept_older, reason=reason)
+    code = bring_back(
+        settings_of(state), file, given, accept_older=accept_older, reason=reason, on_done=_deaf
+    )
     raise typer.Exit(code)
+
+
+def _deaf() -> None:
+    """Hear no signal any more: what is done is said, and the exit code is that of it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def migrate() -> None:

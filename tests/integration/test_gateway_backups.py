@@ -12,13 +12,16 @@ import pytest
 
 from audit.backup import backup
 from audit.errors import BackupError, LedgerUnsafeError
-from audit.verify import NOT_CHECKABLE, TAMPERED
+from audit.keys import FileSigner
+from audit.verify import NOT_CHECKABLE, OK, TAMPERED
 from gateway import backups, postgres
 from gateway import settings as settings_module
 from gateway.attach import attached
 from gateway.backups import bring_back
-from gateway.errors import StateInUseError
+from gateway.errors import SettingsError, StateInUseError
+from gateway.playback import load_playback
 from gateway.postmaster import uninterrupted
+from gateway.profiles import development_plan
 from gateway.state import StateFolder
 from gateway.upkeep import Given
 from tests.doubles.audit_log import OTHER_SIGNER, TIME_US
@@ -174,3 +177,47 @@ def test_ctrl_c_takes_back_what_was_made(home: Path, whole: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in said
     assert not state.exists()
+
+
+LATE = """
+import os, signal
+import gateway.backups as backups
+from gateway.cli.main import main
+say = backups._say
+def interrupted(result):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), number)
+    say(result)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), number)
+backups._say = interrupted
+main()
+"""
+
+
+def test_ctrl_c_when_it_is_done_changes_nothing(home: Path, whole: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE, "restore", str(whole), "--key", KEY],
+        cwd=ROOT,
+        env={**os.environ, "COUNTERSIGN_STATE": str(home / "new")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "restored" in done.stdout) == (0, True), done
+    assert "keys/, vault/ and fix/" in done.stdout
+    assert (home / "new" / "pg").is_dir()
+
+
+def test_a_restored_folder_without_its_key_gets_no_new_one(home: Path, whole: Path) -> None:
+    state = home / "new"
+    assert restored(state, whole) == OK
+    for _ in range(2):
+        with pytest.raises(SettingsError, match=r"bring the log's key, copy keys/"):
+            development_plan(settings_module.load(state=state), load_playback())
+        assert not (state / "keys").exists()
+    half = state / "keys"  # a handing over that was cut off: the key is there
+    half.mkdir()
+    for name in ("ledger.key.next", "ledger.key.old"):
+        FileSigner.generate(half / name, settings_module.load(state=state).ledger.origin)
+    assert development_plan(settings_module.load(state=state), load_playback()).origin
