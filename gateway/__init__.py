@@ -18,6 +18,7 @@ In reading order, down the walk:
 - orders: the outbox as a projection
 - holds: held decisions and their renewal
 - killing: the kill and its outcome
+- fix_session: a session that was lost, refused or begun anew
 - recovery: what a start finds and does
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
 - engine_child, engine_process, fix_child, postmaster, postgres, simulator: supervisors of the
