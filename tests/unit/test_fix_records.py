@@ -43,14 +43,19 @@ def test_an_inbox_cut_off_anywhere_keeps_what_was_whole_and_goes_on(tmp_path: Pa
         assert [entry.raw for entry in read_from(path, 0)] == [*(e.raw for e in kept), "third"]
 
 
+def report(exec_id: str) -> str:
+    """Write what a broker says of an execution; without fields it would be somebody's words."""
+    return f"8=FIX.4.4\x0135=8\x0117={exec_id}\x01"
+
+
 def test_damage_before_the_end_of_the_inbox_names_its_offset(tmp_path: Path) -> None:
     path = tmp_path / "inbox"
     inbox = Inbox(path)
-    inbox.append("first")
-    second = inbox.append("second")
-    inbox.append("third")
+    inbox.append(report("first"))
+    second = inbox.append(report("second"))
+    inbox.append(report("third"))
     damaged = bytearray(path.read_bytes())
-    damaged[second.next_offset - 1] ^= 1
+    damaged[second.next_offset - 2] ^= 1
     path.write_bytes(damaged)
     with pytest.raises(InboxError) as caught:
         read_from(path, 0)
