@@ -126,7 +126,7 @@ def test_every_decision_replays_in_another_process_place_and_order(played: Playe
 def test_an_unknown_decision_is_one_line(played: Played) -> None:
     done = verb(played.state, "replay", "nothing")
     assert done.returncode == 2
-    assert done.stderr == "countersign: no decision nothing\n"
+    assert done.stderr == "countersign: no decision nothing: `countersign decisions` lists them\n"
 
 
 def change(path: str, by: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
