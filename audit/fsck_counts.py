@@ -52,13 +52,14 @@ def miscounted(connection: TupleConnection, *, keys: bool) -> Iterator[str]:
     Args:
         connection: in a transaction; its settings are left as they were. The catalogue must be as
             the migrations made it (`strange_tables`).
-        keys: compare keys as well, and look for one that is there twice.
+        keys: compare keys as well, through every index, and look for one that is there twice. Else
+            rows are counted through the primary keys only, by which the check itself reads them.
     """
     tables: dict[str, list[_Index]] = {}
     for name, made in EXPECTED.items():
         table, what, named = (*name.split(), "", "")[:3]
         found = _INDEX.search(made) if what == "index" else None
-        if found is not None:
+        if found is not None and (keys or named.endswith("_pkey")):
             where = found["where"] or "true"
             tables.setdefault(table, []).append(_Index(name=named, keys=found["keys"], where=where))
     held: dict[str, tuple[Any, ...]] = {}
