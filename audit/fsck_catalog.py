@@ -122,7 +122,8 @@ def _keyless(connection: TupleConnection, name: str, key: str) -> bool:
     """
     if "," in key:
         return _any(connection, f"{name} WHERE num_nulls({key}) > 0")
-    last = f"SELECT num_nulls({key}) > 0 FROM ledger.{name} ORDER BY {key} DESC NULLS FIRST LIMIT 1"  # noqa: S608
+    order = f"ORDER BY {key} DESC NULLS FIRST LIMIT 1"
+    last = f"SELECT num_nulls({key}) > 0 FROM ledger.{name} {order}"  # noqa: S608 - as above
     return connection.execute(last.encode()).fetchone() == (True,)
 
 

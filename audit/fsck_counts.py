@@ -66,7 +66,8 @@ def miscounted(connection: TupleConnection, *, keys: bool) -> Iterator[str]:
     with _only(connection, _TABLE_ONLY):
         for table, indexes in tables.items():
             counted = ", ".join(index.counted(keys=keys) for index in indexes)
-            held[table] = _row(connection, f"SELECT {counted} FROM ledger.{table}")  # noqa: S608
+            query = f"SELECT {counted} FROM ledger.{table}"  # noqa: S608 - constants
+            held[table] = _row(connection, query)
     with _only(connection, _INDEX_ONLY):
         for table, indexes in tables.items():
             there = zip(held[table][::2], held[table][1::2], strict=True)
@@ -93,10 +94,8 @@ def _through(
     elif fold != there[1]:
         yield f"ledger.{table} has rows to which its index {index.name} leads by other keys"
     if keys and index.name == _ONCE:
-        found = _row(
-            connection,
-            f"SELECT {index.keys} FROM {rows} GROUP BY {index.keys} HAVING count(*) > 1 LIMIT 1",  # noqa: S608
-        )
+        twice = f"GROUP BY {index.keys} HAVING count(*) > 1 LIMIT 1"
+        found = _row(connection, f"SELECT {index.keys} FROM {rows} {twice}")  # noqa: S608 - constants
         if found:
             yield f"ledger.{table} has the same {index.keys} twice: {' '.join(map(repr, found))}"
 

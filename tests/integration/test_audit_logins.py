@@ -59,7 +59,7 @@ REFUSED = (
     "DELETE FROM public.alembic_version",
     "COPY pg_class TO PROGRAM 'cat'",
     "CREATE TEMP TABLE said (x text); COPY said FROM PROGRAM 'id'",
-    "COPY pg_class TO '/tmp/countersign-said'",
+    "COPY pg_class TO '/nowhere/said'",
     "SELECT pg_read_file('PG_VERSION')",
     "SELECT lo_import('/etc/hostname')",
     "ALTER SYSTEM SET fsync = off",
