@@ -35,7 +35,7 @@ SELECT coalesce((SELECT size FROM ledger.head WHERE id = 1),
   (SELECT max(seq) + 1 FROM ledger.entry), 0)
 """
 _NUMBERED = "seq >= %(first)s AND seq < %(stop)s"
-_UNNUMBERED = "seq IS NULL"
+_UNNUMBERED = "num_nulls(seq) > 0"  # IS NULL is false, by plan, of what is said to be NOT NULL
 _RECORDS_SQL = f"""
 SELECT {RECORD_SQL} FROM ledger.entry
 WHERE {{which}} AND (
