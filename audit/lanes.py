@@ -60,8 +60,14 @@ class Append(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapHeads:
-    """Write a stream-head map as the last records of a batch."""
+    """Write a stream-head map as the last records of a batch.
 
+    Attributes:
+        alone_from: when, on the monotonic clock, it is worth a batch of its own. Until then it
+            waits for a request to share one with, which then need not wait for the map's commit.
+    """
+
+    alone_from: float = 0.0
     done: Promise[tuple[int, bytes]] = field(default_factory=Promise)
     rows: int = 0
 
@@ -140,9 +146,11 @@ class Lanes:
         """
         urgent, decision = self._queues[Lane.URGENT], self._queues[Lane.DECISION]
         with self._work:
-            while wait and not urgent and not decision and not self._closed:
+            while (left := self._company_s()) != 0:
+                if not wait:
+                    return []
                 self._idle = True
-                self._work.wait()
+                self._work.wait(left)
             self._idle = False
             taken: list[Request] = []
             rows = 0
@@ -154,6 +162,20 @@ class Lanes:
             if taken:
                 self._space.notify_all()
             return taken
+
+    def _company_s(self) -> float | None:
+        """Return how long what is queued waits for more: zero, or None when there is nothing."""
+        urgent = self._queues[Lane.URGENT]
+        if self._closed or self._queues[Lane.DECISION]:
+            return 0.0
+        if not urgent:
+            return None
+        alone_from = 0.0
+        for request in urgent:
+            if type(request) is not MapHeads:
+                return 0.0
+            alone_from = max(alone_from, request.alone_from)
+        return max(0.0, alone_from - time.monotonic())
 
     def close(self) -> Sequence[Request]:
         """Refuse further requests and return those still waiting when nobody will drain them."""

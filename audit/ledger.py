@@ -46,6 +46,8 @@ __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
+_COMPANY_S = 0.005
+"""How long a stream-head map waits for an append to be committed with; see `MapHeads`."""
 _LAST_TRIES = 2  # a server that came back just now may drop a connection in the middle
 _T = TypeVar("_T")
 
@@ -286,7 +288,7 @@ class Ledger:
         with self._signing:
             if self._sequencer.size == (self._last.size if self._last else 0):
                 return self._last
-            request = MapHeads()
+            request = MapHeads(alone_from=time.monotonic() + _COMPANY_S)
             size, root = self._ask(request, request.done, Lane.URGENT, deadline)
             checkpoint = make_checkpoint(size, root, *self._signers)
             try:
