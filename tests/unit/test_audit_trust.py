@@ -18,7 +18,7 @@ from audit.kinds import KINDS, Kind
 from audit.note import parse_note
 from audit.receipt import build_receipt, prove_record
 from audit.record import Draft
-from audit.rotation import revoke, rotate
+from audit.rotation import revoke, rotate, trusted_keys
 from audit.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,
@@ -154,6 +154,16 @@ def test_a_key_that_no_longer_counts_vouches_for_nobody() -> None:
             statement = rotate(*pair, 1, TIME_US).statement.decode()
             assert "not followed" in trust.follow(statement, ORIGIN)
         assert thief.vkey.public_key not in {key.public for key in trust.keys}
+
+
+def test_a_revoked_key_revokes_no_other() -> None:
+    changes = revoke(NEXT, SIGNER.vkey, TIME_US), revoke(SIGNER, NEXT.vkey, TIME_US)
+    trust = verify.Trust([KEY, str(NEXT.vkey)])
+    said = [trust.follow(change.statement.decode(), ORIGIN) for change in changes]
+    assert ["not followed" in line for line in said] == [False, True]
+    assert {key.public for key in trust.revoked} == {SIGNER.vkey.public_key}
+    found = trusted_keys([SIGNER.vkey, NEXT.vkey], changes)
+    assert [one.key for one in found if one.revoked_us is not None] == [SIGNER.vkey]
 
 
 def test_a_revoked_key_counts_only_for_what_witnesses_saw_before() -> None:
