@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import psycopg
 
@@ -15,7 +15,7 @@ from audit.checkpoint import make_checkpoint
 from audit.fsck_plan import FsckPlan
 from audit.ledger import Ledger, LedgerConfig
 from audit.personal import Personal
-from audit.tables import connect
+from audit.tables import TupleConnection, connect
 from audit.vault import Vault
 from audit.verify import Outside, Report
 from tests.doubles.audit_log import (
@@ -33,6 +33,8 @@ from tests.doubles.audit_log import (
 
 WIDTH = 4
 PERSONS = ("Ada Lovelace", "Ben Bitdiddle")
+Spoiled: TypeAlias = tuple[str, TupleConnection]
+"""A disarmed log, and its superuser's connection; see the fixture `spoiled`."""
 
 
 def fill(dsn: str, vault: Vault | None = None) -> None:

@@ -14,13 +14,12 @@ from audit.checkpoint import make_checkpoint
 from audit.errors import FsckStateError
 from audit.fsck_chunk import CHUNK
 from audit.merkle import leaf_hash
-from audit.tables import TupleConnection, connect
+from audit.tables import TupleConnection
 from audit.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
 from tests.doubles.audit_spoiled import (
     WIDTH,
-    disarm,
-    fill,
+    Spoiled,
     fsck_database,
     plan_of,
     silent,
@@ -90,17 +89,6 @@ def judged(dsn: str, folder: Path) -> list[Report]:
     return [fsck_database(dsn, plan, silent, None) for plan in plans]
 
 
-@pytest.fixture
-def spoiled(postgres_dsn: str) -> Iterator[tuple[str, TupleConnection]]:
-    """A log without its guards, and whoever does as he likes."""
-    fill(postgres_dsn)
-    disarm(postgres_dsn)
-    with connect(postgres_dsn) as admin:
-        for table in TABLES:
-            admin.execute(f"CREATE TABLE public.{table} AS TABLE ledger.{table}".encode())
-        yield postgres_dsn, admin
-
-
 def restore(admin: TupleConnection) -> None:
     """Make the tables what they were."""
     for table in TABLES:
@@ -108,9 +96,7 @@ def restore(admin: TupleConnection) -> None:
         admin.execute(f"INSERT INTO ledger.{table} SELECT * FROM public.{table}".encode())
 
 
-def test_whatever_verify_calls_tampered_fsck_does_too(
-    spoiled: tuple[str, TupleConnection], tmp_path: Path
-) -> None:
+def test_whatever_verify_calls_tampered_fsck_does_too(spoiled: Spoiled, tmp_path: Path) -> None:
     dsn, admin = spoiled
     assert [report.exit_code for report in judged(dsn, tmp_path)] == [OK, OK]
     row = admin.execute("SELECT note FROM ledger.checkpoint WHERE size = 7").fetchone()
@@ -125,9 +111,7 @@ def test_whatever_verify_calls_tampered_fsck_does_too(
         restore(admin)
 
 
-def test_a_record_that_was_written_anew_is_named(
-    spoiled: tuple[str, TupleConnection], tmp_path: Path
-) -> None:
+def test_a_record_that_was_written_anew_is_named(spoiled: Spoiled, tmp_path: Path) -> None:
     dsn, admin = spoiled
     for seq in (1, 5, 9, 18, 21, 22, 23):
         rewritten(admin, seq, actor="mallory")
@@ -137,7 +121,7 @@ def test_a_record_that_was_written_anew_is_named(
 
 
 def test_a_statement_that_says_nothing_is_found_and_resumed_over(
-    spoiled: tuple[str, TupleConnection], tmp_path: Path
+    spoiled: Spoiled, tmp_path: Path
 ) -> None:
     dsn, admin = spoiled
     for payload in (b"{}", b'{"statement":"x"}', b'{"statement":1}'):
@@ -167,7 +151,7 @@ def test_a_statement_that_says_nothing_is_found_and_resumed_over(
 
 
 def test_a_state_file_that_cannot_grow_is_no_verdict(
-    spoiled: tuple[str, TupleConnection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spoiled: Spoiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dsn, _ = spoiled
     full = fsck_state._SCHEMA + "PRAGMA max_page_count = 4;"  # noqa: SLF001 - as a full disk

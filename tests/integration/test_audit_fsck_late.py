@@ -1,7 +1,7 @@
 """Checkpoints of records that are not there, however many: all are read, and few are kept."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,13 +11,11 @@ from audit.fsck_chunk import CHUNK
 from audit.fsck_database import ROWS_MAX
 from audit.fsck_judge import ChunkVerifier
 from audit.fsck_state import FsckState
-from audit.tables import TupleConnection, connect
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
 from tests.doubles.audit_spoiled import (
     WIDTH,
-    disarm,
-    fill,
+    Spoiled,
     fsck_database,
     plan_of,
     silent,
@@ -31,18 +29,7 @@ INSERT = "INSERT INTO ledger.checkpoint SELECT %s, %s FROM generate_series(1, %s
 FORGED = make_checkpoint(LATE + 9, bytes(32), OTHER_SIGNER).note
 
 
-@pytest.fixture
-def spoiled(postgres_dsn: str) -> Iterator[tuple[str, TupleConnection]]:
-    """A log without its guards, and whoever does as he likes."""
-    fill(postgres_dsn)
-    disarm(postgres_dsn)
-    with connect(postgres_dsn) as admin:
-        yield postgres_dsn, admin
-
-
-def test_the_last_of_many_late_checkpoints_counts(
-    spoiled: tuple[str, TupleConnection], tmp_path: Path
-) -> None:
+def test_the_last_of_many_late_checkpoints_counts(spoiled: Spoiled, tmp_path: Path) -> None:
     """Without a key, so that nothing of this costs a signature's time."""
     dsn, admin = spoiled
     honest = make_checkpoint(LATE, bytes(32), SIGNER).note
@@ -55,7 +42,7 @@ def test_the_last_of_many_late_checkpoints_counts(
 
 
 def test_late_checkpoints_are_judged_as_verify_judges_them(
-    spoiled: tuple[str, TupleConnection], tmp_path: Path
+    spoiled: Spoiled, tmp_path: Path
 ) -> None:
     dsn, admin = spoiled
     other = make_checkpoint(LATE, bytes([1]) * 32, SIGNER).note
@@ -100,7 +87,7 @@ def test_late_checkpoints_are_judged_as_verify_judges_them(
 
 
 def test_a_gap_that_was_checked_before_keeps_its_checkpoints(
-    spoiled: tuple[str, TupleConnection], tmp_path: Path
+    spoiled: Spoiled, tmp_path: Path
 ) -> None:
     """The forged one lies in a gap of whole chunks, below the place where the check goes on."""
     dsn, admin = spoiled

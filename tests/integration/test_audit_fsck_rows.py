@@ -2,7 +2,7 @@
 # ruff: noqa: S608 - table and column names are this file's own constants
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,13 +10,12 @@ import pytest
 from audit.fsck import dump, verify_dump
 from audit.fsck_catalog import TABLES
 from audit.fsck_chunk import CHUNK
-from audit.tables import TupleConnection, connect
+from audit.tables import TupleConnection
 from audit.verify import INCOMPLETE, OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.audit_spoiled import (
     WIDTH,
-    disarm,
-    fill,
+    Spoiled,
     fsck_database,
     plan_of,
     silent,
@@ -40,18 +39,7 @@ Judge = Callable[[], tuple[Report, Report, Report]]
 
 
 @pytest.fixture
-def spoiled(postgres_dsn: str) -> Iterator[tuple[str, TupleConnection]]:
-    """A log without its guards, and whoever does as he likes."""
-    fill(postgres_dsn)
-    disarm(postgres_dsn)
-    with connect(postgres_dsn) as admin:
-        for table in TABLES:
-            admin.execute(f"CREATE TABLE public.{table} AS TABLE ledger.{table}".encode())
-        yield postgres_dsn, admin
-
-
-@pytest.fixture
-def judge(spoiled: tuple[str, TupleConnection], tmp_path: Path) -> Judge:
+def judge(spoiled: Spoiled, tmp_path: Path) -> Judge:
     """Return what fsck, verify and verify of the dump say."""
     dsn, path = spoiled[0], tmp_path / "log.dump"
     widths = itertools.cycle((WIDTH, CHUNK))
@@ -77,7 +65,7 @@ def codes(reports: Sequence[Report]) -> list[int]:
 
 
 def test_rows_that_are_left_of_a_destroyed_ledger_are_tampered_with(
-    spoiled: tuple[str, TupleConnection], judge: Judge
+    spoiled: Spoiled, judge: Judge
 ) -> None:
     _, admin = spoiled
     assert codes(judge()) == [OK] * 3
@@ -101,7 +89,7 @@ def test_rows_that_are_left_of_a_destroyed_ledger_are_tampered_with(
         restore(admin, table)
 
 
-def test_two_heads_are_tampered_with(spoiled: tuple[str, TupleConnection], judge: Judge) -> None:
+def test_two_heads_are_tampered_with(spoiled: Spoiled, judge: Judge) -> None:
     _, admin = spoiled
     admin.execute("INSERT INTO ledger.head SELECT * FROM ledger.head")
     admin.execute("DELETE FROM ledger.entry")
@@ -111,7 +99,7 @@ def test_two_heads_are_tampered_with(spoiled: tuple[str, TupleConnection], judge
 
 
 def test_a_head_without_a_value_or_under_another_id_is_tampered_with(
-    spoiled: tuple[str, TupleConnection], judge: Judge
+    spoiled: Spoiled, judge: Judge
 ) -> None:
     """A record is gone as well, so that nothing is left to hold the head against."""
     _, admin = spoiled
@@ -123,9 +111,7 @@ def test_a_head_without_a_value_or_under_another_id_is_tampered_with(
         restore(admin, "head")
 
 
-def test_a_value_that_is_missing_is_named_with_its_record(
-    spoiled: tuple[str, TupleConnection], judge: Judge
-) -> None:
+def test_a_value_that_is_missing_is_named_with_its_record(spoiled: Spoiled, judge: Judge) -> None:
     _, admin = spoiled
     columns = [column.split()[0] for column in TABLES["entry"].split(", ")]
     assert len(columns) == 15
@@ -144,9 +130,7 @@ def test_a_value_that_is_missing_is_named_with_its_record(
             restore(admin, "entry")
 
 
-def test_a_checkpoint_or_blob_without_content_is_found(
-    spoiled: tuple[str, TupleConnection], judge: Judge
-) -> None:
+def test_a_checkpoint_or_blob_without_content_is_found(spoiled: Spoiled, judge: Judge) -> None:
     _, admin = spoiled
     line = "convert_to(U&'\\2014 w AAAAAAAA', 'UTF8')"  # one that nobody knows, and so no harm
     admin.execute(f"INSERT INTO ledger.cosignature VALUES (7, 'w', '', {line}, 0)".encode())
@@ -170,9 +154,7 @@ def test_a_checkpoint_or_blob_without_content_is_found(
         restore(admin, "checkpoint", "blob", "cosignature")
 
 
-def test_a_dump_of_commitments_that_no_header_lists_is_none(
-    spoiled: tuple[str, TupleConnection], judge: Judge
-) -> None:
+def test_a_dump_of_commitments_that_no_header_lists_is_none(spoiled: Spoiled, judge: Judge) -> None:
     _, admin = spoiled
     for value in ("NULL", "'\\x00'", "sha256('')"):
         change = f"UPDATE ledger.entry SET commitments = {value} WHERE seq = {RECORD}"
