@@ -107,6 +107,7 @@ def stop_writer(stage: Stage) -> bool:
     # Woken before that, the first may have the log back: nobody wrote meanwhile.
     crew.wait_for_acks(1 + stage.chance.randrange(20), 30.0)
     signal_process(old.pid, signal.SIGCONT)
+    old.left_at = time.monotonic()  # before that it could not give up
     return True
 
 

@@ -24,6 +24,7 @@ import psycopg
 from typing_extensions import override
 
 from audit.errors import LedgerUnsafeError
+from audit.store import SEQUENCER_LOCK
 from audit.tables import migrate
 from gateway.errors import PostgresError
 from gateway.postgres import SERVICE_USER, EmbeddedPostgres
@@ -269,14 +270,22 @@ class World:
                         found.append(int(entry.name))
         return found
 
-    def sequencer_backend(self, dsn: str) -> int | None:
-        """Return the server process that the log's sequencer talks to."""
+    @staticmethod
+    def sequencer_backend(dsn: str) -> int | None:
+        """Return the server process of the sequencer that holds the log.
+
+        One that was replaced may go on asking for the lock on an older connection; where nobody
+        holds the lock, as a mutant that takes none, the oldest connection is meant.
+        """
         try:
             with psycopg.connect(dsn, connect_timeout=3) as connection:
                 row = connection.execute(
-                    "SELECT pid FROM pg_stat_activity WHERE application_name ="
+                    "SELECT pid FROM pg_stat_activity AS one WHERE application_name ="
                     " 'countersign-sequencer' AND datname = current_database()"
-                    " ORDER BY backend_start LIMIT 1"
+                    " ORDER BY EXISTS (SELECT FROM pg_locks AS held WHERE held.pid = one.pid"
+                    " AND locktype = 'advisory' AND objid = %s AND granted) DESC,"
+                    " backend_start LIMIT 1",
+                    (SEQUENCER_LOCK,),
                 ).fetchone()
         except psycopg.Error:
             return None

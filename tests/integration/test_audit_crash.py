@@ -11,6 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from audit.store import Store
+from audit.tables import connect
+from audit.watchdog import Watchdog
+from tests.crash.ledger_world import World
+from tests.doubles.audit_log import ORIGIN
+
 ROOT = Path(__file__).resolve().parents[2]
 CRASHES = 60
 SEED = "1"
@@ -31,3 +37,15 @@ def test_sixty_mixed_crashes_lose_nothing_and_every_known_fault_is_caught() -> N
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-4000:]
     assert "not run" not in done.stdout, "a part of it was left out here"
     assert f"clean, {CRASHES} crashes" in done.stdout
+
+
+@pytest.mark.postgres
+def test_the_process_that_is_struck_is_the_one_that_holds_the_log(postgres_dsn: str) -> None:
+    watchdog = Watchdog()
+    with connect(postgres_dsn, name="countersign-sequencer") as older:  # asks for the lock still
+        assert World.sequencer_backend(postgres_dsn) == older.info.backend_pid
+        store = Store(postgres_dsn, ORIGIN, 5.0, watchdog)
+        held = World.sequencer_backend(postgres_dsn)
+        assert held == store.connection.info.backend_pid
+        store.close()
+    watchdog.close()
