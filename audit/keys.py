@@ -8,6 +8,7 @@ A signer's key type says what it signs: 0x01 notes, 0x04 and 0x06 cosignatures.
 """
 
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
+from audit.durable import sync_folder
 from audit.errors import KeyFileError
 from audit.note import (
     COSIGNATURE_ED25519,
@@ -151,7 +153,7 @@ def destroy_key(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         path.unlink()
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -181,27 +183,33 @@ def _write_pair(path: Path, key: Ed25519PrivateKey | MLDSA44PrivateKey, vkey: Ve
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+    public = public_file(path)
+    if public.exists() and not path.exists():
+        raise KeyFileError(f"{public} is there without its key: bring the key, or remove that file")
     try:
         write_new(path, pem, KEY_FILE_MODE)
-        write_new(public_file(path), f"{vkey}\n".encode(), 0o644)
+        write_new(public, f"{vkey}\n".encode(), 0o644)
     except OSError as error:
         raise KeyFileError(f"cannot write {path}: {error.strerror}") from error
 
 
 def write_new(path: Path, data: bytes, mode: int) -> None:
-    """Write a new file durably: exclusive create, fsync of file and folder."""
+    """Write a new file: under its name, whole and durable, or not there; never over another.
+
+    A crash may leave `PATH.*.part`, which is nobody's.
+
+    Raises:
+        OSError: the file exists or cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    _sync_folder(path.parent)
-
-
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY)
+    scratch = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        os.fsync(folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(scratch, path)
     finally:
-        os.close(folder)
+        scratch.unlink(missing_ok=True)
+    sync_folder(path.parent)

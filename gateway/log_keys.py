@@ -3,21 +3,24 @@
     ledger.key         signs checkpoints: PEM, or one line `pkcs11:...` that names a key in a device
     ledger.key.next    a rotation has begun: signs beside the present key
     ledger.key.old     a rotation overlaps: still signs beside the new key
+    ledger.key.dying   a replaced key that is being destroyed: signs nothing any more
     ledger.mldsa.key   ML-DSA-44: cosigns too, where the setting asks for it
     FILE.pub           the verifier key of each; it stays when the private half is gone
 
-Every change is one rename or starts over: a crash in between is made good at the next start.
+Every change is one rename or starts over: a kill in between is made good by `settle`, at the next
+start or command.
 """
 
-import os
 from pathlib import Path
 from typing import Final
 
+from audit.durable import sync_folder
 from audit.errors import KeyFileError, NoteError
 from audit.keys import FileSigner, MlDsaSigner, Signer, destroy_key, public_file, write_new
 from audit.note import VerifierKey
 from audit.pkcs11 import SCHEME, Pkcs11Signer
 from audit.rotation import KeyRecord, Rotation, TrustedKey, parse_key_record, trusted_keys
+from audit.whole_file import appearing
 from gateway.errors import SettingsError
 from gateway.settings import LedgerSettings
 from gateway.state import StateFolder
@@ -39,7 +42,7 @@ def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) ->
         KeyFileError: a key cannot be read.
     """
     current = state.ledger_key
-    settle(current)
+    settle(current, ledger.origin)
     if not current.exists():
         if not create:
             problem = (
@@ -125,6 +128,11 @@ def old_of(current: Path) -> Path:
     return current.with_name(current.name + ".old")
 
 
+def dying_of(current: Path) -> Path:
+    """Return the file of a replaced key while it is being destroyed."""
+    return current.with_name(current.name + ".dying")
+
+
 def place_of(path: Path) -> str:
     """Return the URI that a key file holds, `file` when it holds the key itself.
 
@@ -164,50 +172,78 @@ def make_key(path: Path, origin: str, place: str) -> None:
         Pkcs11Signer.generate(place, origin)
     vkey = Pkcs11Signer(place, origin).vkey
     try:
-        write_new(public_file(path), f"{vkey}\n".encode(), 0o644)
         write_new(path, f"{place}\n".encode(), 0o600)
+        write_new(public_file(path), f"{vkey}\n".encode(), 0o644)
     except OSError as error:
         raise KeyFileError(f"cannot write {path}: {error.strerror}") from error
+
+
+def keep_statement(path: Path, statement: bytes) -> None:
+    """Write a statement beside the keys, whole and durable, or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with appearing(path) as file:
+        file.write(statement)
 
 
 def hand_over(current: Path) -> None:
     """Make the next key the present one and the present one the old one."""
     for path, after in ((current, old_of(current)), (next_of(current), current)):
         if path.exists():
-            public_file(path).replace(public_file(after))
+            if public_file(path).exists():  # or it has been moved before a crash
+                public_file(path).replace(public_file(after))
             path.replace(after)
-    _sync(current.parent)
+    sync_folder(current.parent)
 
 
-def settle(current: Path) -> None:
-    """Finish a handing over that was cut off between its two renames."""
-    if not current.exists() and has_key(current):
-        hand_over(current)
+def settle(current: Path, origin: str) -> bool:
+    """Finish what was cut off, whatever step it died in; say whether an old key was destroyed.
+
+    Raises:
+        KeyFileError: a key cannot be read, or its files cannot be changed.
+    """
+    dying = dying_of(current)
+    found = dying.exists()
+    try:
+        for left in current.parent.glob(f"{current.name}*.part"):
+            left.unlink(missing_ok=True)
+        if found:
+            _bury(dying)
+        if not current.exists() and has_key(current):
+            hand_over(current)
+        for path in (current, next_of(current), old_of(current)):
+            if path.exists() and not public_file(path).exists():
+                vkey = open_key(path, origin).vkey
+                write_new(public_file(path), f"{vkey}\n".encode(), 0o644)
+    except OSError as error:
+        raise KeyFileError(f"cannot settle {current.parent}: {error.strerror}") from error
+    return found
 
 
-def retire(old: Path, key_id: str) -> None:
-    """Destroy a private key where it lies; its public line stays under the key's id.
+def retire(current: Path, key_id: str) -> None:
+    """Destroy the old private key where it lies; its public line stays under the key's id.
 
     Raises:
         KeyFileError: it cannot be destroyed.
     """
-    place = place_of(old)
-    if place != FILE:
-        Pkcs11Signer.destroy(place)
+    old, dying = old_of(current), dying_of(current)
     if public_file(old).exists():
         public_file(old).replace(old.with_name(f"retired-{key_id}.pub"))
-    destroy_key(old)
+    old.replace(dying)  # half destroyed, it could not be opened as a key that signs
+    sync_folder(current.parent)
+    _bury(dying)
+
+
+def _bury(dying: Path) -> None:
+    place = place_of(dying)
+    if place != FILE:
+        Pkcs11Signer.destroy(place)
+    destroy_key(dying)
 
 
 def _ml_dsa(path: Path, origin: str, *, create: bool) -> MlDsaSigner:
     if create and not path.exists():
         MlDsaSigner.generate(path, origin)
     return MlDsaSigner.load(path, origin)
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -27,6 +27,7 @@ from gateway.attach import Place, attached, require_ledger
 from gateway.errors import RequestError
 from gateway.log_keys import (
     hand_over,
+    keep_statement,
     load_signers,
     make_key,
     next_of,
@@ -99,7 +100,7 @@ def rotate_key(settings: Settings, to: str) -> int:
     """
     with _stopped(settings) as place:
         current, origin = place.state.ledger_key, settings.ledger.origin
-        settle(current)
+        settle(current, origin)
         if old_of(current).exists():
             raise _refused("the last rotation still overlaps: countersign rotate-key --finish")
         load_signers(place.state, settings.ledger, create=False)  # or no new key is made
@@ -112,7 +113,7 @@ def rotate_key(settings: Settings, to: str) -> int:
             statement = _record_rotation(place, ledger, old, new)
             ledger.checkpoint_now()
         note = current.with_name(f"rotation-{old.vkey.key_id.hex()}.note")
-        note.write_text(statement)
+        keep_statement(note, statement.encode())
         hand_over(current)
         _say(f"the log's key is now\n  {new.vkey}")
         _say(f"verifiers that hold the old key follow it with\n  {note}")
@@ -131,7 +132,9 @@ def finish_rotation(settings: Settings) -> int:
     """
     with _stopped(settings) as place:
         current = place.state.ledger_key
-        settle(current)
+        if settle(current, settings.ledger.origin):
+            _say("the old private key, which was on record as destroyed, is destroyed now")
+            return 0
         if not old_of(current).exists():
             raise _refused("no rotation overlaps: countersign rotate-key begins one")
         old = open_key(old_of(current), settings.ledger.origin).vkey
@@ -140,7 +143,7 @@ def finish_rotation(settings: Settings) -> int:
         with open_ledger(place) as ledger:
             ledger.append(_draft(Kind.KEY_DESTROYED, f"destroyed:{key_id}", vkey=str(old)))
             ledger.checkpoint_now()
-        retire(old_of(current), key_id)
+        retire(current, key_id)
         _say(f"the old private key {key_id} is destroyed; only the new one signs")
         _say(f"its public line stays in\n  {current.with_name(f'retired-{key_id}.pub')}")
         _say("keep rotation-*.note with the keys: without it an older backup can only be read")
@@ -177,7 +180,7 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
             ledger.append(draft)
             ledger.checkpoint_now()
         note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
-        note.write_bytes(record.statement)
+        keep_statement(note, record.statement)
         _say(f"key {key_id} no longer counts for what is made from {_utc(record.from_us)} on")
         _say(f"verifiers need\n  {note}")
         if old_of(place.state.ledger_key).exists():

@@ -194,7 +194,7 @@ CUTS = {
     "before the record": (rotating, "_record_rotation", _die),
     "after the record": (rotating, "_record_rotation", _write_and_die),
     "before the renames": (rotating, "hand_over", _die),
-    "after the renames": (log_keys, "_sync", _die),
+    "after the renames": (log_keys, "sync_folder", _die),
 }
 
 
