@@ -16,7 +16,7 @@ from typing import Final
 
 from audit.cosignature import NAME_BYTES_MAX
 from audit.errors import NoteError
-from audit.note import VerifierKey
+from audit.note import COSIGNATURE_ED25519, VerifierKey
 from gateway.errors import SettingsError
 
 _log = logging.getLogger(__name__)
@@ -80,23 +80,40 @@ def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
     """Return the trusted keys of each log, by origin.
 
     Args:
-        given: verifier keys, or files with one per line.
+        given: verifier keys, or files with one per line; one that stands there twice counts once.
 
     Raises:
-        SettingsError: none, or one that is not a key.
+        SettingsError: none, or one that is not a key of a log, or that no policy file could name.
     """
     found: defaultdict[str, list[VerifierKey]] = defaultdict(list)
     try:
-        for key in chain.from_iterable(map(_keys_in, given)):
+        for key in dict.fromkeys(chain.from_iterable(map(_keys_in, given))):
             found[key.name].append(key)
     except (OSError, UnicodeDecodeError, NoteError) as error:
         raise SettingsError(name="--log", problem=f"no verifier key of a log: {error}") from error
-    if any(len(origin.encode()) > NAME_BYTES_MAX for origin in found):
-        problem = f"a log's name of more than {NAME_BYTES_MAX} bytes cannot be cosigned"
-        raise SettingsError(name="--log", problem=problem)
     if not found:
         raise SettingsError(name="--log", problem="name at least one log to follow")
+    if problem := _problem(found):
+        raise SettingsError(name="--log", problem=problem)
     return {origin: tuple(keys) for origin, keys in found.items()}
+
+
+def _problem(found: Mapping[str, Sequence[VerifierKey]]) -> str:
+    """Say why these logs cannot be followed with a policy file that names them; nothing: they can.
+
+    Source: https://c2sp.org/tlog-policy, "Public key representation" and "Defining a log".
+    """
+    owners: dict[bytes, str] = {}
+    for origin, keys in found.items():
+        if len(origin.encode()) > NAME_BYTES_MAX:
+            return f"a log's name of more than {NAME_BYTES_MAX} bytes cannot be cosigned"
+        for key in keys:
+            if key.key_type == COSIGNATURE_ED25519:
+                return f"the key of {origin} is a witness's (type 0x04), not a log's"
+            owner = owners.setdefault(key.public_key, origin)
+            if owner != origin:
+                return f"{owner} and {origin} have the same key; a policy can name it only once"
+    return ""
 
 
 def _keys_in(text: str) -> list[VerifierKey]:

@@ -8,10 +8,12 @@ import pytest
 
 from audit.checkpoint import make_checkpoint
 from audit.merkle import consistency_path, leaf_hash, root_of
+from audit.note import COSIGNATURE_ML_DSA_44
+from audit.quorum import QuorumPolicy
 from audit.witness import encode_request
 from audit.witness_memory import WitnessMemory
 from gateway.errors import SettingsError
-from gateway.followed_logs import FollowedLogs, LogKeys
+from gateway.followed_logs import FollowedLogs, LogKeys, log_keys
 from gateway.witness_server import open_witness, policy_text
 from tests.doubles.cosigners import Cosigner
 
@@ -96,6 +98,23 @@ def test_a_file_that_says_nothing_changes_nothing(
     assert len(logs.now()["log.example/a"]) == 3
     with pytest.raises(SettingsError):
         FollowedLogs([str(tmp_path / "none")], heard.append)
+
+
+def test_every_log_that_is_followed_can_stand_in_the_policy_file(tmp_path: Path) -> None:
+    file = tmp_path / "logs"
+    replaced(file, str(OLD.vkey), str(NEW.vkey), str(OLD.vkey))
+    large = Cosigner("log.example/b", 4, COSIGNATURE_ML_DSA_44)
+    keys = log_keys([str(OLD.vkey), str(file), str(large.vkey)])
+    assert keys == {"log.example/a": (OLD.vkey, NEW.vkey), "log.example/b": (large.vkey,)}
+    witnesses = (Cosigner("w.example/1", 5), Cosigner("w.example/1", 6, COSIGNATURE_ML_DSA_44))
+    policy = QuorumPolicy.parse(policy_text(witnesses, keys, "http://w.example").encode())
+    assert {log.key for log in policy.logs} == {OLD.vkey, NEW.vkey, large.vkey}
+    for wrong, why in (
+        (Cosigner("log.example/a", 1), "a witness's"),
+        (Cosigner("log.example/c", 1, 1), "log.example/a and log.example/c have the same key"),
+    ):
+        with pytest.raises(SettingsError, match=why):
+            log_keys([str(OLD.vkey), str(wrong.vkey)])
 
 
 def test_the_memorys_folder_is_on_disk_before_the_first_question(
