@@ -12,7 +12,7 @@ from audit.errors import LedgerError, LedgerWriteError
 from audit.kinds import Kind
 from audit.personal import Sealed
 from audit.record import Record
-from audit.said import Wanted
+from audit.said import ODD, Wanted
 from audit.tables import (
     ERASER_ROLE,
     READER_ROLE,
@@ -51,6 +51,7 @@ FROM (SELECT seq, header, payload,
   lower(encode(header, 'escape')) || lower(encode(payload, 'escape')) AS words
   FROM ledger.entry WHERE seq >= %s AND seq < %s) AS read
 WHERE EXISTS (SELECT FROM unnest(%s::text[]) AS trace WHERE position(trace IN words) > 0)
+  OR words ~ %s
 ORDER BY seq
 """
 _PAGE_ROWS = 500
@@ -137,7 +138,7 @@ class Disclosures:
         size = self.size() if wanted.names else 0
         for first in range(0, size, _PAGE_SEARCHED):
             stop = min(first + _PAGE_SEARCHED, size)
-            rows = self._rows(_SAID_SQL, first, stop, list(wanted.traces))
+            rows = self._rows(_SAID_SQL, first, stop, list(wanted.traces), ODD)
             found += [int(row[0]) for row in rows if wanted.is_in(bytes(row[1]), bytes(row[2]))]
             self._on_search(stop, size)
         return tuple(found)
@@ -190,7 +191,7 @@ class Disclosures:
         except DatabaseError as error:
             raise LedgerWriteError(f"values not deleted: {type(error).__name__}") from error
 
-    def _rows(self, query: bytes, *values: int | list[str]) -> list[tuple[Any, ...]]:
+    def _rows(self, query: bytes, *values: int | str | list[str]) -> list[tuple[Any, ...]]:
         try:
             with connect(self._dsn, role=READER_ROLE, name="countersign-disclosures") as connection:
                 return connection.execute(query, values).fetchall()

@@ -11,16 +11,21 @@ other people's words too, a surname alone, and blobs.
 import contextlib
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from audit.names import WORD_CHARS_MIN, Mention, likened, mention_of, plain_name
 
 DIGITS_MIN = 6
-_RUN, _RUN_MIN = re.compile(r"[A-Za-z0-9]+"), 2
+ODD = r"\\[23]|\\u([^0]|0[^0]|00[^01])"
+r"""What a record has that may hold a name in other characters than the name's own: some beyond
+ASCII, or a `\u` escape that is no control's.
+
+A regular expression, Python's and PostgreSQL's, for bytes as PostgreSQL's `lower(encode(..,
+'escape'))` writes them: `\303\274`.
+"""
+_RUN = re.compile(r"[a-z0-9]+")
 _ESCAPE = re.compile(r"\\+u([0-9A-Fa-f]{4})")
-_ASCII = 0x80
 
 
 class Wanted:
@@ -35,11 +40,12 @@ class Wanted:
 
     @property
     def traces(self) -> tuple[str, ...]:
-        r"""What a record that holds a name has in any case, for a first look at all of them.
+        """What a record that holds a name has, unless it has something of `ODD`; in small letters.
 
-        In small letters, and as PostgreSQL's `encode(.., 'escape')` writes bytes: `\303\274`.
+        Of each name its longest run of plain letters and digits; none of a name with others.
         """
-        return tuple(dict.fromkeys(trace for name in self.names for trace in _traces(name)))
+        plain = [one for one in map(likened, self.names) if one.isascii()]
+        return tuple(dict.fromkeys(max(_RUN.findall(one), key=len, default="") for one in plain))
 
     def is_in(self, *parts: bytes) -> bool:
         """Say whether a record's bytes hold a name."""
@@ -55,21 +61,6 @@ def _mention(name: str) -> Mention | None:
     long = letters >= WORD_CHARS_MIN or sum(map(str.isdecimal, name)) >= DIGITS_MIN
     found = mention_of(name) if long else None
     return None if found is None else replace(found, within_words=False)
-
-
-def _traces(name: str) -> Iterator[str]:
-    run = max(_RUN.findall(name), key=len, default="")
-    if len(run) >= _RUN_MIN:
-        yield run.lower()
-        return
-    word = max(re.findall(r"\w+", name), key=len)
-    for cased in {word, word.lower(), word.upper(), word.title()}:
-        for form in ("NFC", "NFD"):
-            text = unicodedata.normalize(form, cased)
-            for data in (text.encode(), text.encode().decode("latin-1").encode()):
-                yield "".join(chr(b).lower() if b < _ASCII else f"\\{b:03o}" for b in data)
-        yield f"u{ord(cased[0]):04x}"
-        yield f"u{cased.encode()[0]:04x}"
 
 
 def _readings(data: bytes) -> Iterator[str]:

@@ -1,13 +1,14 @@
 """A name in words is found however it was written, as whole words, and never without its trace."""
 
 import json
+import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.said import Wanted
+from audit.said import ODD, Wanted
 
 NAMES = ["Jörg Übelhör-Namenlos", "Ada Byron", "Ng Bo", "王伟", "Ольга Чехова", "jroe", "1234567"]
 
@@ -32,7 +33,8 @@ def escaped(data: bytes) -> str:
 def found(name: str, data: bytes) -> bool:
     wanted = Wanted([name])
     exact = wanted.is_in(b"{}", data)
-    traced = any(trace in escaped(data) for trace in wanted.traces)
+    words = escaped(data)
+    traced = re.search(ODD, words) or any(trace in words for trace in wanted.traces)
     assert traced or not exact, "the first look would have missed it"
     return exact
 
@@ -43,6 +45,30 @@ def test_a_name_is_found_in_words(name: str, text: str) -> None:
     for data in said(text.format(name)):
         assert found(name, data), data
     assert found(name, f"x {text.format(name.upper())}".encode()), "in what is no document too"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Ada Byron", "Ada By\u200bron"),
+        ("Ada Byron", "ad\u00ada by\u2060ron"),
+        ("Ada Byron", "\uff22\uff39\uff32\uff2f\uff2e, \uff21\uff44\uff41"),
+        ("\uff22\uff39\uff32\uff2f\uff2e", "byron"),
+        ("Fritz Fisher", "Fritz \ufb01sher"),
+        ("Kelvin", "\u212aelvin"),
+        ("王伟", "王\u200b伟"),
+        ("\u02b9\u02b9\u02b9", "'''"),
+        ("1234567", "\uff11\uff12\uff13\uff14\uff15\uff16\uff17"),
+        ("Ada Byron", r"Ada \u0042yron"),
+    ],
+)
+def test_a_name_is_found_however_it_was_set(name: str, text: str) -> None:
+    for data in said(text):
+        assert found(name, data), data
+
+
+def test_the_control_characters_of_a_message_are_nothing_odd() -> None:
+    assert not re.search(ODD, escaped(json.dumps({"raw": "8=FIX.4.4\x0135=8\x01"}).encode()))
 
 
 @pytest.mark.parametrize(
