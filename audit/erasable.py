@@ -132,6 +132,11 @@ def evidence_of(
     Raises:
         ErasureRefusedError: a record is not what was recorded, or a value has none.
     """
+    if any(None in place for place in stored):  # a dropped constraint let it in
+        raise ErasureRefusedError(
+            "a value is stored without the number of its record or its place there: the ledger was"
+            " altered; run `countersign fsck`"
+        )
     said = {subject: [*known.said.get(subject, ())] for subject in subjects}
     read = {(name, one.seq, one.position) for name, values in said.items() for one in values}
     by_seq: dict[int, dict[int, str]] = {}

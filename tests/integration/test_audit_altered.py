@@ -87,6 +87,29 @@ def test_retention_is_judged_by_what_was_hashed(world: World) -> None:
     assert (done.fields, done.keys_destroyed, done.rows) == (1, 1, 0)
 
 
+def test_what_lost_its_number_keeps_a_person_though_the_catalogue_denies_it(world: World) -> None:
+    """A planner that believes NOT NULL answers `IS NULL` without looking."""
+    privacy = world.privacy()
+    kept = world.said(NAME, retention="order")
+    world.said(OTHER)
+    (hold,) = privacy.hold(f"subject:{OTHER}", reason="case", actor="approver")
+    altered(
+        world.dsn,
+        f"UPDATE ledger.entry SET seq = NULL WHERE seq IN ({kept}, {hold.seq})",
+        "DELETE FROM ledger.disclosure",
+    )
+    arm(world.dsn)
+    for name in (NAME, OTHER):
+        with pytest.raises(ErasureRefusedError, match="is not what its hash says"):
+            privacy.erase(name, basis="GDPR", actor="operator")
+    for column in ("seq", "position"):
+        altered(world.dsn, f"UPDATE ledger.disclosure SET {column} = NULL WHERE seq = {kept}")
+        arm(world.dsn)
+        with pytest.raises(ErasureRefusedError, match="without the number"):
+            privacy.erase(NAME, OTHER, basis="GDPR", actor="operator")
+    assert None not in (world.vault.find(NAME), world.vault.find(OTHER))
+
+
 def test_a_hold_and_an_erasure_count_as_they_were_hashed(world: World) -> None:
     privacy = world.privacy()
     world.said(NAME)
