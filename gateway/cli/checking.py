@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperCommand
 from typing_extensions import override
 
-from gateway.cli.place import place_of
+from gateway.cli.place import StateOption, place_of
 
 if TYPE_CHECKING:
     from audit.verify import Outside
@@ -53,7 +53,7 @@ def verify(
     dump_file: Annotated[
         Path | None, typer.Option("--dump", help="check this dump instead of the database")
     ] = None,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Check every record against what you bring from outside; names the first bad record.
 
@@ -84,7 +84,8 @@ def _verified(given: "Outside", dump_file: Path | None, state: Path | None) -> i
 
 
 def dump(
-    path: Path, state: Annotated[Path | None, typer.Option(help="state folder")] = None
+    path: Annotated[Path, typer.Argument(help="file to write; - is standard output")],
+    state: StateOption = None,
 ) -> None:
     """Write the whole ledger to one file that `verify --dump` reads."""
     from gateway.verifying import dump_ledger
@@ -95,7 +96,7 @@ def dump(
 
 def decisions(
     limit: Annotated[int, typer.Option(min=1, help="at most so many")] = 20,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """List decisions, newest first: the ids that show, replay, export and receipt take."""
     from gateway.listing import list_decisions
@@ -106,7 +107,7 @@ def decisions(
 
 def show(
     decision: Annotated[str, typer.Argument(help=DECISION_HELP)],
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Print all of a decision as JSON: inputs, text, model internals, verdict, FIX messages."""
     from gateway.listing import known
@@ -121,7 +122,7 @@ def replay(
     engine: Annotated[
         bool, typer.Option("--engine", help="also sample again and compare bits (half a minute)")
     ] = False,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Recompute a decision from the ledger alone, its rows from the weights; names what differs."""
     from gateway.listing import known
@@ -139,7 +140,7 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="file to write (default: <decision>.zip)")
     ] = None,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Write a bundle of one decision that proves itself with verify.py and a key from outside."""
     if (decision is None) == (named is None):

@@ -1,12 +1,11 @@
 """keygen, rotate-key, revoke-key and settings."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.cli.place import settings_of
+from gateway.cli.place import StateOption, settings_of
 from gateway.roles import Role
 
 
@@ -37,7 +36,7 @@ def keygen(
     replace: Annotated[
         bool, typer.Option("--replace", help="end the key that has this name, and its role")
     ] = False,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Make a key."""
     from gateway.attach import key_folder
@@ -55,7 +54,7 @@ def rotate_key(
     finish: Annotated[
         bool, typer.Option("--finish", help="end the overlap: destroy the old private key")
     ] = False,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Rotate the log's key."""
     from gateway import rotating
@@ -73,7 +72,7 @@ def revoke_key(
         datetime | None,
         typer.Option("--from", help="UTC time from which it no longer counts (default: now)"),
     ] = None,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Revoke a key of the log."""
     from gateway import rotating

@@ -8,6 +8,7 @@ keeps 2 for incomplete: what stops it, its arguments too, is not checkable. What
 import sys
 import traceback
 from collections.abc import Callable
+from inspect import cleandoc, getdoc
 
 import typer
 
@@ -38,6 +39,15 @@ app = typer.Typer(
 )
 for group in (running, checking, upkeep, proving, publishing, stopping, keys, privacy, training):
     group.register(app)
+
+
+def unwrapped(text: str) -> str:
+    """Return a help text with each paragraph on one line, for a terminal to wrap at its width."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))
+
+
+for verb in app.registered_commands:
+    verb.help = unwrapped(verb.help or getdoc(verb.callback) or "")
 
 
 def exit_code_of(action: Callable[[], int | None]) -> int:

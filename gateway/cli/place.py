@@ -3,11 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 if TYPE_CHECKING:
     from gateway.attach import Place
     from gateway.settings import Settings
+
+StateOption = Annotated[
+    Path | None, typer.Option(help="state folder (default: COUNTERSIGN_STATE, else ./state)")
+]
 
 
 def settings_of(state: Path | None = None) -> "Settings":

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.place import settings_of
+from gateway.cli.place import StateOption, settings_of
 
-STATE = typer.Option(help="state folder")
 OPERATOR = typer.Option("--as", help="whose key: its name in the key folder, of role operator")
+HOLD_HELP = "as `countersign hold` printed it; a wrong one lists those in force"
 REASON = typer.Option(help="why; recorded, so name nobody")
 
 
@@ -36,7 +36,7 @@ def erase(
     ],
     basis: Annotated[str, typer.Option(help="legal basis, e.g. 'GDPR art. 17(1)(b)'; recorded")],
     actor: Annotated[str, OPERATOR] = "operator",
-    state: Annotated[Path | None, STATE] = None,
+    state: StateOption = None,
 ) -> None:
     """Erase."""
     from gateway.forgetting import erase as carry_out
@@ -48,7 +48,7 @@ def hold(
     scope: Annotated[str, typer.Option(help="all, subject:PERSON or decision:ID")],
     reason: Annotated[str, REASON],
     actor: Annotated[str, OPERATOR] = "operator",
-    state: Annotated[Path | None, STATE] = None,
+    state: StateOption = None,
 ) -> None:
     """Place a hold."""
     from gateway.forgetting import hold as carry_out
@@ -57,12 +57,12 @@ def hold(
 
 
 def release_hold(
-    hold_id: str,
+    hold_id: Annotated[str, typer.Argument(help=HOLD_HELP)],
     reason: Annotated[str, REASON],
     actor: Annotated[
         str, typer.Option("--as", help="whose key, of role approver or operator; not the placer's")
     ] = "approver",
-    state: Annotated[Path | None, STATE] = None,
+    state: StateOption = None,
 ) -> None:
     """Lift a hold."""
     from gateway.forgetting import release_hold as carry_out
@@ -77,7 +77,7 @@ def disclose(
     actor: Annotated[
         str, typer.Option("--as", help="whose key: its name, of role auditor")
     ] = "auditor",
-    state: Annotated[Path | None, STATE] = None,
+    state: StateOption = None,
 ) -> None:
     """Disclose."""
     from gateway.forgetting import disclose as carry_out

@@ -6,9 +6,7 @@ from typing import Annotated
 import typer
 
 from gateway.cli.checking import DECISION_HELP
-from gateway.cli.place import place_of
-
-State = Annotated[Path | None, typer.Option(help="state folder")]
+from gateway.cli.place import StateOption, place_of
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +20,7 @@ def receipt(
     out: Annotated[
         Path | None, typer.Option(help="file to write (default: <decision>.receipt.tlog-proof)")
     ] = None,
-    state: State = None,
+    state: StateOption = None,
 ) -> None:
     """Write a decision's receipt: its seal, the list of all its records, a cosigned checkpoint.
 
@@ -47,15 +45,15 @@ def prove(
     first: Annotated[int | None, typer.Option(min=0, help="first number in the stream")] = None,
     last: Annotated[int | None, typer.Option(min=0, help="last number in the stream")] = None,
     out: Annotated[Path | None, typer.Option(help="file to write")] = None,
-    state: State = None,
+    state: StateOption = None,
 ) -> None:
     """Write a proof: one record is in the log, the log only grew, or a stream is complete.
 
-    countersign prove 17                                     record 17 (C2SP tlog-proof)
+    countersign prove 17: record 17 is in the log (a C2SP tlog-proof)
 
-    countersign prove --from-size 1200                       from a checkpoint that you kept
+    countersign prove --from-size 1200: the log grew from the checkpoint of 1200 that you kept
 
-    countersign prove --stream decision/ID --first 3 --last 9
+    countersign prove --stream decision/ID: these are all its records; --first 3 --last 9: of these
     """
     from gateway.proving import Question, answer
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.place import place_of
+from gateway.cli.place import StateOption, place_of
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +51,7 @@ def tiles(
         bool,
         typer.Option("--repair", help="write changed files anew; the old ones go to DIR/differs"),
     ] = False,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Write the tree as static files (tlog-tiles): tiles, entry bundles, then the checkpoint.
 

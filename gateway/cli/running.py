@@ -1,11 +1,10 @@
 """run and serve."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gateway.cli.place import settings_of
+from gateway.cli.place import StateOption, settings_of
 
 if TYPE_CHECKING:
     from gateway.settings import Settings
@@ -29,7 +28,7 @@ def run(
     exit_: Annotated[
         bool, typer.Option("--exit", help="exit after the summary instead of serving until Ctrl-C")
     ] = False,
-    state: Annotated[Path | None, typer.Option(help="state folder (COUNTERSIGN_STATE)")] = None,
+    state: StateOption = None,
     new_fix_session: Annotated[str, typer.Option(help=NEW_SESSION_HELP)] = "",
 ) -> None:
     """Play the walk."""

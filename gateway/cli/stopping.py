@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.cli.place import settings_of
+from gateway.cli.place import StateOption, settings_of
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 def kill(
     reason: Annotated[str, typer.Option(help="why; recorded")] = "countersign kill",
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Press the kill."""
     from gateway.stopping import press_kill
@@ -32,7 +32,7 @@ def release(
     compliance_key: Annotated[
         Path | None, typer.Option(help="file of the compliance role's key")
     ] = None,
-    state: Annotated[Path | None, typer.Option(help="state folder")] = None,
+    state: StateOption = None,
 ) -> None:
     """Release the kill."""
     from gateway.stopping import release_kill

@@ -7,12 +7,11 @@ from typing import Annotated
 import typer
 
 from gateway.cli.checking import KEPT_HELP, KEY_HELP, ROTATION_HELP, Judge
-from gateway.cli.place import place_of, settings_of
+from gateway.cli.place import StateOption, place_of, settings_of
 
 POLICY_HELP = "a witness policy (C2SP tlog-policy), whose quorum must have cosigned"
 LAST_HELP = "the last checkpoint known outside (kept, or from a witness); may be given again"
 OLDER_HELP = "restore although a given checkpoint is of a larger log: the rest is lost"
-StateFolderOption = Annotated[Path | None, typer.Option(help="state folder")]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +33,7 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
     payloads: Annotated[
         bool, typer.Option(help="also read payloads, stored headers and blobs: slower")
     ] = True,
-    state: StateFolderOption = None,
+    state: StateOption = None,
 ) -> None:
     """Check a log of any size in constant memory: headers rebuilt from columns, streams, tree.
 
@@ -66,7 +65,10 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
     raise typer.Exit(judged(judge))
 
 
-def backup(file: Path, state: StateFolderOption = None) -> None:
+def backup(
+    file: Annotated[Path, typer.Argument(help="file to write; one of that name is replaced")],
+    state: StateOption = None,
+) -> None:
     """Write the whole ledger to one file that says itself whether it is whole; beside a gateway.
 
     Subject keys are never in it: a backup must not bring back what was erased. Personal values
@@ -81,14 +83,14 @@ def backup(file: Path, state: StateFolderOption = None) -> None:
 
 
 def restore(  # noqa: PLR0913, PLR0917 - one flag each
-    file: Path,
+    file: Annotated[Path, typer.Argument(help="what `countersign backup` wrote")],
     key: Annotated[list[str] | None, typer.Option(help=KEY_HELP)] = None,
     checkpoint: Annotated[list[Path] | None, typer.Option(help=LAST_HELP)] = None,
     policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
     rotation: Annotated[list[Path] | None, typer.Option(help=ROTATION_HELP)] = None,
     accept_older: Annotated[bool, typer.Option(help=OLDER_HELP)] = False,
     reason: Annotated[str, typer.Option(help="why, for the record")] = "not said",
-    state: StateFolderOption = None,
+    state: StateOption = None,
 ) -> None:
     """Bring a backup back into an empty state folder: verified while it loads, or not at all.
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 from typing_extensions import override
 
@@ -40,6 +42,20 @@ def test_the_help_of_a_verb_says_what_it_does(verb: str) -> None:
 def test_the_help_names_every_verb() -> None:
     text = plain(CliRunner().invoke(app, ["--help"], env={"COLUMNS": "160"}).output)
     assert [verb for verb in VERBS if verb not in text] == []
+
+
+def test_help_is_wrapped_by_the_terminal_alone_and_explains_every_argument() -> None:
+    shown = CliRunner().invoke(app, ["backup", "--help"], env={"COLUMNS": "200"})
+    assert "was erased. Personal values are in it as they are stored" in plain(shown.output)
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    silent = [
+        f"{verb} {parameter.name}"
+        for verb, command in group.commands.items()
+        for parameter in command.params
+        if not getattr(parameter, "help", None)
+    ]
+    assert silent == []
 
 
 def test_settings_lists_every_name() -> None:
