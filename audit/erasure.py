@@ -45,6 +45,7 @@ from audit.vault import Vault
 
 FIELDS_INLINE_MAX = 200
 WORDS_MAX = 300
+HOLDS_SAID = 10
 
 
 class AppendPort(Protocol):
@@ -174,7 +175,7 @@ class Privacy:
             self._check_words(reason, what="reason")
             found = self.holds().get(hold_id)
             if found is None:
-                raise ErasureRefusedError(f"no hold {hold_id:.40} is in force")
+                raise ErasureRefusedError(f"no hold {hold_id:.40} is in force{self._in_force()}")
             return self._ledger.append(holds.lifted(found, reason, actor))[0]
 
     def holds(self) -> dict[str, holds.Hold]:
@@ -190,9 +191,11 @@ class Privacy:
         """
         self._check_words(reason, what="reason")
         record = self._reader.record(seq)
-        fields = () if record is None else fields_of(record.body)
-        if record is None or not fields:
-            raise ErasureRefusedError(f"record {seq} has no personal fields")
+        if record is None:
+            raise ErasureRefusedError(f"there is no record {seq}")
+        fields = fields_of(record.body)
+        if not fields:
+            raise ErasureRefusedError(f"record {seq} ({record.kind}) has no personal fields")
         kept = {one.row.position: one for one in self._disclosures.of_record(seq)}
         known = self._vault.subjects()
         readable = [one for one in fields if one.index in kept and one.subject in known]
@@ -213,6 +216,12 @@ class Privacy:
             )
         )
         return tuple(self._shown(field, kept.get(field.index)) for field in fields)
+
+    def _in_force(self) -> str:
+        """Say which holds there are, for whoever lost the id."""
+        there = [f"{one.hold_id} on {one.scope}" for one in self.holds().values()]
+        more = f" and {len(there) - HOLDS_SAID} more" * (len(there) > HOLDS_SAID)
+        return f": {', '.join(there[:HOLDS_SAID])}{more} are" if there else ", and no other is"
 
     def _shown(self, field: Field, kept: Kept | None) -> Shown:
         if kept is None or kept.row.subject not in self._vault.subjects():

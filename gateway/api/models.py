@@ -166,7 +166,7 @@ class HoldRequest(_Body):
 class LiftRequest(_Body):
     """Which hold ends, and why."""
 
-    hold_id: Annotated[str, Field(pattern=r"^hold-[0-9a-f]{12}$")]
+    hold_id: Annotated[str, Field(min_length=1, max_length=40)]
     reason: Annotated[Words, Field(min_length=1, max_length=300)]
 
 

@@ -175,11 +175,17 @@ def test_statute_and_hold_come_before_erasure(world: World) -> None:
         with pytest.raises(ErasureRefusedError, match="somebody else"):
             privacy.lift(hold_id, reason="over", actor="operator")
         privacy.lift(hold_id, reason="over", actor="approver")
-        with pytest.raises(ErasureRefusedError, match="in force"):
+        with pytest.raises(ErasureRefusedError, match="in force, and no other is"):
             privacy.lift(hold_id, reason="over", actor="approver")
     world.said(OTHER, stream="decision/d2")
     privacy.hold("decision:d2", reason="another case", actor="operator")
     privacy.hold(f"subject:{world.vault.subject(OTHER)}", reason="other", actor="operator")
+    with pytest.raises(
+        ErasureRefusedError, match=r"in force: hold-\w+ on decision:d2, hold-\w+ on"
+    ):
+        privacy.lift("the one of May", reason="over", actor="approver")
+    with pytest.raises(ErasureRefusedError, match="there is no record 100000"):
+        privacy.disclose(100_000, reader="auditor", reason="complaint 7")
 
     done = privacy.erase(NAME, basis="GDPR", actor="operator")
     expired = world.reader.record(done.seqs[-1] - 1)
