@@ -40,7 +40,7 @@ def read_outside(
     for key in keys:
         _refuse_private(Path(key))
     given = Outside(
-        vkeys=[line for key in keys for line in read_keys(key)],
+        vkeys=[line for key in keys for line in _keys_of(key)],
         policy=None if policy is None else policy.read_bytes(),
         notes=[path.read_bytes() for path in kept],
         rotations=[read_text(path) for path in rotations],
@@ -83,6 +83,20 @@ def origin_of_tiles(folder: Path) -> str | None:
     with contextlib.suppress(OSError, ValueError), (folder / "checkpoint").open("rb") as file:
         return file.readline(_BEGINNING).decode().strip() or None
     return None
+
+
+def _keys_of(given: str) -> tuple[str, ...]:
+    """Read a trusted key or a file with some, and say of which one it is none.
+
+    Raises:
+        Bad: it is none, or there is no such file.
+    """
+    try:
+        return read_keys(given)
+    except Bad as error:
+        raise Bad(f"--key {given:.100}: {error}") from error
+    except OSError as error:
+        raise Bad(f"--key {given:.100}: no key, and as a file: {error.strerror}") from error
 
 
 def _refuse_private(path: Path) -> None:

@@ -50,6 +50,17 @@ def test_a_private_key_is_refused_by_name(verb: str, dump: Path) -> None:
     assert str(public_file(path)) in said[-1]
 
 
+@pytest.mark.parametrize("verb", JUDGES)
+def test_what_is_no_key_is_named(verb: str, dump: Path) -> None:
+    text = dump.with_name("notes.txt")
+    text.write_text("notes of a meeting\n")
+    for given, why in ((text, "key"), (dump.with_name("none"), "No such file"), ("a+b", "key")):
+        code, said = judged(verb, "--dump", dump, "--key", given)
+        assert code == 3
+        assert said[-1].startswith(f"NOT CHECKABLE: --key {given!s:.100}: ")
+        assert why in said[-1].rpartition(": ")[2]
+
+
 def test_fsck_refuses_what_it_cannot_do(dump: Path) -> None:
     key = ("--key", SIGNER.vkey)
     os.mkfifo(dump.with_name("pipe"))
