@@ -106,8 +106,13 @@ def _kept(place: Place, question: Question) -> None:
         LedgerError: there is none.
     """
     size = question.from_size
-    if size is not None and place.reader.checkpoint_of(size) is None:
-        raise LedgerError(f"there never was a checkpoint of {size}")
+    if size is None or place.reader.checkpoint_of(size) is not None:
+        return
+    after = place.reader.checkpoint_after(size)
+    near = "the newest is smaller" if after is None else f"the next one is of {after.size}"
+    raise LedgerError(
+        f"there never was a checkpoint of {size} (a kept one's second line is its size); {near}"
+    )
 
 
 def _range(place: Place, stream: str, question: Question, out: Path | None) -> Written:

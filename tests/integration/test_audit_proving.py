@@ -172,6 +172,11 @@ def test_old_checkpoints_lead_to_new_ones_and_what_is_not_there_is_refused(
     with pytest.raises(LedgerError):
         write_receipt(place, "none", None)
     assert sorted(tmp_path.iterdir()) == before
+    sizes = [kept.size for kept in place.reader.checkpoints(newest_first=False)]
+    near = {sizes[0] - 1: f"the next one is of {sizes[0]}", sizes[-1] + 1: "the newest is smaller"}
+    for size, word in near.items():
+        with pytest.raises(LedgerError, match=word):
+            answer(place, Question(from_size=size), None)
 
 
 def test_what_cannot_be_written_leaves_no_file(place: Place, tmp_path: Path) -> None:
