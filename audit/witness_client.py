@@ -25,7 +25,8 @@ from audit.note import Note, NoteSignature, VerifierKey, parse_note, parse_signa
 from audit.treehead import parse_size
 from audit.witness import SIZE_TYPE, Status, encode_request
 
-ANSWER_BYTES_MAX = 65_536
+ANSWER_BYTES_MAX = 131_072
+"""Bytes of an answer that is still read: 16 signatures of nearly 5 kB (signed-note)."""
 RETRY_AFTER_S_MAX = 600.0
 _PORTS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 _SHOWN = 120

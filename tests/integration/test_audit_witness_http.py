@@ -21,7 +21,7 @@ from audit.checkpoint import make_checkpoint
 from audit.cosignature import cosign
 from audit.errors import WitnessError
 from audit.merkle import consistency_path, leaf_hash, root_of
-from audit.note import parse_note
+from audit.note import NoteSignature, parse_note
 from audit.quorum import QuorumPolicy
 from audit.witness import BODY_BYTES_MAX, encode_request
 from audit.witness_client import Conflict, Cosigned, Refused, WitnessClient
@@ -35,6 +35,7 @@ TEXT = parse_note(NOTE.note).text
 KEYS = (WITNESSES[0].vkey, QUANTUM_SAFE.vkey)
 STRANGER = Cosigner("log.example/b", 1, 1)
 GOOD = str(cosign(TEXT, WITNESSES[0], 5)).encode()
+LARGE = str(NoteSignature(name="w.example/large", key_id=bytes(4), signature=bytes(5_000))).encode()
 
 
 def asked(url: str, timeout_s: float = 2.0) -> object:
@@ -83,7 +84,8 @@ def http_answer(status: str, body: bytes, kind: str = "text/plain", more: str = 
         (http_answer("404 Not Found", b"who\x1b[31m are you\n"), "HTTP 404: who [31m are you"),
         (http_answer("422 Unprocessable", b""), "HTTP 422"),
         (http_answer("500 Oops", b"x" * 5_000), "HTTP 500: xxx"),
-        (http_answer("200 OK", b"x" * 70_000), "more than 65536 bytes"),
+        (http_answer("200 OK", LARGE * 15 + GOOD), Cosigned),
+        (http_answer("200 OK", b"x" * 140_000), "more than 131072 bytes"),
         (b"SSH-2.0-OpenSSH\r\n\r\n", ""),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", ""),
         (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 200 + b"\r\n", ""),
