@@ -28,7 +28,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
             cl_ord_id=None,
             record_seq=records[-1].seq,
             record_leaf=records[-1].leaf.hex(),
-            receipt=f"countersign export {decision_id}",
+            receipt=f"countersign receipt {decision_id}",
         )
     body: dict[str, Any] = verdicts[-1].body
     return IntentResponse(
@@ -39,7 +39,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         cl_ord_id=sending[0].body["cl_ord_id"] if sending else None,
         record_seq=verdicts[-1].seq,
         record_leaf=verdicts[-1].leaf.hex(),
-        receipt=f"countersign export {decision_id}",
+        receipt=f"countersign receipt {decision_id}",
     )
 
 

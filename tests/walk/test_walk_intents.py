@@ -19,6 +19,7 @@ def test_a_small_exposure_is_approved_sent_and_filled(app: App, agent: Agent) ->
     body = answer.json()
     assert body["result"] == "approved", body
     assert body["cl_ord_id"] == cl_ord_id(bytes.fromhex(body["record_leaf"]))
+    assert body["receipt"] == f"countersign receipt {body['decision_id']}"
     assert {rule["action"] for rule in body["rules"]} <= {"ALLOW", "WARN", "NOT_APPLICABLE"}
     assert orders_at_broker(app).count(body["cl_ord_id"]) == 1
     assert ended(app, body["decision_id"]).order_state == "FILLED"
