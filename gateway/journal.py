@@ -13,7 +13,7 @@ from typing import Final
 from audit.canonical import JSON, canonical
 from audit.kinds import Kind
 from audit.record import Draft
-from gateway.walk import Case, SamplingPlan
+from gateway.walk import Case
 from inference.engine import EngineDescription, SampleRequest
 from inference.evidence import Evidence
 from inference.forecast import Forecast, forecast_document
@@ -251,16 +251,6 @@ def engine_document(description: EngineDescription) -> dict[str, JSON]:
         "codec_digest": description.codec_digest,
         "versions": dict(description.versions),
         "start_ms": dict(description.start_ms),
-    }
-
-
-def plan_document(plan: SamplingPlan) -> dict[str, JSON]:
-    """The sampling plan as integers."""
-    return {
-        "paths": plan.paths,
-        "horizon": plan.horizon,
-        "spec_k": plan.spec_k,
-        "deadline_ms": int(plan.deadline_s * 1_000),
     }
 
 

@@ -31,8 +31,6 @@ from inference.rounds import paths
 from inference.seeds import decision_seed, trajectory_seeds
 from inference.snapshot import snapshot_from_document
 
-LABELS = ("session_index", "session_date", "market_time_us")
-
 
 def intent_received(past: Past, record: Record) -> str:
     """Compare what the agent's request says of itself."""
