@@ -338,8 +338,13 @@ class Publisher:
                     return
             if state in {told, Quorum.STARTING}:
                 continue
+            # a start is no news; that a lost quorum is back is, to whoever was told of the loss
+            LOG.log(
+                logging.WARNING if Quorum.LOST in {told, state} else logging.INFO,
+                "quorum_%s",
+                state,
+            )
             told = state
-            LOG.warning("quorum_%s", state)
             try:
                 self._on_change(self.standing())
             except Exception:

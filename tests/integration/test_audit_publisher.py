@@ -1,5 +1,6 @@
 """A ledger with real witnesses in processes of their own, over real HTTP and a real database."""
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -210,7 +211,10 @@ def _put_head(admin: "psycopg.Connection[tuple[object, ...]]", to: Checkpoint) -
     )
 
 
-def test_a_quorum_lost_and_met_is_told_once_each(postgres_dsn: str, tmp_path: Path) -> None:
+def test_a_quorum_lost_and_met_is_told_once_each(
+    postgres_dsn: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "audit.publisher")
     told: list[Quorum | None] = []
     with witness_process(tmp_path / "w", [KEY]) as process:
         port = int(process.url.rpartition(":")[2])
@@ -233,6 +237,9 @@ def test_a_quorum_lost_and_met_is_told_once_each(postgres_dsn: str, tmp_path: Pa
                 until(publisher, lambda now: now.cosigned_size >= size)
                 until(publisher, lambda _: told == [Quorum.MET, Quorum.LOST, Quorum.MET])
     assert len(told) == 3
+    logged = [(r.levelname, r.getMessage()) for r in caplog.records if "quorum" in r.message]
+    levels = ["INFO", "WARNING", "WARNING"]
+    assert logged == [*zip(levels, ["quorum_met", "quorum_lost", "quorum_met"], strict=True)]
 
 
 def test_a_policy_must_say_where_its_witnesses_are(postgres_dsn: str) -> None:
