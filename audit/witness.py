@@ -14,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from audit.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
+from audit.checkpoint import Checkpoint, parse_checkpoint
+from audit.cosignature import verify_signatures
 from audit.errors import NoteError, ProofError, WitnessError
 from audit.merkle import EMPTY_ROOT, HASH_BYTES, verify_consistency
-from audit.note import VerifierKey, decode_base64
+from audit.note import VerifierKey, decode_base64, parse_note
 from audit.treehead import parse_size
 
 PROOF_LINES_MAX = 63
@@ -105,13 +106,13 @@ def refuse_stranger(
 
     Args:
         request: what was asked.
-        trusted: the keys of each log, by origin.
+        trusted: the keys of each log, by origin; a key may have another name.
     """
     keys = trusted.get(request.checkpoint.origin)
     if not keys:
         return _refusal(Status.UNKNOWN_LOG, "this witness does not follow that log")
     try:
-        open_checkpoint(request.checkpoint.note, keys)
+        verify_signatures(parse_note(request.checkpoint.note), keys)
     except NoteError as error:
         return _refusal(Status.NOT_SIGNED, f"not signed by a key of that log: {error}")
     return None

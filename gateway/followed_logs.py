@@ -4,6 +4,9 @@ A log that changes its key tells it to its witnesses out of band: their operator
 to the file, before the log's overlap ends, and the running witness takes it at the next question.
 A file that is gone or does not parse changes nothing: the keys known before stay, and the log says
 so once. Which keys are followed is never what a log itself says.
+
+A log's key has the name of its origin, as tlog-checkpoint asks; where it has another one, as the Go
+checksum database's has, the origin stands behind the key: `VKEY ORIGIN`.
 """
 
 import logging
@@ -80,15 +83,16 @@ def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
     """Return the trusted keys of each log, by origin.
 
     Args:
-        given: verifier keys, or files with one per line; one that stands there twice counts once.
+        given: verifier keys, each with an origin behind it if that is not the key's name, or files
+            with one per line; one that stands there twice counts once.
 
     Raises:
         SettingsError: none, or one that is not a key of a log, or that no policy file could name.
     """
     found: defaultdict[str, list[VerifierKey]] = defaultdict(list)
     try:
-        for key in dict.fromkeys(chain.from_iterable(map(_keys_in, given))):
-            found[key.name].append(key)
+        for origin, key in dict.fromkeys(chain.from_iterable(map(_logs_in, given))):
+            found[origin].append(key)
     except (OSError, UnicodeDecodeError, NoteError) as error:
         raise SettingsError(name="--log", problem=f"no verifier key of a log: {error}") from error
     if not found:
@@ -108,18 +112,20 @@ def _problem(found: Mapping[str, Sequence[VerifierKey]]) -> str:
         if len(origin.encode()) > NAME_BYTES_MAX:
             return f"a log's name of more than {NAME_BYTES_MAX} bytes cannot be cosigned"
         for key in keys:
+            if any(ch < " " or ch == "\x7f" for ch in origin + key.name):
+                return f"{origin!r} or {key.name!r} has a character that no policy may hold"
             if key.key_type == COSIGNATURE_ED25519:
                 return f"the key of {origin} is a witness's (type 0x04), not a log's"
-            owner = owners.setdefault(key.public_key, origin)
+            owner = owners.setdefault(key.public_key, origin) if key.name == origin else origin
             if owner != origin:
                 return f"{owner} and {origin} have the same key; a policy can name it only once"
     return ""
 
 
-def _keys_in(text: str) -> list[VerifierKey]:
-    """Read a verifier key, or a file of them; a key of ML-DSA-44 is too long for a file's name."""
+def _logs_in(text: str) -> list[tuple[str, VerifierKey]]:
+    """Read a log, or a file of them; a key of ML-DSA-44 is too long for a file's name."""
     try:
-        return [VerifierKey.parse(text)]
+        return [_log_of(text)]
     except NoteError:
         if not _is_file(text):
             if "+" not in text:  # which every verifier key has, and no file's name must have
@@ -128,7 +134,14 @@ def _keys_in(text: str) -> list[VerifierKey]:
     lines = [*filter(str.strip, Path(text).read_text(encoding="utf-8").splitlines())]
     if not lines:  # perhaps it is just being written
         raise NoteError(f"{text} names none")
-    return [VerifierKey.parse(line) for line in lines]
+    return [_log_of(line) for line in lines]
+
+
+def _log_of(line: str) -> tuple[str, VerifierKey]:
+    """Read a verifier key, which has no space, and the origin behind it; none: the key's name."""
+    vkey, _, origin = line.strip().partition(" ")
+    key = VerifierKey.parse(vkey)
+    return origin.strip() or key.name, key
 
 
 def _is_file(text: str) -> bool:

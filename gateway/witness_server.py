@@ -225,8 +225,15 @@ def load_keys(state: Path) -> tuple[Signer, ...]:
 
 
 def policy_text(signers: Sequence[Signer], logs: LogKeys, url: str) -> str:
-    """Return a policy file that asks for both of a witness's keys, for the log's settings."""
-    known = [f"log {key}" for keys in logs.values() for key in keys]
+    """Return a policy file that asks for both of a witness's keys, for the log's settings.
+
+    A log whose key has not the name of its origin cannot stand in a policy.
+    """
+    known = [
+        f"log {key}" if key.name == origin else f"# the key of {origin} is named {key.name}"
+        for origin, keys in logs.items()
+        for key in keys
+    ]
     names = [f"w{number}" for number in range(1, len(signers) + 1)]
     lines = [
         f"witness {name} {signer.vkey} {url}" for name, signer in zip(names, signers, strict=True)

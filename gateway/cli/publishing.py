@@ -18,7 +18,10 @@ def witness(
     state: Annotated[Path, typer.Option(help="the witness's own folder: keys and memory")],
     log: Annotated[
         list[str],
-        typer.Option(help="a log to follow: its verifier key, or a file of them; may be repeated"),
+        typer.Option(
+            help="a log to follow: its verifier key, with its origin behind a space if that is "
+            "not the key's name, or a file of such lines; may be repeated"
+        ),
     ],
     listen: Annotated[str, typer.Option(help="address to serve on")] = "127.0.0.1:8710",
     url: Annotated[

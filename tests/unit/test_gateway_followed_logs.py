@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from audit.checkpoint import make_checkpoint
+from audit.cosignature import verify_cosignature
 from audit.merkle import consistency_path, leaf_hash, root_of
-from audit.note import COSIGNATURE_ML_DSA_44
+from audit.note import COSIGNATURE_ML_DSA_44, parse_signature_lines, sign_note
 from audit.quorum import QuorumPolicy
+from audit.treehead import TreeHead
 from audit.witness import encode_request
 from audit.witness_memory import WitnessMemory
 from gateway.errors import SettingsError
@@ -112,9 +114,42 @@ def test_every_log_that_is_followed_can_stand_in_the_policy_file(tmp_path: Path)
     for wrong, why in (
         (Cosigner("log.example/a", 1), "a witness's"),
         (Cosigner("log.example/c", 1, 1), "log.example/a and log.example/c have the same key"),
+        (Cosigner("log.example/\x7f", 4, 1), "no policy may hold"),
     ):
         with pytest.raises(SettingsError, match=why):
             log_keys([str(OLD.vkey), str(wrong.vkey)])
+
+
+def test_a_log_may_sign_under_another_name_than_its_origin(tmp_path: Path) -> None:
+    # Source: tlog-checkpoint, "key name in its signature line SHOULD match the origin line"; the
+    # Go checksum database signs "go.sum database tree" as sum.golang.org.
+    origin = "a tree of ours + theirs"
+    key = Cosigner("sum.example", 7, 1)
+    file = tmp_path / "logs"
+    replaced(file, str(OLD.vkey), f"{key.vkey} {origin}", f"{key.vkey}  another tree ")
+    witness = open_witness(tmp_path / "state", [str(file)], "w.example/1")
+    try:
+        logs = witness.logs()
+        assert logs == {
+            "log.example/a": (OLD.vkey,),
+            origin: (key.vkey,),
+            "another tree": (key.vkey,),
+        }
+        text = TreeHead(origin=origin, size=3, root=root_of(LEAVES[:3])).to_text()
+        signed = sign_note(text, key)
+        answer = witness.answer(encode_request(0, (), signed.to_bytes()), TIME_S)
+        assert answer.status == 200
+        lines = parse_signature_lines(answer.body.decode())
+        cosigned = signed.with_signatures(*lines)
+        for signer in witness.signers:
+            assert verify_cosignature(cosigned, signer.vkey) == TIME_S
+        of_another = sign_note(text, OLD)
+        answer = witness.answer(encode_request(3, (), of_another.to_bytes()), TIME_S)
+        assert answer.status == 403, "a key counts for its own log only"
+        policy = QuorumPolicy.parse(policy_text(witness.signers, logs, "http://w").encode())
+        assert [log.key for log in policy.logs] == [OLD.vkey], "a policy's names are origins"
+    finally:
+        witness.memory.close()
 
 
 def test_the_memorys_folder_is_on_disk_before_the_first_question(
