@@ -119,14 +119,19 @@ def verify_dump(
         return verify_lines(lines, vkeys, notes, outside)
 
 
-def dump(dsn: str, path: Path) -> int:
+def dump(dsn: str, path: Path, on_record: Callable[[int, int], None] = lambda *_: None) -> int:
     """Write a dump that `verify.py` reads; durable and whole, or not there. Return its records.
+
+    Args:
+        dsn: of a user who may `SET ROLE countersign_reader`.
+        path: the file, or standard output.
+        on_record: called with the records written and those that the head states.
 
     Raises:
         LedgerWriteError: the database cannot be read.
         FileError: something that is no file has that name.
     """
-    entries = 0
+    entries = stated = 0
     try:
         with appearing(path) as file, _snapshot(dsn) as connection:
             for kind, row in _rows(connection):
@@ -135,6 +140,10 @@ def dump(dsn: str, path: Path) -> int:
                     del row["commitments"]  # of which a dump has no need; others make it none
                 if kind == "head" and row["id"] == 1:
                     del row["id"]  # the same
+                if kind == "head":
+                    stated = row["size"] or 0
+                elif kind == "entry":
+                    on_record(entries, stated)
                 file.write(_line({"type": kind, **row}))
             file.write(_line({"type": "end", "entries": entries}))
     except psycopg.Error as error:

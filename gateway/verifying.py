@@ -81,28 +81,32 @@ def verify_dump_file(path: Path, outside: Outside) -> int:
 def _verified(place: Place, outside: Outside) -> Report:
     progress = Progress(sys.stderr)
     report = verify_database(
-        place.dsn, (), now_us=wall_us(), outside=outside, on_record=_shown(progress)
+        place.dsn, (), now_us=wall_us(), outside=outside, on_record=_shown("verifying", progress)
     )
     progress.end()
     return report
 
 
-def _shown(progress: Progress) -> Callable[[int, int], None]:
-    """Return what shows how far a long verification is, every two seconds."""
+def _shown(what: str, progress: Progress) -> Callable[[int, int], None]:
+    """Return what shows how far something long is, every two seconds."""
     said_us = monotonic_us()
 
     def show(done: int, stated: int) -> None:
         nonlocal said_us
         if monotonic_us() - said_us >= QUIET_US:
             said_us = monotonic_us()
-            progress.line(f"verifying  {done}/{stated} records")
+            progress.line(f"{what}  {done}/{stated} records")
 
     return show
 
 
 def dump_ledger(place: Place, path: Path) -> None:
     """Write the whole ledger to a file."""
-    records = dump(place.dsn, path)
+    progress = Progress(sys.stderr)
+    try:
+        records = dump(place.dsn, path, _shown("dumping", progress))
+    finally:
+        progress.end()
     beside(path).write(
         f"{records} records written to {named(path)}\n"
         f"check with: countersign verify --dump {named(path)} --key KEY\n"

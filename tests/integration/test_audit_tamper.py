@@ -143,7 +143,9 @@ def test_an_emptied_database_is_found_with_a_checkpoint_kept_outside(filled: str
 
 def test_a_dump_verifies_and_its_forgery_does_not(filled: str, tmp_path: Path) -> None:
     path = tmp_path / "dump.jsonl"
-    assert dump(filled, path) == 6
+    told: list[tuple[int, int]] = []
+    assert dump(filled, path, lambda *far: told.append(far)) == 6
+    assert told == [(done, 6) for done in range(1, 7)]
     assert verify_dump(path, [KEY]).findings == 0
     with connect(filled) as admin:
         admin.execute("UPDATE ledger.entry SET actor = 'forged' WHERE seq = 2")
