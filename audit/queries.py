@@ -274,13 +274,6 @@ class LedgerReader:
             yield (size := int(rows[0][0]))
             at = size - 1 if newest_first else size + 1
 
-    def cosigned_sizes(self) -> dict[tuple[str, bytes], int]:
-        """Return the largest cosigned tree of each witness key, by name and key id."""
-        rows = self._rows(
-            "SELECT name, key_id, max(size) FROM ledger.cosignature GROUP BY name, key_id", {}
-        )
-        return {(row[0], bytes(row[1])): int(row[2]) for row in rows}
-
     def size_bytes(self) -> int:
         """Return the bytes on disk of the ledger's tables, with indexes and blobs."""
         rows = self._rows(

@@ -40,7 +40,9 @@ def size_after_start(plan: Plan, dsn: str, *drafts: Draft, cosigned: bool = Fals
         assert newest is not None
         if cosigned:
             wait_for(
-                lambda: newest.size in reader.cosigned_sizes().values(), 20.0, part="cosignature"
+                lambda: reader.cosigned_after(newest.size - 1) is not None,
+                20.0,
+                part="cosignature",
             )
         assert publishing.parts()["tiles"] == "ready"
         return newest.size
