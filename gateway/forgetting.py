@@ -14,6 +14,8 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, ValidationError
 
+from audit.erasure import Privacy
+from audit.errors import ErasureRefusedError
 from audit.vault import Vault
 from audit.whole_file import PRIVATE, appearing
 from gateway import privacy_actions
@@ -172,11 +174,26 @@ def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[
             on_search=lambda done, total: bar.show("searching words", done, total),
         )
         try:
-            privacy.complete()
+            if function is not privacy_actions.erase:
+                privacy.complete()
+            # one that was cut off and is asked for again goes on by itself, and searches words
             done: dict[str, Any] = function(privacy, caller.name, ask)
+        except ErasureRefusedError:
+            _complete(privacy)
+            raise
         finally:
             bar.end()
+        _complete(privacy)
         return done
+
+
+def _complete(privacy: Privacy) -> None:
+    """Finish erasures of others that were cut off, and say so."""
+    if number := privacy.complete():
+        sys.stderr.write(
+            f"countersign: {number} erased before, cut off then, complete now; words were not"
+            " searched for that\n"
+        )
 
 
 def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
