@@ -5,10 +5,13 @@ Who may: callers of role auditor, or everybody where the operator says so
 never a payload. That a caller mirrors the log is recorded once an hour, not once a file: a record
 for each would make the log grow by being read.
 
+HEAD is answered as GET is, without the body: whoever mirrors files asks for their length first.
+
 Source: https://c2sp.org/tlog-tiles
 """
 
 import gzip
+import re
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
@@ -22,6 +25,7 @@ from gateway.log_files import LogFiles
 router = APIRouter(prefix="/log", tags=["log"])
 FOR_EVER: Final = "max-age=31536000, immutable"
 BRIEFLY: Final = "no-cache"
+_REFUSED: Final = re.compile(r"q=0(\.0{0,3})?")
 
 
 async def reader_of(
@@ -35,6 +39,7 @@ async def reader_of(
     return await allowed("mirror")(request, credentials)
 
 
+@router.head("/checkpoint", include_in_schema=False)
 @router.get("/checkpoint", summary="The newest checkpoint, with its cosignatures")
 def checkpoint(request: Request, caller: Annotated[Caller | None, Depends(reader_of)]) -> Response:
     """Return the signed note of the tree that may be read."""
@@ -49,6 +54,7 @@ def checkpoint(request: Request, caller: Annotated[Caller | None, Depends(reader
     )
 
 
+@router.head("/{path:path}", include_in_schema=False)
 @router.get("/{path:path}", summary="A tile (tile/L/N[.p/W]) or an entry bundle (tile/entries/N)")
 def tile(
     path: str, request: Request, caller: Annotated[Caller | None, Depends(reader_of)]
@@ -67,10 +73,19 @@ def tile(
     if place.level is None:
         _noted(desk, caller)
         headers["Vary"] = "Accept-Encoding"
-        if "gzip" in request.headers.get("Accept-Encoding", ""):
+        if _takes_gzip(request.headers.get("Accept-Encoding", "")):
             headers["Content-Encoding"] = "gzip"
             data = gzip.compress(data, 6, mtime=0)
     return Response(data, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Say whether a caller names gzip without refusing it (RFC 9110, section 12.4.2)."""
+    for part in accepted.lower().replace(" ", "").split(","):
+        coding, _, weight = part.partition(";")
+        if coding == "gzip":
+            return _REFUSED.fullmatch(weight) is None
+    return False
 
 
 def _files(desk: Desk) -> LogFiles:

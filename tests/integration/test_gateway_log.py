@@ -111,6 +111,20 @@ def looks_as_the_format_says(http: httpx.Client) -> None:
     plain = http.get("/log/tile/entries/000", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
     assert bundle.content == plain.content
+    for accepted, coding in (
+        ("gzip;q=0, identity", None),
+        ("gzip; q=0.000", None),
+        ("GZIP;q=0.5", "gzip"),
+        ("br, gzip", "gzip"),
+        ("", None),
+    ):
+        answer = http.get("/log/tile/entries/000", headers={"Accept-Encoding": accepted})
+        assert (answer.content, answer.headers.get("content-encoding")) == (plain.content, coding)
+    for path in ("checkpoint", "tile/0/000", "tile/entries/000"):
+        short, long = http.head(f"/log/{path}"), http.get(f"/log/{path}")
+        assert (short.status_code, short.content) == (200, b"")
+        assert {**short.headers, "date": ""} == {**long.headers, "date": ""}
+    assert http.head("/log/tile/0/009").status_code == 404
 
 
 def test_an_auditor_mirrors_the_log_over_http(desk: SmallDesk) -> None:
