@@ -1,7 +1,8 @@
 """Evidence in one small file: a decision's receipt, one record, a range of one stream.
 
 Each is a C2SP tlog-proof, so any C2SP tool can check the entry that it is of; its extra data has
-the records that our own verifier checks beyond that:
+the records that our own verifier checks beyond that. (It stands in one line, which the format does
+not bound but readers may: transparency-dev's stops at 64 KiB, which a long range is beyond.)
 
 - a record's proof has its payload;
 - a receipt is the proof of the decision's seal and has the header of every record of the decision.
