@@ -81,7 +81,7 @@ def years_on_record(body: Mapping[str, object]) -> Years:
     said = settings.get(YEARS_FIELD) if isinstance(settings, Mapping) else None
     if not isinstance(said, Mapping):
         return {}
-    return {str(name): years for name, years in said.items() if type(years) is int and years > 0}
+    return {str(name): years for name, years in said.items() if type(years) is int and years >= 0}
 
 
 def kept_until_us(recorded_at_us: int, retention: str, years: Years) -> int:

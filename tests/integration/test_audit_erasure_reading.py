@@ -215,6 +215,12 @@ def test_fewer_years_by_a_setting_do_not_free_what_was_recorded_before(world: Wo
     assert erased.body["retention_years"] == {"order": 9}
 
 
+def test_a_class_that_a_run_keeps_for_no_years_is_not_kept_as_long_as_others(world: World) -> None:
+    begin(world, "plain", communication=5, none=0, order=6)
+    world.said(NAME, retention="none")
+    world.privacy().erase(NAME, basis="law", actor="operator")
+
+
 def test_a_run_that_says_nothing_of_years_leaves_it_to_the_settings(world: World) -> None:
     begin(world, "silent")
     begin(world, "odd", order="many", none=True)
