@@ -29,7 +29,7 @@ from audit.errors import (
     PolicyError,
     WitnessError,
 )
-from audit.note import Note, NoteSignature, VerifierKey, parse_note
+from audit.note import SIGNATURES_MAX, Note, NoteSignature, VerifierKey, parse_note
 from audit.quorum import NONE, QuorumPolicy
 from audit.quorum_watch import Lags, Quorum, QuorumWatch, next_target
 from audit.store import Pool
@@ -40,6 +40,7 @@ from audit.witness_client import Conflict, Refused, WitnessClient
 
 LOG = logging.getLogger(__name__)
 _OFFERED_MAX = 256
+_WITNESSES_MAX = SIGNATURES_MAX - 8  # the log's own: two keys of each type at most, and grease
 _TICK_S = 0.5
 _RETRY_S = 5.0
 _DATABASE_S = 10.0
@@ -355,12 +356,17 @@ def _addresses(config: PublisherConfig) -> dict[str, tuple[VerifierKey, ...]]:
     """Return each address with the keys of the witnesses there; none if no quorum is asked for.
 
     Raises:
-        WitnessError: a witness has no address, or a bad one.
+        WitnessError: a witness has no address, or a bad one; or they are more than a note holds.
     """
     found: dict[str, tuple[VerifierKey, ...]] = {}
     policy = config.policy
     if policy is None or policy.quorum == NONE:
         return found
+    if len(policy.witnesses) > _WITNESSES_MAX:
+        raise WitnessError(
+            f"the policy has {len(policy.witnesses)} witness keys; readers of notes take "
+            f"{SIGNATURES_MAX} lines, so at most {_WITNESSES_MAX} can cosign one checkpoint"
+        )
     for witness in policy.witnesses:
         if witness.url is None:
             name = witness.name.decode("utf-8", "replace")

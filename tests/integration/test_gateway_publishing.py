@@ -15,7 +15,7 @@ from gateway.profiles import Plan
 from gateway.publishing import Publishing
 from gateway.simulator import wait_for
 from tests.doubles.audit_log import note
-from tests.doubles.cosigners import WITNESSES
+from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.live_desk import plan_for
 from tests.doubles.witness_process import witness_process
 
@@ -91,7 +91,11 @@ def test_a_policy_that_cannot_work_stops_the_start(plan: Plan, tmp_path: Path) -
     with pytest.raises(SettingsError, match="WITNESS_POLICY: cannot read"):
         Publishing(with_policy(plan, path), "")
     vkey = WITNESSES[0].vkey
+    crowd = [
+        f"witness w{n} {Cosigner(f'w{n}.example', n).vkey} http://w.example" for n in range(93)
+    ]
     for text, why in (
+        ("".join(f"{line}\n" for line in (*crowd, "quorum w0")), "93 witness keys.* at most 92"),
         ("", "does not end"),
         ("quorum all\n", "line 1"),
         (f"witness w {vkey}\nquorum w\n", "no address for its witness 'w'"),
