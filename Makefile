@@ -21,7 +21,7 @@ SEED ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash fight mutate train ledger-size screenshots docs lock clean
+.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash fight mutate train playback ledger-size screenshots docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ mutate: setup ## plant known faults one by one; the tests must notice each
 
 train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
 	@$(BIN)/countersign train
+
+playback: setup ## play 250 decisions in a new ledger and write docs/playback.md (minutes)
+	@$(BIN)/python scripts/playback_page.py
 
 ledger-size: setup ## measure what a decision costs on disk, per drafter and plan (minutes)
 	@$(BIN)/python scripts/ledger_size.py

@@ -27,6 +27,64 @@ def test_readme_lists_every_setting_and_no_other() -> None:
     assert set(re.findall(r"\| `(COUNTERSIGN_\w+)` \|", README)) == set(known_names())
 
 
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def numbers(text: str) -> list[str]:
+    return re.findall(r"\d[\d,]*(?:\.\d+)?", text)
+
+
+def thousands(text: str) -> float:
+    return int(text.replace(",", "")) / 1000
+
+
+def size_row() -> list[str]:
+    """The measured sizes of what runs by default: capture, largest, decision, GB a year."""
+    return numbers(re.findall(r"\| table \| 32 x 10 \|(.*)", page("ledger-size.md"))[0])
+
+
+def test_readme_repeats_the_playback_as_its_page_has_it() -> None:
+    run = dict(re.findall(r"\| `?([\w ]+?)`? \| (.+?) \|", page("playback.md")))
+    rejects = sum(map(int, numbers(run["rejects"])))
+    placebo = re.findall(r"tracking error \| \S+ \| (\S+) \|", page("playback.md"))
+    wire = [f"{float(run[f'decision_to_wire_ms_p{n}']):.0f} ms" for n in (50, 99)]
+    for shown in (
+        f"{run['forecasts']}, {run['orders']}, {run['fills']}, {rejects}; ledger verified",
+        f"{float(run['mean_accepted']):.2f} drafted by the table",
+        f"the table's own expectation {float(run['table_accepted']):.2f} |",
+        f"| {float(run['volatility tracking error']):.3f} and {float(placebo[0]):.3f} |",
+        f"| {float(run['forecast_ms_p50']):.0f} ms |",
+        f"| {' / '.join(wire)} |",
+    ):
+        assert shown in README, shown
+    measured = thousands(size_row()[2])
+    assert 0.8 < int(run["bytes_per_decision"]) / 1000 / measured < 1.25, "one of them is old"
+
+
+def test_readme_repeats_the_measurements_as_their_pages_have_them() -> None:
+    lines = page("bench-ledger.md")
+    claims = dict(re.findall(r"^\| (.+?) \| .*? \| (.+?) \|$", lines, re.MULTILINE))
+    pairs = next(value for name, value in claims.items() if "256 writers" in name)
+    added = next(value for name, value in claims.items() if name.startswith("one writer"))
+    tail, *times = numbers(next(value for name, value in claims.items() if "`fdatasync`" in name))
+    median, best, judge, reader = numbers(
+        re.findall(r"1,000,000 \| columns only \|(.*)", page("bench-fsck.md"))[0]
+    )
+    witness = numbers(re.findall(r"\| one witness \|(.*)", page("bench-witness.md"))[0])
+    table = re.findall(r"\n\| (?:1|8|32) \| \d+ \| \d+ \| (\S+)", page("bench-engine.md"))
+    capture, _, decision, year = size_row()
+    for shown in (
+        f"| {pairs}; {numbers(added)[0]} ms |",
+        f"| {tail} ({float(times[0]):.1f} ms, {float(times[1]):.1f} ms);",
+        f"| {thousands(median):.0f},000, best {thousands(best):.0f},000; {reader} MiB a reader and {judge} MiB",
+        f"| {witness[2]} ms / {witness[3]} ms |",
+        f"| {', '.join(table)} times faster",
+        f"| {thousands(decision):.1f} kB, {thousands(capture):.1f} kB, {float(year):.0f} GB |",
+    ):
+        assert shown in README, shown
+
+
 def test_every_make_word_in_the_documents_exists() -> None:
     words = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     used = {
