@@ -36,6 +36,7 @@ PUBLIC_KEY_BYTES = {ED25519: 32, COSIGNATURE_ED25519: 32, COSIGNATURE_ML_DSA_44:
 RAW_SIGNATURE_BYTES = {ED25519: 64, COSIGNATURE_ED25519: 64, COSIGNATURE_ML_DSA_44: 2420}
 KEY_ID_BYTES = 4
 SIGNATURES_MAX = 100
+BLANK = " \t\r\n"
 _DASH = "— "
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -86,12 +87,12 @@ class VerifierKey:
 
     @classmethod
     def parse(cls, text: str) -> "VerifierKey":
-        """Read the text form; white space around it (a file's last newline) is dropped.
+        """Read the text form; blanks and newlines around it (a file's last one) are dropped.
 
         Raises:
             NoteError: it is malformed, of a type unknown here, or its id does not fit.
         """
-        name, key_id, key_type, public_key = split_vkey(text.strip())
+        name, key_id, key_type, public_key = split_vkey(text.strip(BLANK))
         key = cls(name=name, key_type=key_type, public_key=public_key)
         if key.key_id != key_id:
             raise NoteError("verifier key's id does not fit its name and key")

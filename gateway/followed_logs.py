@@ -19,7 +19,7 @@ from typing import Final
 
 from audit.cosignature import NAME_BYTES_MAX
 from audit.errors import NoteError
-from audit.note import COSIGNATURE_ED25519, VerifierKey
+from audit.note import BLANK, COSIGNATURE_ED25519, VerifierKey
 from gateway.errors import SettingsError
 
 _log = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ def _logs_in(text: str) -> list[tuple[str, VerifierKey]]:
             if "+" not in text:  # which every verifier key has, and no file's name must have
                 raise NoteError(f"no file {text:.200}") from None
             raise
-    lines = [*filter(str.strip, Path(text).read_text(encoding="utf-8").splitlines())]
+    lines = [line for line in Path(text).read_text("utf-8").split("\n") if line.strip(BLANK)]
     if not lines:  # perhaps it is just being written
         raise NoteError(f"{text} names none")
     return [_log_of(line) for line in lines]
@@ -139,9 +139,9 @@ def _logs_in(text: str) -> list[tuple[str, VerifierKey]]:
 
 def _log_of(line: str) -> tuple[str, VerifierKey]:
     """Read a verifier key, which has no space, and the origin behind it; none: the key's name."""
-    vkey, _, origin = line.strip().partition(" ")
+    vkey, _, origin = line.strip(BLANK).partition(" ")
     key = VerifierKey.parse(vkey)
-    return origin.strip() or key.name, key
+    return origin.strip(BLANK) or key.name, key
 
 
 def _is_file(text: str) -> bool:

@@ -11,7 +11,7 @@ from audit.cosignature import cosign
 from audit.errors import NoteError, PolicyError
 from audit.note import Note, VerifierKey, parse_note, sign_note
 from audit.quorum import QuorumPolicy
-from audit.verify import read_policy
+from audit.verify import Bad, read_policy
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 
 ROOT = bytes(32)
@@ -168,6 +168,19 @@ def test_words_of_the_language_and_numbers_may_be_names() -> None:
 def test_a_rule_broken_anywhere_refuses_the_whole_policy(text: str) -> None:
     with pytest.raises(PolicyError):
         parse(text)
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u0085", "\u2028", "\ufeff"])
+def test_no_other_white_space_than_ascii_stands_around_a_key(space: str) -> None:
+    # Source: tlog-policy, "whitespace" is ASCII space and tab only, the rest is opaque.
+    for vkey in (f"{WITNESSES[0].vkey}{space}", f"{space}{WITNESSES[0].vkey}"):
+        with pytest.raises(NoteError):
+            VerifierKey.parse(vkey)
+        with pytest.raises(PolicyError):
+            parse(f"witness w {vkey}\nquorum w\n")
+        with pytest.raises(Bad):  # the one-file verifier's
+            read_policy(f"witness w {vkey}\nquorum w\n".encode())
+    assert VerifierKey.parse(f" \t{WITNESSES[0].vkey}\r\n") == WITNESSES[0].vkey
 
 
 def test_the_same_key_under_another_name_is_a_duplicate() -> None:
