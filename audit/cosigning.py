@@ -4,7 +4,7 @@ Rules it keeps:
 
 - one question at a time; behind, it skips checkpoints (`quorum_watch.next_target`);
 - the witness's memory decides where a proof starts: its own answer (409) is believed for that, and
-  for nothing else;
+  for nothing else; one that remembers less than it cosigned is named in the operator's log;
 - a witness that refuses is asked again after 1 s, then 2 s, up to 30 s, or when it says;
 - only verified lines are passed on, and the next question comes after they are stored.
 """
@@ -118,6 +118,11 @@ class WitnessWorker:
                     self.cosigned_size = checkpoint.size
                     return None
                 case Conflict(size=size) if size != self._seen and size <= checkpoint.size:
+                    if size < self._seen:  # it would cosign another history from there
+                        LOG.warning(
+                            "witness_went_back url=%s cosigned=%d remembers=%d",
+                            *(self.url, self._seen, size),
+                        )
                     self._seen = size
                 case Conflict(size=size):
                     return Refused(status=409, why=_contradiction(size, checkpoint.size))
