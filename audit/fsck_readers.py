@@ -66,6 +66,7 @@ class Readers:
             theirs.close()
             self._processes.append(process)
         self._answers: list[Queue[bytes]] = [Queue(_AHEAD) for _ in self._processes]
+        self._left: list[int] = []  # readers, once for each answer that nobody waited for
         for pipe, answers in zip(self._pipes, self._answers, strict=True):
             Thread(target=_read, args=(pipe, answers), daemon=True).start()
 
@@ -81,7 +82,13 @@ class Readers:
             pipe.close()
 
     def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield each task with its answer; the readers work ahead. See `Asked`."""
+        """Yield each task with its answer; the readers work ahead. See `Asked`.
+
+        Whoever stops asking waits for nothing, so that Ctrl-C ends it at once; what is answered
+        to him is taken away before the next question.
+        """
+        while self._left:
+            self._answers[self._left.pop()].get()
         waiting: list[tuple[dict[str, Any], int]] = []
         upcoming = iter(tasks)
         asked = 0
@@ -97,11 +104,12 @@ class Readers:
                     asked += 1
                 if not waiting:
                     return
-                task, reader = waiting.pop(0)
-                yield task, _checked(self._answers[reader].get())
-        finally:  # whoever stops asking leaves no answer behind for the next question
-            for _, reader in waiting:
-                self._answers[reader].get()
+                task, reader = waiting[0]
+                line = self._answers[reader].get()
+                del waiting[0]
+                yield task, _checked(line)
+        finally:
+            self._left += [reader for _, reader in waiting]
 
 
 def _send(pipe: Connection, task: dict[str, Any]) -> None:
