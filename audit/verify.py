@@ -2248,10 +2248,10 @@ def verify_tiles(
 HELP = """\
 examples:
   verify.py DECISION.zip --key log.pub                 one decision, everything it rests on
-  verify.py DECISION.receipt --key log.pub --policy witnesses.policy
+  verify.py DECISION.receipt.tlog-proof --key log.pub --policy witnesses.policy
   verify.py 17.tlog-proof --key log.pub                one record
-  verify.py new.consistency --key log.pub --checkpoint kept.txt
-  verify.py ledger.jsonl --key log.pub --checkpoint kept.txt
+  verify.py 1200-3400.consistency --key log.pub --checkpoint kept.txt
+  verify.py ledger.dump --key log.pub --checkpoint kept.txt
   verify.py tiles/ --policy witnesses.policy           a mirrored log
 
 what to bring, from places that you trust and not from beside FILE:
