@@ -46,6 +46,11 @@ def pytest_configure() -> None:
             del os.environ[name]
 
 
+def pytest_collection_finish() -> None:
+    """Give Python Ctrl-C back: quickfix, which some test module has loaded by now, takes it."""
+    signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, bytes], None]:
     """Compare bytes with a file under tests/golden that was fixed once, for ever."""

@@ -1,6 +1,7 @@
 """Every field of the dictionary is a person's, words, or neither; what nobody declared is words."""
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -199,3 +200,9 @@ def test_a_profile_declares_only_what_is_its_own() -> None:
     for tag in (50, 58, 337, 448, 11, 1):
         with pytest.raises(ProfileError):
             parse_profile(document.replace("5700", str(tag)))
+
+
+def test_ctrl_c_in_the_tests_is_pythons_though_quickfix_took_it() -> None:
+    caught = re.search(r"SigCgt:\t(\w+)", Path("/proc/self/status").read_text())
+    assert caught is not None
+    assert int(caught[1], 16) >> (signal.SIGINT - 1) & 1, "or a Ctrl-C ends pytest in mid-air"
