@@ -171,6 +171,8 @@ class _Check:
         log.report.say(
             f"resumed at record {self._position}: the leaves below are those checked before;"
             " their other columns and the blobs are taken to be so too"
+            if self._position
+            else "resumed at record 0: the blobs checked before are taken to be so still"
         )
 
     def _check_blobs(self) -> None:

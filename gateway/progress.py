@@ -101,9 +101,9 @@ class RateBar:
         total = max(total, done, 1)
         filled = WIDTH * done // total
         rate = (done - self._first) / max((now_us - self._begun_us) / 1e6, 1e-6)
-        left = "" if rate <= 0 else f", {(total - done) / rate:.0f} s left"
+        speed = "" if rate <= 0 else f"  {rate:,.0f}/s, {(total - done) / rate:.0f} s left"
         bar = "#" * filled + "." * (WIDTH - filled)
-        return f"{self._stage:12} [{bar}] {done:,}/{total:,}  {rate:,.0f}/s{left}"
+        return f"{self._stage:12} [{bar}] {done:,}/{total:,}{speed}"
 
     def end(self) -> None:
         """Leave the line."""

@@ -151,9 +151,9 @@ def test_resuming_hides_no_change_below_and_takes_no_other_check(
     again = replace(plan, resume=True)
     with pytest.raises(FsckStateError, match="nothing to resume"):
         fsck_database(filled, again, silent, None)
-    assert interrupted(filled, plan, 37)
-    resumed = fsck_database(filled, again, silent, None)
-    assert any("resumed at record 16" in line for line in resumed.lines), resumed.lines
+    for after, word in ((33, "record 0: the blobs checked"), (37, "record 16: the leaves below")):
+        assert interrupted(filled, plan, after)
+        assert f"at {word}" in "".join(fsck_database(filled, again, silent, None).lines)
     assert interrupted(filled, plan, 37)
     with pytest.raises(FsckStateError, match="another check"):
         fsck_database(filled, replace(again, payloads=False), silent, None)

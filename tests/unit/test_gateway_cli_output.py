@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.progress import RateBar
 from tests.doubles.audit_log import SIGNER, dump_of, small_log
 
 COMMAND = [sys.executable, "-m", "gateway.cli"]
@@ -56,3 +57,10 @@ def test_a_lost_standard_error_loses_no_verdict(given: list[str], tmp_path: Path
         with (tmp_path / "said").open("wb") as out:
             assert ended(["verify", *given], out.fileno(), then)[0] == 0
         assert (tmp_path / "said").read_bytes().splitlines()[-1].startswith(b"OK")
+
+
+def test_a_bar_says_how_fast_once_it_knows() -> None:
+    bar = RateBar(sys.stderr, lambda: 0)
+    bar.show("records", 16_384, 65_536)
+    assert bar.text(16_384, 65_536, 1_000_000).endswith("] 16,384/65,536")
+    assert bar.text(32_768, 65_536, 2_000_000).endswith("] 32,768/65,536  8,192/s, 4 s left")
