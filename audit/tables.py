@@ -41,6 +41,15 @@ _OPTIONS = (
 
 Not `session_replication_role`, which no user of the ledger may: its triggers fire always.
 """
+_READING = """
+SET search_path = pg_catalog, pg_temp; SET row_security = off; SET constraint_exclusion = off;
+SET transform_null_equals = off; SET array_nulls = on; SET standard_conforming_strings = on;
+SET bytea_output = hex; SET quote_all_identifiers = off; SET client_encoding = 'UTF8'
+"""
+"""Said again to who reads and judges, for a superuser's login trigger runs after `_OPTIONS`.
+
+Temporary tables come last here: unnamed they would come before those of the catalog.
+"""
 _MIGRATION_LOCK = 4_369_020
 _POLL_S = 0.05
 _MIGRATIONS = Path(__file__).resolve().parent.parent / "migrations"
@@ -87,13 +96,20 @@ def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> 
     """
     options = " ".join(f"-c {option}" for option in _OPTIONS)
     options += "" if role is None else f" -c role={role}"
-    return psycopg.connect(
+    connection = psycopg.connect(
         dsn,
         autocommit=True,
         connect_timeout=CONNECT_TIMEOUT_S,
         application_name=name,
         options=options,
     )
+    if role == READER_ROLE:
+        try:
+            connection.execute(_READING.encode())
+        except BaseException:
+            connection.close()
+            raise
+    return connection
 
 
 def migrate(dsn: str, revision: str = "head") -> None:

@@ -196,6 +196,32 @@ def test_functions_that_the_search_path_puts_first_are_not_asked(
         assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 2)
 
 
+def test_what_a_login_trigger_changes_is_changed_back(postgres_dsn: str, tmp_path: Path) -> None:
+    """It runs after the options of a connection, with all that a session may set and make."""
+    fill(postgres_dsn)
+    disarm(postgres_dsn)
+    lie = "LANGUAGE sql AS $$SELECT coalesce(s || d, '') || replace(t, 'mallory', 'ada')$$"
+    hidden = "CREATE TEMP VIEW pg_rewrite AS SELECT * FROM pg_catalog.pg_rewrite WHERE false"
+    path = "PERFORM set_config('search_path', 'evil, pg_catalog', false)"
+    body = f"LANGUAGE plpgsql AS $$BEGIN {path}; {hidden}; END$$"
+    with connect(postgres_dsn) as admin:
+        for statement in (
+            "UPDATE ledger.entry SET actor = 'person:mallory' WHERE seq = 2",
+            "CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO public",
+            f"CREATE FUNCTION evil.join(s text, t text, d text) RETURNS text {lie}",
+            "CREATE AGGREGATE evil.string_agg(text, text) (sfunc = evil.join, stype = text)",
+            f"CREATE FUNCTION evil.login() RETURNS event_trigger {body}",
+            "CREATE EVENT TRIGGER evil ON login EXECUTE FUNCTION evil.login()",
+        ):
+            admin.execute(statement.encode())
+    for report in both(postgres_dsn, tmp_path):
+        assert (report.exit_code, report.first_bad_seq) == (TAMPERED, 2), report.lines
+    with connect(postgres_dsn) as admin:
+        admin.execute("CREATE RULE evil AS ON INSERT TO ledger.head DO ALSO NOTHING")
+    for report in both(postgres_dsn, tmp_path):
+        assert "rewrite rule" in report.reason
+
+
 def test_another_revisions_tables_are_no_finding_and_not_judged(
     filled: str, tmp_path: Path
 ) -> None:
