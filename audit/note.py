@@ -291,7 +291,7 @@ def _plain(key: VerifierKey, text: str) -> bytes:
 
 def _check_name(name: str) -> None:
     if not name or "+" in name or any(ch.isspace() or ch < " " for ch in name):
-        raise NoteError(f"{name!r} cannot name a key")
+        raise NoteError(f"{name!r:.100} cannot name a key")
     _check_unicode(name)
 
 

@@ -114,14 +114,14 @@ class Keyring:
         """Return the private key of a signing role.
 
         Raises:
-            SettingsError: there is no such key file.
+            SettingsError: there is no such key file, or it holds no key.
         """
         path = self.folder / f"{role}.key"
         if role not in SIGNING_ROLES or not path.exists():
             raise SettingsError(
                 name="COUNTERSIGN_KEYS", problem=f"no key of role {role!r} in {self.folder}"
             )
-        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
+        return read_signing_key(path, "COUNTERSIGN_KEYS")
 
     def public_keys(self) -> dict[str, bytes]:
         """Return role -> raw 32-byte Ed25519 public key."""
@@ -173,3 +173,19 @@ def _write_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+
+
+def read_signing_key(path: Path, name: str) -> Ed25519PrivateKey:
+    """Return the private key of a signing role that a file holds.
+
+    Raises:
+        SettingsError: it cannot be read, or holds no key; says so of the setting `name`.
+    """
+    try:
+        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
+    except OSError as error:
+        raise SettingsError(name=name, problem=f"cannot read {path}: {error.strerror}") from error
+    except ValueError:  # whose text may be a part of a key
+        raise SettingsError(
+            name=name, problem=f"{path} holds no signing key (64 hexadecimal digits)"
+        ) from None

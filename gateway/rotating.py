@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from audit.errors import NoteError
 from audit.keys import Signer
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
@@ -160,7 +161,8 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
         reason: why, recorded.
 
     Raises:
-        NoteError: not a key, the present key itself, or a key of another log.
+        RequestError: not a key.
+        NoteError: the present key itself, or a key of another log.
     """
     key = _vkey(vkey)
     key_id = key.key_id.hex()
@@ -227,10 +229,11 @@ def _stopped(settings: Settings) -> Iterator[Place]:
 def _vkey(text: str) -> VerifierKey:
     path = Path(text)
     try:
-        text = path.read_text(encoding="utf-8") if path.is_file() else text
+        return VerifierKey.parse(path.read_text(encoding="utf-8") if path.is_file() else text)
     except (OSError, UnicodeDecodeError) as error:
         raise _refused(f"cannot read {path}: {error}") from error
-    return VerifierKey.parse(text)
+    except NoteError as error:
+        raise _refused(f"{text:.200} is no key, nor a file with one: {error}") from error
 
 
 def _draft(kind: Kind, idem_key: str, **payload: str | int) -> Draft:

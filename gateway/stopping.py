@@ -15,7 +15,13 @@ from fix.kill import KillWord
 from gateway.attach import attached
 from gateway.errors import ReleaseRefusedError, SettingsError, StateInUseError
 from gateway.journal import kill_released
-from gateway.keyring import SIGNING_ROLES, Keyring, check_release, release_statement
+from gateway.keyring import (
+    SIGNING_ROLES,
+    Keyring,
+    check_release,
+    read_signing_key,
+    release_statement,
+)
 from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
@@ -24,12 +30,13 @@ CONFIRM_WITHIN_S = 2.0
 
 
 def press_kill(settings: Settings, reason: str) -> int:
-    """Close the gate in the shared word first; then tell a running gateway, which records it."""
+    """Close the gate in the shared word first; then tell a running gateway, which records it.
+
+    Raises:
+        SettingsError: nothing ever ran in this folder.
+    """
     state = StateFolder.of(settings)
-    if not state.kill_word.exists():
-        raise SettingsError(name="COUNTERSIGN_STATE", problem=f"no kill word in {state.root}")
-    word = KillWord(state.kill_word)
-    epoch = word.press()
+    epoch = _word(state).press()
     sys.stdout.write(f"kill {epoch} is in force: no new order passes\n")
     told = _tell_gateway(state, reason)
     sys.stdout.write(
@@ -46,9 +53,10 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
 
     Raises:
         ReleaseRefusedError: nothing is pressed, or a signature does not hold.
+        SettingsError: nothing ever ran in this folder, or a key file holds no key.
     """
     state = StateFolder.of(settings)
-    word = KillWord(state.kill_word)
+    word = _word(state)
     epoch, killed = word.read()
     if not killed:
         raise ReleaseRefusedError(problem="no kill is in force")
@@ -68,6 +76,20 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
         _ask_gateway(state, epoch, reason, signatures)
     sys.stdout.write(f"kill {epoch} is released\n")
     return 0
+
+
+def _word(state: StateFolder) -> KillWord:
+    """Return the kill word of a folder.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    if not state.kill_word.exists():
+        raise SettingsError(
+            name="COUNTERSIGN_STATE",
+            problem=f"no kill word in {state.root}: name the folder of the run, here or as --state",
+        )
+    return KillWord(state.kill_word)
 
 
 def write_address(state: StateFolder, address: str) -> None:
@@ -141,4 +163,4 @@ def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]
 def _key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:
     if path is None:
         return keyring.signing_key(role)
-    return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
+    return read_signing_key(path, f"--{role}-key")

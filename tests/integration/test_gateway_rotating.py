@@ -158,8 +158,12 @@ def test_a_revoked_key_is_on_record_and_no_longer_counts(desk: Desk) -> None:
     present = load_signers(desk.state, desk.settings.ledger, create=False)[0].vkey
     with pytest.raises(NoteError, match="itself"):
         rotating.revoke_key(desk.settings, str(present), None, "no")
-    with pytest.raises(NoteError):
-        rotating.revoke_key(desk.settings, "not a key", None, "no")
+    text = desk.keys / "notes.txt"
+    text.write_text("notes of a meeting\n" * 100)
+    for wrong in ("not a key", str(text)):
+        with pytest.raises(RequestError, match=f"^{wrong} is no key, nor a file") as refused:
+            rotating.revoke_key(desk.settings, wrong, None, "no")
+        assert len(str(refused.value)) < 500
 
 
 def test_words_of_the_verbs_name_nobody_who_is_known(desk: Desk) -> None:

@@ -21,6 +21,22 @@ def ring(tmp_path: Path) -> Keyring:
     return Keyring.create(tmp_path / "keys")
 
 
+def test_a_file_without_a_signing_key_is_named_and_nothing_of_it_shown(ring: Keyring) -> None:
+    text = ring.folder / "risk.key"
+    for content in ("notes of a meeting", "ab" * 31, "\ud7ff"):
+        text.write_text(content)
+        with pytest.raises(SettingsError, match=f"{text} holds no signing key") as refused:
+            ring.signing_key("risk")
+        assert content not in str(refused.value)
+
+
+@pytest.mark.parametrize("verb", ["kill", "release"])
+def test_a_folder_in_which_nothing_ran_has_no_kill_word(tmp_path: Path, verb: str) -> None:
+    result = CliRunner().invoke(app, [verb, "--reason", "r", "--state", str(tmp_path)])
+    assert isinstance(result.exception, SettingsError)
+    assert f"no kill word in {tmp_path}: name the folder" in str(result.exception)
+
+
 def test_a_token_names_its_holder_and_only_whole(ring: Keyring) -> None:
     token = ring.issue("desk-agent", Role.AGENT)
     caller = ring.authenticate(token)
