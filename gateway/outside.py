@@ -45,6 +45,12 @@ def read_outside(
         notes=[path.read_bytes() for path in kept],
         rotations=[read_text(path) for path in rotations],
     )
+    if policy is not None:
+        _check_alone(f"--policy {policy}", Outside(policy=given.policy))
+    for path, note in zip(kept, given.notes, strict=True):
+        _check_alone(f"--checkpoint {path}", Outside(notes=[note]))
+    for path, text in zip(rotations, given.rotations, strict=True):
+        _check_alone(f"--rotation {path}", Outside(rotations=[text]))
     given.check()
     return given
 
@@ -71,6 +77,19 @@ def say_whose_keys(report: Report, given: Outside, origin: str | None) -> None:
         report.reason = said
 
 
+def refuse_no_dump(path: Path) -> None:
+    """Refuse what is no dump at all, as verify.py does: of another file nothing can be said.
+
+    Raises:
+        Bad: it does not begin as one.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        start = file.read(1)
+    if start and start != b"{":
+        raise Bad(f"{path} is no dump: `countersign dump` writes one")
+
+
 def origin_of_dump(path: Path) -> str | None:
     """Return the name that a dump's head states, unjudged; None if there is none."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open("rb") as file:
@@ -83,6 +102,18 @@ def origin_of_tiles(folder: Path) -> str | None:
     with contextlib.suppress(OSError, ValueError), (folder / "checkpoint").open("rb") as file:
         return file.readline(_BEGINNING).decode().strip() or None
     return None
+
+
+def _check_alone(name: str, given: Outside) -> None:
+    """Refuse one thing that cannot be read, by its name.
+
+    Raises:
+        Bad: it cannot.
+    """
+    try:
+        given.check()
+    except Bad as error:
+        raise Bad(f"{name}: {error}") from error
 
 
 def _keys_of(given: str) -> tuple[str, ...]:

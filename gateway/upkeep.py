@@ -13,7 +13,13 @@ from audit.fsck_state import was_saved
 from audit.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
 from gateway.attach import Place
 from gateway.clock import monotonic_us, wall_us
-from gateway.outside import origin_of_dump, origin_of_tiles, read_outside, say_whose_keys
+from gateway.outside import (
+    origin_of_dump,
+    origin_of_tiles,
+    read_outside,
+    refuse_no_dump,
+    say_whose_keys,
+)
 from gateway.progress import RateBar
 from gateway.verifying import origin_of
 
@@ -77,10 +83,12 @@ def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: RateBar | Non
         bar: shows how far it is; None: on stderr.
 
     Raises:
-        Bad: it is no regular file, beside which one could write how far the check is.
+        Bad: it is no dump, or no regular file, beside which one could write how far the check is.
+        OSError: it cannot be read.
     """
     if path.exists() and not path.is_file():
         raise Bad(f"{path} is no file: fsck writes beside a dump how far it is")
+    refuse_no_dump(path)
 
     state = path.with_name(path.name + ".fsck")
 

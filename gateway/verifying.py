@@ -22,7 +22,7 @@ from audit.whole_file import beside, named
 from gateway.attach import Place
 from gateway.clock import monotonic_us, pause, wall_us
 from gateway.errors import GatewayError
-from gateway.outside import origin_of_dump, say_whose_keys
+from gateway.outside import origin_of_dump, refuse_no_dump, say_whose_keys
 from gateway.progress import Progress
 
 QUIET_US = 2_000_000
@@ -72,7 +72,9 @@ def verify_dump_file(path: Path, outside: Outside) -> int:
 
     Raises:
         OSError: the file cannot be read.
+        Bad: it is no dump.
     """
+    refuse_no_dump(path)
     with path.open("rb") as lines:
         report = verify_dump(watched(lines, path.stat().st_size), (), (), outside)
     return _print(report, outside, origin_of_dump(path))

@@ -61,6 +61,24 @@ def test_what_is_no_key_is_named(verb: str, dump: Path) -> None:
         assert why in said[-1].rpartition(": ")[2]
 
 
+@pytest.mark.parametrize("verb", JUDGES)
+def test_what_was_given_by_mistake_is_named_and_no_dump_is_not_tampered(
+    verb: str, dump: Path
+) -> None:
+    text = dump.with_name("notes.txt")
+    text.write_text("notes of a meeting\n")
+    for option in ("--policy", "--checkpoint", "--rotation"):
+        code, said = judged(verb, "--dump", dump, "--key", SIGNER.vkey, option, text)
+        assert code == 3
+        assert said[-1].startswith(f"NOT CHECKABLE: {option} {text}: ")
+    code, said = judged(verb, "--dump", text, "--key", SIGNER.vkey)
+    assert (code, said[-1]) == (
+        3,
+        f"NOT CHECKABLE: {text} is no dump: `countersign dump` writes one",
+    )
+    assert not list(dump.parent.glob("*.fsck"))
+
+
 def test_fsck_refuses_what_it_cannot_do(dump: Path) -> None:
     key = ("--key", SIGNER.vkey)
     os.mkfifo(dump.with_name("pipe"))
