@@ -64,7 +64,7 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
     except psycopg.Error as error:
         raise LedgerWriteError(f"cannot read the ledger: {error}") from error
     except OSError as error:
-        raise BackupError(f"cannot write {path}: {error}") from error
+        raise BackupError(f"cannot write {path}: {error.strerror or error}") from error
     return about
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from audit.errors import FileError
 from audit.note import VerifierKey
 from audit.tiles import TILE_WIDTH, Tile
 from audit.verify import Report
@@ -66,7 +67,10 @@ def write_tree(log: LogFiles, folder: Path, *, check: bool = True, repair: bool 
         LedgerUnsafeError: the log's tiles or records are not what was signed, or the folder holds a
             tree that this one does not extend.
         LedgerError: the database does not answer.
+        FileError: what has the folder's name is none.
     """
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"{folder} is no folder: give the name of one, or of one to make")
     progress = Progress(sys.stdout)
     shown = log.shown()
     if shown is None:

@@ -342,7 +342,7 @@ def test_a_full_disk_leaves_no_file_behind(filled: str, tmp_path: Path) -> None:
         with started(filled, path, "backup", room) as process:
             said = process.communicate(b"\n" * 100)[1].decode()
         assert process.returncode == 1
-        assert "audit.errors.BackupError: cannot write" in said
+        assert f"audit.errors.BackupError: cannot write {path}: File too large\n" in said
         assert [entry.read_bytes() for entry in path.parent.iterdir()] == [there] * bool(there)
         path.touch()
     with started(filled, path, "backup", len(data)) as process:

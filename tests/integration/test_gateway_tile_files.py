@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from audit.checkpoint import make_checkpoint
-from audit.errors import LedgerUnsafeError
+from audit.errors import FileError, LedgerUnsafeError
 from audit.note import parse_note
 from audit.queries import LedgerReader
 from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
@@ -185,6 +185,13 @@ def test_a_record_that_was_changed_does_not_reach_a_mirror(
     with pytest.raises(LedgerUnsafeError, match="tile/entries/001 do not have the hashes"):
         write_tree(log, folder)
     assert not (folder / "checkpoint").exists()
+
+
+def test_a_file_is_no_folder_to_write_into(log: LogFiles, tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("notes")
+    with pytest.raises(FileError, match="notes is no folder"):
+        write_tree(log, tmp_path / "notes")
+    assert (tmp_path / "notes").read_text() == "notes"
 
 
 def test_repair_goes_with_the_check() -> None:
