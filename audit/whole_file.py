@@ -48,7 +48,10 @@ def appearing(path: Path, mode: int = READABLE) -> Iterator[IO[bytes]]:
         return
     final = writable(path)
     scratch = final.with_name(f"{final.name}.{secrets.token_hex(4)}.part")
-    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    except OSError as error:  # of the name that was asked for: nobody knows the other
+        raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

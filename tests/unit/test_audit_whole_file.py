@@ -99,3 +99,10 @@ def test_a_dash_is_standard_output(
     beside(tmp_path).write("told\n")
     assert capsysbinary.readouterr() == (b"\x00alltold\n", b"said\n")
     assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_can_be_written_the_name_asked_for_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "none" / "bundle.zip"
+    with pytest.raises(FileNotFoundError) as refused, appearing(path):
+        pass
+    assert refused.value.filename == str(path)
