@@ -197,8 +197,10 @@ def _complete(privacy: Privacy) -> None:
 
 
 def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
+    address = state.gateway_address()
+    if address is None:
+        raise RequestError(problem="another command has the state folder just now: ask again")
     try:
-        address = (state.root / "address").read_text().strip()
         with Waiting(Progress(sys.stderr), f"{verb}: the running gateway is at it"):
             answer = httpx.post(
                 f"{address}/v1/privacy/{verb}",

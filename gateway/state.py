@@ -92,3 +92,32 @@ class StateFolder:
         handle.write(str(os.getpid()))
         handle.flush()
         return handle
+
+    def say_address(self, address: str) -> None:
+        """Say where this process, which has the folder, listens for the verbs of others."""
+        self._address.write_text(f"{address} {os.getpid()}\n", encoding="ascii")
+
+    def gateway_address(self) -> str | None:
+        """Return where the gateway that has the folder now listens; None without one.
+
+        The file outlives who wrote it, and a bearer key must not go to whoever listens there then:
+        it counts while the same process holds the lock.
+        """
+        try:
+            address, _, writer = self._address.read_text(encoding="ascii").strip().partition(" ")
+            with self.lock_file.open() as handle:
+                return address if writer == handle.read().strip() and _is_locked(handle) else None
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    @property
+    def _address(self) -> Path:
+        return self.root / "address"
+
+
+def _is_locked(handle: IO[str]) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

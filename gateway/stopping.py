@@ -94,7 +94,7 @@ def _word(state: StateFolder) -> KillWord:
 
 def write_address(state: StateFolder, address: str) -> None:
     """Say where this state's gateway listens, for the verbs of other processes."""
-    (state.root / "address").write_text(address + "\n")
+    state.say_address(address)
 
 
 def _record_release(
@@ -146,7 +146,9 @@ def _ask_gateway(state: StateFolder, epoch: int, reason: str, signatures: dict[s
 
 
 def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    address = (state.root / "address").read_text().strip()
+    address = state.gateway_address()
+    if address is None:
+        raise FileNotFoundError("no gateway runs here")
     token = Keyring(state.keys).token("operator")
     answer = httpx.post(
         address + path,

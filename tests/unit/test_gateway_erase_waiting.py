@@ -12,6 +12,7 @@ import pytest
 from typing_extensions import override
 
 from gateway import forgetting
+from gateway.errors import RequestError
 from gateway.keyring import Keyring
 from gateway.progress import QUIET_S
 from gateway.roles import Role
@@ -61,7 +62,7 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     with HTTPServer(("127.0.0.1", 0), Slow) as server, state.lock():
-        (state.root / "address").write_text(f"http://127.0.0.1:{server.server_port}\n")
+        state.say_address(f"http://127.0.0.1:{server.server_port}")
         answering = threading.Thread(target=server.handle_request)
         answering.start()
         assert forgetting.erase(settings, "operator", ["psn-1"], "law") == 0
@@ -70,6 +71,23 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
     said = capsys.readouterr().out
     assert "record 7 says that psn-1 is erased" in said
     assert "no record holds the name in words" in said
+
+
+def test_nobody_but_the_running_gateway_is_told_a_name_or_shown_a_key(tmp_path: Path) -> None:
+    """Its address outlives it, and anybody may listen there then."""
+    settings = load(state=tmp_path / "state")
+    state = StateFolder.of(settings)
+    state.create()
+    Keyring.create(state.keys).issue("operator", Role.OPERATOR)
+    with state.lock():
+        state.say_address("http://127.0.0.1:9")
+        assert state.gateway_address() == "http://127.0.0.1:9"
+    assert state.gateway_address() is None, "nothing runs"
+    with state.lock():
+        state.lock_file.write_text("1")  # another process took it since
+        assert state.gateway_address() is None
+        with pytest.raises(RequestError, match="another command has the state folder"):
+            forgetting.erase(settings, "operator", ["Ada Byron"], "law")
 
 
 @pytest.mark.parametrize(
