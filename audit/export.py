@@ -9,7 +9,6 @@ the first. Two builds of the same decision are equal to the byte as long as no n
 between them.
 """
 
-import base64
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ from audit.queries import LedgerReader
 from audit.quorate import first_quorate
 from audit.quorum import QuorumPolicy
 from audit.record import Record, blob_digests
+from audit.witness import encode_request
 
 KEY_KINDS = (Kind.KEY_ROTATED, Kind.KEY_REVOKED)
 
@@ -119,8 +119,7 @@ def consistency(reader: LedgerReader, old_size: int, checkpoint: Checkpoint) -> 
     Source: https://c2sp.org/tlog-witness
     """
     path = reader.consistency_proof(old_size, checkpoint.size)
-    lines = [f"old {old_size}", *(base64.b64encode(node).decode() for node in path), ""]
-    return "".join(f"{line}\n" for line in lines).encode() + reader.cosigned_note(checkpoint)
+    return encode_request(old_size, path, reader.cosigned_note(checkpoint))
 
 
 def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> bytes:
