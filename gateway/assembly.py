@@ -24,6 +24,7 @@ from gateway.engine_process import EngineChildConfig
 from gateway.errors import NotReadyError
 from gateway.events import Events
 from gateway.fix_session import refuse_lost, simulator_after
+from gateway.footprint import refuse_unfinished
 from gateway.keyring import check_release
 from gateway.log_keys import predecessors
 from gateway.orders import Orders
@@ -68,7 +69,9 @@ def start_database(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> 
 
     Raises:
         LedgerUnsafeError: outside development, a login that could undo what the ledger forbids.
+        NoLedgerError: a restore was cut off here.
     """
+    refuse_unfinished(plan.state.root)
     say("database   starting PostgreSQL")
     dsn, unsafe = enter(plan.settings.ledger, plan.state.root, stack)
     if unsafe:

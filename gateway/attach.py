@@ -13,7 +13,7 @@ from audit.queries import LedgerReader
 from audit.tables import has_schema
 from gateway.database import enter
 from gateway.errors import NoLedgerError
-from gateway.footprint import holds_database
+from gateway.footprint import holds_database, refuse_unfinished
 from gateway.settings import Settings
 from gateway.state import StateFolder
 from inference.registry import ModelPair, load_pair, load_table
@@ -70,6 +70,7 @@ def require_ledger(settings: Settings) -> None:
         NoLedgerError: there is none.
     """
     root, dsn = StateFolder.of(settings).root, settings.ledger.dsn
+    refuse_unfinished(root)
     if dsn is None and not holds_database(root):
         raise NoLedgerError(
             where=str(root),

@@ -23,7 +23,7 @@ from audit.verify import NOT_CHECKABLE, OK, WORDS, Bad
 from audit.whole_file import STDOUT, beside, named
 from gateway.attach import Place, attached
 from gateway.clock import monotonic_us, wall_us
-from gateway.footprint import on_trial
+from gateway.footprint import begin_unfinished, end_unfinished, on_trial
 from gateway.log_keys import load_signers
 from gateway.progress import RateBar
 from gateway.rotating import open_ledger
@@ -78,6 +78,8 @@ def bring_back(
         vault = Vault(state.vault) if state.vault.is_dir() else None
         with on_trial(state) as keep:
             with attached(settings, create=True) as place:
+                if accept_older and not any(place.reader.records(limit=1)):
+                    begin_unfinished(state.root)
                 result = restore(
                     *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
                 )
@@ -85,6 +87,7 @@ def bring_back(
                     _record(place, result, path, reason)
             if result.report.exit_code == OK:
                 on_done()
+                end_unfinished(state.root)
                 keep()
     except Bad as error:
         return _not_checkable(error)

@@ -10,11 +10,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from audit.durable import sync_folder
+from audit.whole_file import appearing
+from gateway.errors import NoLedgerError
 from gateway.postgres import socket_folder
 from gateway.postmaster import left_alone
 from gateway.state import StateFolder
 
 LOCATION, HOME = "pg.location", "pg"
+UNFINISHED = "restore.unfinished"
 
 
 @contextlib.contextmanager
@@ -47,6 +51,40 @@ def holds_database(root: Path) -> bool:
     if (root / LOCATION).is_file():
         homes.append(Path((root / LOCATION).read_text(encoding="utf-8").strip()))
     return any((home / "data").is_dir() for home in homes)
+
+
+def begin_unfinished(root: Path) -> None:
+    """Note durably that what is restored here may not run until that it is older is on record.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with appearing(root / UNFINISHED) as file:
+        file.write(b"restore --accept-older\n")
+
+
+def end_unfinished(root: Path) -> None:
+    """Take it back: it is on record, or nothing is older.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    (root / UNFINISHED).unlink(missing_ok=True)
+    sync_folder(root)
+
+
+def refuse_unfinished(root: Path) -> None:
+    """Refuse a folder whose ledger would go on older than what was published, with no record of it.
+
+    Raises:
+        NoLedgerError: it is one.
+    """
+    if (root / UNFINISHED).exists():
+        raise NoLedgerError(
+            where=str(root),
+            advice="`countersign restore --accept-older` was cut off before that was on record:"
+            " remove the folder (and empty a database of your own), and restore again",
+        )
 
 
 def _removed(root: Path, before: set[Path]) -> bool:

@@ -6,27 +6,34 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from audit.backup import backup
+from audit.backup_form import TABLES
 from audit.errors import BackupError, LedgerUnsafeError
 from audit.keys import FileSigner
+from audit.ledger import Ledger, LedgerConfig
 from audit.verify import NOT_CHECKABLE, OK, TAMPERED
 from gateway import backups, postgres
 from gateway import settings as settings_module
+from gateway.assembly import start_database
 from gateway.attach import attached
 from gateway.backups import bring_back
-from gateway.errors import SettingsError, StateInUseError
+from gateway.errors import NoLedgerError, SettingsError, StateInUseError
 from gateway.playback import load_playback
+from gateway.postgres import EmbeddedPostgres
 from gateway.postmaster import uninterrupted
 from gateway.profiles import development_plan
+from gateway.settings import LedgerSettings, Settings
 from gateway.state import StateFolder
 from gateway.upkeep import Given
-from tests.doubles.audit_log import OTHER_SIGNER, TIME_US
-from tests.doubles.audit_spoiled import fill, silent
-from tests.doubles.backup_world import KEY, content, lines_of, packed
+from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
+from tests.doubles.audit_spoiled import arm, disarm, fill, silent
+from tests.doubles.backup_world import KEY, content, empty_ledger, lines_of, packed, untouched
 from tests.doubles.programs import ROOT
 from tests.doubles.state_folder import state_folder
 
@@ -221,3 +228,51 @@ def test_a_restored_folder_without_its_key_gets_no_new_one(home: Path, whole: Pa
     for name in ("ledger.key.next", "ledger.key.old"):
         FileSigner.generate(half / name, settings_module.load(state=state).ledger.origin)
     assert development_plan(settings_module.load(state=state), load_playback()).origin
+
+
+def test_an_older_ledger_does_not_run_before_that_is_on_record(
+    postgres: EmbeddedPostgres, postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with empty_ledger(postgres) as old:
+        fill(old)
+        backup(old, tmp_path / "backup.gz", TIME_US, silent)
+        with Ledger.open(LedgerConfig(dsn=old), SIGNER, lambda: TIME_US) as ledger:
+            ledger.append(note("lost"))
+            kept = ledger.checkpoint_now()
+    assert kept is not None
+    (tmp_path / "kept").write_bytes(kept.note)
+    monkeypatch.setattr(backups, "load_signers", lambda *_, **__: (SIGNER,))
+    settings = Settings(state=tmp_path / "new", ledger=LedgerSettings(dsn=postgres_dsn))
+
+    def restoring() -> int:
+        given = Given(keys=(KEY,), checkpoints=(tmp_path / "kept",))
+        path = tmp_path / "backup.gz"
+        return bring_back(settings, path, given, accept_older=True, reason="test")
+
+    child = os.fork()
+    if child == 0:
+        setattr(backups, "_record", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
+        with contextlib.suppress(BaseException):
+            restoring()
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert not untouched(postgres_dsn), "the ledger is there"
+    with (
+        pytest.raises(NoLedgerError, match="cut off before that was on record"),
+        attached(settings),
+    ):
+        pass
+    with pytest.raises(LedgerUnsafeError, match="not empty"):
+        restoring()
+    with pytest.raises(NoLedgerError, match="cut off before"), ExitStack() as stack:
+        start_database(development_plan(settings, load_playback()), stack, lambda _: None)
+    with psycopg.connect(postgres_dsn) as admin:
+        disarm(postgres_dsn)
+        for table in TABLES:
+            admin.execute(f"DELETE FROM ledger.{table}".encode())  # noqa: S608 - constants
+        admin.commit()
+        arm(postgres_dsn)
+    monkeypatch.setattr(backups, "_record", lambda *_: None)
+    assert restoring() == OK
+    with attached(settings) as place:
+        assert place.reader.head().size > 0
