@@ -8,7 +8,7 @@ mention of a stream at or before a checkpoint is its head there. A map does not 
 records: `control` is listed as it was before the map's first part.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -36,11 +36,6 @@ def head_of(record: Record) -> StreamHead:
     return StreamHead(stream_seq=record.stream_seq, leaf=record.leaf)
 
 
-def follows(head: StreamHead, record: Record) -> bool:
-    """Say whether a record is the next of its stream."""
-    return record.stream_seq == head.stream_seq + 1 and record.prev == head.leaf
-
-
 def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
     """Yield the drafts of one map: the heads, in parts that each fit an entry.
 
@@ -65,14 +60,3 @@ def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
             actor=LEDGER,
             idem_key=f"heads:{size}:{part}",
         )
-
-
-def mapped_heads(records: Iterable[Record]) -> dict[str, StreamHead]:
-    """Fold `stream_heads` records, in order, into the latest head of every stream they name."""
-    heads: dict[str, StreamHead] = {}
-    for record in records:
-        rows = record.body["heads"]
-        assert isinstance(rows, list)  # noqa: S101 - the ledger wrote it; narrows the type
-        for stream, stream_seq, leaf in rows:
-            heads[stream] = StreamHead(stream_seq=stream_seq, leaf=bytes.fromhex(leaf))
-    return heads
