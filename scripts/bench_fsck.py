@@ -12,11 +12,14 @@ import os
 import platform
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from audit.fsck_plan import FsckPlan
@@ -30,15 +33,17 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "bench-fsck.md"
 RUNS = 5
 MIB = 1 << 10  # KiB
+_HEADER, _SPEED_S = bytes(400), 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One check: its time, and the peak memory of the judge and of a reader."""
+    """One check: its time, the peak memory of the judge and of a reader, the machine's speed."""
 
     seconds: float
     judge_mib: int
     reader_mib: int
+    hashes_s: float
 
 
 def check_once(dsn: str, state: Path, *, payloads: bool) -> None:
@@ -66,6 +71,7 @@ def _peak_kib() -> int:
 
 def measure(dsn: str, folder: Path, *, payloads: bool) -> Run:
     """Run one check in a process of its own, so that its peak memory is its own."""
+    hashes_s = hashing_speed()
     command = [sys.executable, __file__, "--once", dsn, "--state", str(folder / "state")]
     done = subprocess.run(
         [*command, *(["--payloads"] if payloads else [])],
@@ -74,7 +80,28 @@ def measure(dsn: str, folder: Path, *, payloads: bool) -> Run:
         text=True,
     )
     seconds, judge, reader = done.stdout.split()
-    return Run(seconds=float(seconds), judge_mib=int(judge), reader_mib=int(reader))
+    return Run(
+        seconds=float(seconds), judge_mib=int(judge), reader_mib=int(reader), hashes_s=hashes_s
+    )
+
+
+def hashing_speed() -> float:
+    """Return how many headers a second all cores hash now, with nothing else to do.
+
+    Shared machines differ twofold from minute to minute; beside this a figure can be read.
+    """
+    cores = os.cpu_count() or 1
+    with ProcessPoolExecutor(cores) as pool:
+        return sum(pool.map(_hash_for, [_SPEED_S] * cores))
+
+
+def _hash_for(seconds: float) -> float:
+    done, start = 0, time.perf_counter()
+    while (took := time.perf_counter() - start) < seconds:
+        for _ in range(1_000):
+            sha256(_HEADER).digest()
+        done += 1_000
+    return done / took
 
 
 def bench(records: int, state: Path, page: Path) -> None:
@@ -117,8 +144,12 @@ def row_of(size: int, runs: list[Run], *, payloads: bool) -> str:
     seconds = sorted(run.seconds for run in runs)
     median, best = size / seconds[len(seconds) // 2], size / seconds[0]
     peak = max(run.judge_mib for run in runs), max(run.reader_mib for run in runs)
+    speed = statistics.median(run.hashes_s for run in runs)
     what = "with payloads, headers, blobs" if payloads else "columns only"
-    return f"| {size:,} | {what} | {median:,.0f} | {best:,.0f} | {peak[0]} | {peak[1]} |"
+    return (
+        f"| {size:,} | {what} | {median:,.0f} | {best:,.0f} | {peak[0]} | {peak[1]}"
+        f" | {speed:,.0f} |"
+    )
 
 
 def text_of(rows: list[str]) -> str:
@@ -134,8 +165,11 @@ def text_of(rows: list[str]) -> str:
         f"{os.cpu_count()} CPUs, {platform.machine()}, Python {platform.python_version()};"
         f" PostgreSQL on the same CPUs, vacuumed; {RUNS} runs (3 with payloads). Load"
         f" before the last run: {os.getloadavg()[1]:.1f} (5 min).\n\n"
-        "| records | what | leaves/s, median | best | judge MiB | reader MiB |\n"
-        "|---|---|---|---|---|---|\n"
+        "The last column is how many blocks of 400 bytes a second all cores hashed right before,"
+        " with nothing else\nto do (median): a shared machine's speed differs twofold from hour to"
+        " hour, and the figures with it.\n\n"
+        "| records | what | leaves/s, median | best | judge MiB | reader MiB | hashes/s |\n"
+        "|---|---|---|---|---|---|---|\n"
     )
     return head + "\n".join(rows) + "\n"
 

@@ -68,7 +68,7 @@ def test_readme_repeats_the_measurements_as_their_pages_have_them() -> None:
     pairs = next(value for name, value in claims.items() if "256 writers" in name)
     added = next(value for name, value in claims.items() if name.startswith("one writer"))
     tail, *times = numbers(next(value for name, value in claims.items() if "`fdatasync`" in name))
-    median, best, judge, reader = numbers(
+    median, best, judge, reader, _ = numbers(
         re.findall(r"1,000,000 \| columns only \|(.*)", page("bench-fsck.md"))[0]
     )
     rate = f"{thousands(median):.0f},000, best {thousands(best):.0f},000"
