@@ -81,9 +81,11 @@ def refuse_no_dump(path: Path) -> None:
     """Refuse what is no dump at all, as verify.py does: of another file nothing can be said.
 
     Raises:
-        Bad: it does not begin as one.
+        Bad: it is no regular file, or does not begin as one.
         OSError: it cannot be read.
     """
+    if path.exists() and not path.is_file():  # it can be read only once, and is read again
+        raise Bad(f"{path} is a pipe or a device: save what comes from it to a file first")
     with path.open("rb") as file:
         start = file.read(1)
     if start and start != b"{":

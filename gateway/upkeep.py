@@ -83,11 +83,9 @@ def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: RateBar | Non
         bar: shows how far it is; None: on stderr.
 
     Raises:
-        Bad: it is no dump, or no regular file, beside which one could write how far the check is.
+        Bad: it is no dump, or no regular file.
         OSError: it cannot be read.
     """
-    if path.exists() and not path.is_file():
-        raise Bad(f"{path} is no file: fsck writes beside a dump how far it is")
     refuse_no_dump(path)
 
     state = path.with_name(path.name + ".fsck")

@@ -72,7 +72,7 @@ def verify_dump_file(path: Path, outside: Outside) -> int:
 
     Raises:
         OSError: the file cannot be read.
-        Bad: it is no dump.
+        Bad: it is no dump, or no regular file.
     """
     refuse_no_dump(path)
     with path.open("rb") as lines:
