@@ -230,6 +230,10 @@ def test_a_restored_folder_without_its_key_gets_no_new_one(home: Path, whole: Pa
     assert development_plan(settings_module.load(state=state), load_playback()).origin
 
 
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_an_older_ledger_does_not_run_before_that_is_on_record(
     postgres: EmbeddedPostgres, postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,7 +255,7 @@ def test_an_older_ledger_does_not_run_before_that_is_on_record(
 
     child = os.fork()
     if child == 0:
-        setattr(backups, "_record", lambda *_: os.kill(os.getpid(), signal.SIGKILL))  # noqa: B010
+        setattr(backups, "_record", _die)  # noqa: B010 - in this process only
         with contextlib.suppress(BaseException):
             restoring()
         os._exit(1)

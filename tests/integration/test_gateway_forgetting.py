@@ -42,26 +42,28 @@ def full(*_: object) -> None:
     raise VaultError("names are left in a log: No space left on device")
 
 
-def test_an_erasure_that_was_cut_off_goes_on_and_says_what_it_did(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def cut_off(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """The installation after an erasure that a full disk has stopped."""
     with monkeypatch.context() as disk:
         disk.setattr(privacy, "clean_names", full)
         with pytest.raises(VaultError, match="No space left"):
             forgetting.erase(settings, "operator", [NAME], "law")
-    assert forgetting.erase(settings, "operator", [NAME], "law") == 2
+    return settings
+
+
+def test_an_erasure_that_was_cut_off_goes_on_and_says_what_it_did(
+    cut_off: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert forgetting.erase(cut_off, "operator", [NAME], "law") == 2
     said = capsys.readouterr().out
     assert "1 of 1 keys destroyed" in said
     assert "1 records hold the name in words" in said
 
 
 def test_an_erasure_that_was_cut_off_is_completed_by_the_next_verb(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    cut_off: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with monkeypatch.context() as disk:
-        disk.setattr(privacy, "clean_names", full)
-        with pytest.raises(VaultError, match="No space left"):
-            forgetting.erase(settings, "operator", [NAME], "law")
-    assert forgetting.erase(settings, "operator", [OTHER], "law") == 0
+    assert forgetting.erase(cut_off, "operator", [OTHER], "law") == 0
     assert "1 erased before, cut off then, complete now" in capsys.readouterr().err
-    assert Vault(StateFolder.of(settings).vault).subjects() == frozenset()
+    assert Vault(StateFolder.of(cut_off).vault).subjects() == frozenset()
