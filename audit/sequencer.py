@@ -6,6 +6,9 @@ callers. Whether an idempotency key is on record is not asked beforehand: the da
 second one, and only then, or when an answer hangs on it, the keys are looked up and the batch is
 built again. If a batch is lost, what was built on it is thrown away.
 
+Batches are told of in the order of the log by construction: `_landed` queues each committed batch,
+and `_tell`, the only place that tells anybody, takes them from the front of that queue.
+
 A commit whose answer did not come is *in doubt*: the sequencer takes a new connection and the
 session lock (so the old back end is gone), raises the fence (so nothing late can land), and reads
 the head: the new root means committed, the old root means not, anything else means that another
@@ -15,6 +18,7 @@ sequencer wrote, and this one stops for good. It never guesses.
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -102,6 +106,7 @@ class Sequencer:
         self._flight: Builder | None = None
         self._flying: list[Request] = []
         self._held: list[Request] = []
+        self._untold: deque[Builder] = deque()
         self._thread = threading.Thread(target=self._run, name="ledger-sequencer", daemon=True)
         self.stopped: LedgerError | None = None
 
@@ -166,7 +171,7 @@ class Sequencer:
                 builder.rebase(self._position)
                 self._launch(builder)
         finally:
-            self._release(flight)
+            self._tell()
 
     def _launch(self, builder: Builder) -> None:
         """Send a batch that was built on the position; it flies until it is answered.
@@ -178,9 +183,11 @@ class Sequencer:
             builder = self._build(going, None)
         self._held, self._flying = [], going
         if builder.unsure:
+            self._tell()  # to carry out takes commits, for which landed callers need not wait
             self._carry_out(going)
         elif not builder.finish().rows:
-            self._release(builder)
+            self._untold.append(builder)
+            self._tell()
         else:
             self._flight = builder
             try:
@@ -202,7 +209,7 @@ class Sequencer:
             LOG.warning("commit_in_doubt error=%r", answer)
             if self._committed(builder):
                 self._landed(builder)
-                self._release(builder)
+                self._tell()
                 return
         self._carry_out(self._flying)
 
@@ -226,7 +233,7 @@ class Sequencer:
                 if not self._committed(builder) or builder is None:
                     continue
             self._landed(builder)
-            self._release(builder)
+            self._tell()
             return
         refusal = LedgerWriteError(f"the database refused: {problem}")
         for request in requests:
@@ -284,15 +291,21 @@ class Sequencer:
             return error
 
     def _landed(self, builder: Builder) -> None:
-        """Stand where the committed batch ends."""
+        """Stand where the committed batch ends, and queue it to be told of."""
         if builder.batch.rows:
             self._on_step(AFTER_COMMIT)
         if builder.attested:
             self._watch.recorded()
         self._position = builder.advance()
+        self._untold.append(builder)
+
+    def _tell(self) -> None:
+        """Tell of every batch that has landed and was not told of, the oldest first."""
+        while self._untold:
+            self._release(self._untold.popleft())
 
     def _release(self, builder: Builder) -> None:
-        """Tell the callers, then the subscribers."""
+        """Tell the callers, then the subscribers; only `_tell` calls this."""
         batch = builder.batch
         for request, error in batch.refused:
             request.done.refuse(error)

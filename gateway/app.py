@@ -72,6 +72,7 @@ class App:
 
     def housekeep(self) -> None:
         """Do what time asks for: end holds and approvals left over, ask after silent orders."""
+        self.orders.mend()
         self.desk.expire_holds()
         withdraw_late(self.desk.own.dispatching)
         self.chaser.ask(clock.wall_us())
@@ -302,6 +303,7 @@ class _Starter:
             "engine": ready(engine.state is EngineState.READY, engine.state),
             "fix": ready(fix.state is SessionState.READY, fix.state),
             "settler": self._settler.state,
+            "orders": self._orders.state,
             "policy": ready(policy == "ACTIVE", policy),
             **self._publishing.parts(),
         }

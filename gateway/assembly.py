@@ -4,7 +4,7 @@ Each function makes one part, registers its undoing on the stack and returns it;
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ from gateway.fix_session import refuse_lost, simulator_after
 from gateway.footprint import refuse_unfinished
 from gateway.keyring import check_release
 from gateway.log_keys import predecessors
-from gateway.orders import Orders
+from gateway.orders import Orders, history_of
 from gateway.profiles import Plan
 from gateway.publishing import Publishing
 from gateway.rotating import record_changes
@@ -109,8 +109,8 @@ def open_ledger(
     stack.callback(ledger.close)
     record_changes(ledger, reader, plan.state.ledger_key, plan.signer.vkey)
     publishing.start(ledger)
-    orders.fold(_order_records(reader))  # history first: nothing decides before the start
-    ledger.subscribe(orders.fold)
+    ledger.subscribe(orders.follow)
+    orders.begin(history_of(reader))  # nothing decides before the start
     return ledger, reader, publishing
 
 
@@ -199,11 +199,6 @@ def recorded_epoch(reader: LedgerReader) -> int:
     """Return the highest kill epoch that is on record."""
     pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
     return max((int(r.body["kill_epoch"]) for r in pressed), default=0)
-
-
-def _order_records(reader: LedgerReader) -> Iterator[Record]:
-    """Yield the records that the orders' projection folds."""
-    return (r for r in reader.records() if r.stream.startswith("decision/"))
 
 
 def _seed_root(ledger: Ledger) -> tuple[bytes, int]:

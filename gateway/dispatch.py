@@ -67,6 +67,9 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     except ApprovalError as refusal:
         _withdraw(standing, tools, str(refusal))
         return None
+    if not tools.orders.ready:
+        _withdraw(standing, tools, "orders_not_folded")
+        return None
     if not tools.settling():
         _withdraw(standing, tools, "reports_not_settled")
         return None

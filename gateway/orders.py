@@ -3,22 +3,34 @@
 Where each decision and its order stand, folded from committed records.
 
 Not here: any effect. `dispatch` asks `unsent()`, recovery asks `in_doubt()`, the kill report asks
-`live()`; after a restart the same fold over the same records gives the same answers, so recovery is
-the normal path.
+`live()`; after a restart the same fold over the same records gives the same answers.
+
+Batches are followed in the order of the log, each beginning where the last one ended. A gap, a
+batch that comes late or one that cannot be folded stops the projection: an alarm is logged, whoever
+would act on it gets `NotReadyError`, and everything is folded again from the log. Nothing is ever
+left out: an order that is not known here would turn its fills into strangers.
 """
 
+import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from audit.kinds import Kind
+from audit.queries import LedgerReader
 from audit.record import Record
 from gateway.errors import NotReadyError
 
 DECISION_PREFIX: Final = "decision/"
 CATCH_UP_S: Final = 10.0
+READY: Final = "ready"
+
+_log = logging.getLogger(__name__)
+
+History = Callable[[], tuple[int, Iterable[Record]]]
+"""Reads the log: its size, and the decisions' records below that size, in order."""
 
 
 class Stage(StrEnum):
@@ -58,30 +70,142 @@ class Standing:
     sealed: bool = False
 
 
+def history_of(reader: LedgerReader) -> History:
+    """Return what reads the log's size and the decisions' records below it."""
+
+    def read() -> tuple[int, Iterable[Record]]:
+        size = reader.head().size
+        records = reader.records(before_seq=size)
+        return size, (r for r in records if r.stream.startswith(DECISION_PREFIX))
+
+    return read
+
+
+class _Fold:
+    """What the records up to one position say."""
+
+    def __init__(self) -> None:
+        self.by_decision: dict[str, Standing] = {}
+        self.by_cl_ord_id: dict[str, str] = {}
+        # (session, trade date, ExecID) -> the report as it was booked
+        self.reports: dict[tuple[str, str, str], Any] = {}
+        self.next_seq = 0
+
+    def take(self, records: Iterable[Record]) -> None:
+        for record in records:
+            if record.stream.startswith(DECISION_PREFIX):
+                self._apply(record)
+            self.next_seq = record.seq + 1
+
+    def _apply(self, record: Record) -> None:
+        decision_id = record.stream.removeprefix(DECISION_PREFIX)
+        before = self.by_decision.get(decision_id) or Standing(decision_id=decision_id)
+        after = _advance(before, record)
+        self.by_decision[decision_id] = after
+        if after.cl_ord_id:
+            self.by_cl_ord_id[after.cl_ord_id] = decision_id
+        if record.kind is Kind.ORDER_REPORTED:
+            body = record.body
+            self.reports[(body["session"], body["trade_date"], body["exec_id"])] = body["report"]
+
+
 class Orders:
     """All standings, by decision id and by ClOrdID."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self._by_decision: dict[str, Standing] = {}
-        self._by_cl_ord_id: dict[str, str] = {}
-        # (session, trade date, ExecID) -> the report as it was booked
-        self.reports: dict[tuple[str, str, str], Any] = {}
+        self._fold = _Fold()
+        self._history: History | None = None
+        self._from_log = 0  # batches below this size were read from the log
+        self._trouble = ""
         self._folded = threading.Condition()
-        self._seq = -1
+
+    @property
+    def state(self) -> str:
+        """`ready`, or what keeps committed records from being folded."""
+        return self._trouble or READY
+
+    @property
+    def ready(self) -> bool:
+        """Whether the standings are those of the log; without that nothing new may be sent."""
+        return not self._trouble
+
+    @property
+    def reports(self) -> dict[tuple[str, str, str], Any]:
+        """Return every report that was booked, by (session, trade date, ExecID)."""
+        return self._sure().reports
 
     def fold(self, records: Iterable[Record]) -> None:
-        """Apply committed records; only the ledger's notifier and the start call this.
+        """Apply records of a past that is at hand, in order; live batches come by `follow`."""
+        with self._folded:
+            self._fold.take(records)
+            self._folded.notify_all()
 
-        In sequence order.
+    def begin(self, history: History) -> None:
+        """Fold the log so far, and again from it whenever a batch does not follow.
+
+        Subscribe `follow` before: a batch that came meanwhile waits, and is either in what was read
+        or follows it.
         """
         with self._folded:
-            for record in records:
-                if record.seq > self._seq:
-                    self._seq = record.seq
-                    if record.stream.startswith(DECISION_PREFIX):
-                        self._apply(record)
+            self._history = history
+            self._fold_again()
+
+    def follow(self, batch: Sequence[Record]) -> None:
+        """Apply a batch of the ledger's notifier, which has to begin where the last one ended."""
+        with self._folded:
+            if batch[-1].seq < self._from_log:
+                return
+            if not self._trouble:
+                self._take(batch)
+            if self._trouble:
+                self._mend()
             self._folded.notify_all()
+
+    def mend(self) -> None:
+        """Fold again from the log if a batch did not follow and the log could not be read then."""
+        with self._folded:
+            if self._trouble:
+                self._mend()
+            self._folded.notify_all()
+
+    def _take(self, batch: Sequence[Record]) -> None:
+        """Apply a batch that follows; any other stops the projection."""
+        expected, first = self._fold.next_seq, batch[0].seq
+        if first != expected:
+            sort = "a gap" if first > expected else "a late batch"
+            self._stop(f"{sort}: told of record {first}, expected {expected}")
+            return
+        try:
+            self._fold.take(batch)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nobody may act on what is left
+            _log.exception("orders_not_folded")
+            self._stop(f"records {first} to {batch[-1].seq} cannot be folded: {error!r}")
+
+    def _stop(self, trouble: str) -> None:
+        self._trouble = trouble
+        _log.critical("orders_stopped %s; no new order is sent until they are folded", trouble)
+
+    def _mend(self) -> None:
+        """Fold everything again; what cannot be read now is tried again later."""
+        if self._history is None:
+            return
+        try:
+            self._fold_again()
+        except Exception:  # noqa: BLE001 - tried again with the next batch and in housekeeping
+            _log.exception("orders_not_folded_again")
+            return
+        _log.warning("orders_folded_again size=%d after=%s", self._from_log, self._trouble)
+        self._trouble = ""
+
+    def _fold_again(self) -> None:
+        if self._history is None:
+            raise AssertionError("no log to fold from")
+        size, records = self._history()
+        fold = _Fold()
+        fold.take(records)
+        fold.next_seq = size
+        self._fold, self._from_log = fold, size
 
     def catch_up(self, records: Sequence[Record]) -> None:
         """Wait until what was just appended is folded, together with all that came before it.
@@ -90,61 +214,69 @@ class Orders:
             NotReadyError: the ledger's notifier does not come along.
         """
         with self._folded:
-            if not self._folded.wait_for(lambda: self._seq >= records[-1].seq, timeout=CATCH_UP_S):
-                raise NotReadyError(part="ledger notifier", state="behind")
+            if not self._folded.wait_for(
+                lambda: self.ready and self._fold.next_seq > records[-1].seq, timeout=CATCH_UP_S
+            ):
+                raise NotReadyError(part="ledger notifier", state=self._trouble or "behind")
+
+    def _sure(self) -> _Fold:
+        """Return the fold for whoever acts on it.
+
+        Raises:
+            NotReadyError: it is not the log's.
+        """
+        if self._trouble:
+            raise NotReadyError(part="orders", state=self._trouble)
+        return self._fold
 
     def get(self, decision_id: str) -> Standing | None:
-        """Return the standing of a decision, or None."""
-        return self._by_decision.get(decision_id)
+        """Return the standing of a decision, or None.
+
+        Raises:
+            NotReadyError: the standings are not the log's now; so for all that is acted on.
+        """
+        return self._sure().by_decision.get(decision_id)
 
     def by_cl_ord_id(self, cl_ord_id: str) -> Standing | None:
         """Return the standing of the order with this ClOrdID, or None (quarantine)."""
-        decision_id = self._by_cl_ord_id.get(cl_ord_id)
-        return None if decision_id is None else self._by_decision[decision_id]
+        fold = self._sure()
+        decision_id = fold.by_cl_ord_id.get(cl_ord_id)
+        return None if decision_id is None else fold.by_decision[decision_id]
 
     def names(self) -> frozenset[str]:
         """Return every ClOrdID that the ledger knows."""
         with self._folded:
-            return frozenset(self._by_cl_ord_id)
+            return frozenset(self._fold.by_cl_ord_id)
 
     def unsent(self) -> tuple[Standing, ...]:
         """Approved and not yet handed out, oldest first."""
-        return tuple(s for s in list(self._by_decision.values()) if s.stage is Stage.APPROVED)
+        return tuple(s for s in _all(self._sure()) if s.stage is Stage.APPROVED)
 
     def in_doubt(self) -> tuple[Standing, ...]:
         """SENDING is committed but neither SENT nor a refusal followed, or the fate is unknown."""
         return tuple(
             s
-            for s in list(self._by_decision.values())
+            for s in _all(self._sure())
             if s.stage in {Stage.SENDING, Stage.UNKNOWN} and not s.sealed
         )
 
     def live(self) -> tuple[Standing, ...]:
-        """Orders that may be working at the broker."""
+        """Orders that may be working at the broker, as far as is known: a kill asks at any time."""
         return tuple(
-            s
-            for s in list(self._by_decision.values())
-            if s.stage in {Stage.SENDING, Stage.SENT, Stage.UNKNOWN}
+            s for s in _all(self._fold) if s.stage in {Stage.SENDING, Stage.SENT, Stage.UNKNOWN}
         )
 
     def held(self) -> tuple[Standing, ...]:
         """Decisions that wait for a person."""
-        return tuple(s for s in list(self._by_decision.values()) if s.stage is Stage.HELD)
+        return tuple(s for s in _all(self._sure()) if s.stage is Stage.HELD)
 
     def unsealed(self) -> Iterator[Standing]:
         """Decisions without a sealing record."""
-        return (s for s in list(self._by_decision.values()) if not s.sealed)
+        return (s for s in _all(self._sure()) if not s.sealed)
 
-    def _apply(self, record: Record) -> None:
-        decision_id = record.stream.removeprefix(DECISION_PREFIX)
-        before = self._by_decision.get(decision_id) or Standing(decision_id=decision_id)
-        after = _advance(before, record)
-        self._by_decision[decision_id] = after
-        if after.cl_ord_id:
-            self._by_cl_ord_id[after.cl_ord_id] = decision_id
-        if record.kind is Kind.ORDER_REPORTED:
-            body = record.body
-            self.reports[(body["session"], body["trade_date"], body["exec_id"])] = body["report"]
+
+def _all(fold: _Fold) -> list[Standing]:
+    return list(fold.by_decision.values())
 
 
 def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 - one per kind

@@ -23,7 +23,7 @@ from gateway.dispatch import DispatchTools
 from gateway.keyring import Keyring
 from gateway.killing import KillSwitch
 from gateway.market import Market
-from gateway.orders import Orders
+from gateway.orders import Orders, history_of
 from gateway.playback import PLAYED, Playback, PlaybackSession, load_playback
 from gateway.policy_desk import development_policy
 from gateway.section import Section
@@ -224,8 +224,8 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
     _start(ledger, playback, tags, development_policy(keyring))
     orders, market, broker = Orders(), Market(), AnswersAtOnce()
-    orders.fold(reader.records())
-    ledger.subscribe(orders.fold)
+    ledger.subscribe(orders.follow)
+    orders.begin(history_of(reader))
     word = KillWord(state / "kill.word", create=True)
     desk = Desk(
         own=DeskParts(

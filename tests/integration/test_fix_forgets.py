@@ -98,7 +98,7 @@ def world(postgres_dsn: str, tmp_path: Path) -> Iterator[World]:
     config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
     ledger = Ledger.open(config, SIGNER, now_us, vault=vault)
     reader, orders = LedgerReader(postgres_dsn), Orders()
-    ledger.subscribe(orders.fold)
+    ledger.subscribe(orders.follow)
     try:
         yield World(dsn=postgres_dsn, ledger=ledger, reader=reader, vault=vault, orders=orders)
     finally:

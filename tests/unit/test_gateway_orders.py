@@ -1,10 +1,13 @@
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from audit.canonical import canonical
+from audit.errors import LedgerWriteError
 from audit.kinds import Kind
 from audit.record import Record
+from gateway.errors import NotReadyError
 from gateway.orders import Orders, Stage
 
 DECISION = "d1"
@@ -115,20 +118,112 @@ def test_a_partial_fill_before_sent_keeps_the_brokers_state() -> None:
     )
 
 
-def test_folding_the_same_records_again_changes_nothing() -> None:
-    records = (
-        verdict(1, "approved"),
-        SENDING,
-        SENT,
-        report(4, "PARTIALLY_FILLED", 2, terminal=False),
-        report(5, "FILLED", 3, terminal=True, exec_id="2"),
-    )
-    orders = folded(*records)
-    before = orders.get(DECISION)
-    orders.fold(records)
-    assert orders.get(DECISION) == before
-    assert before is not None
-    assert before.filled_lots == 5
+class Log:
+    """A log in memory, as the projection reads it."""
+
+    def __init__(self, *records: Record) -> None:
+        self.records = list(records)
+        self.read = 0
+        self.broken = False
+
+    def __call__(self) -> tuple[int, Iterable[Record]]:
+        self.read += 1
+        if self.broken:
+            raise LedgerWriteError("the database is away")
+        return len(self.records), tuple(self.records)
+
+    def append(self, *records: Record) -> tuple[Record, ...]:
+        self.records += records
+        return records
+
+
+WALK = (
+    record(0, Kind.SNAPSHOT_TAKEN, {}),
+    verdict(1, "approved"),
+    SENDING,
+    SENT,
+    report(4, "PARTIALLY_FILLED", 2, terminal=False),
+    report(5, "FILLED", 3, terminal=True, exec_id="2"),
+)
+
+
+def following(log: Log) -> Orders:
+    orders = Orders()
+    orders.begin(log)
+    return orders
+
+
+def test_batches_in_order_are_followed_without_reading_the_log_again() -> None:
+    log = Log(WALK[0])
+    orders = following(log)
+    for one in WALK[1:]:
+        orders.follow(log.append(one))
+    assert (stage(orders), log.read, orders.state) == (Stage.CLOSED, 1, "ready")
+    standing = orders.get(DECISION)
+    assert standing is not None
+    assert standing.filled_lots == 5
+
+
+def test_a_batch_that_was_read_from_the_log_already_is_no_late_one() -> None:
+    log = Log(*WALK)
+    orders = following(log)
+    orders.follow(WALK[4:])
+    standing = orders.get(DECISION)
+    assert standing is not None
+    assert (standing.filled_lots, log.read) == (5, 1)
+
+
+def test_a_gap_and_a_late_batch_are_alarms_and_lose_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    log = Log(*WALK[:2])
+    orders = following(log)
+    log.append(*WALK[2:])
+    orders.follow(WALK[3:4])  # told before the one that announces the order
+    assert "a gap: told of record 3, expected 2" in caplog.text
+    orders.follow(WALK[2:3])  # comes late, was read from the log by then
+    assert orders.state == "ready"
+    assert orders.by_cl_ord_id(NAME) is not None
+    orders.follow(log.append(record(6, Kind.ORDER_SENT, {"cl_ord_id": NAME})))
+    orders.follow(log.records[6:7])
+    assert "a late batch: told of record 6, expected 7" in caplog.text
+    assert log.read == 3
+    standing = orders.get(DECISION)
+    assert standing is not None
+    assert (standing.filled_lots, standing.stage) == (5, Stage.CLOSED)
+
+
+def test_while_the_log_cannot_be_read_nobody_acts_on_the_standings() -> None:
+    log = Log(*WALK[:2])
+    orders = following(log)
+    log.broken = True
+    log.append(*WALK[2:4])
+    orders.follow(WALK[3:4])
+    assert not orders.ready
+    for ask in (
+        lambda: orders.get(DECISION),
+        lambda: orders.by_cl_ord_id(NAME),
+        orders.unsent,
+        orders.held,
+        orders.in_doubt,
+        lambda: list(orders.unsealed()),
+        lambda: orders.reports,
+    ):
+        with pytest.raises(NotReadyError, match="a gap"):
+            ask()
+    assert orders.live() == ()  # a kill asks at any time
+    log.broken = False
+    orders.mend()
+    assert orders.ready
+    assert orders.by_cl_ord_id(NAME) is not None
+
+
+def test_a_record_that_cannot_be_folded_stops_the_projection() -> None:
+    log = Log(*WALK[:2])
+    orders = following(log)
+    log.append(record(2, Kind.ORDER_SENDING, {}))
+    orders.follow(log.records[2:])
+    assert "records 2 to 2 cannot be folded" in orders.state
 
 
 def test_a_sealed_decision_is_nobodys_business() -> None:
