@@ -51,6 +51,11 @@ from gateway.web.views import Views
 from inference.engine import EngineState
 from risk.approved import ApprovedOrder
 
+OWN_PEER_S = 15.0
+"""How long a start waits for its own simulator."""
+PEER_S = 5.0
+"""How long a start waits for a broker before it serves without one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
@@ -223,6 +228,7 @@ class _Starter:
             wall_us=clock.wall_us,
             market_now_us=self._market_us,
             persons=self._vault,
+            away=lambda: "" if fix.state is SessionState.READY else fix.state.value.lower(),
         )
         return Desk(
             DeskParts(
@@ -279,11 +285,26 @@ class _Starter:
         self._settler.start()
         wanted = highest_sent(reader) + 1 + skipped
         fix.logon(min_next_sender=wanted, adopt=skipped > 0)
-        if not fix.wait_for(SessionState.READY, 15.0):
-            raise NotReadyError(part="FIX session", state=f"{fix.state} after 15 s")
+        up = self._await_session(fix)
         for standing in self._orders.unsent():
             dispatch(standing, self._desk_made.own.dispatching)
-        self._say("session    FIX logged on and reconciled")
+        self._say(f"session    {up}")
+
+    def _await_session(self, fix: FixChild) -> str:
+        """Wait for the session; a broker that is away is no reason not to serve.
+
+        Raises:
+            NotReadyError: our own simulator does not answer: there is nobody to wait for.
+        """
+        ours = self._plan.simulator is not None
+        if fix.wait_for(SessionState.READY, OWN_PEER_S if ours else PEER_S):
+            return "FIX logged on and reconciled"
+        if ours:
+            raise NotReadyError(part="FIX session", state=f"{fix.state} after {OWN_PEER_S:g} s")
+        return (
+            f"FIX is {fix.state}: the broker does not answer yet. Every new order ends as not sent"
+            " until it does"
+        )
 
     def _approve(self, standing: Standing) -> ApprovedOrder:
         return self._desk_made.approved_order(standing)

@@ -15,7 +15,7 @@ from audit.queries import LedgerReader
 from audit.record import Draft
 from fix.kill import KillWord
 from gateway import journal, journal_orders
-from gateway.answers import intent_response
+from gateway.answers import intent_response, told
 from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.decision import Decision, Result, decide
 from gateway.dispatch import DispatchTools, dispatch
@@ -216,7 +216,13 @@ class Desk:
                 standing, case, approval, self.own.tools, self.own.section, self.own.orders
             )
         self._send(decision)
-        return {"decision_id": decision_id, "result": decision.result.value}
+        if decision.result is not Result.APPROVED:
+            return {"decision_id": decision_id, "result": decision.result.value}
+        records = tuple(self.own.reader.records(stream=f"decision/{decision_id}"))
+        result, reason = told(records)
+        return {"decision_id": decision_id, "result": result} | (
+            {"reason": reason} if reason else {}
+        )
 
     def expire_holds(self, now_us: int | None = None) -> int:
         """End the holds that nobody answered in time (by default: now); returns how many."""

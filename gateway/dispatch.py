@@ -36,6 +36,7 @@ class DispatchTools:
     Attributes:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
         settling: whether reports reach the book; while they do not, nothing new is sent.
+        away: why the session takes no new order now; empty while it does.
         wall_us: the wall clock; `send_before` is wall time.
         market_now_us: the market clock, for the book.
         persons: keeps the names that a message of ours carries.
@@ -51,6 +52,7 @@ class DispatchTools:
     wall_us: Callable[[], int]
     market_now_us: Callable[[], int]
     persons: Persons = field(default=NOBODY)
+    away: Callable[[], str] = field(default=lambda: "")
 
 
 def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
@@ -72,6 +74,9 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
         return None
     if not tools.settling():
         _withdraw(standing, tools, "reports_not_settled")
+        return None
+    if away := tools.away():
+        _withdraw(standing, tools, f"fix_session_{away}")
         return None
     if tools.wall_us() >= order.send_before_us:
         _withdraw(standing, tools, "send_before_passed")

@@ -159,6 +159,12 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         raise SettingsError(
             name="COUNTERSIGN_API__HOST", problem="`run` binds loopback only; use `serve`"
         )
+    if "host" in settings.fix.model_fields_set:
+        raise SettingsError(
+            name="COUNTERSIGN_FIX__HOST",
+            problem="`run` trades with its own simulator on this machine and would not use"
+            f" {settings.fix.host}: unset it, or use `serve` for a broker",
+        )
     state = StateFolder.of(settings)
     _refuse_without_key(state)
     state.create()

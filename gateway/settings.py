@@ -101,7 +101,10 @@ class EngineSettings(_Section):
 class FixSettings(_Section):
     """The FIX session to the broker."""
 
-    host: str = Field(default="127.0.0.1", description="broker host")
+    host: str = Field(
+        default="127.0.0.1",
+        description="broker host; `run` trades with its own simulator and refuses this name",
+    )
     port: int = Field(default=0, ge=0, le=65535, description="broker port; 0: the simulator's own")
     sender: str = Field(default="COUNTERSIGN", description="SenderCompID")
     target: str = Field(default="EMSSIM", description="TargetCompID")

@@ -124,10 +124,20 @@ class RuleLine(_Body):
 
 
 class IntentResponse(_Body):
-    """The verdict on an intent."""
+    """The verdict on an intent, and what became of its order."""
 
     decision_id: str
-    result: Literal["approved", "held", "rejected", "no_trade", "no_forecast"]
+    result: Annotated[
+        Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"],
+        Field(
+            description="approved: the order left for the broker; not_sent: it did not and never"
+            " will (`reason` says why; ask again under a new client_key); unknown: nobody can say"
+            " yet, the broker is asked, do not order it again"
+        ),
+    ]
+    reason: Annotated[
+        str | None, Field(description="why an order did not leave, or is not known to have left")
+    ] = None
     verdict: str | None
     rules: tuple[RuleLine, ...]
     cl_ord_id: str | None

@@ -43,5 +43,6 @@ class DeskActions:
         if len(intent_digest) != 64 or intent_digest.strip("0123456789abcdef"):  # noqa: PLR2004 - SHA-256 in hex
             raise ApprovalRefusedError(problem="the form names no intent; reload the page")
         answer = ApprovalRequest(approve=approve, intent_digest=intent_digest, note=note)
-        result = self._desk.answer_hold(caller, decision_id, answer)["result"]
-        return f"Recorded for {caller.name}: {str(result).replace('_', ' ')}."
+        done = self._desk.answer_hold(caller, decision_id, answer)
+        why = f" ({done['reason']})" if "reason" in done else ""
+        return f"Recorded for {caller.name}: {str(done['result']).replace('_', ' ')}{why}."

@@ -118,6 +118,17 @@ def test_serve_without_a_signed_policy_is_one_line(tmp_path: Path) -> None:
         given_policy(ring)
 
 
+@pytest.mark.parametrize("host", ["fix.broker.example", "127.0.0.1"])
+def test_run_says_that_it_would_not_use_a_brokers_address(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, host: str
+) -> None:
+    monkeypatch.setenv("COUNTERSIGN_FIX__HOST", host)
+    with pytest.raises(SettingsError, match=r"would not use .*serve") as refused:
+        development_plan(load(state=tmp_path / "state"), load_playback())
+    assert refused.value.name == "COUNTERSIGN_FIX__HOST"
+    assert not (tmp_path / "state").exists(), "it made something"
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.org", ""])  # noqa: S104 - refused
 def test_run_binds_loopback_only(tmp_path: Path, host: str) -> None:
     base = load(state=tmp_path)
