@@ -41,7 +41,8 @@ class Answering(AnswersAtOnce):
         self._answer = answer
 
     @override
-    def hand(self, *order: Any) -> HandResult:  # noqa: ANN401
+    def hand(self, *order: Any) -> HandResult:
+        """Take an order, and give that answer."""
         super().hand(*order)
         return self._answer
 
