@@ -37,6 +37,7 @@ In reading order, down the walk:
 - witness_policy, publishing, log_files, followed_logs, witness_server: our checkpoints to
   witnesses, tiles to outsiders; and a witness for anybody's log
 - connections: how long callers of both servers may take, and how many they may be
+- local_door, local_client: the socket that only the gateway's own user reaches, and who asks there
 - demo_agent: a labelled agent that misbehaves
 - api, web, cli: the three surfaces
 """

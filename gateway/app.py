@@ -115,7 +115,7 @@ class _Starter:
         failpoints.arm(plan.failpoint)
         self._stack.enter_context(plan.state.lock())
         self._vault = Vault(plan.state.vault)
-        server = Server(settings.api)
+        server = Server(settings.api, door=plan.state.door)
         self._stack.callback(server.stop)
         word = KillWord(plan.state.kill_word, create=True)
         self._stack.callback(word.close)

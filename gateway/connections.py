@@ -8,6 +8,7 @@ Rules kept here:
 - Above a number of connections, of one peer or of all, the one that has been waited for longest
   is closed: who sends a request at once is served beside any number of silent connections. Where
   all are being answered the newest is closed.
+- Through a Unix socket come only root and the gateway's own user; they are one peer.
 - One peer is one IPv4 address or one IPv6 /64, of which a single host has all addresses.
 
 Source: RFC 9112 section 9.5 (a server may close at any time); tcp(7), TCP_USER_TIMEOUT.
@@ -15,6 +16,7 @@ Source: RFC 9112 section 9.5 (a server may close at any time); tcp(7), TCP_USER_
 
 import asyncio
 import ipaddress
+import os
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -26,6 +28,8 @@ import uvicorn
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
+
+from gateway.local_door import ROOT, peer_uid
 
 _ON_ITS_WAY: Final = (h11.IDLE, h11.SEND_BODY)
 
@@ -66,8 +70,19 @@ def peer_of(client: tuple[str, int] | None) -> str:
 class BoundedConfig(uvicorn.Config):
     """uvicorn's configuration, with the limits and who is connected."""
 
-    def __init__(self, app: Callable[..., Any], limits: ConnectionLimits) -> None:
-        """Serve `app`; the application owns start and end."""
+    def __init__(
+        self,
+        app: Callable[..., Any],
+        limits: ConnectionLimits,
+        local_users: frozenset[int] | None = None,
+    ) -> None:
+        """Serve `app`; the application owns start and end.
+
+        Args:
+            app: the application.
+            limits: what callers are granted.
+            local_users: who may come through a Unix socket; None: root and our own user.
+        """
         super().__init__(
             app,
             http=BoundedConnection,
@@ -82,6 +97,7 @@ class BoundedConfig(uvicorn.Config):
             limit_concurrency=limits.total_max + 1,
         )
         self.limits = limits
+        self.local_users = frozenset({ROOT, os.geteuid()}) if local_users is None else local_users
         self._peers: Counter[str] = Counter()
         self._open: dict[BoundedConnection, str] = {}
         self._awaited: dict[BoundedConnection, None] = {}
@@ -132,6 +148,10 @@ class BoundedConnection(H11Protocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        wire = transport.get_extra_info("socket")
+        if wire.family == socket.AF_UNIX and peer_uid(wire) not in self._door.local_users:
+            self.cut()
+            return
         self._tend()
         self._door.enter(self, peer_of(self.client))
 

@@ -4,6 +4,7 @@ GatewayError
 ├── SettingsError        a setting is missing, unknown or out of range
 ├── NoLedgerError        this folder or database holds no ledger
 ├── StateInUseError      another gateway holds this state folder
+├── DoorError            somebody else could answer where the gateway should
 ├── IntakeError          bytes from outside are not what this gateway takes in
 ├── PostgresError        the embedded PostgreSQL cannot be started
 ├── NotReadyError        a part that the request needs is not up
@@ -73,6 +74,23 @@ class StateInUseError(GatewayError):
         return (
             f"state folder {self.state} is in use by process {self.pid}: stop it, or choose another"
             " with COUNTERSIGN_STATE"
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class DoorError(GatewayError):
+    """The socket of the local verbs is not the gateway's alone; no key was sent."""
+
+    code: ClassVar[str] = "door"
+    place: str
+    problem: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return (
+            f"{self.place} {self.problem}: no key was sent. Find out who made it, remove the"
+            " folder, and start the gateway again"
         )
 
 

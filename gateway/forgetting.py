@@ -5,13 +5,11 @@ state folder's lock and do it themselves. Either way the actor is the holder of 
 the key's role decides: `--as NAME` takes the key in the key folder's NAME.token.
 """
 
-import json
 import sys
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-import httpx
 from pydantic import BaseModel, ValidationError
 
 from audit.erasure import Privacy
@@ -24,6 +22,7 @@ from gateway.attach import Place, attached, require_ledger
 from gateway.clock import monotonic_us
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.keyring import Caller, Keyring
+from gateway.local_client import post
 from gateway.privacy import make_privacy
 from gateway.progress import Progress, RateBar, Waiting
 from gateway.roles import MAY
@@ -197,26 +196,27 @@ def _complete(privacy: Privacy) -> None:
 
 
 def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
-    address = state.gateway_address()
-    if address is None:
-        raise RequestError(problem="another command has the state folder just now: ask again")
+    """Let the running gateway do it.
+
+    Raises:
+        RequestError: none runs, or it did not answer, or refused.
+        DoorError: somebody else would have answered; nothing was sent.
+    """
     try:
         with Waiting(Progress(sys.stderr), f"{verb}: the running gateway is at it"):
-            answer = httpx.post(
-                f"{address}/v1/privacy/{verb}",
-                content=ask.model_dump_json(),
-                headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-                timeout=ANSWER_WITHIN_S,
-                trust_env=False,
+            answer = post(
+                state, f"/v1/privacy/{verb}", ask.model_dump_json(), token, ANSWER_WITHIN_S
             )
-        found: dict[str, Any] = answer.json()
-    except (OSError, httpx.HTTPError, json.JSONDecodeError) as error:
+    except (FileNotFoundError, ConnectionRefusedError):
+        problem = "another command has the state folder just now: ask again"
+        raise RequestError(problem=problem) from None
+    except OSError as error:
         raise RequestError(
             problem=f"the running gateway did not answer ({type(error).__name__}): ask again"
         ) from None
-    if answer.is_error:
-        raise RequestError(problem=str(found.get("message") or found.get("detail") or "refused"))
-    return found
+    if answer.refused:
+        raise RequestError(problem=answer.refused)
+    return answer.document
 
 
 def _caller(keyring: Keyring, name: str, action: str) -> tuple[Caller, str]:

@@ -1,8 +1,9 @@
-"""The HTTP server in a thread: API and pages on one address."""
+"""The HTTP server in a thread: API and pages on one address, and at the door for local verbs."""
 
 import secrets
 import socket
 import threading
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -12,8 +13,9 @@ from gateway.api.routes import build_api
 from gateway.clock import pause
 from gateway.connections import BoundedConfig, ConnectionLimits, bound
 from gateway.desk import Desk
-from gateway.errors import SettingsError
+from gateway.errors import DoorError, SettingsError
 from gateway.keyring import Keyring
+from gateway.local_door import leave, listen
 from gateway.settings import ApiSettings
 from gateway.web.desk_actions import DeskActions
 from gateway.web.pages import register
@@ -37,12 +39,27 @@ def build_site(
 class Server:
     """One listening server."""
 
-    def __init__(self, settings: ApiSettings, limits: ConnectionLimits = LIMITS) -> None:
+    def __init__(
+        self,
+        settings: ApiSettings,
+        limits: ConnectionLimits = LIMITS,
+        door: Path | None = None,
+        local_users: frozenset[int] | None = None,
+    ) -> None:
         """Bind the address now, so that a taken port is one clear line.
+
+        Args:
+            settings: where to listen.
+            limits: what callers are granted.
+            door: the folder for the socket of local verbs; its state folder's lock is ours.
+            local_users: who may come through it; None: root and our own user.
 
         Raises:
             SettingsError: the address is taken or not ours.
+            DoorError: the door is not ours.
         """
+        self._door = door
+        self._local_users = local_users
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -54,6 +71,13 @@ class Server:
                 " choose another port, or 0 for a free one",
             ) from None
         bound(self._socket, limits)
+        self._sockets = [self._socket]
+        if door is not None:
+            try:
+                self._sockets.append(listen(door))
+            except DoorError:
+                self._socket.close()
+                raise
         self._limits = limits
         self.address = f"http://{settings.host}:{self._socket.getsockname()[1]}"
         self._server: uvicorn.Server | None = None
@@ -61,10 +85,10 @@ class Server:
 
     def start(self, app: FastAPI) -> None:
         """Serve the application until `stop`."""
-        self._server = uvicorn.Server(BoundedConfig(app, self._limits))
+        self._server = uvicorn.Server(BoundedConfig(app, self._limits, self._local_users))
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined, method-assign, unused-ignore]  # the gateway owns signals
         self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True
+            target=self._server.run, kwargs={"sockets": self._sockets}, name="http", daemon=True
         )
         self._thread.start()
         for _ in range(int(START_WITHIN_S / 0.02)):
@@ -78,4 +102,7 @@ class Server:
             self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(5.0)
-        self._socket.close()
+        for one in self._sockets:
+            one.close()
+        if self._door is not None:
+            leave(self._door)

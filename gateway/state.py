@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -77,47 +78,58 @@ class StateFolder:
     def lock(self) -> IO[str]:
         """Take the folder for this process; released when the handle closes or the process ends.
 
+        Nobody else may open the file, for even a shared lock of a stranger's would keep us out. One
+        that an earlier version left open to others is replaced: somebody may have it open still.
+
         Raises:
             StateInUseError: another process has it.
         """
-        handle = self.lock_file.open("a+")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            handle.seek(0)
-            holder = handle.read().strip() or "unknown"
-            handle.close()
-            raise StateInUseError(state=str(self.root), pid=holder) from None
+        while True:
+            handle = _private(self.lock_file)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                handle.seek(0)
+                holder = handle.read().strip() or "unknown"
+                handle.close()
+                raise StateInUseError(state=str(self.root), pid=holder) from None
+            if not _is_at(handle, self.lock_file):  # replaced between opening and locking it
+                handle.close()
+            elif stat.S_IMODE(os.fstat(handle.fileno()).st_mode) & 0o077:
+                self.lock_file.unlink()
+                handle.close()
+            else:
+                break
         handle.truncate(0)
         handle.write(str(os.getpid()))
         handle.flush()
         return handle
 
     def say_address(self, address: str) -> None:
-        """Say where this process, which has the folder, listens for the verbs of others."""
-        self._address.write_text(f"{address} {os.getpid()}\n", encoding="ascii")
+        """Write down where this process listens, for whoever looks for the pages' port.
 
-    def gateway_address(self) -> str | None:
-        """Return where the gateway that has the folder now listens; None without one.
-
-        The file outlives who wrote it, and a bearer key must not go to whoever listens there then:
-        it counts while the same process holds the lock.
+        No verb sends anything there: the file outlives who wrote it.
         """
-        try:
-            address, _, writer = self._address.read_text(encoding="ascii").strip().partition(" ")
-            with self.lock_file.open() as handle:
-                return address if writer == handle.read().strip() and _is_locked(handle) else None
-        except (OSError, UnicodeDecodeError):
-            return None
+        path = self.root / "address"
+        path.unlink(missing_ok=True)  # an earlier version's was readable by others
+        with _private(path) as file:
+            file.write(f"{address} {os.getpid()}\n")
 
     @property
-    def _address(self) -> Path:
-        return self.root / "address"
+    def door(self) -> Path:
+        """The folder of the socket that local verbs speak to; see `local_door`."""
+        return self.root / "door"
 
 
-def _is_locked(handle: IO[str]) -> bool:
+def _private(path: Path) -> IO[str]:
+    """Open a file for reading and appending that nobody else may open."""
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    return os.fdopen(handle, "a+", encoding="ascii")
+
+
+def _is_at(handle: IO[str], path: Path) -> bool:
+    """Say whether an open file is the one that a path names now."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
+        return os.path.samestat(os.fstat(handle.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

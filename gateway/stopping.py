@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.kinds import Kind
@@ -13,7 +12,13 @@ from audit.ledger import Lane
 from audit.record import Draft
 from fix.kill import KillWord
 from gateway.attach import attached
-from gateway.errors import ReleaseRefusedError, SettingsError, StateInUseError
+from gateway.errors import (
+    DoorError,
+    ReleaseRefusedError,
+    RequestError,
+    SettingsError,
+    StateInUseError,
+)
 from gateway.journal import kill_released
 from gateway.keyring import (
     SIGNING_ROLES,
@@ -22,6 +27,7 @@ from gateway.keyring import (
     read_signing_key,
     release_statement,
 )
+from gateway.local_client import post
 from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
@@ -127,7 +133,10 @@ def _tell_gateway(state: StateFolder, reason: str) -> str:
     """Ask a running gateway to confirm and record the press; empty when none answers."""
     try:
         answer = _post(state, "/v1/kill", {"reason": reason})
-    except (OSError, httpx.HTTPError, SettingsError):
+    except DoorError as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        return ""
+    except (OSError, RequestError, SettingsError):
         return ""
     confirmed, recorded = answer.get("child_confirmed"), answer.get("recorded")
     return f"confirmed by the FIX child: {confirmed}, on record: {recorded}"
@@ -141,25 +150,16 @@ def _ask_gateway(state: StateFolder, epoch: int, reason: str, signatures: dict[s
             "/v1/kill/release",
             {"kill_epoch": epoch, "signatures": signatures, "reason": reason},
         )
-    except (OSError, httpx.HTTPError) as error:
+    except (OSError, DoorError, RequestError) as error:
         raise ReleaseRefusedError(problem=f"the running gateway did not release: {error}") from None
 
 
 def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    address = state.gateway_address()
-    if address is None:
-        raise FileNotFoundError("no gateway runs here")
     token = Keyring(state.keys).token("operator")
-    answer = httpx.post(
-        address + path,
-        content=json.dumps(body),
-        headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-        timeout=CONFIRM_WITHIN_S,
-        trust_env=False,
-    )
-    answer.raise_for_status()
-    found: dict[str, Any] = answer.json()
-    return found
+    answer = post(state, path, json.dumps(body), token, CONFIRM_WITHIN_S)
+    if answer.refused:
+        raise RequestError(problem=answer.refused)
+    return answer.document
 
 
 def _key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:

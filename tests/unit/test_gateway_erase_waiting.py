@@ -12,8 +12,8 @@ import pytest
 from typing_extensions import override
 
 from gateway import forgetting
-from gateway.errors import RequestError
 from gateway.keyring import Keyring
+from gateway.local_door import listen
 from gateway.progress import QUIET_S
 from gateway.roles import Role
 from gateway.settings import load
@@ -52,6 +52,15 @@ class Slow(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
+def at_door(state: StateFolder) -> HTTPServer:
+    """Return a server that listens where the gateway of a state folder does."""
+    server = HTTPServer(("", 0), Slow, bind_and_activate=False)
+    server.socket.close()
+    server.socket = listen(state.door)
+    server.server_activate()
+    return server
+
+
 def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,8 +70,7 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
     Keyring.create(state.keys).issue("operator", Role.OPERATOR)
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with HTTPServer(("127.0.0.1", 0), Slow) as server, state.lock():
-        state.say_address(f"http://127.0.0.1:{server.server_port}")
+    with at_door(state) as server, state.lock():
         answering = threading.Thread(target=server.handle_request)
         answering.start()
         assert forgetting.erase(settings, "operator", ["psn-1"], "law") == 0
@@ -71,23 +79,6 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
     said = capsys.readouterr().out
     assert "record 7 says that psn-1 is erased" in said
     assert "no record holds the name in words" in said
-
-
-def test_nobody_but_the_running_gateway_is_told_a_name_or_shown_a_key(tmp_path: Path) -> None:
-    """Its address outlives it, and anybody may listen there then."""
-    settings = load(state=tmp_path / "state")
-    state = StateFolder.of(settings)
-    state.create()
-    Keyring.create(state.keys).issue("operator", Role.OPERATOR)
-    with state.lock():
-        state.say_address("http://127.0.0.1:9")
-        assert state.gateway_address() == "http://127.0.0.1:9"
-    assert state.gateway_address() is None, "nothing runs"
-    with state.lock():
-        state.lock_file.write_text("1")  # another process took it since
-        assert state.gateway_address() is None
-        with pytest.raises(RequestError, match="another command has the state folder"):
-            forgetting.erase(settings, "operator", ["Ada Byron"], "law")
 
 
 @pytest.mark.parametrize(
