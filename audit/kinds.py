@@ -267,7 +267,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         "account cl_ord_id report session? inbox_offset? raw_digest? event? fill? state? "
         "order_state? ord_status? terminal? last_lots? instrument? anomaly? trade_date? "
-        "exec_id?",
+        "exec_id? undoes_seq? reopens?",
         "report:<session>:<trade date>:<exec_id>",
         section=True,
     ),
@@ -278,7 +278,12 @@ _TABLE: tuple[KindSpec, ...] = (
         "result?",
         "cancel:<cl_ord_id>",
     ),
-    _spec(Kind.DECISION_SEALED, _D, "outcome records? elapsed_us? instrument? reason?", "sealed"),
+    _spec(
+        Kind.DECISION_SEALED,
+        _D,
+        "outcome records? elapsed_us? instrument? reason?",
+        "sealed | sealed:<n>",
+    ),
     _spec(
         Kind.MARK_TAKEN,
         _M,

@@ -6,6 +6,8 @@ Not here: booking of trades, which follows ExecType and never a state. Rules:
 - A late trade on a closed order is an anomaly that says ``book``: it is booked and alarmed, never
   dropped.
 - Old news about an order that has moved on (an acknowledgement after the fill) changes nothing.
+- A bust or a correction may let an ended order live again; then LeavesQty (151) decides, never
+  where the order stood before (`restated`).
 
 Source: FIX 4.4 volume 4, appendix D, order state change matrices.
 """
@@ -70,6 +72,7 @@ class OrderEvent(StrEnum):
     STOPPED = "STOPPED"
     SUSPENDED = "SUSPENDED"
     BUSTED = "BUSTED"
+    CORRECTED = "CORRECTED"
 
 
 class AnomalyReason(StrEnum):
@@ -140,8 +143,6 @@ _OWN_TABLE: dict[tuple[OrderState, OrderEvent], OrderState] = {
     (_S.SENT, _E.LOST_SIGHT): _S.UNKNOWN,
     (_S.SENT, _E.NOT_KNOWN_THERE): _S.NOT_RECEIVED,
     (_S.UNKNOWN, _E.NOT_KNOWN_THERE): _S.NOT_RECEIVED,
-    (_S.FILLED, _E.BUSTED): _S.PARTIAL,
-    (_S.PARTIAL, _E.BUSTED): _S.PARTIAL,
 }
 _OLD_NEWS: frozenset[tuple[OrderState, OrderEvent]] = frozenset(
     {
@@ -199,17 +200,33 @@ _UNKNOWN_ORDER = "5"
 def event_of(report: ExecutionReport) -> OrderEvent | None:
     """Return the event that an execution report tells, or None when it tells none of ours.
 
-    OrdStatus (39) decides, except that: a bust is a bust; a status report that rejects because the
-    order is unknown says that it never arrived; and nothing left of a partly traded order
-    (151=0 with 39=1, seen in the field) is a full fill when the trades make up its quantity.
+    OrdStatus (39) decides, except that: a bust is a bust and a correction is one; a status report
+    that rejects because the order is unknown says that it never arrived; and nothing left of a
+    partly traded order (151=0 with 39=1, seen in the field) is a full fill when the trades make up
+    its quantity.
     """
-    if report.exec_type == "H":
-        return OrderEvent.BUSTED
+    if report.undoes:
+        return OrderEvent.CORRECTED if report.is_correction else OrderEvent.BUSTED
     if report.is_status and report.ord_status == "8" and _is_unknown_order(report):
         return OrderEvent.NOT_KNOWN_THERE
     if report.ord_status == "1" and _is_complete(report):
         return OrderEvent.TRADED_ALL
     return _BY_STATUS.get(report.ord_status)
+
+
+def restated(state: OrderState, report: ExecutionReport) -> OrderState:
+    """Return where an order stands after a bust or a correction, from any state.
+
+    What is left works on, whatever OrdStatus says beside it: taken for live by mistake an order is
+    cancelled once too often, taken for ended it would be forgotten.
+    """
+    if report.has_leaves:
+        traded = bool(report.cum_qty.strip("0."))
+        return OrderState.PARTIAL if traded else OrderState.NEW
+    return _ENDED_BY.get(report.ord_status, state)
+
+
+_ENDED_BY = {"2": _S.FILLED, "4": _S.CANCELED, "8": _S.REJECTED, "C": _S.EXPIRED}
 
 
 def _is_unknown_order(report: ExecutionReport) -> bool:

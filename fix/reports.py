@@ -17,6 +17,7 @@ from fix.messages import parse
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _TRADE_TYPES = frozenset("F12")
+_BUST, _CORRECTION = "H", "G"
 _WHOLE_MAX = 2**53 - 1  # above it JSON readers round, so the ledger takes none
 STATUS = "I"
 
@@ -79,8 +80,23 @@ class ExecutionReport:
 
     @property
     def is_trade(self) -> bool:
-        """Whether this reports a new trade, the only thing that is booked."""
+        """Whether this reports a new trade."""
         return self.exec_type in _TRADE_TYPES
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether this says what an earlier trade, `exec_ref_id`, should have been (150=G)."""
+        return self.exec_type == _CORRECTION
+
+    @property
+    def undoes(self) -> bool:
+        """Whether this takes back (150=H) or corrects (150=G) the trade `exec_ref_id`."""
+        return self.exec_type in {_BUST, _CORRECTION}
+
+    @property
+    def has_leaves(self) -> bool:
+        """Whether anything of the order still works, as LeavesQty (151) says."""
+        return bool(self.leaves_qty.strip("-0.")) and not self.leaves_qty.startswith("-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -230,13 +230,26 @@ def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book
     )
 
 
-def decision_sealed(stream: str, outcome: str, *, account: str | None = None) -> Draft:
-    """The last record of a decision: a missing tail shows."""
+def decision_sealed(
+    stream: str, outcome: str, *, account: str | None = None, again: int = 0
+) -> Draft:
+    """The last record of a decision: a missing tail shows.
+
+    Args:
+        stream: The decision's.
+        outcome: What became of it.
+        account: Its account, where it has one.
+        again: How often it was sealed before: a trade that was taken back let its order live on.
+    """
     payload: dict[str, JSON] = {"outcome": outcome}
     if account is not None:
         payload["account"] = account
     return Draft(
-        stream=stream, kind=Kind.DECISION_SEALED, payload=payload, actor=GATEWAY, idem_key="sealed"
+        stream=stream,
+        kind=Kind.DECISION_SEALED,
+        payload=payload,
+        actor=GATEWAY,
+        idem_key=f"sealed:{again}" if again else "sealed",
     )
 
 

@@ -9,7 +9,7 @@ from audit.record import Draft, Record
 from fix.reports import ExecutionReport
 from fix.session_link import HandResult
 from gateway.journal import GATEWAY, draft
-from gateway.orders import Standing
+from gateway.orders import Standing, Trade
 from gateway.walk import Case
 from risk.approved import Approval, approval_document
 from risk.intent import Intent, intent_digest, intent_document
@@ -197,7 +197,9 @@ def fix_anomaly(session: str, *, offset: int, raw: str, reason: str, detail: str
 
 def report_document(report: ExecutionReport) -> dict[str, JSON]:
     """Return an execution report's own fields, as text, without the session's envelope."""
+    undone: dict[str, JSON] = {"exec_ref_id": report.exec_ref_id} if report.undoes else {}
     return {
+        **undone,
         "order_id": report.order_id,
         "cl_ord_id": report.cl_ord_id,
         "orig_cl_ord_id": report.orig_cl_ord_id,
@@ -229,8 +231,16 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     anomaly: str | None,
     offset: int,
     market_time_us: int,
+    undone: Trade | None = None,
+    reopens: bool = False,
 ) -> Draft:
-    """One report, applied: the order's new state and, for a trade, the fill to book."""
+    """One report, applied: the order's new state and, for a trade, the fill to book.
+
+    With `undone` it changes a trade that is booked: `fill` is the corrected one, None for a bust.
+    """
+    lots: JSON = 0 if fill is None else fill["qty_lots"]
+    if undone is not None:
+        lots = int(str(lots)) - undone.lots
     payload: dict[str, JSON] = {
         "cl_ord_id": standing.cl_ord_id,
         "report": report_document(report),
@@ -241,10 +251,12 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
         "ord_status": report.ord_status,
         "terminal": terminal,
         "fill": fill,
-        "last_lots": 0 if fill is None else fill["qty_lots"],
+        "last_lots": lots,
         "inbox_offset": offset,
         "market_time_us": market_time_us,
     }
+    if undone is not None:
+        payload |= {"undoes_seq": undone.seq, "reopens": reopens}
     if anomaly is not None:
         payload["anomaly"] = anomaly
     return order_draft(standing, Kind.ORDER_REPORTED, idem_key, payload, actor="fix")

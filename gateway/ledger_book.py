@@ -1,7 +1,8 @@
 """Committed records to book events: the one place that says which record changes a book, and how.
 
 Pure. Folding these events over a ledger gives the book that a verdict was judged against; the
-section, the pages and replay all fold through here.
+section, the pages and replay all fold through here. A trade's number is that of the record that
+booked it; a bust or a correction names it.
 """
 
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from audit.kinds import Kind
 from audit.record import Record
 from risk.book import (
-    BookEvent,
     DayStarted,
     Filled,
     Marked,
@@ -18,6 +18,7 @@ from risk.book import (
     Released,
     Reserved,
 )
+from risk.book_fold import FoldEvent, TradeUndone
 from risk.intent import Side
 
 # kinds that `book_events` gives a meaning to, for queries
@@ -34,7 +35,7 @@ BOOK_KINDS = (
 PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED)
 
 
-def book_events(record: Record) -> tuple[BookEvent, ...]:
+def book_events(record: Record) -> tuple[FoldEvent, ...]:
     """Return what one record does to its account's book; most records do nothing."""
     body: dict[str, Any] = record.body
     match record.kind:
@@ -50,12 +51,12 @@ def book_events(record: Record) -> tuple[BookEvent, ...]:
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=_decision_id(record), time_us=body["market_now_us"]),)
         case Kind.ORDER_REPORTED:
-            return _reported(_decision_id(record), body)
+            return _reported(_decision_id(record), body, record.seq)
         case _:
             return ()
 
 
-def placebo_events(record: Record) -> tuple[BookEvent, ...]:
+def placebo_events(record: Record) -> tuple[FoldEvent, ...]:
     """Return what one record does to the placebo twin's book.
 
     Its assumed fills, and the same marks.
@@ -68,11 +69,16 @@ def placebo_events(record: Record) -> tuple[BookEvent, ...]:
     return ()
 
 
+def is_trade(report: dict[str, Any]) -> bool:
+    """Whether an `order_reported` books a trade; a correction changes one that is booked."""
+    return report["fill"] is not None and report.get("undoes_seq") is None
+
+
 def _decision_id(record: Record) -> str:
     return record.stream.removeprefix("decision/")
 
 
-def _marked(body: dict[str, Any]) -> tuple[BookEvent, ...]:
+def _marked(body: dict[str, Any]) -> tuple[FoldEvent, ...]:
     mark = Marked(
         instrument=body["instrument"],
         price_ticks=body["price_ticks"],
@@ -83,7 +89,7 @@ def _marked(body: dict[str, Any]) -> tuple[BookEvent, ...]:
     return (mark,)
 
 
-def _reserved(body: dict[str, Any]) -> tuple[BookEvent, ...]:
+def _reserved(body: dict[str, Any]) -> tuple[FoldEvent, ...]:
     reservation = body["reservation"]
     if reservation is None:
         return ()
@@ -100,16 +106,34 @@ def _reserved(body: dict[str, Any]) -> tuple[BookEvent, ...]:
     )
 
 
-def _reported(decision_id: str, body: dict[str, Any]) -> tuple[BookEvent, ...]:
-    events: list[BookEvent] = []
+def _reported(decision_id: str, body: dict[str, Any], seq: int) -> tuple[FoldEvent, ...]:
+    events: list[FoldEvent] = []
+    undone, time_us = body.get("undoes_seq"), body["market_time_us"]
+    number = seq if undone is None else undone
+    fill = None
     if body["fill"] is not None:
-        events.append(_filled(decision_id, body["fill"], body["market_time_us"]))
+        fill = _filled(decision_id, body["fill"], time_us, trade=number)
+    if undone is not None:
+        reopens = body["reopens"]
+        events.append(
+            TradeUndone(
+                decision_id=decision_id,
+                trade=number,
+                instead=fill,
+                reopens=reopens,
+                time_us=time_us,
+            )
+        )
+    elif fill is not None:
+        events.append(fill)
     if body["terminal"]:
         events.append(OrderClosed(decision_id=decision_id, time_us=body["market_time_us"]))
     return tuple(events)
 
 
-def _filled(decision_id: str | None, fill: dict[str, Any], time_us: int) -> Filled:
+def _filled(
+    decision_id: str | None, fill: dict[str, Any], time_us: int, *, trade: int = 0
+) -> Filled:
     return Filled(
         decision_id=decision_id,
         instrument=fill["instrument"],
@@ -119,4 +143,5 @@ def _filled(decision_id: str | None, fill: dict[str, Any], time_us: int) -> Fill
         unit_minor=fill["unit_minor"],
         fee_minor=fill["fee_minor"],
         time_us=time_us,
+        trade=trade,
     )

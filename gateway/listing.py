@@ -63,5 +63,6 @@ def _id(start: Record) -> str:
 
 
 def _outcome(reader: LedgerReader, stream: str) -> str:
-    seals = reader.records(stream=stream, kinds=(Kind.DECISION_SEALED,), limit=1)
+    kinds = (Kind.DECISION_SEALED,)
+    seals = reader.records(stream=stream, kinds=kinds, limit=1, newest_first=True)
     return next((str(seal.body["outcome"]) for seal in seals), OPEN)

@@ -47,6 +47,26 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trade:
+    """One trade of an order, as it stands now.
+
+    Attributes:
+        seq: the record that booked it; busts and corrections name it.
+        exec_ids: its own ExecID, then those of its corrections.
+        fill: as booked, or as corrected; None once it was taken back.
+    """
+
+    seq: int
+    exec_ids: tuple[str, ...]
+    fill: dict[str, Any] | None
+
+    @property
+    def lots(self) -> int:
+        """Its quantity, lots; nothing once it was taken back."""
+        return 0 if self.fill is None else int(self.fill["qty_lots"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """One decision's standing.
 
@@ -55,6 +75,8 @@ class Standing:
         order_state: the broker's view, FIX OrdStatus name as `fix.order` writes it.
         filled_lots: quantity filled so far, lots.
         report_status: the last OrdStatus (39) reported, or None.
+        seals: how often the decision was sealed; a bust may let its order live again.
+        trades: what was traded, in the order of the reports.
     """
 
     decision_id: str
@@ -68,6 +90,12 @@ class Standing:
     filled_lots: int = 0
     report_status: str | None = None
     sealed: bool = False
+    seals: int = 0
+    trades: tuple[Trade, ...] = ()
+
+    def trade(self, exec_id: str) -> Trade | None:
+        """Return the trade that an ExecID, or that of one of its corrections, names."""
+        return next((t for t in reversed(self.trades) if exec_id and exec_id in t.exec_ids), None)
 
 
 def history_of(reader: LedgerReader) -> History:
@@ -320,14 +348,37 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
         ):
             return replace(standing, stage=Stage.CLOSED)
         case Kind.ORDER_REPORTED:
-            return replace(
-                standing,
-                stage=Stage.CLOSED if body["terminal"] else standing.stage,
-                order_state=body["order_state"],
-                filled_lots=standing.filled_lots + body["last_lots"],
-                report_status=body["ord_status"],
-            )
+            return _reported(standing, record)
         case Kind.DECISION_SEALED:
-            return replace(standing, stage=Stage.SEALED, sealed=True)
+            return replace(standing, stage=Stage.SEALED, sealed=True, seals=standing.seals + 1)
         case _:
             return standing
+
+
+def _reported(standing: Standing, record: Record) -> Standing:
+    """Return the standing after a report; one that reopens the order unseals its decision."""
+    body = record.body
+    reopens = bool(body.get("reopens"))
+    stage = Stage.CLOSED if body["terminal"] else Stage.SENT if reopens else standing.stage
+    return replace(
+        standing,
+        stage=stage,
+        order_state=body["order_state"],
+        filled_lots=standing.filled_lots + body["last_lots"],
+        report_status=body["ord_status"],
+        sealed=standing.sealed and not reopens,
+        trades=_trades(standing.trades, record),
+    )
+
+
+def _trades(trades: tuple[Trade, ...], record: Record) -> tuple[Trade, ...]:
+    body = record.body
+    fill, undone, exec_id = body.get("fill"), body.get("undoes_seq"), body["exec_id"]
+    if undone is not None:
+        return tuple(
+            replace(t, exec_ids=(*t.exec_ids, exec_id), fill=fill) if t.seq == undone else t
+            for t in trades
+        )
+    if fill is None:
+        return trades
+    return (*trades, Trade(seq=record.seq, exec_ids=(exec_id,), fill=fill))

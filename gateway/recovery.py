@@ -158,6 +158,7 @@ def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
         case Stage.CLOSED:
             state = OrderState(standing.order_state) if standing.cl_ord_id else None
             outcome = "rejected" if state is None else OUTCOMES.get(state, "refused")
-            return (decision_sealed(stream, outcome, account=standing.account),)
+            account, again = standing.account, standing.seals
+            return (decision_sealed(stream, outcome, account=account, again=again),)
         case _:
             return ()

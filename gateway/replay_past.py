@@ -22,7 +22,8 @@ from inference.evidence import Evidence
 from inference.forecast import Forecast
 from inference.prompt import Prompt
 from inference.rounds import QTable
-from risk.book import Book, BookEvent, apply
+from risk.book import Book
+from risk.book_fold import BookFold, FoldEvent
 from risk.instrument import Instrument, instrument_from_document
 from risk.intent import Intent
 from risk.policy import Policy, policy_from_document
@@ -148,16 +149,16 @@ class Past:
         self, account: str, book: Book, after: int, before: int, *, twin: bool = False
     ) -> Iterator[Book]:
         kinds: tuple[Kind, ...] = PLACEBO_KINDS if twin else BOOK_KINDS
-        events: Callable[[Record], tuple[BookEvent, ...]] = placebo_events if twin else book_events
-        begun = False
+        events: Callable[[Record], tuple[FoldEvent, ...]] = placebo_events if twin else book_events
+        fold, begun = BookFold(book), False
         for record in self.reader.records(kinds=kinds, account=account, before_seq=before):
             if record.seq > after:
-                yield book
+                yield fold.book
                 begun = True
             for event in events(record):
-                book = apply(book, event)
+                fold.take(event)
         if begun or before > after:
-            yield book
+            yield fold.book
 
 
 def named(books: Iterator[Book], digest: object, record: Record) -> Book:

@@ -23,7 +23,8 @@ from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_
 from gateway.walk import Case, LedgerPort, Tick
 from inference.forecast import Forecast
 from risk.approved import Approval, approve
-from risk.book import Book, BookEvent, Released, apply
+from risk.book import Book, Released, apply
+from risk.book_fold import BookFold, FoldEvent
 from risk.errors import ApprovalError
 from risk.evaluate import evaluate
 from risk.intent import Intent, intent_from_document
@@ -53,17 +54,22 @@ class Judged:
 class _Fold:
     """One book and how far it has been folded."""
 
-    book: Book
+    books: BookFold
     kinds: tuple[Kind, ...]
-    events: Callable[[Record], tuple[BookEvent, ...]]
+    events: Callable[[Record], tuple[FoldEvent, ...]]
     account: str
     basis_seq: int = -1
     history: list[SeenIntent] = field(default_factory=list)
 
+    @property
+    def book(self) -> Book:
+        """The book as far as it has been folded."""
+        return self.books.book
+
     def take(self, record: Record) -> None:
         """Apply one committed record."""
         for event in self.events(record):
-            self.book = apply(self.book, event)
+            self.books.take(event)
         if record.kind is Kind.VERDICT_GIVEN:
             body: dict[str, Any] = record.body
             self.history.append(seen(intent_from_document(body["intent"]), body["market_now_us"]))
@@ -106,13 +112,13 @@ class Section:
         """Open an account with its deposit; its records so far are folded at first use."""
         with self._lock:
             self._folds[account] = _Fold(
-                book=Book.empty(account, equity_minor),
+                books=BookFold(Book.empty(account, equity_minor)),
                 kinds=(*BOOK_KINDS,),
                 events=book_events,
                 account=account,
             )
             self._placebos[account] = _Fold(
-                book=Book.empty(f"{account}.placebo", equity_minor),
+                books=BookFold(Book.empty(f"{account}.placebo", equity_minor)),
                 kinds=PLACEBO_KINDS,
                 events=placebo_events,
                 account=account,

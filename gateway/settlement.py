@@ -10,9 +10,11 @@ Rules kept:
   message itself is on record in any case.
 - A report about another instrument or side than was sent is not booked. A trade is booked even if
   its price is beyond the limit or its quantity beyond the order's: it happened. Either is an alarm.
+- A bust or correction changes the trade that its ExecRefID names, once; one that names no trade of
+  its order, or one that is gone, changes nothing and is an alarm.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -21,12 +23,12 @@ from audit.errors import CanonicalError, DraftError
 from audit.ledger import Lane
 from audit.record import Draft
 from fix.errors import FixError, ReportError
-from fix.order import Anomaly, OrderState, advance, event_of
+from fix.order import Anomaly, OrderState, advance, event_of, restated
 from fix.reports import CancelReject, ExecutionReport, Inbound, parse_inbound, scaled
 from gateway import journal_orders
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
-from gateway.orders import Orders, Stage, Standing
+from gateway.orders import Orders, Stage, Standing, Trade
 from gateway.persons import NOBODY, RAW_MAX, Persons, hide
 from gateway.walk import LedgerPort
 from risk.instrument import Instrument
@@ -103,7 +105,10 @@ def settle(received: Received, tools: SettleTools) -> None:
     if ended is not None:
         standing, outcome = ended
         seal = decision_sealed(
-            f"decision/{standing.decision_id}", outcome, account=standing.account
+            f"decision/{standing.decision_id}",
+            outcome,
+            account=standing.account,
+            again=standing.seals,
         )
         tools.orders.catch_up(tools.ledger.append(seal, lane=Lane.URGENT))
         reach("settle.sealed")
@@ -153,14 +158,20 @@ def _reported(
             return (inbound,), (standing, outcome) if unsealed else None
         if before is not None:
             return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
+    undone = standing.trade(report.exec_ref_id) if report.undoes else None
+    if report.undoes and (undone is None or undone.fill is None):
+        reason = "trade_undone_twice" if undone else "undoes_unknown_trade"
+        return (inbound, _anomaly(received, tools, reason, report.exec_ref_id)), None
     try:
         _same_order(report, standing)
-        fill = _fill(report, standing, tools)
-        state, odd = _next_state(report, standing, fill)
+        fill = _fill(report, standing, tools, undone)
+        booked = standing.filled_lots + _lots(fill) - (0 if undone is None else undone.lots)
+        state, odd = _next_state(report, standing, booked)
     except FixError as error:
         return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
     terminal = state.is_terminal and odd != "missing_trades"
-    contradictions = _contradictions(standing, fill)
+    contradictions = _contradictions(standing, fill, booked)
+    over = standing.stage in {Stage.CLOSED, Stage.SEALED}
     anomaly = ", ".join(filter(None, (odd, *contradictions))) or None
     idem_key = (
         f"status:{received.offset}"
@@ -179,6 +190,8 @@ def _reported(
         anomaly=anomaly,
         offset=received.offset,
         market_time_us=tools.market_now_us(),
+        undone=undone,
+        reopens=undone is not None and over and not state.is_terminal,
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
     if not contradictions:
@@ -188,17 +201,15 @@ def _reported(
 
 
 def _next_state(
-    report: ExecutionReport, standing: Standing, fill: dict[str, JSON] | None
+    report: ExecutionReport, standing: Standing, booked: int
 ) -> tuple[OrderState, str | None]:
-    """Return the order's state after a report, and what is odd about it."""
-    now = OrderState(standing.order_state)
-    event = event_of(report)
+    """Return the order's state once a report has led to `booked` lots, and what is odd about it."""
+    now, event = OrderState(standing.order_state), event_of(report)
     if event is None:
         return now, "unknown_status"
-    after = advance(now, event)
+    after = restated(now, report) if report.undoes else advance(now, event)
     if isinstance(after, Anomaly):
         return now, after.reason.value.lower()
-    booked = standing.filled_lots + (0 if fill is None else int(str(fill["qty_lots"])))
     if after.is_terminal and scaled(report.cum_qty, 0) > booked:
         return after, "missing_trades"
     return after, None
@@ -218,30 +229,36 @@ def _same_order(report: ExecutionReport, standing: Standing) -> None:
             raise ReportError(msg_type="8", problem=f"tag {tag} is {said[:24]}, not {sent[tag]}")
 
 
-def _contradictions(standing: Standing, fill: dict[str, JSON] | None) -> tuple[str, ...]:
-    """Return in what a trade breaks the order that it fills."""
+def _lots(fill: Mapping[str, object] | None) -> int:
+    return 0 if fill is None else int(str(fill["qty_lots"]))
+
+
+def _contradictions(
+    standing: Standing, fill: dict[str, JSON] | None, booked: int
+) -> tuple[str, ...]:
+    """Return in what a trade that leads to `booked` lots breaks the order that it fills."""
     if fill is None or standing.verdict is None:
         return ()
     intent = standing.verdict.body["intent"]
-    price, quantity = int(str(fill["price_ticks"])), int(str(fill["qty_lots"]))
+    price = int(str(fill["price_ticks"]))
     beyond = (
         price - intent["limit_ticks"] if fill["side"] == "BUY" else intent["limit_ticks"] - price
     )
     found = {
         "price_beyond_limit": beyond > 0,
-        "overfilled": standing.filled_lots + quantity > intent["qty_lots"],
+        "overfilled": booked > intent["qty_lots"],
     }
     return tuple(name for name, true in found.items() if true)
 
 
 def _fill(
-    report: ExecutionReport, standing: Standing, tools: SettleTools
+    report: ExecutionReport, standing: Standing, tools: SettleTools, undone: Trade | None
 ) -> dict[str, JSON] | None:
-    """Return the fill of a trade in our units, or None.
+    """Return the fill of a trade, or of one that is corrected, in our units, or None.
 
-    Refuses what is not whole ticks and lots.
+    Refuses what is not whole ticks and lots. A correction that names no commission leaves it.
     """
-    if not report.is_trade or standing.verdict is None:
+    if not (report.is_trade or report.is_correction) or standing.verdict is None:
         return None
     intent = standing.verdict.body["intent"]
     instrument = tools.instrument(intent["instrument"])
@@ -252,6 +269,8 @@ def _fill(
             problem=f"{report.last_qty}@{report.last_price} is not whole lots and ticks",
         )
     fee = scaled(report.commission or "0", tools.minor_digits)
+    if undone is not None and undone.fill is not None and not report.commission:
+        fee = int(undone.fill["fee_minor"])
     if max(quantity * price * instrument.multiplier, abs(fee)) > NOTIONAL_MAX_MINOR:
         raise ReportError(
             msg_type="8",

@@ -17,8 +17,9 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record
 from gateway.accepted import TableFigure
-from gateway.ledger_book import book_events, placebo_events
-from risk.book import Book, BookEvent, apply
+from gateway.ledger_book import book_events, is_trade, placebo_events
+from risk.book import Book
+from risk.book_fold import BookFold, FoldEvent
 
 TRADING_DAYS = 252
 
@@ -27,14 +28,18 @@ TRADING_DAYS = 252
 class _Curve:
     """One account's equity at each close, folded from its records."""
 
-    book: Book
+    books: BookFold
     closes_minor: list[int] = field(default_factory=list)
     orders: int = 0
     last_close_us: int = 0
 
-    def take(self, record: Record, events: Iterable[BookEvent]) -> None:
+    @property
+    def book(self) -> Book:
+        return self.books.book
+
+    def take(self, record: Record, events: Iterable[FoldEvent]) -> None:
         for event in events:
-            self.book = apply(self.book, event)
+            self.books.take(event)
         if record.kind is not Kind.MARK_TAKEN or record.body["kind"] != "close":
             return
         at = int(str(record.body["market_time_us"]))
@@ -69,8 +74,8 @@ def summarise(
     """Return the summary of one run; `verified` and wall figures are added by the runner."""
     own = _decisions(reader, run_id, Kind.SNAPSHOT_TAKEN, account)
     agents = _decisions(reader, run_id, Kind.INTENT_RECEIVED, f"{account}.agent")
-    curve = _Curve(book=Book.empty(account, equity_minor))
-    placebo = _Curve(book=Book.empty(f"{account}.placebo", equity_minor))
+    curve = _Curve(BookFold(Book.empty(account, equity_minor)))
+    placebo = _Curve(BookFold(Book.empty(f"{account}.placebo", equity_minor)))
     for record in reader.records(account=account):
         curve.take(record, book_events(record))
         placebo.take(record, placebo_events(record))
@@ -88,7 +93,7 @@ def summarise(
         "verdicts": _by(body_of(verdicts, "result")),
         "rules": _rules(verdicts),
         "orders": kinds[Kind.ORDER_SENDING],
-        "fills": sum(1 for body in reports if body["fill"] is not None),
+        "fills": sum(1 for body in reports if is_trade(body)),
         "rejects": _by(b["report"]["text"] for b in reports if b["order_state"] == "REJECTED"),
         "outcomes": _by(body_of((r for r in own if r.kind is Kind.DECISION_SEALED), "outcome")),
         "demo_agent": _agents(agents),

@@ -6,14 +6,15 @@
 4. `canonical`: bytes and digests of all of these.
 5. `holding`: one instrument at average cost.
 6. `book`: positions, reservations, losses, folded from events.
-7. `book_document`: the book as a document.
-8. `policy`: the numbers that officers sign.
-9. `signing`: their signatures.
-10. `state`: what the rules may look at.
-11. `state_document`: the state read back.
-12. `sizing`: from forecast to intent.
-13. `rules`: the rules.
-14. `evaluate`: all rules over one intent.
-15. `approved`: the only thing that may be sent.
-16. `errors`: what a parser, a fold or an approval raises.
+7. `book_fold`: a book folded on, past trades that are taken back.
+8. `book_document`: the book as a document.
+9. `policy`: the numbers that officers sign.
+10. `signing`: their signatures.
+11. `state`: what the rules may look at.
+12. `state_document`: the state read back.
+13. `sizing`: from forecast to intent.
+14. `rules`: the rules.
+15. `evaluate`: all rules over one intent.
+16. `approved`: the only thing that may be sent.
+17. `errors`: what a parser, a fold or an approval raises.
 """

@@ -9,7 +9,8 @@ Rules kept:
 - A reservation holds its worst case from verdict to the end of its order; releasing an order that
   was already sent changes nothing, because only the broker's word ends it.
 - A late fill (no reservation, or more than was open) is booked and counted, never dropped.
-- Peak equity only rises. No event resets it.
+- Peak equity only rises. No event resets it; a trade taken back is folded anew
+  (`risk/book_fold.py`).
 """
 
 from dataclasses import dataclass, replace
@@ -168,7 +169,11 @@ class MessageSent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """An execution; quantity positive, fee as charged (negative is a rebate)."""
+    """An execution; quantity positive, fee as charged (negative is a rebate).
+
+    Attributes:
+        trade: Number by which it can be taken back; 0 for what never is.
+    """
 
     decision_id: str | None
     instrument: str
@@ -178,6 +183,7 @@ class Filled:
     unit_minor: int
     fee_minor: int
     time_us: int
+    trade: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,18 @@ from markupsafe import Markup
 
 from audit.kinds import Kind
 from audit.record import Record
-from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from gateway.ledger_book import (
+    BOOK_KINDS,
+    PLACEBO_KINDS,
+    book_events,
+    is_trade,
+    placebo_events,
+)
 from gateway.web import formats
 from gateway.web.body import Body
 from gateway.web.plots import Caption, Line, line_plot
-from risk.book import Book, apply
+from risk.book import Book
+from risk.book_fold import BookFold
 from risk.errors import RiskError
 
 POSITION_KINDS: Final = tuple(dict.fromkeys((*BOOK_KINDS, *PLACEBO_KINDS)))
@@ -83,7 +90,8 @@ def positions_view(
     runs: Sequence[Run], run: Run, equity_minor: int, records: Iterable[Record]
 ) -> PositionsView:
     """Fold a run's records, in ledger order, into points and plots."""
-    book = placebo = Book.empty(run.account, equity_minor)
+    books = BookFold(Book.empty(run.account, equity_minor))
+    placebos = BookFold(books.start)
     points: list[Point] = []
     instruments: dict[str, None] = {}
     fills = unbooked = 0
@@ -91,27 +99,27 @@ def positions_view(
         body = Body(record.body)
         try:
             for event in book_events(record):
-                book = apply(book, event)
+                books.take(event)
             for event in placebo_events(record):
-                placebo = apply(placebo, event)
+                placebos.take(event)
         except (RiskError, KeyError, TypeError, ValueError):
             unbooked += 1
             continue
-        fills += record.kind is Kind.ORDER_REPORTED and bool(body.child("fill"))
+        fills += record.kind is Kind.ORDER_REPORTED and is_trade(record.body)
         if record.kind is Kind.MARK_TAKEN:
             instruments.setdefault(body.text("instrument"))
             if body.text("kind") != "open":
                 time_us = body.whole("market_time_us") or 0
                 if points and points[-1].time_us == time_us:
                     points.pop()
-                points.append(Point(time_us=time_us, book=book, placebo=placebo))
+                points.append(Point(time_us=time_us, book=books.book, placebo=placebos.book))
     names = tuple(instruments)
     return PositionsView(
         runs=runs,
         run_id=run.run_id,
         account=run.account,
-        book=book,
-        placebo=placebo,
+        book=books.book,
+        placebo=placebos.book,
         plots=_plots(points, names, equity_minor),
         points=tuple(reversed(points[-ROWS_SHOWN:])),
         instruments=names,

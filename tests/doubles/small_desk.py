@@ -26,6 +26,7 @@ from gateway.market import Market
 from gateway.orders import Orders, history_of
 from gateway.playback import PLAYED, Playback, PlaybackSession, load_playback
 from gateway.policy_desk import development_policy
+from gateway.profiles import order_profile
 from gateway.section import Section
 from gateway.settlement import Received, SettleTools, settle
 from gateway.strategies import OVERLAY, overlay
@@ -320,6 +321,7 @@ def _start(ledger: Ledger, playback: Playback, tags: Tags, policy: SignedPolicy)
                 "data_cutoff_us": 1_514_764_799_999_999,
                 "equity_minor": EQUITY_MINOR,
                 "instruments": [instrument_document(i) for i in INSTRUMENTS.values()],
+                "order_profile": order_profile(simulator_profile(1)),
             },
             actor="gateway",
             idem_key=f"run_started:{RUN}",

@@ -4,7 +4,7 @@ import pytest
 
 from fix.errors import FixError, ReportError
 from fix.messages import wire_text
-from fix.order import Anomaly, AnomalyReason, OrderEvent, OrderState, advance, event_of
+from fix.order import Anomaly, AnomalyReason, OrderEvent, OrderState, advance, event_of, restated
 from fix.reports import (
     BusinessReject,
     CancelReject,
@@ -179,11 +179,11 @@ def test_only_an_order_in_doubt_can_turn_out_not_received() -> None:
         assert (found is OrderState.NOT_RECEIVED) is in_doubt
 
 
-def test_nothing_but_a_trade_or_a_bust_moves_a_terminal_order() -> None:
+def test_no_event_moves_a_terminal_order() -> None:
     for state in (one for one in OrderState if one.is_terminal):
         for event in OrderEvent:
             found = advance(state, event)
-            if found is not state and event is not OrderEvent.BUSTED:
+            if found is not state:
                 assert isinstance(found, Anomaly)
 
 
@@ -201,6 +201,7 @@ def test_nothing_but_a_trade_or_a_bust_moves_a_terminal_order() -> None:
         ({"t39": "8", "t150": "I", "t103": "0"}, OrderEvent.REJECTED),
         ({"t39": "C", "t150": "C"}, OrderEvent.EXPIRED),
         ({"t39": "2", "t150": "H"}, OrderEvent.BUSTED),
+        ({"t39": "2", "t150": "G"}, OrderEvent.CORRECTED),
         ({"t39": "Z", "t150": "Z"}, None),
     ],
 )
@@ -211,3 +212,22 @@ def test_a_report_tells_one_event(changes: dict[str, str | None], event: OrderEv
 def test_every_refusal_is_an_error_of_this_package() -> None:
     with pytest.raises(FixError):
         parse_inbound(b"\x00\xff")
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"t151": "10", "t14": "0", "t39": "0"}, OrderState.NEW),
+        ({"t151": "4", "t14": "6", "t39": "1"}, OrderState.PARTIAL),
+        # what is left works, whatever stands beside it
+        ({"t151": "4", "t14": "6", "t39": "4"}, OrderState.PARTIAL),
+        ({"t151": "0", "t14": "6", "t39": "4"}, OrderState.CANCELED),
+        ({"t151": "0", "t14": "10", "t39": "2"}, OrderState.FILLED),
+        ({"t151": "0.00", "t14": "6", "t39": "1"}, OrderState.EXPIRED),
+    ],
+)
+def test_after_a_bust_what_is_left_decides_where_an_ended_order_stands(
+    changes: dict[str, str | None], state: OrderState
+) -> None:
+    bust = report(**{"t150": "H", **changes})
+    assert restated(OrderState.EXPIRED, bust) is state

@@ -8,7 +8,8 @@ from audit.canonical import canonical
 from audit.kinds import Kind
 from audit.record import Record
 from gateway.ledger_book import book_events
-from risk.book import Book, apply
+from risk.book import Book
+from risk.book_fold import BookFold
 
 RESERVED: dict[str, Any] = {
     "decision_id": "d-1",
@@ -43,11 +44,11 @@ def record(kind: Kind, body: dict[str, Any]) -> Record:
 
 
 def open_lots(*records: Record) -> int:
-    book = Book.empty("run-1", 100_000_000)
+    fold = BookFold(Book.empty("run-1", 100_000_000))
     for one in records:
         for event in book_events(one):
-            book = apply(book, event)
-    return sum(held.open_lots for held in book.reservations)
+            fold.take(event)
+    return sum(held.open_lots for held in fold.book.reservations)
 
 
 VERDICT = record(Kind.VERDICT_GIVEN, RESERVED)

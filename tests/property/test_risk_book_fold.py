@@ -1,0 +1,189 @@
+"""Any order of fills, busts and corrections gives the book of the fills that survive."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from risk.book import Book, DayStarted, Filled, Marked, MessageSent, OrderClosed, Reserved, apply
+from risk.book_fold import BookFold, FoldEvent, TradeUndone
+from risk.errors import BookError
+from risk.intent import Side
+
+DEPOSIT = 100_000_000
+ORDERS = {
+    "d-1": ("SPXN", Side.BUY, 100),
+    "d-2": ("SPXN", Side.SELL, 70),
+    "d-3": ("NDXN", Side.BUY, 9),
+}
+UNITS = {"SPXN": 1, "NDXN": 5}
+
+
+@dataclass
+class Told:
+    """A story as it was told, and what is true at its end, kept by plain bookkeeping.
+
+    `truth` is the list of events that would have been told had nothing been undone.
+    """
+
+    told: list[FoldEvent] = field(default_factory=list)
+    truth: list[FoldEvent] = field(default_factory=list)
+    alive: dict[int, Filled] = field(default_factory=dict)
+    closed: set[str] = field(default_factory=set)
+    clock: int = 0
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    def both(self, event: FoldEvent) -> None:
+        self.told.append(event)
+        self.truth.append(event)
+
+    def traded(self, decision_id: str) -> int:
+        return sum(f.qty_lots for f in self.alive.values() if f.decision_id == decision_id)
+
+    def fill(self, decision_id: str, lots: int, price: int, fee: int) -> None:
+        name, side, quantity = ORDERS[decision_id]
+        lots = min(lots, quantity - self.traded(decision_id))
+        if decision_id in self.closed or lots <= 0:
+            return
+        number = self.tick()
+        event = Filled(
+            decision_id=decision_id,
+            instrument=name,
+            side=side,
+            qty_lots=lots,
+            price_ticks=price,
+            unit_minor=UNITS[name],
+            fee_minor=fee,
+            time_us=number,
+            trade=number,
+        )
+        self.both(event)
+        self.alive[number] = event
+        if self.traded(decision_id) == quantity:
+            self.close(decision_id)
+
+    def close(self, decision_id: str) -> None:
+        if decision_id not in self.closed:
+            self.both(OrderClosed(decision_id=decision_id, time_us=self.tick()))
+            self.closed.add(decision_id)
+
+    def undo(self, place: int, lots: int | None, price: int, *, reopens: bool) -> None:
+        if not self.alive:
+            return
+        number = sorted(self.alive)[place % len(self.alive)]
+        was = self.alive[number]
+        decision_id = str(was.decision_id)
+        others = self.traded(decision_id) - was.qty_lots
+        now: Filled | None = None
+        if lots is not None:
+            most = ORDERS[decision_id][2] - others
+            now = replace(was, qty_lots=min(lots, most), price_ticks=price, fee_minor=lots)
+        reopens = reopens and decision_id in self.closed
+        self.told.append(
+            TradeUndone(
+                decision_id=decision_id,
+                trade=number,
+                # a correction names no time and no number of the first trade's
+                instead=None if now is None else replace(now, time_us=self.tick(), trade=0),
+                reopens=reopens,
+                time_us=self.tick(),
+            )
+        )
+        at = self.truth.index(was)
+        self.truth[at : at + 1] = [] if now is None else [now]
+        del self.alive[number]
+        if now is not None:
+            self.alive[number] = now
+        if reopens:
+            self.truth = [
+                e
+                for e in self.truth
+                if not (isinstance(e, OrderClosed) and e.decision_id == decision_id)
+            ]
+            self.closed.discard(decision_id)
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> Told:
+    story = Told()
+    story.both(DayStarted(day="mon", time_us=story.tick()))
+    for decision_id, (name, side, lots) in ORDERS.items():
+        story.both(
+            Reserved(
+                decision_id=decision_id,
+                instrument=name,
+                side=side,
+                qty_lots=lots,
+                limit_ticks=100,
+                unit_minor=UNITS[name],
+                time_us=story.tick(),
+            )
+        )
+        story.both(MessageSent(decision_id=decision_id, time_us=story.tick()))
+    for _ in range(draw(st.integers(0, 25))):
+        decision_id = draw(st.sampled_from(sorted(ORDERS)))
+        lots, price = draw(st.integers(1, 60)), draw(st.integers(1, 500))
+        match draw(st.sampled_from(["fill", "fill", "bust", "correct", "close", "mark", "day"])):
+            case "fill":
+                story.fill(decision_id, lots, price, draw(st.integers(-5, 9)))
+            case "bust":
+                story.undo(lots, None, price, reopens=draw(st.booleans()))
+            case "correct":
+                story.undo(lots, draw(st.integers(1, 60)), price, reopens=draw(st.booleans()))
+            case "close":
+                story.close(decision_id)
+            case "mark":
+                name = ORDERS[decision_id][0]
+                story.both(Marked(instrument=name, price_ticks=price, time_us=story.tick()))
+            case _:
+                story.both(DayStarted(day=f"day {lots}", time_us=story.tick()))
+    return story
+
+
+@given(stories())
+def test_any_story_of_fills_busts_and_corrections_is_the_fold_of_what_survives(story: Told) -> None:
+    fold = BookFold(Book.empty("run-1", DEPOSIT))
+    for event in story.told:
+        fold.take(event)
+    expected = Book.empty("run-1", DEPOSIT)
+    for event in story.truth:
+        assert not isinstance(event, TradeUndone)
+        expected = apply(expected, event)
+    latest = max((e.time_us for e in story.told), default=0)
+    assert fold.book == replace(expected, as_of_us=latest)
+
+
+@given(stories())
+def test_what_survives_adds_up_by_hand_too(story: Told) -> None:
+    fold = BookFold(Book.empty("run-1", DEPOSIT))
+    for event in story.told:
+        fold.take(event)
+    fills, book = list(story.alive.values()), fold.book
+    assert book.cash_minor == DEPOSIT - sum(
+        f.qty_lots * f.side.sign * f.price_ticks * f.unit_minor + f.fee_minor for f in fills
+    )
+    assert book.fees_minor == sum(f.fee_minor for f in fills)
+    for name in UNITS:
+        assert book.lots(name) == sum(
+            f.qty_lots * f.side.sign for f in fills if f.instrument == name
+        )
+    open_lots = {
+        name: quantity - story.traded(name)
+        for name, (_, _, quantity) in ORDERS.items()
+        if name not in story.closed and quantity > story.traded(name)
+    }
+    assert {r.decision_id: r.open_lots for r in book.reservations} == open_lots
+    assert all(r.sent for r in book.reservations)
+
+
+@pytest.mark.parametrize("number", [0, 99])
+def test_a_trade_that_is_not_in_the_book_cannot_be_undone(number: int) -> None:
+    fold = BookFold(Book.empty("run-1", DEPOSIT))
+    undone = TradeUndone(decision_id="d-1", trade=number, instead=None, reopens=True, time_us=1)
+    with pytest.raises(BookError, match="not in the book"):
+        fold.take(undone)
+    assert fold.book == Book.empty("run-1", DEPOSIT)
