@@ -4,7 +4,9 @@ The engine is `RowEngine`, the broker answers in process by the same published d
 every seed. Made for the pages: a few sessions of the playback leave records of every sort.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -218,9 +220,16 @@ class SmallDesk:
         )
 
 
-def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable) -> SmallDesk:
+def small_desk(
+    ledger: Ledger,
+    reader: LedgerReader,
+    state: Path,
+    table: QTable,
+    wall: Callable[[], int] = wall_us,
+    send_within_us: int = 10_000_000,
+) -> SmallDesk:
     """Put a desk together over an open ledger; the run is on record when this returns."""
-    playback = load_playback()
+    playback = _playback()
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
     _start(ledger, playback, tags, development_policy(keyring))
@@ -232,7 +241,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
         own=DeskParts(
             tags=tags,
             tools=_tools(ledger, table),
-            section=_section(ledger, reader, keyring, word),
+            section=_section(ledger, reader, keyring, word, wall, send_within_us),
             orders=orders,
             reader=reader,
             market=market,
@@ -245,7 +254,7 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
                 instrument=INSTRUMENTS.__getitem__,
                 approve=lambda standing: desk.approved_order(standing),  # noqa: PLW0108 - made next
                 settling=lambda: True,
-                wall_us=wall_us,
+                wall_us=wall,
                 market_now_us=market.now_us,
             ),
             kill_switch=KillSwitch(word=word, child=broker, ledger=ledger),
@@ -277,15 +286,28 @@ def small_desk(ledger: Ledger, reader: LedgerReader, state: Path, table: QTable)
     )
 
 
-def _section(ledger: Ledger, reader: LedgerReader, keyring: Keyring, word: KillWord) -> Section:
+@cache
+def _playback() -> Playback:
+    """Read the series once: a desk is made for every test."""
+    return load_playback()
+
+
+def _section(
+    ledger: Ledger,
+    reader: LedgerReader,
+    keyring: Keyring,
+    word: KillWord,
+    wall: Callable[[], int],
+    send_within_us: int,
+) -> Section:
     section = Section(
         ledger=ledger,
         reader=reader,
         bundle=development_policy(keyring),
         policy_keys=keyring.public_keys(),
         kill=word.read,
-        wall_us=wall_us,
-        send_within_us=10_000_000,
+        wall_us=wall,
+        send_within_us=send_within_us,
     )
     for account in (RUN, f"{RUN}.agent"):
         section.open_account(account, EQUITY_MINOR)

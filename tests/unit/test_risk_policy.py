@@ -236,6 +236,20 @@ def test_anything_less_than_two_good_signatures_is_unsigned(name: str) -> None:
     assert verdict.action is Action.REJECT
 
 
+def test_two_people_of_one_role_do_not_make_a_policy_active() -> None:
+    for role in ("risk", "compliance"):
+        keys = {f"{role}:rolf": KEYS["risk"], f"{role}:rita": KEYS["compliance"]}
+        two = replace(
+            bundle(),
+            signatures=(
+                sign_policy(PLAYBACK, role, "rolf", RISK),
+                sign_policy(PLAYBACK, role, "rita", COMPLIANCE),
+            ),
+        )
+        status = verify_signatures(two, keys, INSIDE)
+        assert (status.standing, status.signed_by) == (Standing.UNSIGNED, ())
+
+
 def test_two_roles_with_one_key_are_not_two_people() -> None:
     one_key = {"risk": KEYS["risk"], "compliance": KEYS["risk"]}
     signed = replace(

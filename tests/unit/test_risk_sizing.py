@@ -93,6 +93,19 @@ def test_pending_orders_count_as_done() -> None:
     assert sized(1_000_000, fold(bought(600))).wanted_lots == half.wanted_lots
 
 
+def test_pending_sells_count_as_done() -> None:
+    held = bought(2_000)
+    leaving = sized(1_000_000, fold(held, reserved("d-9", -600)))
+    assert leaving.current_lots == 1_400
+    assert leaving.wanted_lots == leaving.target_lots - 1_400
+    assert (
+        sized(1_000_000, fold(held, reserved("d-8", 100), reserved("d-9", -600))).current_lots
+        == 1_500
+    )
+    nothing = sized(1_000_000, fold(held, reserved("d-9", -600)), equity=0)
+    assert (nothing.current_lots, nothing.target_lots) == (1_400, 1_400)
+
+
 def test_the_limit_is_the_touch_plus_the_allowance() -> None:
     assert sized(1_000_000).limit_ticks == QUOTE.ask_ticks + 10
     assert sized(5_000_000, fold(bought(2_000))).limit_ticks == QUOTE.bid_ticks - 10

@@ -1,0 +1,201 @@
+"""The small desk over a ledger in memory: the walk in milliseconds, without a server.
+
+The wall clock, the kill word, the rules, signatures, section, dispatch and settling are the
+product's. A test sets `wall.now_us` ahead to let time pass.
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+from audit.kinds import Kind
+from audit.ledger import Ledger
+from audit.queries import LedgerReader
+from audit.record import Record
+from fix.session_link import HandResult
+from gateway import clock
+from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.decision import Result, decide
+from gateway.dispatch import dispatch
+from gateway.keyring import Caller
+from gateway.orders import Standing
+from gateway.roles import Role
+from gateway.settlement import Received, settle
+from gateway.strategies import AGENT_WISH, Wish, wish
+from gateway.walk import Case
+from inference.registry import read_table
+from tests.doubles.memory_ledger import MemoryLedger
+from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
+
+TABLE = read_table(
+    (Path(__file__).parents[2] / "inference/models/pair_v1/table.safetensors").read_bytes()
+)
+AGENT = Caller(name="agent", role=Role.AGENT)
+APPROVER = Caller(name="approver", role=Role.APPROVER)
+AGENT_ACCOUNT = f"{RUN}.agent"
+
+
+@dataclass(slots=True)
+class Wall:
+    """A wall clock that can be set ahead."""
+
+    ahead_us: int = 0
+
+    def __call__(self) -> int:
+        """Return the time, microseconds UTC."""
+        return clock.wall_us() + self.ahead_us
+
+
+@dataclass
+class MemoryDesk:
+    """A desk in memory, with an open market."""
+
+    small: SmallDesk
+    log: MemoryLedger
+    wall: Wall
+    keys: int = field(default=0)
+    messages: int = field(default=0)
+
+    def ask(self, lots: int = 50, *, exposure_bp: int = 2_000, key: str = "") -> IntentResponse:
+        """Submit an agent's intent to buy at most so many lots."""
+        self.keys += 1
+        request = IntentRequest(
+            client_key=key or f"key-{self.keys}",
+            instrument="SPXN",
+            target_exposure_bp=exposure_bp,
+            max_qty_lots=lots + self.keys,
+        )
+        return self.small.desk.submit(AGENT, request)
+
+    def rest(self, lots: int = 50) -> Standing:
+        """Put an agent's order to rest at the broker."""
+        response = self.ask(lots)
+        if response.result != "approved":
+            raise AssertionError(f"not approved: {response}")
+        return self.standing(response.decision_id)
+
+    def approved(self, decision_id: str = "") -> Standing:
+        """Leave an approved order that nobody has sent yet."""
+        self.keys += 1
+        own = self.small.desk.own
+        wanted = Wish(target_exposure_bp=1_000, max_qty_lots=20 + self.keys, limit_ticks=None)
+        case = Case(
+            decision_id=decision_id or f"unsent-{self.keys}",
+            tags=replace(self.small.tags, account=AGENT_ACCOUNT),
+            instrument=own.instruments["SPXN"],
+            snapshot=own.market.session("SPXN").snapshot,
+            strategy=AGENT_WISH,
+            author=AGENT.name,
+            tick=lambda: own.market.tick("SPXN"),
+            propose=wish(own.section.policy.sizing, own.instruments["SPXN"], wanted),
+        )
+        decision = decide(case, own.tools, own.section)
+        if decision.result is not Result.APPROVED:
+            raise AssertionError(f"not approved: {decision}")
+        return self.standing(case.decision_id)
+
+    def dispatch(self, standing: Standing) -> HandResult | None:
+        """Send an approved order as the desk does."""
+        return dispatch(standing, self.small.desk.own.dispatching)
+
+    def withdrawn(self, decision_id: str) -> str:
+        """Return why an approval was withdrawn; empty if it was not."""
+        found = self.log.records(stream=f"decision/{decision_id}", kinds=(Kind.ORDER_WITHDRAWN,))
+        return next((str(one.body["reason"]) for one in found), "")
+
+    def standing(self, decision_id: str) -> Standing:
+        """Return a decision's standing."""
+        found = self.small.desk.own.orders.get(decision_id)
+        if found is None:
+            raise AssertionError(f"{decision_id} is not known")
+        return found
+
+    def answer(
+        self, decision_id: str, *, approve: bool = True, by: Caller = APPROVER, note: str = ""
+    ) -> str:
+        """Answer a hold and return what became of it."""
+        digest = str(self.verdict(decision_id).body["intent_digest"])
+        answer = ApprovalRequest(approve=approve, intent_digest=digest, note=note)
+        return str(self.small.desk.answer_hold(by, decision_id, answer)["result"])
+
+    def hold(self) -> str:
+        """Leave a decision that waits for a person, and return its id."""
+        response = self.ask(1_000, exposure_bp=2_800)
+        if response.result != "held":
+            raise AssertionError(f"not held: {response}")
+        return response.decision_id
+
+    def verdict(self, decision_id: str) -> Record:
+        """Return a decision's last verdict."""
+        found = list(
+            self.log.records(stream=f"decision/{decision_id}", kinds=(Kind.VERDICT_GIVEN,))
+        )
+        return found[-1]
+
+    def kinds(self, decision_id: str) -> list[Kind]:
+        """Return the kinds of a decision's records, in order."""
+        return [one.kind for one in self.log.records(stream=f"decision/{decision_id}")]
+
+    def outcome(self, decision_id: str) -> str:
+        """Return the word that seals a decision; empty while none does."""
+        sealed = self.log.records(stream=f"decision/{decision_id}", kinds=(Kind.DECISION_SEALED,))
+        return next((str(one.body["outcome"]) for one in sealed), "")
+
+    def lots(self) -> int:
+        """Return what the agents' book holds of the instrument."""
+        return self.small.desk.own.section.book(AGENT_ACCOUNT).lots("SPXN")
+
+    def reserved(self) -> int:
+        """Return what the agents' book has reserved, lots."""
+        book = self.small.desk.own.section.book(AGENT_ACCOUNT)
+        return sum(held.open_lots for held in book.reservations)
+
+    def settled(self, raw: str, *, offset: int | None = None) -> list[Record]:
+        """Settle one message, by default the next of the inbox; returns what it left on record."""
+        self.messages += 1
+        before = self.log.size
+        place = 1_000_000 + self.messages if offset is None else offset
+        settle(Received(offset=place, raw=raw), self.small.settling)
+        return list(self.log.records(after_seq=before - 1))
+
+    def report(self, order: Standing, **changes: str) -> str:
+        """Return a report of a fill of one lot at an order's limit, with other fields (`t39`)."""
+        if order.sending is None:
+            raise AssertionError("it was never sent")
+        sent = {int(tag): str(text) for tag, text in order.sending.body["fields"]}
+        self.messages += 1
+        fields = {
+            49: "EMSSIM",
+            56: "COUNTERSIGN",
+            34: str(self.messages),
+            52: "20180102-15:00:00",
+            37: "X1",
+            11: order.cl_ord_id,
+            17: f"M{self.messages}",
+            150: "F",
+            39: "1",
+            55: sent[55],
+            54: sent[54],
+            38: sent[38],
+            32: "1",
+            31: sent[44],
+            151: "1",
+            14: str(order.filled_lots + 1),
+            6: sent[44],
+            60: "20180102-15:00:00",
+        }
+        for name, text in changes.items():
+            fields[int(name.removeprefix("t"))] = text
+        return framed("8", tuple(fields.items()))
+
+
+def memory_desk(folder: Path, *, live: bool = True, send_within_us: int = 10_000_000) -> MemoryDesk:
+    """Put a desk together over an empty log; with `live` the first day's market is open."""
+    wall = Wall()
+    log = MemoryLedger(wall)
+    ledger, reader = cast("Ledger", log), cast("LedgerReader", log)
+    small = small_desk(ledger, reader, folder, TABLE, wall, send_within_us)
+    if live:
+        for session in small.playback.sessions(2):
+            small.desk.own.market.open_session(session)
+    return MemoryDesk(small=small, log=log, wall=wall)

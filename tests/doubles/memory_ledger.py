@@ -1,0 +1,140 @@
+"""A ledger in memory: the product's own records, numbers, guards and idempotency, and no database.
+
+Batches are built by `audit.batch.Builder`, as the sequencer builds them, one append each; so a
+guard refuses and a key is found again by the same code. What is not here: durability, crashes,
+checkpoints, threads of its own. Subscribers are told before `append` returns, in order.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+
+from audit.batch import Builder, Position
+from audit.errors import AuditError
+from audit.kinds import Kind
+from audit.lanes import Append, Guard, Lane
+from audit.merkle import Frontier
+from audit.queries import LogHead
+from audit.record import Draft, Record, prepare
+from gateway.clock import wall_us
+
+
+class MemoryLedger:
+    """Both sides of a log, `Ledger`'s and `LedgerReader`'s, as far as the walk uses them.
+
+    Attributes:
+        lanes: the lane of each append, in order.
+        refuses: the error that every append meets while it is set.
+        before: called with the drafts before each append; what it appends comes first.
+    """
+
+    def __init__(self, wall: Callable[[], int] = wall_us) -> None:
+        """Start empty."""
+        self._wall = wall
+        self._lock = threading.RLock()
+        self._records: list[Record] = []
+        self._accounts: list[str | None] = []
+        self._by_key: dict[tuple[str, str], Record] = {}
+        self._blobs: dict[str, bytes] = {}
+        self._callbacks: list[Callable[[tuple[Record, ...]], None]] = []
+        self.lanes: list[Lane] = []
+        self.refuses: AuditError | None = None
+        self.before: Callable[[tuple[Draft, ...]], object] = lambda _: None
+        self._position = Position(
+            log="memory.test",
+            frontier=Frontier(),
+            heads={},
+            changed={},
+            sections={},
+            firm_seq=-1,
+            recorded_at_us=0,
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of records."""
+        return len(self._records)
+
+    def append(
+        self,
+        *drafts: Draft,
+        lane: Lane = Lane.DECISION,
+        guard: Guard | None = None,
+        timeout_s: float = 5.0,  # noqa: ARG002 - nothing takes time here
+    ) -> tuple[Record, ...]:
+        """Write drafts in one batch, or raise what the ledger would."""
+        with self._lock:
+            self.before(drafts)
+            if self.refuses is not None:
+                raise self.refuses
+            builder = Builder(self._position, self._by_key, self._wall())
+            builder.add(Append(prepared=tuple(prepare(one) for one in drafts), guard=guard))
+            batch = builder.batch
+            for _, error in batch.refused:
+                raise error
+            self._position = builder.advance()
+            fresh = tuple(row.record for row in batch.rows)
+            self._records += fresh
+            self._accounts += [row.account for row in batch.rows]
+            self._by_key |= {(one.stream, one.idem_key): one for one in fresh}
+            self.lanes.append(lane)
+            for callback in self._callbacks if fresh else ():
+                callback(fresh)
+            return batch.appended[0][1]
+
+    def put_blob(self, data: bytes) -> str:
+        """Keep bytes under their digest."""
+        digest = sha256(data).hexdigest()
+        self._blobs[digest] = data
+        return digest
+
+    def subscribe(self, callback: Callable[[tuple[Record, ...]], None]) -> None:
+        """Tell of each batch."""
+        self._callbacks.append(callback)
+
+    def records(
+        self,
+        *,
+        stream: str | None = None,
+        kinds: Iterable[Kind] | None = None,
+        account: str | None = None,
+        after_seq: int = -1,
+        before_seq: int | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> Iterator[Record]:
+        """Yield records as `LedgerReader.records` does."""
+        wanted = None if kinds is None else frozenset(kinds)
+        with self._lock:
+            found = [
+                one
+                for one, named in zip(self._records, self._accounts, strict=True)
+                if one.seq > after_seq
+                and (before_seq is None or one.seq < before_seq)
+                and (stream is None or one.stream == stream)
+                and (wanted is None or one.kind in wanted)
+                and (account is None or named == account)
+            ]
+        yield from (found[::-1] if newest_first else found)[:limit]
+
+    def record(self, seq: int) -> Record | None:
+        """Return the record of a number."""
+        return self._records[seq] if 0 <= seq < self.size else None
+
+    def by_key(self, stream: str, idem_key: str) -> Record | None:
+        """Return the record of an idempotency key."""
+        return self._by_key.get((stream, idem_key))
+
+    def blob(self, digest: str) -> bytes | None:
+        """Return a blob."""
+        return self._blobs.get(digest)
+
+    def head(self) -> LogHead:
+        """Return where the log ends."""
+        with self._lock:
+            edge = self._position.frontier
+            return LogHead(origin=self._position.log, size=edge.size, root=edge.root(), fence=1)
+
+    def of_kind(self, *kinds: Kind) -> list[Record]:
+        """Return every record of some kinds, in order."""
+        return list(self.records(kinds=kinds))

@@ -1,0 +1,55 @@
+"""A message counts as received once its bytes are on the disk, and not before."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fix.inbox import Inbox, read_from
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "inbox"
+
+
+def test_a_message_is_on_the_disk_before_it_counts(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox(path)
+    synced: list[tuple[int, int]] = []
+    real = {"fdatasync": os.fdatasync, "fsync": os.fsync}
+
+    def watching(name: str, descriptor: int) -> None:
+        real[name](descriptor)
+        synced.append((os.fstat(descriptor).st_size, inbox.end))
+
+    for name in real:
+        monkeypatch.setattr(os, name, lambda fd, name=name: watching(name, fd))
+    for number in range(3):
+        before = inbox.end
+        inbox.append(f"35=8|n={number}|")
+        size, counted = synced[-1]
+        assert len(synced) == number + 1, "one sync for each message"
+        assert size == path.stat().st_size, "all bytes were written before the sync"
+        assert counted == before, "it counts after the sync"
+
+
+def test_a_message_that_the_disk_refused_does_not_count(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox(path)
+    first = inbox.append("35=8|n=0|")
+
+    def refuse(_: int) -> None:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as broken:
+        for name in ("fdatasync", "fsync"):
+            broken.setattr(os, name, refuse)
+        with pytest.raises(OSError, match="gone"):
+            inbox.append("35=8|n=1|")
+    assert inbox.end == first.next_offset
+    again = inbox.append("35=8|n=2|")
+    assert again.offset == first.next_offset
+    assert [one.raw for one in read_from(path, 0)] == ["35=8|n=0|", "35=8|n=2|"]

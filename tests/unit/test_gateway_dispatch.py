@@ -1,0 +1,245 @@
+"""An approval is spent once, in time, under the policy and kill epoch that it was given under."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from audit.errors import LedgerWriteError
+from audit.kinds import Kind
+from audit.ledger import Lane
+from audit.record import Draft
+from fix.identity import cl_ord_id
+from fix.session_link import HandResult
+from gateway.dispatch import LATE_US, dispatch, withdraw_late
+from gateway.orders import Stage, Standing
+from gateway.policy_desk import development_policy
+from gateway.section import Section
+from risk.policy import policy_digest, policy_document, policy_from_document
+from risk.signing import SignedPolicy, sign_policy
+from tests.doubles.memory_desk import MemoryDesk, memory_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def press_and_open_again(desk: MemoryDesk) -> None:
+    """Leave a kill epoch behind: the gate is open again."""
+    epoch = desk.small.desk.kill_switch.press(actor="ops", reason="drill").kill_epoch
+    desk.small.desk.own.word.release(epoch)
+
+
+def press(desk: MemoryDesk) -> None:
+    """Leave the kill in force."""
+    desk.small.desk.kill_switch.press(actor="ops", reason="now")
+
+
+def another_policy(desk: MemoryDesk) -> None:
+    """Put a newer policy, properly signed, in force."""
+    own = desk.small.desk.own
+    document = policy_document(own.section.policy)
+    newer = policy_from_document(
+        {**document, "version": 2, "parent": policy_digest(own.section.policy)}
+    )
+    signatures = development_policy(desk.small.keyring).signatures
+    bundle = SignedPolicy(
+        policy=newer,
+        signatures=tuple(
+            sign_policy(newer, one.role, one.signer, desk.small.keyring.signing_key(one.role))
+            for one in signatures
+        ),
+    )
+    in_force(desk, bundle)
+    assert desk.small.desk.own.section.status().standing == "ACTIVE"
+
+
+def unsigned_policy(desk: MemoryDesk) -> None:
+    """Lose the signatures of the policy in force."""
+    bundle = development_policy(desk.small.keyring)
+    in_force(desk, replace(bundle, signatures=bundle.signatures[:1]))
+
+
+def in_force(desk: MemoryDesk, bundle: SignedPolicy) -> None:
+    """Let another section, with this policy, be the desk's."""
+    own = desk.small.desk.own
+    section = Section(
+        ledger=own.tools.ledger,
+        reader=own.reader,
+        bundle=bundle,
+        policy_keys=desk.small.keyring.public_keys(),
+        kill=own.word.read,
+        wall_us=desk.wall,
+        send_within_us=10_000_000,
+    )
+    desk.small.desk.own = replace(own, section=section)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [press_and_open_again, press, another_policy, unsigned_policy],
+    ids=lambda f: f.__name__,
+)
+def test_an_approval_of_another_epoch_or_policy_is_withdrawn(
+    desk: MemoryDesk, change: Callable[[MemoryDesk], None]
+) -> None:
+    order = desk.approved()
+    account = order.account
+    change(desk)
+    assert desk.dispatch(order) is None
+    assert desk.small.broker.orders == []
+    assert desk.kinds(order.decision_id)[-2:] == [Kind.ORDER_WITHDRAWN, Kind.DECISION_SEALED]
+    assert "changed since the verdict" in desk.withdrawn(order.decision_id)
+    assert desk.outcome(order.decision_id) == "withdrawn"
+    events = desk.log.records(kinds=(Kind.ORDER_SENDING,), account=account)
+    assert list(events) == [], "it was never announced"
+
+
+def test_an_unchanged_approval_is_sent_under_the_name_of_its_record(desk: MemoryDesk) -> None:
+    order = desk.approved()
+    assert order.approving is not None
+    result = desk.dispatch(order)
+    assert result is not None
+    assert result.outcome == "sent"
+    ((name, fields),) = desk.small.broker.orders
+    assert name == cl_ord_id(order.approving.leaf) == fields[11]
+    intent = order.approving.body["intent"]
+    assert fields[38] == str(intent["qty_lots"])
+    assert fields[44] == f"{intent['limit_ticks'] / 100:.2f}"
+    (sending,) = desk.log.of_kind(Kind.ORDER_SENDING)
+    assert sending.body["approving_seq"] == order.approving.seq
+    assert sending.body["approving_leaf"] == order.approving.leaf.hex()
+    assert sending.body["kill_epoch"] == order.approving.body["kill_epoch"]
+    assert sending.body["send_before_us"] == order.approving.body["send_before_us"]
+    assert dict(sending.body["fields"]) == fields
+    (sent,) = desk.log.of_kind(Kind.ORDER_SENT)
+    assert sent.body["msg_seq_num"] == result.msg_seq_num
+    assert sent.body["raw"] == result.raw
+
+
+def test_an_approval_is_spent_once(desk: MemoryDesk) -> None:
+    order = desk.approved()
+    assert desk.dispatch(order) is not None
+    assert desk.dispatch(desk.standing(order.decision_id)) is None
+    assert len(desk.small.broker.orders) == 1
+
+
+@pytest.mark.parametrize("stage", [stage for stage in Stage if stage is not Stage.APPROVED])
+def test_only_an_approved_order_is_dispatched(desk: MemoryDesk, stage: Stage) -> None:
+    order = desk.approved()
+    size = desk.log.size
+    assert desk.dispatch(replace(order, stage=stage)) is None
+    assert desk.dispatch(replace(order, approving=None)) is None
+    assert (desk.small.broker.orders, desk.log.size) == ([], size)
+
+
+@pytest.mark.parametrize(("late_us", "leaves"), [(-1, True), (0, False), (1, False)])
+def test_an_approval_ends_at_its_send_before(
+    desk: MemoryDesk, late_us: int, *, leaves: bool
+) -> None:
+    order = desk.approved()
+    assert order.approving is not None
+    before = int(order.approving.body["send_before_us"])
+    tools = replace(desk.small.desk.own.dispatching, wall_us=lambda: before + late_us)
+    assert (dispatch(order, tools) is not None) == leaves
+    assert len(desk.small.broker.orders) == leaves
+    assert (desk.withdrawn(order.decision_id) == "send_before_passed") != leaves
+
+
+def test_while_reports_are_not_settled_nothing_is_sent(desk: MemoryDesk) -> None:
+    order = desk.approved()
+    tools = replace(desk.small.desk.own.dispatching, settling=lambda: False)
+    assert dispatch(order, tools) is None
+    assert desk.small.broker.orders == []
+    assert desk.withdrawn(order.decision_id) == "reports_not_settled"
+
+
+class Broker:
+    """A broker with one answer, which notes what was on record when it was asked."""
+
+    def __init__(self, desk: MemoryDesk, answer: HandResult) -> None:
+        self.answer = answer
+        self.desk = desk
+        self.seen: list[tuple[str, int, int, list[Kind]]] = []
+
+    def hand(
+        self,
+        cl_ord_id: str,
+        fields: tuple[tuple[int, str], ...],
+        kill_epoch: int,
+        send_before_us: int,
+    ) -> HandResult:
+        assert dict(fields)[11] == cl_ord_id
+        kinds = [one.kind for one in self.desk.log.records()]
+        self.seen.append((cl_ord_id, kill_epoch, send_before_us, kinds))
+        return self.answer
+
+
+def handed(desk: MemoryDesk, order: Standing, answer: HandResult) -> Broker:
+    broker = Broker(desk, answer)
+    assert dispatch(order, replace(desk.small.desk.own.dispatching, broker=broker)) is answer
+    return broker
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kind", "stage", "sealed", "held"),
+    [
+        ("sent", Kind.ORDER_SENT, Stage.SENT, "", True),
+        ("refused", Kind.ORDER_REFUSED, Stage.SEALED, "refused", False),
+        ("unknown", Kind.ORDER_UNKNOWN, Stage.UNKNOWN, "", True),
+    ],
+)
+def test_what_became_of_an_order_is_on_record_and_reserves_as_long_as_it_may_trade(
+    desk: MemoryDesk, outcome: str, kind: Kind, stage: Stage, sealed: str, *, held: bool
+) -> None:
+    press_and_open_again(desk)
+    order = desk.approved()
+    reserved = desk.reserved()
+    assert reserved > 0
+    raw = "35=D|" if outcome == "sent" else ""
+    broker = handed(desk, order, HandResult(outcome=outcome, reason="why", msg_seq_num=7, raw=raw))
+    ((name, epoch, before, kinds),) = broker.seen
+    assert order.approving is not None
+    assert name == cl_ord_id(order.approving.leaf)
+    assert epoch == 1
+    assert before == order.approving.body["send_before_us"]
+    assert kinds[-1] is Kind.ORDER_SENDING, "announced before it is handed out"
+    assert kind in desk.kinds(order.decision_id)
+    assert desk.standing(order.decision_id).stage is stage
+    assert desk.outcome(order.decision_id) == sealed
+    assert desk.reserved() == (reserved if held else 0)
+
+
+def test_an_announcement_that_is_not_on_record_hands_nothing_out(desk: MemoryDesk) -> None:
+    order = desk.approved()
+
+    def before(drafts: tuple[Draft, ...]) -> None:
+        if any(one.kind is Kind.ORDER_SENDING for one in drafts):
+            raise LedgerWriteError("the database is away")
+
+    desk.log.before = before
+    with pytest.raises(LedgerWriteError):
+        desk.dispatch(order)
+    assert desk.small.broker.orders == []
+    assert desk.standing(order.decision_id).stage is Stage.APPROVED, "the next try finds it"
+
+
+def test_sending_goes_in_the_urgent_lane(desk: MemoryDesk) -> None:
+    order = desk.approved()
+    done = len(desk.log.lanes)
+    desk.dispatch(order)
+    assert desk.log.lanes[done:] == [Lane.URGENT] * 2
+
+
+def test_an_approval_that_nobody_sends_is_withdrawn_when_it_is_late(desk: MemoryDesk) -> None:
+    order = desk.approved()
+    tools = desk.small.desk.own.dispatching
+    assert order.approving is not None
+    before = int(order.approving.body["send_before_us"])
+    assert withdraw_late(replace(tools, wall_us=lambda: before + LATE_US - 1)) == 0
+    assert withdraw_late(replace(tools, wall_us=lambda: before + LATE_US)) == 1
+    assert withdraw_late(replace(tools, wall_us=lambda: before + LATE_US)) == 0
+    assert desk.withdrawn(order.decision_id) == "send_before_passed"
+    assert desk.reserved() == 0

@@ -1,0 +1,211 @@
+"""A kill closes the gate, then asks the child, then the ledger; what it says is what was proved."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from fastapi.testclient import TestClient
+
+from audit.errors import LedgerStoppedError, LedgerTimeoutError
+from audit.kinds import Kind
+from audit.ledger import Ledger
+from fix.kill import KillWord
+from gateway.api.routes import build_api
+from gateway.keyring import SIGNING_ROLES, Keyring, release_statement
+from gateway.killing import KillSwitch
+from gateway.roles import MAY, Role
+from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_ledger import MemoryLedger
+
+
+@dataclass
+class Child:
+    """A child that confirms or not, and notes what it finds when it is asked."""
+
+    word: KillWord
+    log: MemoryLedger
+    confirms: bool = True
+    asked: list[tuple[int, tuple[int, bool], int]] = field(default_factory=list)
+
+    def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:
+        assert 0 < timeout_s <= 1.0
+        epoch, killed = self.word.read()
+        self.asked.append((kill_epoch, (epoch, killed), self.log.size))
+        return self.confirms
+
+
+@dataclass
+class World:
+    """A switch with its parts."""
+
+    word: KillWord
+    log: MemoryLedger
+    child: Child
+    switch: KillSwitch
+
+    def pressed(self) -> list[dict[str, Any]]:
+        return [one.body for one in self.log.of_kind(Kind.KILL_PRESSED)]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    word, log = KillWord(tmp_path / "kill.word", create=True), MemoryLedger()
+    child = Child(word, log)
+    switch = KillSwitch(word=word, child=child, ledger=cast("Ledger", log))
+    return World(word, log, child, switch)
+
+
+def test_the_gate_is_shut_before_the_child_is_asked_and_the_ledger_comes_last(
+    world: World,
+) -> None:
+    receipt = world.switch.press(actor="ops", reason="now")
+    assert world.child.asked == [(1, (1, True), 0)], "the word is shut, nothing on record yet"
+    assert (receipt.kill_epoch, receipt.recorded, receipt.durable) == (1, True, True)
+    (body,) = world.pressed()
+    assert (body["kill_epoch"], body["actor_name"], body["reason"]) == (1, "ops", "now")
+
+
+@pytest.mark.parametrize("confirms", [True, False])
+def test_a_kill_says_confirmed_only_if_the_child_did(world: World, *, confirms: bool) -> None:
+    world.child.confirms = confirms
+    receipt = world.switch.press(actor="ops", reason="now")
+    assert receipt.child_confirmed is confirms
+    assert [body["confirmed"] for body in world.pressed()] == [confirms]
+
+
+@pytest.mark.parametrize(
+    "error", [LedgerStoppedError("stopped"), LedgerTimeoutError("hangs", written=None)]
+)
+def test_a_kill_needs_no_ledger_and_is_recorded_later(world: World, error: Exception) -> None:
+    world.log.refuses = error  # type: ignore[assignment]
+    receipt = world.switch.press(actor="ops", reason="now")
+    assert (receipt.recorded, receipt.child_confirmed) == (False, True)
+    assert tuple(world.switch.state) == (1, True)
+    world.log.refuses = None
+    world.switch.import_press(last_recorded_epoch=1)
+    assert world.pressed() == [], "it is on record already, says the caller"
+    world.switch.import_press(last_recorded_epoch=0)
+    assert [body["kill_epoch"] for body in world.pressed()] == [1]
+
+
+def test_an_open_gate_has_no_press_to_import(world: World) -> None:
+    world.switch.import_press(last_recorded_epoch=-1)
+    assert world.pressed() == []
+
+
+def test_a_press_that_is_on_record_is_not_recorded_twice(world: World) -> None:
+    world.switch.press(actor="ops", reason="now")
+    world.switch.ensure_recorded(1)
+    assert [body["actor_name"] for body in world.pressed()] == ["ops"]
+
+
+def test_a_press_that_the_ledger_missed_is_on_record_before_its_release(world: World) -> None:
+    world.word.press()
+    world.switch.ensure_recorded(1)
+    assert [body["kill_epoch"] for body in world.pressed()] == [1]
+
+
+def test_an_invisible_character_in_a_reason_is_shown(world: World) -> None:
+    world.switch.press(actor="ops", reason="a\u202eb" + "c" * 600)
+    (body,) = world.pressed()
+    assert body["reason"] == ("a<U+202E>b" + "c" * 600)[:500]
+
+
+def test_an_outcome_names_what_is_open_while_the_kill_is_in_force(world: World) -> None:
+    world.switch.record_outcome(confirmed=["A"], unknown=[], still_open=[])
+    assert world.log.of_kind(Kind.KILL_OUTCOME) == [], "no kill, no outcome"
+    world.switch.press(actor="ops", reason="now")
+    world.switch.record_outcome(confirmed=["A", "B"], unknown=["C"], still_open=["D"])
+    (record,) = world.log.of_kind(Kind.KILL_OUTCOME)
+    body = record.body
+    assert (body["kill_epoch"], body["confirmed"], body["unknown"], body["open"]) == (1, 2, 1, 1)
+    assert "C" in body["detail"]
+    assert "D" in body["detail"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path, live=False)
+
+
+def http(desk: MemoryDesk, role: Role) -> TestClient:
+    """Return a caller of this role, with a key."""
+    ring: Keyring = desk.small.keyring
+    token = ring.issue(f"some-{role.value}", role)
+    return TestClient(
+        build_api(desk.small.desk, ring), headers={"Authorization": f"Bearer {token}"}
+    )
+
+
+def signed(desk: MemoryDesk, epoch: int) -> dict[str, Any]:
+    """Return a release that both roles have signed, as the desk asks for it."""
+    statement = release_statement(epoch, desk.small.desk.own.origin)
+    return {
+        "kill_epoch": epoch,
+        "signatures": {
+            role: desk.small.keyring.signing_key(role).sign(statement).hex()
+            for role in SIGNING_ROLES
+        },
+        "reason": "over",
+    }
+
+
+@pytest.mark.parametrize("role", Role)
+def test_press_and_release_are_for_operators_and_approvers(desk: MemoryDesk, role: Role) -> None:
+    may = role in {Role.OPERATOR, Role.APPROVER}
+    assert (role in MAY["kill"]) == may
+    caller, word = http(desk, role), desk.small.desk.own.word
+    assert caller.post("/v1/kill", json={"reason": "now"}).status_code == (200 if may else 403)
+    assert word.read().killed == may
+    if not may:
+        word.press()
+    epoch = word.read().kill_epoch
+    answer = caller.post("/v1/kill/release", json=signed(desk, epoch))
+    assert answer.status_code == (200 if may else 403)
+    assert word.read().killed != may, "two signatures are no role"
+    assert len(desk.log.of_kind(Kind.KILL_RELEASED)) == may
+    assert caller.get("/v1/kill").json() == {"kill_epoch": epoch, "killed": not may}
+
+
+def test_without_a_key_nothing_is_pressed_or_released(desk: MemoryDesk) -> None:
+    stranger = TestClient(build_api(desk.small.desk, desk.small.keyring))
+    word = desk.small.desk.own.word
+    assert stranger.post("/v1/kill", json={"reason": "now"}).status_code == 401
+    assert not word.read().killed
+    word.press()
+    assert stranger.post("/v1/kill/release", json=signed(desk, 1)).status_code == 401
+    assert word.read().killed
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kill_epoch": 2},
+        {"signatures": {}},
+        {"signatures": {"risk": "00" * 64, "compliance": "00" * 64}},
+    ],
+)
+def test_a_release_needs_both_signatures_over_the_epoch_in_force(
+    desk: MemoryDesk, change: dict[str, Any]
+) -> None:
+    caller, word = http(desk, Role.OPERATOR), desk.small.desk.own.word
+    assert caller.post("/v1/kill", json={"reason": "now"}).status_code == 200
+    body = {**signed(desk, 1), **change}
+    assert caller.post("/v1/kill/release", json=body).status_code == 403
+    for role in SIGNING_ROLES:
+        one = {**signed(desk, 1), "signatures": {role: signed(desk, 1)["signatures"][role]}}
+        assert caller.post("/v1/kill/release", json=one).status_code == 403
+    assert word.read().killed
+    assert desk.log.of_kind(Kind.KILL_RELEASED) == []
+
+
+def test_a_release_is_on_record_before_the_gate_opens(desk: MemoryDesk) -> None:
+    caller, word = http(desk, Role.OPERATOR), desk.small.desk.own.word
+    caller.post("/v1/kill", json={"reason": "now"})
+    desk.log.refuses = LedgerStoppedError("stopped")
+    assert caller.post("/v1/kill/release", json=signed(desk, 1)).status_code == 503
+    assert word.read().killed, "an unrecorded release opens nothing"
+    desk.log.refuses = None
+    assert caller.post("/v1/kill/release", json=signed(desk, 1)).status_code == 200
+    assert not word.read().killed
