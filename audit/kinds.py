@@ -275,7 +275,7 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.CANCEL_SENT,
         _D,
         "cl_ord_id orig_cl_ord_id reason? raw? raw_digest? msg_seq_num? kill_epoch? session? "
-        "result?",
+        "result? boot_id? cancelled_us?",
         "cancel:<cl_ord_id>",
     ),
     _spec(
@@ -312,20 +312,22 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.KILL_PRESSED,
         _C,
-        "kill_epoch actor_name reason confirmed open? elapsed_us? source?",
+        "kill_epoch actor_name reason confirmed open? elapsed_us? source? press_id? boot_id? "
+        "pressed_us? confirmed_us?",
         "kill:<kill_epoch>",
         firm_wide=True,
     ),
     _spec(
         Kind.KILL_OUTCOME,
         _C,
-        "kill_epoch confirmed unknown open detail elapsed_us? journal? swept_by?",
+        "kill_epoch confirmed unknown open detail elapsed_us? journal? swept_by? boot_id? "
+        "pressed_us? last_order_us? first_cancel_us? last_cancel_us? answered_us?",
         "kill_outcome:<kill_epoch>:<n>",
     ),
     _spec(
         Kind.KILL_RELEASED,
         _C,
-        "kill_epoch released_by reason signatures?",
+        "kill_epoch released_by reason signatures? log_id? press_id?",
         "release:<kill_epoch>",
         firm_wide=True,
     ),

@@ -8,9 +8,15 @@ them at once, without any of them answering. Rules:
 - Fail closed: a missing, replaced, short or damaged file reads as killed.
 - Writers take a lock on the file, but a press closes before it waits for that lock; readers take
   none and never wait.
+- A press draws 128 random bits, its press id, which a release must name: signatures for a press of
+  another ledger, or of this one before it was restored, fit no press of today. The id stands beside
+  the eight bytes and never decides whether the gate is open.
 
-Layout, 32 bytes little-endian: magic (8), value = kill_epoch * 2 + killed (8), first 8 bytes of
-SHA-256 over magic and value (8), closing flag (1: a press has begun), zero (7).
+Layout, 96 bytes little-endian: magic (8), value = kill_epoch * 2 + killed (8), first 8 bytes of
+SHA-256 over magic and value (8), closing flag (1: a press has begun), zero (7); press id (16),
+monotonic microseconds of the press (8), boot id (16), first 8 bytes of SHA-256 over magic, value
+and these (8), zero (16). A word of an earlier version ends after 32 bytes; it reads the same, and
+whoever opens it adds the rest.
 """
 
 import contextlib
@@ -18,6 +24,7 @@ import fcntl
 import hashlib
 import mmap
 import os
+import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -27,8 +34,13 @@ from typing import NamedTuple
 from fix.errors import KillWordError
 
 MAGIC = b"CSKILL1\n"
-SIZE = 32
+SIZE = 96
+OLD_SIZE = 32
 CLOSING = 24
+_PRESS = 32
+_SEAL = 72
+_PRESS_ID_BYTES = 16
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LOCK_WAIT_S = 1.0
 _READ_TRIES = 4
 
@@ -40,9 +52,51 @@ class KillState(NamedTuple):
     killed: bool
 
 
-def _encode(state: KillState) -> bytes:
+class Press(NamedTuple):
+    """The newest press.
+
+    Attributes:
+        press_id: its 128 random bits in hex; a release names them. Empty if damaged.
+        pressed_us: monotonic microseconds; 0 if nobody pressed since the word was made.
+        boot_id: which start of the machine those count from, in hex.
+    """
+
+    kill_epoch: int
+    killed: bool
+    press_id: str
+    pressed_us: int
+    boot_id: str
+
+    @property
+    def is_of_this_boot(self) -> bool:
+        """Whether `pressed_us` compares with the monotonic clock of now."""
+        return self.pressed_us > 0 and self.boot_id == _boot_id().hex()
+
+
+def monotonic_us() -> int:
+    """Return monotonic microseconds: one clock for every process of this machine, per boot."""
+    return time.monotonic_ns() // 1000
+
+
+def _boot_id() -> bytes:
+    """Return this boot's id, zero where the system has none."""
+    try:
+        return bytes.fromhex(_BOOT_ID.read_text(encoding="ascii").strip().replace("-", ""))
+    except (OSError, ValueError):
+        return bytes(16)
+
+
+def _encode(state: KillState, drawn: bytes) -> bytes:
+    """Return the word: value and check, then what was drawn at the press with its own check."""
     value = (state.kill_epoch * 2 + int(state.killed)).to_bytes(8, "little")
-    return MAGIC + value + hashlib.sha256(MAGIC + value).digest()[:8] + bytes(8)
+    head = MAGIC + value + hashlib.sha256(MAGIC + value).digest()[:8] + bytes(8)
+    seal = hashlib.sha256(MAGIC + value + drawn).digest()[:8]
+    return (head + drawn + seal).ljust(SIZE, b"\0")
+
+
+def _draw() -> bytes:
+    """Return a new press id, the time, and the boot."""
+    return secrets.token_bytes(_PRESS_ID_BYTES) + monotonic_us().to_bytes(8, "little") + _boot_id()
 
 
 def _decode(word: bytes) -> tuple[KillState, bool]:
@@ -56,6 +110,13 @@ def _decode(word: bytes) -> tuple[KillState, bool]:
     )
     closed = bool(number & 1) or not sound or any(word[CLOSING : CLOSING + 1])
     return KillState(number >> 1, closed), sound
+
+
+def _drawn(word: bytes) -> bytes:
+    """Return what was drawn at the press, empty where it is damaged or was never drawn."""
+    drawn = word[_PRESS:_SEAL]
+    seal = hashlib.sha256(MAGIC + word[8:16] + drawn).digest()[:8]
+    return drawn if any(drawn[:_PRESS_ID_BYTES]) and word[_SEAL : _SEAL + 8] == seal else b""
 
 
 def _sync_folder(folder: Path) -> None:
@@ -74,7 +135,7 @@ def create_kill_word(path: Path) -> None:
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, _encode(KillState(0, killed=False)))
+        os.write(descriptor, _encode(KillState(0, killed=False), bytes(_SEAL - _PRESS)))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -106,9 +167,11 @@ class KillWord:
             problem = error.strerror or "cannot be opened"
             raise KillWordError(path=str(path), problem=problem) from error
         status = os.fstat(self._descriptor)
-        if status.st_size != SIZE:
+        if status.st_size not in {SIZE, OLD_SIZE}:
             os.close(self._descriptor)
             raise KillWordError(path=str(path), problem=f"has {status.st_size} bytes, not {SIZE}")
+        if status.st_size == OLD_SIZE:
+            os.ftruncate(self._descriptor, SIZE)  # the same bytes; whoever else opens it may, too
         self._identity = (status.st_dev, status.st_ino)
         self._lock = threading.Lock()
         self._map = mmap.mmap(self._descriptor, SIZE)
@@ -129,6 +192,38 @@ class KillWord:
         here = (status.st_dev, status.st_ino) == self._identity
         return state if here and status.st_size == SIZE else state._replace(killed=True)
 
+    def newest_press(self) -> Press:
+        """Return the newest press; its id is empty while one is being written, or if damaged."""
+        word = self._map[:]
+        for _ in range(_READ_TRIES):
+            if _drawn(word):
+                break
+            word = self._map[:]
+        state, drawn = self.read(), _drawn(word)
+        if not drawn or _decode(word)[0].kill_epoch != state.kill_epoch:
+            return Press(*state, press_id="", pressed_us=0, boot_id="")
+        return Press(
+            *state,
+            press_id=drawn[:_PRESS_ID_BYTES].hex(),
+            pressed_us=int.from_bytes(drawn[16:24], "little"),
+            boot_id=drawn[24:].hex(),
+        )
+
+    def name_press(self) -> Press:
+        """Return the newest press; one that has no id yet, or a damaged one, is given a new id.
+
+        Raises:
+            KillWordError: the disk refused, or another writer hangs with the lock.
+        """
+        press = self.newest_press()
+        if press.killed and not press.press_id:
+            with self._writing():
+                state, sound = _decode(self._map[:])
+                if sound and not self._map[CLOSING] and not _drawn(self._map[:]):
+                    self._store(state)
+            press = self.newest_press()
+        return press
+
     def press(self) -> int:
         """Close the gate and return the new kill epoch; durable on return.
 
@@ -146,11 +241,12 @@ class KillWord:
             self._store(pressed)
         return pressed.kill_epoch
 
-    def release(self, kill_epoch: int) -> None:
+    def release(self, kill_epoch: int, press_id: str = "") -> None:
         """Open the gate again; durable on return. The caller has checked both releasing keys.
 
         Args:
             kill_epoch: the epoch that the releasing persons signed.
+            press_id: the press that they signed; empty: whichever this epoch has.
 
         Raises:
             KillWordError: not killed, a later press came in between, or the word is damaged.
@@ -168,7 +264,11 @@ class KillWord:
             if state.kill_epoch != kill_epoch:
                 problem = f"release names epoch {kill_epoch}, pressed is {state.kill_epoch}"
                 raise KillWordError(path=str(self._path), problem=problem)
-            self._store(KillState(kill_epoch, killed=False))
+            drawn = _drawn(self._map[:])
+            if press_id and drawn[:_PRESS_ID_BYTES].hex() != press_id:
+                problem = "release names another press"
+                raise KillWordError(path=str(self._path), problem=problem)
+            self._store(KillState(kill_epoch, killed=False), drawn or _draw())
 
     def restore(self, kill_epoch: int, *, killed: bool) -> KillState:
         """Bring the word at least to what the ledger says and return the state that now holds.
@@ -184,7 +284,7 @@ class KillWord:
             behind = state.kill_epoch < kill_epoch
             if not sound or (behind and state.killed and not killed):
                 self._store(KillState(kill_epoch + 1, killed=True))
-            elif behind or (killed and state.kill_epoch == kill_epoch):
+            elif behind or (killed and state.kill_epoch == kill_epoch and not self._is_pressed):
                 self._store(KillState(kill_epoch, killed=killed))
         return self.read()
 
@@ -192,6 +292,11 @@ class KillWord:
         """Unmap; the word stays as it is."""
         self._map.close()
         os.close(self._descriptor)
+
+    @property
+    def _is_pressed(self) -> bool:
+        """Whether the word stands as a finished press leaves it."""
+        return _decode(self._map[:])[0].killed and not self._map[CLOSING]
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -217,8 +322,9 @@ class KillWord:
             else:
                 return
 
-    def _store(self, state: KillState) -> None:
-        self._map[:] = _encode(state)
+    def _store(self, state: KillState, drawn: bytes = b"") -> None:
+        """Write the word; unless told what was drawn at the press, draw anew."""
+        self._map[:] = _encode(state, drawn or _draw())
         try:
             self._map.flush()
             os.fsync(self._descriptor)

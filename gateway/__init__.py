@@ -10,7 +10,7 @@ In reading order, down the walk:
 - strategies, intents: who proposes what (6)
 - placebo_twin: the table model's shadow of every decision (6)
 - section: the per-firm section, compare-and-swap (6)
-- journal, journal_orders: one function per record kind (7)
+- journal, journal_orders, journal_kill: one function per record kind (7)
 - dispatch: dispatch(), approved to sent (8)
 - persons: names out of broker messages, into personal fields (8, 9)
 - settlement, settler: settle(), report to book, and the thread that runs it (9)
@@ -24,8 +24,8 @@ In reading order, down the walk:
 - engine_child, engine_process, fix_child, postmaster, postgres, simulator: supervisors of the
   children
 - database: the embedded one or a given one, entered by a plain login
-- clock, errors, failpoints, roles, keyring, log_keys, policy_desk, settings, state, telemetry: the
-  ground
+- clock, errors, failpoints, roles, keyring, statements, log_keys, policy_desk, settings, state,
+  telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
 - replay, replay_past, replay_forecast, replay_rows, replay_engine, replay_intent, replay_orders:

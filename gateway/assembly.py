@@ -25,13 +25,13 @@ from gateway.errors import NotReadyError
 from gateway.events import Events
 from gateway.fix_session import refuse_lost, simulator_after
 from gateway.footprint import refuse_unfinished
-from gateway.keyring import check_release
 from gateway.log_keys import predecessors
 from gateway.orders import Orders, history_of
 from gateway.profiles import Plan
 from gateway.publishing import Publishing
 from gateway.rotating import record_changes
 from gateway.simulator import Simulator
+from gateway.statements import all_signed, log_id, release_statement, release_statement_v1
 from gateway.walk import SamplingPlan, Tools
 from inference.codec import ReturnCodec
 from inference.engine import EngineConfig
@@ -119,24 +119,31 @@ def restore_kill(
 ) -> str:
     """Bring the word at least to what the ledger says; where the two differ, the stop wins.
 
-    A release counts if both roles signed it, and opens no gate that the word says is shut: after
-    a crash between record and gate, or with a forged record, the kill stays and is released again.
+    A release counts if both roles signed it for this ledger and for the press that is on record,
+    and opens no gate that the word says is shut: after a crash between record and gate, or with a
+    forged record, the kill stays and is released again.
 
     Args:
         word: the kill word.
         reader: of the ledger.
         keys: the signing roles' public keys.
-        origin: the log's, which a release names.
+        origin: the log's.
 
     Returns:
         What the operator must know; empty if word and ledger say the same.
     """
-    epoch, killed, released = 0, False, False
+    epoch, killed, released, press_id = 0, False, False, ""
     for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
         named = int(str(record.body["kill_epoch"]))
+        if named > epoch:
+            press_id = ""
         epoch = max(epoch, named)
         released = record.kind is Kind.KILL_RELEASED
-        killed = not (released and named == epoch and _signed(record, keys, origin))
+        if not released and named == epoch:
+            press_id = str(record.body.get("press_id", ""))
+        killed = not (
+            released and named == epoch and _releases(record, press_id, word, reader, keys, origin)
+        )
     state = word.restore(epoch, killed=killed)
     if not (state.killed and released):
         return ""
@@ -149,13 +156,32 @@ def restore_kill(
     return words
 
 
-def _signed(release: Record, keys: Mapping[str, bytes], origin: str) -> bool:
-    """Say whether both roles signed a release on record."""
+def _releases(
+    release: Record,
+    press_id: str,
+    word: KillWord,
+    reader: LedgerReader,
+    keys: Mapping[str, bytes],
+    origin: str,
+) -> bool:
+    """Say whether both roles signed a release on record for the press that it follows.
+
+    Where press and release differ (the word was lost and restored in between), and for a release of
+    an earlier version, which names no press, the word itself must say that this very press is
+    released: such a record never opens anything, and in a lost word the kill comes back.
+    """
     given = release.body.get("signatures")
     if not isinstance(given, dict):
         return False
     signatures = {role: str(text) for role, text in given.items()}
-    return check_release(int(str(release.body["kill_epoch"])), origin, signatures, dict(keys))
+    epoch, named = int(str(release.body["kill_epoch"])), str(release.body.get("press_id", ""))
+    now = word.newest_press()
+    agreed = (now.kill_epoch, now.killed) == (epoch, False)
+    if not named:
+        return agreed and all_signed(release_statement_v1(origin, epoch), signatures, keys)
+    signed = release_statement(log_id(reader, origin), epoch, named)
+    ours = named == press_id or (agreed and named == now.press_id)
+    return ours and all_signed(signed, signatures, keys)
 
 
 def start_counterparty(

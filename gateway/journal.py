@@ -267,26 +267,6 @@ def engine_document(description: EngineDescription) -> dict[str, JSON]:
     }
 
 
-def kill_released(kill_epoch: int, actor: str, reason: str, signatures: dict[str, str]) -> Draft:
-    """Two roles signed: the gate may open again after this record.
-
-    After a crash between record and gate another person may release the same epoch again.
-    """
-    payload: dict[str, JSON] = {
-        "kill_epoch": kill_epoch,
-        "released_by": actor,
-        "reason": reason,
-        "signatures": dict(signatures),
-    }
-    return Draft(
-        stream="control",
-        kind=Kind.KILL_RELEASED,
-        payload=payload,
-        actor=f"person:{actor}",
-        idem_key=f"release:{kill_epoch}:{digest_of(payload)[:16]}",
-    )
-
-
 def note(text: str, *, idem_key: str, decision_id: str | None = None) -> Draft:
     """A line in the control stream, for what has no kind of its own."""
     payload: dict[str, JSON] = {"text": text}

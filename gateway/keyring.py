@@ -5,8 +5,9 @@ Layout of the folder (0700, files 0600):
     risk.key, compliance.key   Ed25519 seeds of the two signing roles (policy, release of a kill)
     bearer.json            name -> {role, sha256 of the token}; the token itself is in NAME.token
 
-Not here: what a signature covers. Development keys made by `run` all lie in one folder: two keys of
-one person are not two people, which every page and export of a development run says.
+Not here: what a signature covers (`statements`). Development keys made by `run` all lie in one
+folder: two keys of one person are not two people, which every page and export of a development run
+says.
 """
 
 import hashlib
@@ -19,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from gateway.errors import SettingsError
 from gateway.roles import Role
@@ -135,26 +135,6 @@ class Keyring:
             return {}
         loaded: dict[str, dict[str, str]] = json.loads(path.read_text())
         return loaded
-
-
-def release_statement(kill_epoch: int, origin: str) -> bytes:
-    """Return the bytes that two roles sign to release a kill: bound to one epoch of one log."""
-    return f"countersign kill release\n{origin}\n{kill_epoch}\n".encode()
-
-
-def check_release(
-    kill_epoch: int, origin: str, signatures: dict[str, str], keys: dict[str, bytes]
-) -> bool:
-    """Tell whether every signing role signed this release (hex signatures by role)."""
-    statement = release_statement(kill_epoch, origin)
-    for role in SIGNING_ROLES:
-        try:
-            Ed25519PublicKey.from_public_bytes(keys[role]).verify(
-                bytes.fromhex(signatures[role]), statement
-            )
-        except (KeyError, ValueError, InvalidSignature):
-            return False
-    return True
 
 
 def _check_name(name: str) -> None:

@@ -21,14 +21,16 @@ from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.record import Draft
 from fix.errors import KillWordError
-from fix.kill import KillWord
+from fix.kill import KillWord, Press, monotonic_us
 from gateway import clock
 from gateway.intake import show_hidden_text
+from gateway.journal_kill import kill_pressed
 from gateway.walk import LedgerPort
 
 _log = logging.getLogger(__name__)
 CONFIRM_WITHIN_S = 0.1
 RECORD_WITHIN_S = 0.5
+AWAY = "pressed while the ledger was away"
 
 
 class KillableChild(Protocol):
@@ -72,42 +74,67 @@ class KillSwitch:
         """(kill_epoch, killed) as the word has it now."""
         return self._word.read()
 
-    def press(self, *, actor: str, reason: str) -> KillReceipt:
-        """Stop all new orders now; returns after the gate is closed, durable and confirmed."""
+    @property
+    def newest(self) -> Press:
+        """The newest press, with the id that a release must name.
+
+        Raises:
+            KillWordError: it has no id yet, and none can be written.
+        """
+        return self._word.name_press()
+
+    def press(self, *, actor: str, reason: str, made: tuple[int, str] | None = None) -> KillReceipt:
+        """Stop all new orders now; returns after the gate is closed, durable and confirmed.
+
+        Args:
+            actor: who presses.
+            reason: why.
+            made: epoch and press id of a press that the caller has made in the word itself. It is
+                confirmed and recorded as his; no second one is made.
+        """
         with self._lock:
-            epoch, durable = self._close()
-            confirmed = self._child.kill(epoch)
-            recorded = self._record(epoch, actor=actor, reason=reason, confirmed=confirmed)
+            press, durable = self._close(made)
+            confirmed = press.killed and self._child.kill(self._word.read().kill_epoch)
+            confirmed_us = monotonic_us() if confirmed else 0
+            recorded = self._record(
+                press, actor=actor, reason=reason, confirmed=confirmed, confirmed_us=confirmed_us
+            )
         return KillReceipt(
-            kill_epoch=epoch, child_confirmed=confirmed, recorded=recorded, durable=durable
+            kill_epoch=press.kill_epoch,
+            child_confirmed=confirmed,
+            recorded=recorded,
+            durable=durable,
         )
 
-    def _close(self) -> tuple[int, bool]:
-        """Shut the gate; returns the epoch and whether it is on disk."""
+    def _close(self, made: tuple[int, str] | None) -> tuple[Press, bool]:
+        """Shut the gate, unless the caller did; returns the press and whether it is on disk."""
+        newest = self._word.newest_press()
+        if made == (newest.kill_epoch, newest.press_id):
+            return newest, True
+        if made is not None and made[0] < newest.kill_epoch:  # somebody pressed again since
+            epoch, press_id = made
+            return newest._replace(kill_epoch=epoch, press_id=press_id, pressed_us=0), True
         try:
-            return self._word.press(), True
+            self._word.press()
         except KillWordError as error:
             _log.critical("the kill is in force but not durable: %s", error)
-            return self._word.read().kill_epoch, False
+            return self._word.newest_press(), False
+        return self._word.newest_press(), True
 
     def import_press(self, *, last_recorded_epoch: int) -> None:
         """Record a press that happened while the ledger could not be written."""
-        epoch, killed = self._word.read()
-        if killed and epoch > last_recorded_epoch:
-            self._record(
-                epoch, actor="kill word", reason="pressed while the ledger was away", confirmed=True
-            )
+        press = self._word.newest_press()
+        if press.killed and press.kill_epoch > last_recorded_epoch:
+            self._record(press, actor="kill word", reason=AWAY, confirmed=True)
 
-    def ensure_recorded(self, epoch: int) -> None:
-        """Put the press of this epoch on record where the ledger missed it, before its release.
+    def ensure_recorded(self, press: Press) -> None:
+        """Put this press on record where the ledger missed it, before its release.
 
         Raises:
             AuditError: the ledger does not take it.
         """
         with contextlib.suppress(IdempotencyConflictError):  # on record, as somebody's press
-            self._append_press(
-                epoch, "kill word", "pressed while the ledger was away", confirmed=True
-            )
+            self._append_press(press, "kill word", AWAY, confirmed=True)
 
     def record_outcome(
         self, *, confirmed: list[str], unknown: list[str], still_open: list[str]
@@ -131,25 +158,26 @@ class KillSwitch:
         )
         self._ledger.append(draft, lane=Lane.URGENT)
 
-    def _record(self, epoch: int, *, actor: str, reason: str, confirmed: bool) -> bool:
+    def _record(
+        self, press: Press, *, actor: str, reason: str, confirmed: bool, confirmed_us: int = 0
+    ) -> bool:
         try:
-            self._append_press(epoch, actor, reason, confirmed=confirmed)
+            self._append_press(press, actor, reason, confirmed=confirmed, confirmed_us=confirmed_us)
+        except IdempotencyConflictError:  # on record already, as this press or by an import of it
+            return True
         except AuditError as error:
-            _log.error("kill %s is in force but not yet on record: %s", epoch, error)
+            _log.error("kill %s is in force but not yet on record: %s", press.kill_epoch, error)
             return False
         return True
 
-    def _append_press(self, epoch: int, actor: str, reason: str, *, confirmed: bool) -> None:
-        draft = Draft(
-            stream="control",
-            kind=Kind.KILL_PRESSED,
-            payload={
-                "kill_epoch": epoch,
-                "actor_name": actor,
-                "reason": show_hidden_text(reason)[:500],
-                "confirmed": confirmed,
-            },
-            actor=actor,
-            idem_key=f"kill:{epoch}",
+    def _append_press(
+        self, press: Press, actor: str, reason: str, *, confirmed: bool, confirmed_us: int = 0
+    ) -> None:
+        draft = kill_pressed(
+            press,
+            actor,
+            show_hidden_text(reason)[:500],
+            confirmed=confirmed,
+            confirmed_us=confirmed_us,
         )
         self._ledger.append(draft, lane=Lane.URGENT, timeout_s=RECORD_WITHIN_S)

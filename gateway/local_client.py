@@ -54,11 +54,27 @@ def post(state: StateFolder, path: str, content: str, token: str, timeout_s: flo
         OSError: no gateway runs there, or it did not answer.
         DoorError: somebody else answers there; nothing was sent.
     """
+    return _ask(state, ("POST", path, content), token, timeout_s)
+
+
+def get(state: StateFolder, path: str, token: str, timeout_s: float) -> Answer:
+    """Ask the gateway of a state folder for one JSON document.
+
+    Raises:
+        OSError: no gateway runs there, or it did not answer.
+        DoorError: somebody else answers there; nothing was sent.
+    """
+    return _ask(state, ("GET", path, ""), token, timeout_s)
+
+
+def _ask(state: StateFolder, what: tuple[str, str, str], token: str, timeout_s: float) -> Answer:
+    """Send method, path and content; return the answer."""
     trusted = frozenset({ROOT, state.keys.stat().st_uid})
     connection = _Connection(state.door, trusted, timeout_s)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    method, path, content = what
     try:
-        connection.request("POST", path, content.encode(), headers)
+        connection.request(method, path, content.encode(), headers)
         answer = connection.getresponse()
         found = json.loads(answer.read())
     except (http.client.HTTPException, ValueError) as error:

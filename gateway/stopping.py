@@ -9,8 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.kinds import Kind
 from audit.ledger import Lane
-from audit.record import Draft
-from fix.kill import KillWord
+from fix.kill import KillWord, Press
 from gateway.attach import attached
 from gateway.errors import (
     DoorError,
@@ -19,18 +18,14 @@ from gateway.errors import (
     SettingsError,
     StateInUseError,
 )
-from gateway.journal import kill_released
-from gateway.keyring import (
-    SIGNING_ROLES,
-    Keyring,
-    check_release,
-    read_signing_key,
-    release_statement,
-)
-from gateway.local_client import post
+from gateway.journal_kill import kill_pressed, kill_released
+from gateway.keyring import SIGNING_ROLES, Keyring, read_signing_key
+from gateway.killing import AWAY
+from gateway.local_client import Answer, get, post
 from gateway.rotating import open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
+from gateway.statements import all_signed, log_id, release_statement
 
 CONFIRM_WITHIN_S = 2.0
 
@@ -38,13 +33,17 @@ CONFIRM_WITHIN_S = 2.0
 def press_kill(settings: Settings, reason: str) -> int:
     """Close the gate in the shared word first; then tell a running gateway, which records it.
 
+    It is one press and one epoch: the gateway is told which, and confirms that one.
+
     Raises:
         SettingsError: nothing ever ran in this folder.
     """
     state = StateFolder.of(settings)
-    epoch = _word(state).press()
+    word = _word(state)
+    epoch = word.press()
+    made = word.newest_press()
     sys.stdout.write(f"kill {epoch} is in force: no new order passes\n")
-    told = _tell_gateway(state, reason)
+    told = _tell_gateway(state, reason, made)
     sys.stdout.write(
         f"gateway: {told}\n"
         if told
@@ -63,25 +62,27 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
     """
     state = StateFolder.of(settings)
     word = _word(state)
-    epoch, killed = word.read()
-    if not killed:
+    if not word.read().killed:
         raise ReleaseRefusedError(problem="no kill is in force")
     keyring = Keyring(state.keys)
-    origin = settings.ledger.origin
-    signatures = {
-        role: _key(keyring, role, key_files.get(role)).sign(release_statement(epoch, origin)).hex()
-        for role in SIGNING_ROLES
-    }
-    if not check_release(epoch, origin, signatures, keyring.public_keys()):
-        raise ReleaseRefusedError(problem="both roles, risk and compliance, must sign the release")
+    keys = {role: _key(keyring, role, key_files.get(role)) for role in SIGNING_ROLES}
     try:
         with state.lock():
-            _record_release(settings, epoch, reason, signatures)
-            word.release(epoch)
+            press = word.name_press()
+            if not press.press_id:
+                raise ReleaseRefusedError(problem="a press was cut off: press again first")
+            _record_release(settings, press, reason, keys, keyring.public_keys())
+            word.release(press.kill_epoch, press.press_id)
     except StateInUseError:
-        _ask_gateway(state, epoch, reason, signatures)
-    sys.stdout.write(f"kill {epoch} is released\n")
+        press = word.newest_press()
+        _ask_gateway(state, press, reason, keys, settings.ledger.origin)
+    sys.stdout.write(f"kill {press.kill_epoch} is released\n")
     return 0
+
+
+def _sign(keys: dict[str, Ed25519PrivateKey], signed: bytes) -> dict[str, str]:
+    """Return the roles' signatures of a statement, in hex."""
+    return {role: key.sign(signed).hex() for role, key in keys.items()}
 
 
 def _word(state: StateFolder) -> KillWord:
@@ -104,35 +105,36 @@ def write_address(state: StateFolder, address: str) -> None:
 
 
 def _record_release(
-    settings: Settings, epoch: int, reason: str, signatures: dict[str, str]
+    settings: Settings,
+    press: Press,
+    reason: str,
+    keys: dict[str, Ed25519PrivateKey],
+    public: dict[str, bytes],
 ) -> None:
-    """Put press (if the ledger missed it) and release on record."""
+    """Put press (if the ledger missed it) and release on record.
+
+    Raises:
+        ReleaseRefusedError: the keys are not those of the two roles.
+    """
     with attached(settings) as place, open_ledger(place) as ledger:
         pressed = place.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
-        if all(r.body["kill_epoch"] != epoch for r in pressed):
-            ledger.append(_pressed(epoch), lane=Lane.URGENT)
-        ledger.append(kill_released(epoch, "cli", reason, signatures), lane=Lane.URGENT)
+        if all(r.body["kill_epoch"] != press.kill_epoch for r in pressed):
+            ledger.append(kill_pressed(press, "kill word", AWAY, confirmed=True), lane=Lane.URGENT)
+        log = log_id(place.reader, settings.ledger.origin)
+        signed = release_statement(log, press.kill_epoch, press.press_id)
+        signatures = _sign(keys, signed)
+        if not all_signed(signed, signatures, public):
+            raise ReleaseRefusedError(
+                problem="both roles, risk and compliance, must sign the release"
+            )
+        ledger.append(kill_released(press, log, "cli", reason, signatures), lane=Lane.URGENT)
 
 
-def _pressed(epoch: int) -> Draft:
-    return Draft(
-        stream="control",
-        kind=Kind.KILL_PRESSED,
-        payload={
-            "kill_epoch": epoch,
-            "actor_name": "kill word",
-            "reason": "pressed while the ledger was away",
-            "confirmed": True,
-        },
-        actor="cli",
-        idem_key=f"kill:{epoch}",
-    )
-
-
-def _tell_gateway(state: StateFolder, reason: str) -> str:
+def _tell_gateway(state: StateFolder, reason: str, made: Press) -> str:
     """Ask a running gateway to confirm and record the press; empty when none answers."""
+    body = {"reason": reason, "kill_epoch": made.kill_epoch, "press_id": made.press_id}
     try:
-        answer = _post(state, "/v1/kill", {"reason": reason})
+        answer = _post(state, "/v1/kill", body)
     except DoorError as error:
         sys.stderr.write(f"countersign: {error}\n")
         return ""
@@ -142,13 +144,29 @@ def _tell_gateway(state: StateFolder, reason: str) -> str:
     return f"confirmed by the FIX child: {confirmed}, on record: {recorded}"
 
 
-def _ask_gateway(state: StateFolder, epoch: int, reason: str, signatures: dict[str, str]) -> None:
-    """Let the running gateway record and release."""
+def _ask_gateway(
+    state: StateFolder,
+    press: Press,
+    reason: str,
+    keys: dict[str, Ed25519PrivateKey],
+    origin: str,
+) -> None:
+    """Let the running gateway record and release.
+
+    Its word for the ledger's first record is taken: a wrong one would only make signatures that
+    release nothing here. What is signed names our own press all the same.
+    """
     try:
+        token = Keyring(state.keys).token("operator")
+        found = _told(get(state, "/v1/kill", token, CONFIRM_WITHIN_S))
+        log = str(found.get("log_id", ""))
+        if not log.startswith(f"{origin}#"):
+            raise ReleaseRefusedError(problem="the running gateway cannot read its ledger")
+        signed = release_statement(log, press.kill_epoch, press.press_id)
         _post(
             state,
             "/v1/kill/release",
-            {"kill_epoch": epoch, "signatures": signatures, "reason": reason},
+            {"kill_epoch": press.kill_epoch, "signatures": _sign(keys, signed), "reason": reason},
         )
     except (OSError, DoorError, RequestError) as error:
         raise ReleaseRefusedError(problem=f"the running gateway did not release: {error}") from None
@@ -156,7 +174,15 @@ def _ask_gateway(state: StateFolder, epoch: int, reason: str, signatures: dict[s
 
 def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]:
     token = Keyring(state.keys).token("operator")
-    answer = post(state, path, json.dumps(body), token, CONFIRM_WITHIN_S)
+    return _told(post(state, path, json.dumps(body), token, CONFIRM_WITHIN_S))
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    """Return what the gateway said.
+
+    Raises:
+        RequestError: it refused.
+    """
     if answer.refused:
         raise RequestError(problem=answer.refused)
     return answer.document

@@ -17,9 +17,9 @@ router = APIRouter(prefix="/v1/kill", tags=["kill"], route_class=StrictRoute)
 
 @router.get("", summary="Is the kill in force?")
 def state(request: Request, _: Annotated[Caller, Depends(allowed("read"))]) -> dict[str, Any]:
-    """Return the epoch and whether new orders are stopped."""
-    epoch, killed = request.app.state.desk.kill_switch.state
-    return {"kill_epoch": epoch, "killed": killed}
+    """Return the epoch, whether new orders are stopped, and the statement that releases it."""
+    found: dict[str, Any] = request.app.state.desk.kill_state()
+    return found
 
 
 @router.post("", summary="Stop all new orders now")
@@ -28,10 +28,13 @@ async def press(
 ) -> dict[str, Any]:
     """Return after the gate is closed, durable.
 
-    And confirmed by the FIX child (or the child is dead).
+    And confirmed by the FIX child (or the child is dead). With the epoch and id of a press that is
+    in the kill word already, no second one is made: that one is confirmed and recorded.
     """
     switch = request.app.state.desk.kill_switch
-    receipt = await in_kill_lane(partial(switch.press, actor=caller.name, reason=body.reason))
+    receipt = await in_kill_lane(
+        partial(switch.press, actor=caller.name, reason=body.reason, made=body.made)
+    )
     return asdict(receipt)
 
 
@@ -39,7 +42,7 @@ async def press(
 def release(
     body: ReleaseRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
 ) -> dict[str, Any]:
-    """Release one kill epoch; both signing roles must have signed its statement."""
+    """Release the newest press; both signing roles must have signed what GET shows as `to_sign`."""
     done: dict[str, Any] = request.app.state.desk.release(
         caller.name, body.kill_epoch, dict(body.signatures), body.reason
     )

@@ -194,10 +194,23 @@ class KillRequest(_Body):
     """
 
     reason: Annotated[str, Field(min_length=1, max_length=500)]
+    kill_epoch: Annotated[
+        int | None, Field(ge=1, le=2**53 - 1, description="of a press made in the kill word")
+    ] = None
+    press_id: Annotated[
+        str | None, Field(pattern=r"^[0-9a-f]{32}$", description="of that press")
+    ] = None
+
+    @property
+    def made(self) -> tuple[int, str] | None:
+        """Epoch and id of the press that the caller has made already, None without one."""
+        if self.kill_epoch is None or self.press_id is None:
+            return None
+        return self.kill_epoch, self.press_id
 
 
 class ReleaseRequest(_Body):
-    """Two signatures over the release statement of one kill epoch, hex by role."""
+    """Two signatures over the release statement of one press, hex by role."""
 
     kill_epoch: Annotated[int, Field(ge=1)]
     signatures: dict[

@@ -15,10 +15,11 @@ from audit.ledger import Lane, Ledger, LedgerConfig
 from audit.queries import LedgerReader
 from audit.record import Draft
 from audit.tables import WRITER_ROLE, connect
-from fix.kill import KillWord
+from fix.kill import KillWord, Press
 from gateway.assembly import restore_kill
-from gateway.journal import kill_released
-from gateway.keyring import SIGNING_ROLES, Keyring, release_statement
+from gateway.journal_kill import kill_pressed, kill_released
+from gateway.keyring import SIGNING_ROLES, Keyring
+from gateway.statements import log_id, release_statement, release_statement_v1
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import arm, disarm, fill
 
@@ -102,23 +103,6 @@ def test_a_ledger_does_not_start_beside_a_stray_row(
         opened(postgres_dsn)
 
 
-def pressed(epoch: int) -> Draft:
-    """Return a press on record."""
-    payload: dict[str, JSON] = {
-        "kill_epoch": epoch,
-        "actor_name": "ada",
-        "reason": "a test",
-        "confirmed": True,
-    }
-    return Draft(
-        stream="control",
-        kind=Kind.KILL_PRESSED,
-        payload=payload,
-        actor="ada",
-        idem_key=f"kill:{epoch}",
-    )
-
-
 def test_no_record_opens_a_gate_that_the_word_says_is_shut(
     postgres_dsn: str, tmp_path: Path
 ) -> None:
@@ -127,16 +111,22 @@ def test_no_record_opens_a_gate_that_the_word_says_is_shut(
     word = KillWord(tmp_path / "kill.word", create=True)
     reader = LedgerReader(postgres_dsn)
 
-    def released(epoch: int, signed: int) -> Draft:
-        statement = release_statement(signed, ORIGIN)
+    def pressed() -> Draft:
+        word.press()
+        return kill_pressed(word.newest_press(), "ada", "a test", confirmed=True)
+
+    def released(press: Press, signed: int) -> Draft:
+        log = log_id(reader, ORIGIN)
+        statement = release_statement(log, signed, press.press_id)
         signatures = {role: ring.signing_key(role).sign(statement).hex() for role in SIGNING_ROLES}
-        return kill_released(epoch, "cli", "tested", signatures)
+        return kill_released(press, log, "cli", "tested", signatures)
 
     try:
         with opened(postgres_dsn) as ledger:
-            ledger.append(pressed(word.press()), lane=Lane.URGENT)
+            ledger.append(pressed(), lane=Lane.URGENT)
+            first = word.newest_press()
             assert restore_kill(word, reader, keys, ORIGIN) == ""
-            ledger.append(released(1, signed=1), lane=Lane.URGENT)
+            ledger.append(released(first, signed=1), lane=Lane.URGENT)
             said = restore_kill(word, reader, keys, ORIGIN)
             assert "kill 1 stays in force" in said
             assert "does not know of it" in said
@@ -147,16 +137,63 @@ def test_no_record_opens_a_gate_that_the_word_says_is_shut(
             assert "do not hold" in restore_kill(word, reader, keys, "another/log")
             word.release(1)
 
-            ledger.append(pressed(2), released(2, signed=1), lane=Lane.URGENT)
+            ledger.append(pressed(), lane=Lane.URGENT)
+            second = word.newest_press()
+            ledger.append(released(second, signed=1), lane=Lane.URGENT)
             said = restore_kill(word, reader, keys, ORIGIN)
             assert "its signatures do not hold" in said
             assert word.read() == (2, True)
+            ledger.append(released(first._replace(kill_epoch=2), signed=2), lane=Lane.URGENT)
+            said = restore_kill(word, reader, keys, ORIGIN)
+            assert "its signatures do not hold" in said, "signed, but for another press"
             forge(postgres_dsn, FAR, Kind.KILL_RELEASED, {"kill_epoch": 9}, "release:9")
             restore_kill(word, reader, keys, ORIGIN)
             assert word.read() == (2, True)
         fresh = KillWord(tmp_path / "lost.word", create=True)
         restore_kill(fresh, reader, keys, ORIGIN)
         assert fresh.read() == (2, True)
+        assert fresh.newest_press().press_id not in {"", second.press_id}
+    finally:
+        reader.close()
+        word.close()
+
+
+def test_a_release_of_an_earlier_version_opens_no_lost_word(
+    postgres_dsn: str, tmp_path: Path
+) -> None:
+    """Its signatures name no press: they are those of every ledger of this origin."""
+    ring = Keyring.create(tmp_path / "keys")
+    keys = ring.public_keys()
+    old = release_statement_v1(ORIGIN, 1)
+    signatures: JSON = {role: ring.signing_key(role).sign(old).hex() for role in SIGNING_ROLES}
+    press: dict[str, JSON] = {
+        "kill_epoch": 1,
+        "actor_name": "ada",
+        "reason": "a test",
+        "confirmed": True,
+    }
+    release: dict[str, JSON] = {
+        "kill_epoch": 1,
+        "released_by": "ada",
+        "reason": "a test",
+        "signatures": signatures,
+    }
+    word = KillWord(tmp_path / "kill.word", create=True)
+    reader = LedgerReader(postgres_dsn)
+    try:
+        with opened(postgres_dsn) as ledger:
+            for kind, payload in ((Kind.KILL_PRESSED, press), (Kind.KILL_RELEASED, release)):
+                draft = Draft(
+                    stream="control", kind=kind, payload=payload, actor="ada", idem_key=kind.value
+                )
+                ledger.append(draft, lane=Lane.URGENT)
+        word.press()
+        word.release(1)
+        assert restore_kill(word, reader, keys, ORIGIN) == ""
+        assert word.read() == (1, False), "an upgrade alone shuts no gate"
+        fresh = KillWord(tmp_path / "lost.word", create=True)
+        restore_kill(fresh, reader, keys, ORIGIN)
+        assert fresh.read() == (1, True)
     finally:
         reader.close()
         word.close()

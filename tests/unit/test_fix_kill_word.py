@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fix.errors import KillWordError
-from fix.kill import CLOSING, SIZE, KillWord
+from fix.kill import CLOSING, OLD_SIZE, SIZE, KillWord
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_removed_replaced_or_short_file_reads_as_killed(path: Path, tmp_path: 
     assert not word.read().killed
     os.truncate(path, SIZE + 1)
     assert word.read().killed
-    with pytest.raises(KillWordError, match="33 bytes"):
+    with pytest.raises(KillWordError, match="97 bytes"):
         KillWord(path)
 
 
@@ -130,3 +130,81 @@ def test_a_writer_that_hangs_delays_no_closing(path: Path) -> None:
         assert KillWord(path).read().killed
     assert word.press() == 1
     assert word.read() == (1, True)
+
+
+def test_each_press_draws_128_bits_that_every_mapping_reads(path: Path) -> None:
+    ours, theirs = KillWord(path, create=True), KillWord(path)
+    assert (ours.newest_press().press_id, ours.newest_press().killed) == ("", False)
+    ours.press()
+    first = theirs.newest_press()
+    theirs.press()
+    second = ours.newest_press()
+    assert (first.kill_epoch, second.kill_epoch) == (1, 2)
+    assert len(first.press_id) == len(second.press_id) == 32
+    assert first.press_id != second.press_id
+    assert second.is_of_this_boot
+    assert first.pressed_us <= second.pressed_us
+
+
+def test_a_release_names_the_press_that_is_in_force(path: Path) -> None:
+    word = KillWord(path, create=True)
+    word.press()
+    old = word.newest_press().press_id
+    word.press()
+    new = word.newest_press().press_id
+    with pytest.raises(KillWordError, match="names another press"):
+        word.release(2, old)
+    assert word.read() == (2, True)
+    word.release(2, new)
+    assert word.read() == (2, False)
+    assert word.newest_press().press_id == new, "kept: it says which press was released"
+
+
+def test_a_word_that_is_lost_and_restored_has_another_press_id(path: Path) -> None:
+    word = KillWord(path, create=True)
+    word.press()
+    first = word.newest_press().press_id
+    path.unlink()
+    again = KillWord(path, create=True)
+    assert again.restore(1, killed=True) == (1, True)
+    assert again.newest_press().press_id not in {"", first}
+    assert again.restore(1, killed=True) == (1, True)
+    kept = again.newest_press().press_id
+    assert again.restore(1, killed=True) == (1, True)
+    assert again.newest_press().press_id == kept, "a start draws no new id for the same press"
+
+
+def test_a_word_of_an_earlier_version_reads_the_same_and_gets_an_id(path: Path) -> None:
+    for killed in (False, True):
+        word = KillWord(path, create=True)
+        word.press()
+        if not killed:
+            word.release(1)
+        word.close()
+        path.write_bytes(path.read_bytes()[:OLD_SIZE])
+        word = KillWord(path)
+        assert word.read() == (1, killed)
+        assert word.newest_press().press_id == ""
+        named = word.name_press()
+        assert bool(named.press_id) is killed
+        assert word.read() == (1, killed)
+        assert KillWord(path).newest_press() == named
+        assert path.stat().st_size == SIZE
+        path.unlink()
+
+
+def test_a_damaged_press_id_releases_nothing_and_is_drawn_again(path: Path) -> None:
+    word = KillWord(path, create=True)
+    word.press()
+    sound, first = path.read_bytes(), word.newest_press().press_id
+    for place in range(OLD_SIZE, SIZE - 16):
+        damaged = bytearray(sound)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        again = KillWord(path)
+        assert again.read() == (1, True)
+        assert again.newest_press().press_id == "", place
+        with pytest.raises(KillWordError, match="another press"):
+            again.release(1, first)
+        again.close()
+    assert KillWord(path).name_press().press_id not in {"", first}

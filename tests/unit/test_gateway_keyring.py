@@ -1,4 +1,3 @@
-import json
 import stat
 from pathlib import Path
 
@@ -7,7 +6,7 @@ from typer.testing import CliRunner
 
 from gateway.cli.main import app
 from gateway.errors import SettingsError
-from gateway.keyring import Keyring, check_release, release_statement
+from gateway.keyring import Keyring
 from gateway.log_keys import load_signers
 from gateway.roles import Role
 from gateway.settings import load
@@ -106,31 +105,3 @@ def test_a_missing_log_key_is_said_with_its_folder(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no ledger") as refused:
         load_signers(state, settings.ledger, create=False)
     assert f"in {state.keys}: bring" in str(refused.value)
-
-
-def signed(ring: Keyring, epoch: int, origin: str = ORIGIN) -> dict[str, str]:
-    statement = release_statement(epoch, origin)
-    return {r: ring.signing_key(r).sign(statement).hex() for r in ("risk", "compliance")}
-
-
-def test_a_release_needs_both_roles_for_this_epoch_of_this_log(
-    ring: Keyring, tmp_path: Path
-) -> None:
-    keys, good = ring.public_keys(), signed(ring, 3)
-    assert check_release(3, ORIGIN, good, keys)
-    swapped = {"risk": good["compliance"], "compliance": good["risk"]}
-    other = signed(Keyring.create(tmp_path / "other"), 3)
-    for bad in (
-        {},
-        {"risk": good["risk"]},
-        {"compliance": good["compliance"]},
-        {"risk": good["risk"], "compliance": good["risk"]},
-        swapped,
-        signed(ring, 2),
-        signed(ring, 3, "log.other"),
-        other,
-        {**good, "risk": "zz"},
-        {**good, "risk": ""},
-    ):
-        assert not check_release(3, ORIGIN, bad, keys), json.dumps(bad)
-    assert not check_release(4, ORIGIN, good, keys)

@@ -11,8 +11,9 @@ import pytest
 from audit.kinds import Kind
 from gateway.app import App
 from gateway.clock import pause, wall_us
-from gateway.keyring import SIGNING_ROLES, release_statement
+from gateway.keyring import SIGNING_ROLES
 from gateway.simulator import wait_for
+from gateway.statements import log_id, release_statement
 from tests.doubles.api_agent import Agent, ended, orders_at_broker
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
@@ -21,7 +22,8 @@ KILL_WITHIN_US = 1_500_000
 
 def signatures(app: App, epoch: int, *roles: str) -> dict[str, str]:
     """Sign a release."""
-    statement = release_statement(epoch, app.plan.origin)
+    log = log_id(app.reader, app.plan.origin)
+    statement = release_statement(log, epoch, app.desk.own.word.newest_press().press_id)
     return {role: app.plan.keyring.signing_key(role).sign(statement).hex() for role in roles}
 
 
@@ -108,7 +110,9 @@ def test_the_page_kill_button_needs_its_own_form_and_a_key(app: App, operator: A
     pressed = page.post("/kill", data={"key": key, "token": token, "reason": "page"}, headers=own)
     assert pressed.status_code == 200
     state: dict[str, Any] = operator.http.get("/v1/kill").json()
-    assert state == {"kill_epoch": before["kill_epoch"] + 1, "killed": True}
+    assert (state["kill_epoch"], state["killed"]) == (before["kill_epoch"] + 1, True)
+    signed = release_statement(state["log_id"], state["kill_epoch"], state["press_id"])
+    assert state["to_sign"] == signed.decode()
     assert release(app, operator, state["kill_epoch"], *SIGNING_ROLES).status_code == 200
     page.close()
 

@@ -1,0 +1,67 @@
+"""What stands in the records of a kill: press, cancels, outcome, release.
+
+Not here: when one is appended (`killing`, `desk`, `stopping`). Times are
+monotonic microseconds of the boot that the record names: those of one boot compare.
+"""
+
+from audit.canonical import JSON
+from audit.kinds import Kind
+from audit.record import Draft
+from fix.kill import Press
+from gateway.journal import digest_of
+
+
+def kill_released(
+    press: Press, log: str, actor: str, reason: str, signatures: dict[str, str]
+) -> Draft:
+    """Two roles signed: the gate may open again after this record.
+
+    After a crash between record and gate another person may release the same press again.
+    """
+    payload: dict[str, JSON] = {
+        "kill_epoch": press.kill_epoch,
+        "press_id": press.press_id,
+        "log_id": log,
+        "released_by": actor,
+        "reason": reason,
+        "signatures": dict(signatures),
+    }
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_RELEASED,
+        payload=payload,
+        actor=f"person:{actor}",
+        idem_key=f"release:{press.kill_epoch}:{digest_of(payload)[:16]}",
+    )
+
+
+def kill_pressed(
+    press: Press, actor: str, reason: str, *, confirmed: bool, confirmed_us: int = 0
+) -> Draft:
+    """The kill is in force; its times are monotonic and count from the boot that is named.
+
+    Args:
+        press: as the kill word has it.
+        actor: who pressed.
+        reason: why, as text that shows hidden characters.
+        confirmed: the FIX child said that no new order passes.
+        confirmed_us: when it did, monotonic; 0 if nobody was asked.
+    """
+    payload: dict[str, JSON] = {
+        "kill_epoch": press.kill_epoch,
+        "actor_name": actor,
+        "reason": reason,
+        "confirmed": confirmed,
+    }
+    if press.press_id:
+        payload |= {"press_id": press.press_id}
+    if press.is_of_this_boot:
+        payload |= {"boot_id": press.boot_id, "pressed_us": press.pressed_us}
+        payload |= {"confirmed_us": confirmed_us} if confirmed_us else {}
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_PRESSED,
+        payload=payload,
+        actor=actor,
+        idem_key=f"kill:{press.kill_epoch}",
+    )
