@@ -111,7 +111,9 @@ class KillSwitch:
         newest = self._word.newest_press()
         if made == (newest.kill_epoch, newest.press_id):
             return newest, True
-        if made is not None and made[0] < newest.kill_epoch:  # somebody pressed again since
+        if (
+            made is not None and made[0] < newest.kill_epoch and newest.killed
+        ):  # pressed again since
             epoch, press_id = made
             return newest._replace(kill_epoch=epoch, press_id=press_id, pressed_us=0), True
         try:

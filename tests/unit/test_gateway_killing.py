@@ -10,11 +10,13 @@ from fastapi.testclient import TestClient
 from audit.errors import LedgerStoppedError, LedgerTimeoutError
 from audit.kinds import Kind
 from audit.ledger import Ledger
+from fix.errors import KillWordError
 from fix.kill import KillWord
 from gateway.api.routes import build_api
-from gateway.keyring import SIGNING_ROLES, Keyring, release_statement
+from gateway.keyring import SIGNING_ROLES, Keyring
 from gateway.killing import KillSwitch
 from gateway.roles import MAY, Role
+from gateway.statements import log_id, release_statement
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 
@@ -96,13 +98,13 @@ def test_an_open_gate_has_no_press_to_import(world: World) -> None:
 
 def test_a_press_that_is_on_record_is_not_recorded_twice(world: World) -> None:
     world.switch.press(actor="ops", reason="now")
-    world.switch.ensure_recorded(1)
+    world.switch.ensure_recorded(world.switch.newest)
     assert [body["actor_name"] for body in world.pressed()] == ["ops"]
 
 
 def test_a_press_that_the_ledger_missed_is_on_record_before_its_release(world: World) -> None:
     world.word.press()
-    world.switch.ensure_recorded(1)
+    world.switch.ensure_recorded(world.switch.newest)
     assert [body["kill_epoch"] for body in world.pressed()] == [1]
 
 
@@ -124,6 +126,59 @@ def test_an_outcome_names_what_is_open_while_the_kill_is_in_force(world: World) 
     assert "D" in body["detail"]
 
 
+def test_a_press_made_in_the_word_is_confirmed_and_recorded_as_one(world: World) -> None:
+    """As `countersign kill` does: it closes the word itself, then tells the gateway."""
+    made = (world.word.press(), world.word.newest_press().press_id)
+    receipt = world.switch.press(actor="ops", reason="now", made=made)
+    assert (receipt.kill_epoch, receipt.child_confirmed, receipt.recorded) == (1, True, True)
+    assert tuple(world.switch.state) == (1, True), "no second press"
+    (body,) = world.pressed()
+    assert (body["actor_name"], body["press_id"]) == ("ops", made[1])
+    assert 0 < body["pressed_us"] <= body["confirmed_us"]
+    assert world.switch.press(actor="ops", reason="now", made=made).recorded
+    assert len(world.pressed()) == 1
+
+
+def test_a_second_person_presses_anew_and_an_older_release_no_longer_holds(world: World) -> None:
+    first = world.switch.press(actor="ada", reason="now")
+    old = world.switch.newest
+    second = world.switch.press(actor="bob", reason="also now")
+    assert (first.kill_epoch, second.kill_epoch) == (1, 2)
+    assert [body["actor_name"] for body in world.pressed()] == ["ada", "bob"]
+    with pytest.raises(KillWordError, match="pressed is 2"):
+        world.word.release(old.kill_epoch, old.press_id)
+
+
+def test_a_press_that_another_followed_is_recorded_and_the_newest_is_confirmed(
+    world: World,
+) -> None:
+    made = (world.word.press(), world.word.newest_press().press_id)
+    world.switch.press(actor="bob", reason="faster")
+    receipt = world.switch.press(actor="ops", reason="now", made=made)
+    assert (receipt.kill_epoch, receipt.child_confirmed, receipt.recorded) == (1, True, True)
+    assert tuple(world.switch.state) == (2, True)
+    assert [epoch for epoch, _, _ in world.child.asked] == [2, 2]
+    assert {body["kill_epoch"] for body in world.pressed()} == {1, 2}
+
+
+@pytest.mark.parametrize("made", [(1, "f" * 32), (7, "f" * 32), (0, "")])
+def test_a_press_that_is_not_in_the_word_is_pressed(world: World, made: tuple[int, str]) -> None:
+    world.word.press()
+    world.word.release(1)
+    receipt = world.switch.press(actor="ops", reason="now", made=made)
+    assert tuple(world.switch.state) == (2, True), "in doubt, stop"
+    assert receipt.kill_epoch == 2
+
+
+def test_a_press_that_was_released_since_is_recorded_and_closes_nothing(world: World) -> None:
+    made = (world.word.press(), world.word.newest_press().press_id)
+    world.word.release(*made)
+    receipt = world.switch.press(actor="ops", reason="now", made=made)
+    assert (receipt.child_confirmed, receipt.recorded) == (False, True)
+    assert world.child.asked == [], "a child asked to confirm would close its gate for good"
+    assert tuple(world.switch.state) == (1, False)
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> MemoryDesk:
     return memory_desk(tmp_path, live=False)
@@ -140,7 +195,10 @@ def http(desk: MemoryDesk, role: Role) -> TestClient:
 
 def signed(desk: MemoryDesk, epoch: int) -> dict[str, Any]:
     """Return a release that both roles have signed, as the desk asks for it."""
-    statement = release_statement(epoch, desk.small.desk.own.origin)
+    own = desk.small.desk.own
+    statement = release_statement(
+        log_id(own.reader, own.origin), epoch, own.word.newest_press().press_id
+    )
     return {
         "kill_epoch": epoch,
         "signatures": {
@@ -165,7 +223,9 @@ def test_press_and_release_are_for_operators_and_approvers(desk: MemoryDesk, rol
     assert answer.status_code == (200 if may else 403)
     assert word.read().killed != may, "two signatures are no role"
     assert len(desk.log.of_kind(Kind.KILL_RELEASED)) == may
-    assert caller.get("/v1/kill").json() == {"kill_epoch": epoch, "killed": not may}
+    state = caller.get("/v1/kill").json()
+    assert (state["kill_epoch"], state["killed"]) == (epoch, not may)
+    assert ("to_sign" in state) == (not may), "what is to be signed, while there is something"
 
 
 def test_without_a_key_nothing_is_pressed_or_released(desk: MemoryDesk) -> None:
