@@ -22,6 +22,7 @@ Reading order:
 18. ``session_main``: the child process.
 19. ``reconcile``: after a logon, what became of every open order.
 20. ``ems_control``: quotes, clock and command line of the simulator.
-21. ``ems_market``: the simulator's published table and matching, pure.
-22. ``ems``: the simulator, a FIX acceptor in its own process.
+21. ``ems_order``: an order as the simulator keeps it.
+22. ``ems_market``: the simulator's published table and matching, pure.
+23. ``ems``: the simulator, a FIX acceptor in its own process.
 """

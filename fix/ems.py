@@ -36,7 +36,8 @@ from fix.ems_control import (
     read_quotes,
     write_control,
 )
-from fix.ems_market import Answer, Market
+from fix.ems_market import Market
+from fix.ems_order import Answer
 from fix.messages import parse, timestamp, wire_text
 from fix.session import DICTIONARY, wire_view
 

@@ -15,34 +15,32 @@ its bid, never beyond the limit. Otherwise DAY and GTC orders rest (acknowledged
 session's quote meets them or somebody cancels; IOC and FOK orders are cancelled at once.
 Commission (12, 13=3) is per fill. No quote for a known session rejects with 103=2.
 
+Only a script asks for these, never the table:
+
+| outcome         | what happens                                                                  |
+|-----------------|-------------------------------------------------------------------------------|
+| bust            | acknowledged, filled; after the delay taken back (150=H): works on, rests     |
+| correct         | acknowledged, filled; after the delay corrected to half (150=G): rests so     |
+| session_reject  | a Reject (3) of the message; the order is unknown here                        |
+| business_reject | a BusinessMessageReject (j) of the message; the order is unknown here         |
+
 Not here: time, sockets, quickfix. Text in, fields out.
 """
 
 import hashlib
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
-from enum import StrEnum
 
 from fix.ems_control import Quote
+from fix.ems_order import LATER, Answer, Order, Outcome, Trade
 from fix.messages import Fields
-
-
-class Outcome(StrEnum):
-    """What the table can say about an order."""
-
-    FILL = "fill"
-    PARTIAL = "partial"
-    REJECT = "reject"
-    SILENCE = "silence"
-
 
 DECK = (Outcome.FILL,) * 5 + (Outcome.PARTIAL,) * 3 + (Outcome.REJECT, Outcome.SILENCE)
 _IMMEDIATE = frozenset("34")
-_TERMINAL = frozenset("248")
+_REJECTS = frozenset({Outcome.SESSION_REJECT, Outcome.BUSINESS_REJECT})
+_UNDOING = frozenset({Outcome.BUST, Outcome.CORRECT})
 _CENT = Decimal("0.01")
-NOW, LATER = False, True
 
 
 def outcome_of(seed: str, index: int) -> Outcome:
@@ -52,43 +50,6 @@ def outcome_of(seed: str, index: int) -> Outcome:
     deck = list(DECK)
     random.Random(int.from_bytes(key, "big")).shuffle(deck)  # noqa: S311  # a published table
     return deck[place]
-
-
-@dataclass(slots=True, kw_only=True)
-class Order:
-    """One order as the broker keeps it; changes as it trades."""
-
-    cl_ord_id: str
-    order_id: str
-    symbol: str
-    side: str
-    qty: int
-    limit: Decimal
-    tif: str
-    account: str
-    outcome: Outcome
-    status: str = "0"
-    cum: int = 0
-    value: Decimal = Decimal(0)
-    held: list[Fields] = field(default_factory=list)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it may still trade."""
-        return self.status not in _TERMINAL
-
-    @property
-    def leaves(self) -> int:
-        """Quantity still working."""
-        return self.qty - self.cum if self.is_live else 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """Fields to send: at once, or after the partial delay."""
-
-    fields: Fields
-    later: bool = NOW
 
 
 class Market:
@@ -177,6 +138,8 @@ class Market:
     def _new_order(self, fields: Mapping[int, str]) -> list[Answer]:
         number = self._index
         outcome = self._next_outcome()
+        if outcome in _REJECTS:
+            return [Answer(fields=_reject(fields, outcome))]
         order = Order(
             cl_ord_id=fields[11],
             order_id=f"E{number:08d}",
@@ -209,11 +172,18 @@ class Market:
             answers.append(Answer(fields=(), later=LATER))
         else:
             answers.append(self._trade(order, order.qty, price))
+            if order.outcome in _UNDOING:
+                answers.append(Answer(fields=(), later=LATER))
         return answers
 
     def finish(self, cl_ord_id: str) -> list[Answer]:
-        """Return the rest of a partial fill, if the order is still live when its delay is over."""
+        """Return what follows when an order's delay is over.
+
+        The rest of a partial fill if the order is still live, or a bust or correction of the fill.
+        """
         order = self.orders[cl_ord_id]
+        if order.outcome in _UNDOING:
+            return self._say(order, [self._undo(order)])
         price = self._price(order)
         if not order.is_live or price is None:
             return []
@@ -250,7 +220,21 @@ class Market:
         order.status = "2" if order.cum == order.qty else "1"
         fee = (qty * price * self._fee_bp / 10_000).quantize(_CENT, rounding=ROUND_HALF_EVEN)
         extra = ((32, str(qty)), (31, f"{price:f}"), (12, f"{fee:f}"), (13, "3"))
-        return self._report(order, "F", extra)
+        answer = self._report(order, "F", extra)
+        order.trades.append(Trade(dict(answer.fields)[17], qty, price))
+        return answer
+
+    def _undo(self, order: Order) -> Answer:
+        """Take the last trade back, or correct it to half its quantity."""
+        trade = order.trades.pop()
+        order.cum -= trade.qty
+        order.value -= trade.qty * trade.price
+        order.status = "1" if order.cum else "0"
+        if order.outcome is Outcome.BUST:
+            return self._report(order, "H", ((19, trade.exec_id),))
+        answer = self._trade(order, max(1, trade.qty // 2), trade.price)
+        fields = dict(answer.fields) | {150: "G", 19: trade.exec_id}
+        return Answer(fields=tuple(fields.items()))
 
     def _cancelled(self, order: Order, extra: Fields) -> Answer:
         order.status = "4"
@@ -334,6 +318,14 @@ class Market:
             extra = ((584, fields[584]), (911, str(len(chosen))))
             answers += [*self._break_silence(order), self._report(order, "I", extra)]
         return answers
+
+
+def _reject(fields: Mapping[int, str], outcome: Outcome) -> Fields:
+    """Return the refusal of a message, by the session or by its application."""
+    words = (45, fields[34]), (372, fields[35]), (58, "by script")
+    if outcome is Outcome.SESSION_REJECT:
+        return ((35, "3"), *words, (373, "99"))
+    return ((35, "j"), *words, (379, fields[11]), (380, "0"))
 
 
 def _not_known(fields: Mapping[int, str]) -> Fields:

@@ -7,8 +7,10 @@ gateway reads it too. Rules:
 - Each line carries the SHA-256 of the line before it. A last line cut off by a crash is dropped;
   any other break in the chain is an error.
 - Closing an order need not be durable at once: a closing that is lost costs one cancel too many.
+- An order that the broker lets live again is durable before anybody acts on it: a kill must see it.
 
-Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``cancel``) and the fields of that op.
+Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``) and the fields of
+that op.
 """
 
 import hashlib
@@ -23,6 +25,9 @@ from fix.errors import JournalError
 
 _GENESIS = hashlib.sha256(b"countersign journal of live orders").hexdigest()
 COMPACT_BYTES = 4 << 20
+CLOSED_KEPT = 1000
+"""How many ended orders a compaction keeps: a bust may let one live again."""
+_OPENING = frozenset({"order", "reopened"})
 
 Fields = tuple[tuple[int, str], ...]
 
@@ -54,8 +59,8 @@ class Journal:
         self._lock = threading.Lock()
         self._path = path
         found = _read(path)
-        self._live = _fold(found.lines)
-        self._ids = {line.cl_ord_id for line in found.lines if line.op == "order"}
+        self._live, self._ended = _fold(found.lines)
+        self._ids = {line.cl_ord_id for line in found.lines if line.op in _OPENING}
         self._offset = max((line.inbox for line in found.lines), default=0)
         self._count = len(found.lines)
         self._prev = found.last_hash
@@ -102,8 +107,29 @@ class Journal:
     def closed(self, cl_ord_id: str, inbox_offset: int, why: str) -> None:
         """Note that nothing of an order is left, because of the report at this inbox offset."""
         with self._lock:
-            if self._live.pop(cl_ord_id, None) is not None:
+            order = self._live.pop(cl_ord_id, None)
+            if order is not None:
+                self._ended[cl_ord_id] = order
                 self._append("closed", cl_ord_id, inbox_offset, {"why": why})
+
+    def reopened(self, found: LiveOrder) -> None:
+        """Note that an ended order lives again; durable on return, nothing if it is live.
+
+        Args:
+            found: the order as the report describes it; the fields that were sent go before these.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        with self._lock:
+            if found.cl_ord_id in self._live:
+                return
+            order = self._ended.pop(found.cl_ord_id, found)
+            document = {"fields": [list(pair) for pair in order.fields]}
+            self._live[order.cl_ord_id] = order  # first: in doubt it is live
+            self._ids.add(order.cl_ord_id)
+            self._append("reopened", order.cl_ord_id, found.inbox_offset, document)
+            os.fdatasync(self._descriptor)
 
     def cancelling(self, cl_ord_id: str, cancel_id: str, inbox_offset: int) -> None:
         """Note a cancel that the sweep is about to send, for the gateway to import later."""
@@ -127,14 +153,17 @@ class Journal:
         self._count += 1
 
     def _compact(self) -> None:
-        """Start a new file that holds only what is live; the old one is replaced atomically."""
+        """Start a new file: what is live and what ended last; replaces the old one atomically."""
         old, fresh = self._descriptor, self._path.with_suffix(".fresh")
         self._descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         os.close(old)
         self._prev = _GENESIS
-        for order in self._live.values():
+        self._ended = dict(list(self._ended.items())[-CLOSED_KEPT:])
+        for order in (*self._ended.values(), *self._live.values()):
             document = {"fields": [list(pair) for pair in order.fields]}
             self._append("order", order.cl_ord_id, self._offset, document)
+        for cl_ord_id in self._ended:
+            self._append("closed", cl_ord_id, self._offset, {"why": "compacted"})
         os.fsync(self._descriptor)
         fresh.replace(self._path)
 
@@ -145,7 +174,7 @@ def read_live(path: Path) -> tuple[LiveOrder, ...]:
     Raises:
         JournalError: a line before the last does not chain.
     """
-    return tuple(_fold(_read(path).lines).values())
+    return tuple(_fold(_read(path).lines)[0].values())
 
 
 def read_offset(path: Path) -> int:
@@ -196,13 +225,16 @@ def _read(path: Path) -> _Contents:
     return _Contents(lines=tuple(lines), sound_bytes=size, last_hash=expected)
 
 
-def _fold(lines: Iterable[_Line]) -> dict[str, LiveOrder]:
+def _fold(lines: Iterable[_Line]) -> tuple[dict[str, LiveOrder], dict[str, LiveOrder]]:
+    """Return the orders that are live, and those that ended, last ended last."""
     live: dict[str, LiveOrder] = {}
+    ended: dict[str, LiveOrder] = {}
     for line in lines:
-        if line.op == "order":
+        if line.op in _OPENING:
+            ended.pop(line.cl_ord_id, None)
             live[line.cl_ord_id] = LiveOrder(
                 cl_ord_id=line.cl_ord_id, fields=line.fields, inbox_offset=line.inbox
             )
-        elif line.op == "closed":
-            live.pop(line.cl_ord_id, None)
-    return live
+        elif line.op == "closed" and line.cl_ord_id in live:
+            ended[line.cl_ord_id] = live.pop(line.cl_ord_id)
+    return live, ended

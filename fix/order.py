@@ -226,6 +226,15 @@ def restated(state: OrderState, report: ExecutionReport) -> OrderState:
     return _ENDED_BY.get(report.ord_status, state)
 
 
+def lives_again(report: ExecutionReport) -> bool:
+    """Whether a report says that an order works, also one that ended: a kill must see it then.
+
+    A bust, a correction and an answer to a status request say so; other reports with something left
+    may be old news, sent again.
+    """
+    return report.has_leaves and (report.undoes or report.is_status)
+
+
 _ENDED_BY = {"2": _S.FILLED, "4": _S.CANCELED, "8": _S.REJECTED, "C": _S.EXPIRED}
 
 

@@ -209,6 +209,12 @@ def parse_inbound(raw: str | bytes) -> Inbound:
             return OtherMessage(envelope=reader.envelope())
 
 
+def order_told_by(report: ExecutionReport, cl_ord_id: str) -> tuple[tuple[int, str], ...]:
+    """Return what a cancel of this order repeats, as far as a report about it says."""
+    told = ((35, "D"), (11, cl_ord_id), (55, report.symbol), (54, report.side))
+    return (*told, (38, report.order_qty or report.leaves_qty))
+
+
 def scaled(text: str, digits: int) -> int:
     """Return decimal text as an integer count of 10**-digits, exactly.
 

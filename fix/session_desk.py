@@ -14,7 +14,7 @@ from fix.inbox import Entry, Inbox
 from fix.journal import Journal, LiveOrder
 from fix.kill import KillWord
 from fix.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
-from fix.order import OrderEvent, event_of
+from fix.order import OrderEvent, OrderState, event_of, lives_again, restated
 from fix.profile import Profile, SessionMode
 from fix.reports import (
     BusinessReject,
@@ -23,6 +23,7 @@ from fix.reports import (
     Inbound,
     MassCancelReport,
     SessionReject,
+    order_told_by,
     parse_inbound,
 )
 from fix.session import InitiatorSession, Sent
@@ -242,6 +243,11 @@ class Desk:
         except FixError:
             return  # the gateway quarantines it; an order stays live until somebody says otherwise
         cl_ord_id, closes = self._fate(inbound)
+        if isinstance(inbound, ExecutionReport) and cl_ord_id and lives_again(inbound):
+            fields = order_told_by(inbound, cl_ord_id)
+            self._parts.journal.reopened(
+                LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=entry.next_offset)
+            )
         if self._sweep is not None:
             self._sweep.answered(cl_ord_id)
             if isinstance(inbound, MassCancelReport):
@@ -257,7 +263,7 @@ class Desk:
         match inbound:
             case ExecutionReport():
                 about = inbound.orig_cl_ord_id or inbound.cl_ord_id
-                return about, event_of(inbound) in _CLOSING
+                return about, _leaves_nothing(inbound)
             case CancelReject():
                 return inbound.orig_cl_ord_id, inbound.ord_status in {"2", "4", "8", "C"}
             case BusinessReject():
@@ -342,6 +348,13 @@ class Desk:
                 "detail": detail,
             }
         )
+
+
+def _leaves_nothing(report: ExecutionReport) -> bool:
+    """Whether a report ends its order; a bust or a correction does so by its OrdStatus."""
+    if report.undoes:
+        return restated(OrderState.NEW, report).is_terminal
+    return event_of(report) in _CLOSING
 
 
 def _outcome(result: Sent | Refusal) -> Frame:

@@ -196,3 +196,20 @@ def test_a_child_that_ignores_the_word_is_caught_by_the_brokers_capture(tmp_path
         epoch = desk.word.press()
         desk.hand(order_fields(), kill_epoch=epoch)
         assert until(lambda: broker.order_ids() != [], 20.0), "the tests above have no teeth"
+
+
+@pytest.mark.parametrize("word", ["bust", "correct"])
+def test_an_order_that_a_bust_lets_live_again_is_swept_by_a_kill(tmp_path: Path, word: str) -> None:
+    with (
+        broker_at(tmp_path, script=(word,), partial_delay_ms=1) as broker,
+        desk_at(tmp_path, broker.profile) as desk,
+    ):
+        desk.open()
+        fields = order_fields("undone")
+        name = dict(fields)[11]
+        assert desk.hand(fields).outcome == "sent"
+        assert until(lambda: len(desk.statuses(name)) == 3)
+        assert until(lambda: [one.cl_ord_id for one in desk.child.live_orders()] == [name])
+        assert desk.child.kill(desk.word.press(), CALM_S)
+        assert until(lambda: desk.statuses(name)[-1] == "4")
+        assert until(lambda: desk.child.live_orders() == ())

@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 
 from fix.ems_control import Quote
-from fix.ems_market import DECK, Answer, Market, Outcome, outcome_of
+from fix.ems_market import DECK, Market, outcome_of
+from fix.ems_order import Answer, Outcome
 
 QUOTE = Quote(1, Decimal("269.50"), Decimal("269.60"))
 
@@ -124,3 +125,43 @@ def test_outcomes_are_words_of_the_table() -> None:
     with pytest.raises(ValueError, match="dance"):
         market("dance").receive(order())
     assert Outcome("fill") is Outcome.FILL
+
+
+def told(answers: list[Answer]) -> dict[int, str]:
+    return dict(answers[-1].fields)
+
+
+def test_a_script_may_take_a_fill_back_and_the_order_works_on() -> None:
+    broker = market("bust")
+    assert seen(broker.receive(order("A"))) == [("0", "0"), ("F", "2")]
+    bust = told(broker.finish("A"))
+    assert (bust[150], bust[39], bust[19], bust[151], bust[14]) == ("H", "0", "X00000002", "7", "0")
+    assert broker.orders["A"].is_live
+    cancelled = told(broker.receive({35: "F", 34: "3", 11: "C", 41: "A"}))
+    assert (cancelled[39], cancelled[151], cancelled[14]) == ("4", "0", "0")
+
+
+def test_a_script_may_correct_a_fill() -> None:
+    broker = market("correct")
+    first = told(broker.receive(order("A"))[:-1])
+    now = told(broker.finish("A"))
+    assert (now[150], now[39], now[19], now[32], now[151], now[14]) == (
+        "G",
+        "1",
+        first[17],
+        "3",
+        "4",
+        "3",
+    )
+    assert now[17] != first[17]
+
+
+@pytest.mark.parametrize(
+    ("word", "msg_type", "named"), [("session_reject", "3", ""), ("business_reject", "j", "A")]
+)
+def test_a_script_may_reject_the_message(word: str, msg_type: str, named: str) -> None:
+    broker = market(word, "fill")
+    reject = told(broker.receive(order("A")))
+    assert (reject[35], reject[45], reject[372], reject.get(379, "")) == (msg_type, "2", "D", named)
+    assert "A" not in broker.orders
+    assert seen(broker.receive(order("B")))[-1] == ("F", "2")

@@ -115,7 +115,7 @@ def test_a_changed_removed_or_swapped_line_breaks_the_chain(tmp_path: Path) -> N
             Journal(path)
 
 
-def test_a_long_journal_is_compacted_to_what_is_live(
+def test_a_long_journal_is_compacted_to_what_is_live_and_what_ended_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "journal"
@@ -127,9 +127,58 @@ def test_a_long_journal_is_compacted_to_what_is_live(
     journal.close()
     before = path.stat().st_size
     monkeypatch.setattr(journal_module, "COMPACT_BYTES", 1000)
+    monkeypatch.setattr(journal_module, "CLOSED_KEPT", 2)
     again = Journal(path)
     assert again.live() == (order("7"),)
     assert path.stat().st_size < before // 10
     again.opened(order("new"))
     again.close()
     assert [one.cl_ord_id for one in read_live(path)] == ["7", "new"]
+
+
+def test_an_order_that_lives_again_is_in_the_journal_with_the_fields_that_were_sent(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    for name in ("A", "B"):
+        journal.opened(order(name))
+        journal.closed(name, 50, "8")
+    told = LiveOrder(cl_ord_id="A", fields=((11, "A"),), inbox_offset=90)
+    journal.reopened(told)
+    journal.reopened(told)
+    assert journal.live() == (order("A"),)
+    (again,) = read_live(path)
+    assert (again.fields, again.inbox_offset) == (order("A").fields, 90)
+    stranger = LiveOrder(cl_ord_id="S", fields=((11, "S"),), inbox_offset=91)
+    journal.reopened(stranger)
+    journal.closed("A", 95, "8")
+    reread = Journal(path)
+    assert reread.live() == (stranger,)
+    assert reread.inbox_offset == 95
+
+
+def test_a_compacted_journal_still_knows_what_ended_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 10)
+    monkeypatch.setattr(journal_module, "CLOSED_KEPT", 2)
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    for name in "ABCD":
+        journal.opened(order(name))
+    for name in "BAC":
+        journal.closed(name, 50, "8")
+    journal.close()
+    compacted = Journal(path)
+    assert compacted.live() == (order("D"),)
+    for name in "BAC":
+        told = LiveOrder(cl_ord_id=name, fields=(), inbox_offset=99)
+        compacted.reopened(told)
+    fields = {one.cl_ord_id: one.fields for one in compacted.live()}
+    assert fields == {
+        "D": order("D").fields,
+        "B": (),
+        "A": order("A").fields,
+        "C": order("C").fields,
+    }

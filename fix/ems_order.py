@@ -1,0 +1,73 @@
+"""An order as the simulated broker keeps it, and what he answers.
+
+Not here: what happens to an order (`fix.ems_market`).
+"""
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import NamedTuple
+
+from fix.messages import Fields
+
+TERMINAL = frozenset("248")
+NOW, LATER = False, True
+
+
+class Outcome(StrEnum):
+    """What the table, or a script, can say about an order."""
+
+    FILL = "fill"
+    PARTIAL = "partial"
+    REJECT = "reject"
+    SILENCE = "silence"
+    BUST = "bust"
+    CORRECT = "correct"
+    SESSION_REJECT = "session_reject"
+    BUSINESS_REJECT = "business_reject"
+
+
+class Trade(NamedTuple):
+    """A trade that may be taken back or corrected."""
+
+    exec_id: str
+    qty: int
+    price: Decimal
+
+
+@dataclass(slots=True, kw_only=True)
+class Order:
+    """One order as the broker keeps it; changes as it trades."""
+
+    cl_ord_id: str
+    order_id: str
+    symbol: str
+    side: str
+    qty: int
+    limit: Decimal
+    tif: str
+    account: str
+    outcome: Outcome
+    status: str = "0"
+    cum: int = 0
+    value: Decimal = Decimal(0)
+    held: list[Fields] = field(default_factory=list)
+    trades: list[Trade] = field(default_factory=list)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it may still trade."""
+        return self.status not in TERMINAL
+
+    @property
+    def leaves(self) -> int:
+        """Quantity still working."""
+        return self.qty - self.cum if self.is_live else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Fields to send: at once, or after the partial delay."""
+
+    fields: Fields
+    later: bool = NOW
