@@ -21,8 +21,8 @@ In reading order, down the walk:
 - fix_session: a session that was lost, refused or begun anew
 - recovery: what a start finds and does
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
-- engine_child, engine_process, fix_child, postmaster, postgres, simulator: supervisors of the
-  children
+- engine_child, engine_process, fix_life, fix_child, postmaster, postgres, own_process, simulator:
+  supervisors of the children
 - database: the embedded one or a given one, entered by a plain login
 - clock, errors, failpoints, roles, keyring, statements, log_keys, policy_desk, settings, state,
   telemetry: the ground

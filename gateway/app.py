@@ -32,7 +32,8 @@ from gateway.dispatch import DispatchTools, dispatch, withdraw_late
 from gateway.engine_child import EngineChild
 from gateway.errors import NotReadyError
 from gateway.events import Events
-from gateway.fix_child import FixChild, FixChildConfig
+from gateway.fix_child import FixChild
+from gateway.fix_life import FixChildConfig
 from gateway.fix_session import begin_anew
 from gateway.killing import KillSwitch
 from gateway.market import Market
@@ -131,6 +132,7 @@ class _Starter:
             self._say(f"kill       {kept}")
         simulator, profile, adopted = start_counterparty(plan, self._stack, self._orders)
         if simulator is not None:
+            self._events.stranger = simulator.stranger
             left = " (adopted)" if adopted else ""
             self._say(f"broker     simulator on port {simulator.port}{left}")
         fix = FixChild(

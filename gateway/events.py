@@ -36,6 +36,7 @@ class Events:
         self.fix: FixChild | None = None
         self.ledger: Ledger | None = None
         self.kill_switch: KillSwitch | None = None
+        self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
         """Take an event of the FIX child; never waits."""
@@ -56,6 +57,10 @@ class Events:
         if fix is None or ledger is None or settler is None:
             return
         with self._one_at_a_time, contextlib.suppress(FixError, AuditError):
+            if who := self.stranger():
+                fix.drop()  # first: nothing more is said to it, and nothing it says is waited for
+                note(ledger, settler.session, self._run_id, "stranger_at_port", who)
+                return
             reconcile(
                 fix,
                 self._orders,

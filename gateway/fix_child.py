@@ -15,118 +15,30 @@ Not here: the ledger, and what a report means. Rules:
 import contextlib
 import logging
 import queue
-import socket
-import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 
 from fix.errors import ChildError, FixError
 from fix.inbox import Entry, read_from
 from fix.journal import LiveOrder, read_live
 from fix.messages import Fields
-from fix.profile import Profile, profile_document
+from fix.profile import profile_document
 from fix.session_link import (
     Frame,
     HandResult,
     SessionState,
-    encode,
     frames,
     number,
     text,
 )
+from gateway.fix_life import FixChildConfig, Life, Numbers
 
 log = logging.getLogger(__name__)
 
 _STABLE_S = 30.0
 _FATAL = frozenset({"toApp", "fromApp", "fromAdmin", "onLogon", "onLogout", "desk"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixChildConfig:
-    """What the supervisor needs to know.
-
-    Attributes:
-        folder: session folder: store, log, inbox, journal.
-        kill_word: the mapped kill word; must exist.
-        log_path: the child's stderr.
-        program: command line of the child, before the pipe's descriptor.
-        answer_timeout_s: after this a hand or pass is ``unknown``.
-        backoff_s: first and last pause before a restart.
-    """
-
-    profile: Profile
-    folder: Path
-    kill_word: Path
-    log_path: Path
-    program: tuple[str, ...] = (sys.executable, "-m", "fix.session_main")
-    answer_timeout_s: float = 3.0
-    backoff_s: tuple[float, float] = (0.2, 10.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """What the child said at its start: next sequence numbers and the journal's live orders."""
-
-    next_sender: int
-    next_target: int
-    live: tuple[str, ...]
-    journal_damaged: bool
-
-
-class _Life:
-    """One child process: its pipe, its pending answers, its death."""
-
-    def __init__(self, config: FixChildConfig) -> None:
-        self.pending: dict[int, queue.SimpleQueue[Frame]] = {}
-        self.dead = threading.Event()
-        self.lock = threading.Lock()
-        self.link, theirs = socket.socketpair()
-        config.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with theirs, config.log_path.open("ab") as errors:
-            self.process = subprocess.Popen(
-                [*config.program, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=errors,
-                stderr=errors,
-                start_new_session=True,
-            )
-
-    def say(self, frame: Frame, timeout_s: float) -> None:
-        """Write one frame; a child that does not take it in time is killed or left unasked."""
-        end = time.monotonic() + timeout_s
-        if not self.lock.acquire(timeout=timeout_s):
-            return  # another frame is stuck in the pipe; its writer kills the child
-        try:
-            left_us = max(1_000, int((end - time.monotonic()) * 1e6))
-            limit = struct.pack("ll", *divmod(left_us, 1_000_000))
-            self.link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-            self.link.sendall(encode(frame))
-        except BlockingIOError:
-            log.exception("the FIX child reads nothing: killed")
-            self.process.kill()
-        except OSError:
-            pass  # it is dead: whoever waits for an answer is told by `bury`
-        finally:
-            self.lock.release()
-
-    def slay(self) -> None:
-        """Make sure that it is dead; nothing it held back can leave any more."""
-        self.process.kill()
-        self.process.wait()
-
-    def bury(self) -> None:
-        """After its death: let everybody who waits for an answer know, and close the pipe."""
-        self.slay()
-        self.dead.set()
-        for waiting in list(self.pending.values()):
-            waiting.put({"result": "unknown", "reason": "the FIX child died"})
-        self.link.close()
 
 
 class FixChild:
@@ -145,7 +57,7 @@ class FixChild:
         """
         self._config = config
         self._on_event = on_event
-        self._life: _Life | None = None
+        self._life: Life | None = None
         self._number = 0
         self._number_lock = threading.Lock()
         self._state = SessionState.DOWN
@@ -257,6 +169,12 @@ class FixChild:
         life.slay()
         return False
 
+    def drop(self) -> None:
+        """End the session at once by ending its child; a fresh one connects after a pause."""
+        life = self._life
+        if life is not None:
+            life.slay()
+
     # -- what is known --------------------------------------------------------------------------
 
     @property
@@ -338,7 +256,7 @@ class FixChild:
                 pause_s = min(longest_s, pause_s * 2)
 
     def _live_one(self) -> None:
-        life = _Life(self._config)
+        life = Life(self._config)
         self._life = life
         self._tell("started", {"pid": life.process.pid})
         life.say(
@@ -357,7 +275,7 @@ class FixChild:
             life.bury()
             self._tell("died", {"exit": life.process.returncode})
 
-    def _take(self, life: _Life, frame: Frame) -> None:
+    def _take(self, life: Life, frame: Frame) -> None:
         name = text(frame, "ev")
         if name == "answer":
             waiting = life.pending.get(number(frame, "n"))

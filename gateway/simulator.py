@@ -1,9 +1,15 @@
 """The paper counterparty as a process: started here, adopted when it outlived an earlier gateway.
 
 It is a broker of its own: it keeps its own quotes, capture and process group, and a killed gateway
-does not take it along. Not here: what it does with an order (`fix.ems`).
+does not take it along. Not here: what it does with an order (`fix.ems`). Rules:
+
+- One simulator to a folder: it inherits a lock on it, which lasts as long as it lives.
+- Only a process that is proven ours is adopted, stopped or traded with (`own_process`): the
+  listening socket must be its own. Whoever else answers on the port is a stranger, and gets no
+  order: `stranger` is asked at every logon.
 """
 
+import fcntl
 import os
 import signal
 import socket
@@ -15,8 +21,13 @@ from pathlib import Path
 from fix.ems_control import SimulatorConfig, set_session
 from gateway.clock import pause
 from gateway.errors import NotReadyError
+from gateway.own_process import Listener, Started, is_running, listener, started
 
 START_WITHIN_S = 20.0
+ADOPT_WITHIN_S = 5.0
+LOCK_WITHIN_S = 2.0
+PORTS_TRIED = 5
+"""Free ports that are tried when strangers take them first."""
 
 
 class Simulator:
@@ -27,6 +38,7 @@ class Simulator:
         self._config = config
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
+        self._running: Started | None = None
 
     @property
     def port(self) -> int:
@@ -37,27 +49,39 @@ class Simulator:
         """Start it, or adopt the one that still runs in this folder; returns True when adopted.
 
         Raises:
-            NotReadyError: it does not accept connections in time.
+            NotReadyError: it does not accept connections in time, the given port is somebody
+                else's, or a process that is not known works in its folder.
         """
         folder = self._config.folder
         folder.mkdir(parents=True, exist_ok=True)
-        left = self._left_behind()
-        if left is not None:
-            self._config = replace(self._config, port=left)
+        if self._adopt():
             return True
-        port = self._config.port or free_port()
-        self._config = replace(self._config, port=port)
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._config.command(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self._pid_file.write_text(f"{self._process.pid} {port}\n")
-        wait_for(lambda: accepts(port), START_WITHIN_S, part="simulator")
+        lock = self._lock(folder)
+        try:
+            if self._config.port:
+                self._start_at(self._config.port, lock)
+                return False
+            for _ in range(PORTS_TRIED - 1):
+                try:
+                    self._start_at(free_port(), lock)
+                except _PortTakenError:
+                    continue
+                return False
+            self._start_at(free_port(), lock)
+        finally:
+            os.close(lock)  # the simulator has its own
         return False
+
+    def stranger(self) -> str:
+        """Return why whoever answers on the port is not this simulator; empty if it is.
+
+        One process that holds the port without a break has accepted every connection to it.
+        """
+        if self._running is None or not self._is_ours(self._running):
+            return f"the simulator that was started here has ended; port {self.port} is not its own"
+        if listener(self._running, self.port) is not Listener.ITSELF:
+            return f"port {self.port} is not held by the simulator alone"
+        return ""
 
     def set_session(self, session: int) -> None:
         """Tell it which session of its own quotes is current."""
@@ -65,36 +89,112 @@ class Simulator:
 
     def stop(self) -> None:
         """End it."""
-        pid = self._pid()
-        if pid is not None:
-            os.kill(pid, signal.SIGTERM)
-            if self._process is not None:
-                try:
-                    self._process.wait(5.0)
-                except subprocess.TimeoutExpired:
-                    self._process.kill()
-                    self._process.wait()
+        found = self._noted()
+        if found is not None:
+            os.kill(found[0].pid, signal.SIGTERM)
+        if self._process is not None:
+            try:
+                self._process.wait(5.0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
         self._pid_file.unlink(missing_ok=True)
 
     @property
     def _pid_file(self) -> Path:
         return self._config.folder / "pid"
 
-    def _pid(self) -> int | None:
-        """Return the pid in the pid file when that process is a simulator of this folder."""
-        try:
-            pid = int(self._pid_file.read_text().split()[0])
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        except (OSError, ValueError, IndexError):
-            return None
-        return pid if "fix.ems" in command and str(self._config.folder) in command else None
+    def _start_at(self, port: int, lock: int) -> None:
+        """Start it on a port.
 
-    def _left_behind(self) -> int | None:
-        """Return the port of a simulator that outlived its gateway."""
-        if self._pid() is None:
+        Raises:
+            NotReadyError: it does not listen in time, or somebody else does.
+        """
+        config = replace(self._config, port=port)
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                config.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=(lock,),
+                start_new_session=True,
+            )
+        running = started(process.pid)
+        if running is not None:  # a crash before this leaves a lock that names nobody: refused
+            self._note(running, port)
+            if _listens(running, port, process):
+                self._config, self._process, self._running = config, process, running
+                return
+        process.kill()
+        process.wait()
+        self._pid_file.unlink(missing_ok=True)
+        if listener(None, port) is Listener.OTHERS:
+            raise _PortTakenError(part="simulator", state=f"port {port} is another process's")
+        raise NotReadyError(part="simulator", state=f"not up; see {self._log}")
+
+    def _adopt(self) -> bool:
+        """Adopt the simulator that outlived its gateway, if it is proven ours."""
+        found = self._noted()
+        if found is None:
+            return False
+        running, port = found
+        for _ in range(int(ADOPT_WITHIN_S / 0.02)):  # it may have been started a moment ago
+            match listener(running, port):
+                case Listener.ITSELF:
+                    self._config = replace(self._config, port=port)
+                    self._running = running
+                    return True
+                case Listener.OTHERS:
+                    break
+                case Listener.NOBODY:
+                    pause(0.02)
+        if self._is_ours(running):  # ours, and of no use: its port is not, or no more, its own
+            os.kill(running.pid, signal.SIGKILL)
+            wait_for(lambda: started(running.pid) is None, ADOPT_WITHIN_S, part="simulator")
+        return False
+
+    def _note(self, running: Started, port: int) -> None:
+        fresh = self._pid_file.with_suffix(".new")
+        fresh.write_text(f"{running.pid} {running.began} {port}\n")
+        fresh.replace(self._pid_file)
+
+    def _noted(self) -> tuple[Started, int] | None:
+        """Return process and port of the pid file when that process is a simulator of ours."""
+        try:
+            pid, began, port = (int(word) for word in self._pid_file.read_text().split())
+        except (OSError, ValueError):
             return None
-        port = int(self._pid_file.read_text().split()[1])
-        return port if accepts(port) else None
+        running = Started(pid, began)
+        return (running, port) if self._is_ours(running) else None
+
+    def _is_ours(self, running: Started) -> bool:
+        return is_running(running, "fix.ems", str(self._config.folder))
+
+    def _lock(self, folder: Path) -> int:
+        """Take the folder's lock, to be inherited by the simulator.
+
+        Raises:
+            NotReadyError: a process that nobody noted works in it.
+        """
+        path = folder / "lock"
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        for _ in range(int(LOCK_WITHIN_S / 0.02)):  # one that was killed lets go a little later
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                pause(0.02)
+            else:
+                return lock
+        os.close(lock)
+        raise NotReadyError(
+            part="simulator",
+            state=f"refused: another process works in {folder}: end it (lsof {path} names it)",
+        )
+
+
+class _PortTakenError(NotReadyError):
+    """Somebody else was faster on a port."""
 
 
 def free_port() -> int:
@@ -103,12 +203,6 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def accepts(port: int) -> bool:
-    """Tell whether somebody listens on a loopback port, without connecting to it."""
-    needle = f":{port:04X} 00000000:0000 0A"
-    return any(needle in line for line in Path("/proc/net/tcp").read_text().splitlines())
 
 
 def wait_for(condition: Callable[[], bool], timeout_s: float, *, part: str) -> None:
@@ -122,3 +216,18 @@ def wait_for(condition: Callable[[], bool], timeout_s: float, *, part: str) -> N
             return
         pause(0.02)
     raise NotReadyError(part=part, state=f"not up within {timeout_s:g} s")
+
+
+def _listens(running: Started, port: int, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until a process listens on a port; False when it ended or somebody else listens."""
+    for _ in range(int(START_WITHIN_S / 0.02)):
+        match listener(running, port):
+            case Listener.ITSELF:
+                return True
+            case Listener.OTHERS:
+                return False
+            case Listener.NOBODY if process.poll() is not None:
+                return False
+            case Listener.NOBODY:
+                pause(0.02)
+    return False

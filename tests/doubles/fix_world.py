@@ -17,7 +17,8 @@ from fix.kill import KillWord
 from fix.messages import Fields, new_order, parse
 from fix.profile import Profile, simulator_profile
 from fix.session_link import Frame, HandResult, SessionState
-from gateway.fix_child import FixChild, FixChildConfig
+from gateway.fix_child import FixChild
+from gateway.fix_life import FixChildConfig
 from risk.approved import ApprovedOrder, approve
 from risk.evaluate import evaluate
 from tests.doubles.risk_cases import PLAYBACK, intent_with, state_with

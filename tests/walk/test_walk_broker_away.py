@@ -1,5 +1,7 @@
 """A gateway starts while its broker is away, says so, and goes on when the broker comes."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -61,3 +63,30 @@ def test_a_start_while_the_broker_is_away_serves_and_goes_on_when_it_comes(
             assert len(list(withdrawn)) == 1
     finally:
         broker.stop()
+
+
+def test_a_stranger_who_takes_the_simulators_port_gets_no_order(walk_state: Path) -> None:
+    with live_desk.desk(walk_state) as app, Agent(app) as agent:
+        assert app.simulator is not None
+        open_session(app, live_desk.sessions(1)[0])
+        os.kill(int((walk_state / "ems" / "pid").read_text().split()[0]), signal.SIGKILL)
+        wait_for(lambda: app.fix.state is not SessionState.READY, 60.0, part="the loss")
+        stranger = Broker(walk_state / "stranger")
+        stranger.config = replace(stranger.config, port=app.simulator.port)
+        stranger.start()
+        try:
+            wait_for(lambda: bool(strangers(app)), 60.0, part="the stranger's logon")
+            told = agent.intent("to-a-stranger", 1_000).json()
+            assert told["result"] == "not_sent", told
+            assert stranger.captured("A"), "the child did log on to it"
+            assert [m.msg_type for m in stranger.captured() if m.msg_type in "DHAF"] == ["A"] * len(
+                stranger.captured("A")
+            )
+        finally:
+            stranger.stop()
+
+
+def strangers(app: App) -> list[str]:
+    """Return what is on record about strangers."""
+    events = app.reader.records(kinds=(Kind.SESSION_EVENT,))
+    return [str(e.body["detail"]) for e in events if e.body["event"] == "stranger_at_port"]
