@@ -4,7 +4,8 @@ Not here: quickfix. `fix.session` asks this gate inside ``toApp``, under the ses
 before a sequence number is used. Rules (DESIGN section 8):
 
 - New orders and replaces (D, G) leave only if logged on and reconciled, egress open, not killed,
-  handed in under the current kill epoch, before their ``send_before``, once, and not PossDup.
+  handed in under the current kill epoch, before their ``send_before`` on the wall clock and their
+  ``send_until`` on the monotonic one, once, and not PossDup.
 - Cancels, mass cancels and status requests (F, q, H, AF) pass in every logged-on state, but a
   cancel is never resent either: after a resend request the peer gets a gap fill.
 - Everything else is refused. The kill word is read last, so nothing comes after it but the send.
@@ -58,20 +59,28 @@ class Ticket:
     Attributes:
         kill_epoch: epoch under which the order was approved.
         send_before_us: wall clock, microseconds; at or after it the order stays here.
+        send_until_us: the same on CLOCK_MONOTONIC, which all processes of one boot share.
     """
 
     cl_ord_id: str
     kill_epoch: int
     send_before_us: int
+    send_until_us: int
 
 
 class Gate:
     """Holds the tickets of this process's life; empty after a restart, which means refuse."""
 
-    def __init__(self, kill: Callable[[], KillState], wall_us: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        kill: Callable[[], KillState],
+        wall_us: Callable[[], int],
+        monotonic_us: Callable[[], int],
+    ) -> None:
         """Start with no tickets, egress open, not reconciled."""
         self._kill = kill
         self._wall_us = wall_us
+        self._monotonic_us = monotonic_us
         self._lock = threading.Lock()
         self._tickets: dict[str, Ticket] = {}
         self._used: set[str] = set()
@@ -149,7 +158,8 @@ class Gate:
                 used = cl_ord_id in self._used
                 return Refusal.ALREADY_USED if used else Refusal.NOT_HANDED
             self._used.add(cl_ord_id)
-        if self._wall_us() >= ticket.send_before_us:
+        late = self._monotonic_us() >= ticket.send_until_us
+        if late or self._wall_us() >= ticket.send_before_us:
             return Refusal.SEND_BEFORE_PASSED
         word = self._kill()
         if word.killed:

@@ -178,6 +178,7 @@ class Desk:
             cl_ord_id=cl_ord_id,
             kill_epoch=number(frame, "kill_epoch"),
             send_before_us=number(frame, "send_before_us"),
+            send_until_us=number(frame, "send_until_us"),
         )
         refusal = self._refuse_before_journal(ticket, fields)
         if refusal is not None:

@@ -9,7 +9,8 @@ Commands (gateway to child):
 |------------|-----------------------------------------------|--------------------------|
 | configure  | profile (JSON text), folder, kill_word        | none: hello follows      |
 | logon      | min_next_sender, adopt                        | ok, refused              |
-| hand       | cl_ord_id, fields, kill_epoch, send_before_us | sent, refused            |
+| hand       | cl_ord_id, fields, kill_epoch, send_before_us,| sent, refused            |
+|            | send_until_us (CLOCK_MONOTONIC of this boot)  |                          |
 | pass       | fields (F, q, H or AF)                        | sent, refused            |
 | reconciled | logon_no                                      | ok, refused              |
 | kill       | kill_epoch                                    | ok: the gate is shut     |

@@ -132,7 +132,7 @@ def build_desk(profile: Profile, folder: Path, kill_word: Path, outbox: Outbox) 
     word = KillWord(kill_word)
     inbox = Inbox(folder / "inbox")
     journal, damaged = open_journal(folder / "journal")
-    gate = Gate(word.read, wall_us)
+    gate = Gate(word.read, wall_us, monotonic_us)
     desks: list[Desk] = []
     listener = Listener(
         received=lambda entry: desks[0].received(entry),  # noqa: PLW0108  # the desk comes later

@@ -9,6 +9,7 @@ In reading order, down the walk:
 - forecasting: a capture to the integer forecast, also for replay (5)
 - strategies, intents: who proposes what (6)
 - placebo_twin: the table model's shadow of every decision (6)
+- deadlines: how long an agreement lives, on two clocks (6, 7)
 - section: the per-firm section, compare-and-swap (6)
 - journal, journal_orders, journal_kill: one function per record kind (7)
 - dispatch: dispatch(), approved to sent (8)

@@ -227,6 +227,7 @@ class _Starter:
             instrument=lambda symbol: plan.instruments[symbol],
             approve=self._approve,
             settling=lambda: self._settler.ready,
+            deadlines=section.deadlines,
             wall_us=clock.wall_us,
             market_now_us=self._market_us,
             persons=self._vault,

@@ -28,7 +28,7 @@ from gateway.errors import (
     RequestError,
     UnknownDecisionError,
 )
-from gateway.holds import agree, end_hold, expires_us, release
+from gateway.holds import agree, end_hold, is_over, release
 from gateway.intents import decision_id_of, request_document, wish_of
 from gateway.journal_kill import kill_released
 from gateway.keyring import Caller, Keyring
@@ -195,9 +195,9 @@ class Desk:
         with self._answers:
             standing = self.own.orders.get(decision_id)
             case = self._cases.get(decision_id)
-            now_us = self.own.dispatching.wall_us()
+            now = self.own.section.now()
             approval = agree(
-                standing, case, caller.name, answer.intent_digest, self.own.section, now_us
+                standing, case, caller.name, answer.intent_digest, self.own.section, now
             )
             if standing is None or case is None or standing.verdict is None:
                 raise ApprovalRefusedError(problem="nothing waits for approval here")
@@ -229,10 +229,13 @@ class Desk:
         )
 
     def expire_holds(self, now_us: int | None = None) -> int:
-        """End the holds that nobody answered in time (by default: now); returns how many."""
+        """End the holds that nobody answered in time; returns how many.
+
+        `now_us` is the wall clock's, by default that of now. The monotonic clock is asked besides.
+        """
         with self._answers:
             now_us = self.own.dispatching.wall_us() if now_us is None else now_us
-            late = [s for s in self.own.orders.held() if now_us >= expires_us(s, self.own.section)]
+            late = [s for s in self.own.orders.held() if is_over(s, self.own.section, now_us)]
             for standing in late:
                 self._cases.pop(standing.decision_id, None)
                 end_hold(

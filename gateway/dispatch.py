@@ -16,6 +16,7 @@ from fix.messages import new_order
 from fix.profile import Profile
 from fix.session_link import HandResult
 from gateway import journal_orders
+from gateway.deadlines import Deadlines, sending_of
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing
@@ -37,6 +38,7 @@ class DispatchTools:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
         settling: whether reports reach the book; while they do not, nothing new is sent.
         away: why the session takes no new order now; empty while it does.
+        deadlines: how long the approvals of this process live, on the monotonic clock too.
         wall_us: the wall clock; `send_before` is wall time.
         market_now_us: the market clock, for the book.
         persons: keeps the names that a message of ours carries.
@@ -49,6 +51,7 @@ class DispatchTools:
     instrument: Callable[[str], Instrument]
     approve: Callable[[Standing], ApprovedOrder]
     settling: Callable[[], bool]
+    deadlines: Deadlines
     wall_us: Callable[[], int]
     market_now_us: Callable[[], int]
     persons: Persons = field(default=NOBODY)
@@ -78,7 +81,13 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     if away := tools.away():
         _withdraw(standing, tools, f"fix_session_{away}")
         return None
-    if tools.wall_us() >= order.send_before_us:
+    end = tools.deadlines.end(sending_of(standing.decision_id))
+    if end is None:  # an earlier process gave it: nobody knows for how long it has lain here
+        _withdraw(standing, tools, "approved_before_this_start")
+        return None
+    wall_us = tools.wall_us()
+    late = tools.deadlines.over(sending_of(standing.decision_id), wall_us)
+    if late or wall_us >= order.send_before_us:
         _withdraw(standing, tools, "send_before_passed")
         return None
     name = cl_ord_id(standing.approving.leaf)
@@ -103,7 +112,9 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     reach(
         "dispatch.sending_committed"
     )  # a crash here leaves SENDING: UNKNOWN, asked for, never re-sent
-    result = tools.broker.hand(name, fields, order.kill_epoch, order.send_before_us)
+    result = tools.broker.hand(
+        name, fields, order.kill_epoch, order.send_before_us, end.monotonic_us
+    )
     reach("dispatch.handed")  # a crash here leaves SENDING with the order at the broker: reconciled
     _record(standing.decision_id, result, tools)
     reach("dispatch.sent_recorded")
@@ -123,7 +134,7 @@ def withdraw_late(tools: DispatchTools) -> int:
     for standing in tools.orders.unsent():
         if standing.approving is None:
             continue
-        if now_us >= int(str(standing.approving.body["send_before_us"])) + LATE_US:
+        if tools.deadlines.over(sending_of(standing.decision_id), now_us, grace_us=LATE_US):
             _withdraw(standing, tools, "send_before_passed")
             count += 1
     return count
@@ -139,7 +150,8 @@ def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:
         standing,
         replace(result, raw=raw),
         raw_digest=sha256(raw.encode("latin-1")).hexdigest(),
-        decision_to_wire_us=tools.wall_us() - standing.approving.recorded_at_us,
+        # a clock that was set back measures nothing: 0, never a negative time
+        decision_to_wire_us=max(0, tools.wall_us() - standing.approving.recorded_at_us),
         market_time_us=tools.market_now_us(),
     )
     drafts = [replace(handed, personal=personal)]

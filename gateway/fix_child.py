@@ -120,18 +120,18 @@ class FixChild:
     # -- orders ---------------------------------------------------------------------------------
 
     def hand(
-        self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int
+        self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int, until_us: int
     ) -> HandResult:
-        """Hand one order out, once ever; returns within the answer timeout."""
-        return self._result(
-            {
-                "op": "hand",
-                "cl_ord_id": cl_ord_id,
-                "fields": [list(pair) for pair in fields],
-                "kill_epoch": kill_epoch,
-                "send_before_us": send_before_us,
-            }
-        )
+        """Hand one order out, once ever, to leave before a wall and a monotonic time."""
+        frame: Frame = {
+            "op": "hand",
+            "cl_ord_id": cl_ord_id,
+            "fields": [list(pair) for pair in fields],
+            "kill_epoch": kill_epoch,
+            "send_before_us": send_before_us,
+            "send_until_us": until_us,
+        }
+        return self._result(frame)
 
     def cancel(self, fields: Fields) -> HandResult:
         """Send an OrderCancelRequest (F) or OrderMassCancelRequest (q); also while killed."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from audit.ledger import Lane
-from gateway import journal_orders
+from gateway import deadlines, journal_orders
 from gateway.decision import Decision, Result, renew
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError
 from gateway.journal import decision_sealed
@@ -31,9 +31,11 @@ def agree(
     approver: str,
     digest: str,
     section: Section,
-    now_us: int,
+    now: deadlines.Moment,
 ) -> Approval:
     """Return a person's agreement to a held decision, or refuse it.
+
+    Its life begins here, on both clocks.
 
     Raises:
         UnknownDecisionError: there is no such decision.
@@ -49,18 +51,21 @@ def agree(
         raise ApprovalRefusedError(
             problem="the digest is not that of the held intent: read it again"
         )
-    if now_us >= expires_us(standing, section):
+    if is_over(standing, section, now.wall_us):
         raise ApprovalRefusedError(problem="the hold has expired; the decision is closed")
     try:
-        return grant(
+        approval = grant(
             section.policy,
             intent_from_document(body["intent"]),
             verdict_from_document(body["verdict"]),
             approver,
-            now_us,
+            now.wall_us,
         )
     except ApprovalError as refusal:
         raise ApprovalRefusedError(problem=str(refusal)) from None
+    end = now.after(section.policy.approval.ttl.value)
+    section.deadlines.keep(deadlines.agreement_of(standing.decision_id), end)
+    return approval
 
 
 def release(
@@ -117,8 +122,9 @@ def end_hold(
     )
 
 
-def expires_us(standing: Standing, section: Section) -> int:
-    """Return the wall time at which a hold ends, microseconds UTC."""
-    if standing.verdict is None:
-        return 0
-    return standing.verdict.recorded_at_us + section.policy.approval.ttl.value
+def is_over(standing: Standing, section: Section, wall_us: int) -> bool:
+    """Return whether a hold has ended, by the wall clock or by the time that has really passed.
+
+    One that this process did not begin has: a person's answer belongs to what he was shown.
+    """
+    return section.deadlines.over(deadlines.hold_of(standing.decision_id), wall_us)

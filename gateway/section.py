@@ -8,7 +8,7 @@ it.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from audit.errors import GuardMovedError
@@ -16,7 +16,8 @@ from audit.kinds import Kind
 from audit.ledger import Guard
 from audit.queries import LedgerReader
 from audit.record import Record
-from gateway import journal_orders
+from gateway import clock, deadlines, journal_orders
+from gateway.deadlines import Deadlines, SteadyWall
 from gateway.errors import NotReadyError
 from gateway.failpoints import reach
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
@@ -78,7 +79,7 @@ class _Fold:
 class Section:
     """The critical section of one firm."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a section is made of
         self,
         *,
         ledger: LedgerPort,
@@ -88,8 +89,12 @@ class Section:
         kill: Callable[[], tuple[int, bool]],
         wall_us: Callable[[], int],
         send_within_us: int,
+        monotonic_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
         """Start with no account open."""
+        self.deadlines = Deadlines(monotonic_us)
+        self._monotonic_us = monotonic_us
+        self._policy_us = SteadyWall(wall_us, monotonic_us)
         self._ledger = ledger
         self._reader = reader
         self._bundle = bundle
@@ -140,8 +145,12 @@ class Section:
             return self._advance(self._placebos[account]).book
 
     def status(self) -> PolicyStatus:
-        """Verify the policy's signatures and dates against the wall clock."""
-        return verify_signatures(self._bundle, self._policy_keys, self._wall_us())
+        """Verify the policy's signatures and dates against a wall clock that does not go back."""
+        return verify_signatures(self._bundle, self._policy_keys, self._policy_us())
+
+    def now(self) -> deadlines.Moment:
+        """Read both clocks: what begins now ends on whichever of them says so first."""
+        return deadlines.now(self._wall_us, self._monotonic_us)
 
     def judge(
         self,
@@ -167,10 +176,9 @@ class Section:
                 renewal = approval is not None
                 state = self._state(case, fold, intent, forecast, tick, renewal=renewal)
                 verdict = evaluate(self.policy, state, intent)
-                send_before_us = self._wall_us() + self._send_within_us
-                if approval is not None:
-                    send_before_us = min(send_before_us, approval.expires_us)
-                result = _after_approval(intent, verdict, state, send_before_us, approval)
+                began = self.now()
+                end = self._send_end(began, approval)
+                result = _after_approval(intent, verdict, state, end.wall_us, approval)
                 reach("decide.evaluated")  # a crash here leaves no verdict: nothing is approved
                 draft = journal_orders.verdict_given(
                     case,
@@ -179,9 +187,10 @@ class Section:
                     state,
                     basis_seq=fold.basis_seq,
                     result=result,
-                    send_before_us=send_before_us,
+                    send_before_us=end.wall_us,
                     approval=approval,
                 )
+                self._remember(case.decision_id, result, began, end)
                 try:
                     guard = Guard(section=case.tags.account, basis_seq=fold.basis_seq)
                     (record,) = self._ledger.append(draft, guard=guard)
@@ -198,6 +207,24 @@ class Section:
             fold = self._advance(self._placebos[case.tags.account])
             state = self._state(case, fold, intent, forecast, tick, renewal=False)
             return evaluate(self.policy, state, intent), state
+
+    def _send_end(self, began: deadlines.Moment, approval: Approval | None) -> deadlines.Moment:
+        """Return by when an order approved now must have left; not after the agreement's end."""
+        end = began.after(self._send_within_us)
+        if approval is None:
+            return end
+        agreed = self.deadlines.end(deadlines.agreement_of(approval.decision_id)) or began
+        return end.earlier(replace(agreed, wall_us=approval.expires_us))
+
+    def _remember(
+        self, decision_id: str, result: str, began: deadlines.Moment, end: deadlines.Moment
+    ) -> None:
+        """Begin the life of what is about to be committed; one that is not known here is over."""
+        if result == "approved":
+            self.deadlines.keep(deadlines.sending_of(decision_id), end)
+        elif result == "held":
+            life_us = self.policy.approval.ttl.value
+            self.deadlines.keep(deadlines.hold_of(decision_id), began.after(life_us))
 
     def _state(
         self,

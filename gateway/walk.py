@@ -53,8 +53,12 @@ class BrokerPort(Protocol):
         fields: tuple[tuple[int, str], ...],
         kill_epoch: int,
         send_before_us: int,
+        until_us: int,
     ) -> HandResult:
-        """Hand one order out, once ever; returns within the child's own deadline."""
+        """Hand one order out, once ever; returns within the child's own deadline.
+
+        It must have left before `send_before_us` (wall) and `until_us` (monotonic).
+        """
         ...
 
 

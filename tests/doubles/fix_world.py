@@ -145,7 +145,8 @@ class Desk:
         assert self.child.set_reconciled(self.child.logon_no)
 
     def hand(self, fields: Fields, *, kill_epoch: int = 0, late_us: int = LATE_US) -> HandResult:
-        return self.child.hand(dict(fields)[11], fields, kill_epoch, wall_us() + late_us)
+        until_us = time.monotonic_ns() // 1000 + late_us
+        return self.child.hand(dict(fields)[11], fields, kill_epoch, wall_us() + late_us, until_us)
 
     def said(self, name: str) -> list[Frame]:
         return [frame for event, frame in list(self.events) if event == name]

@@ -4,7 +4,6 @@ The engine is `RowEngine`, the broker answers in process by the same published d
 every seed. Made for the pages: a few sessions of the playback leave records of every sort.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -19,7 +18,7 @@ from fix.kill import KillWord
 from fix.messages import decimal_text, timestamp
 from fix.profile import simulator_profile
 from fix.session_link import HandResult
-from gateway.clock import wall_us
+from gateway.clock import monotonic_us, wall_us
 from gateway.desk import Desk, DeskParts
 from gateway.dispatch import DispatchTools
 from gateway.keyring import Keyring
@@ -41,6 +40,7 @@ from risk.instrument import Instrument, instrument_document
 from risk.policy import policy_digest
 from risk.signing import SignedPolicy, signed_policy_document
 from tests.doubles.row_engine import RowEngine
+from tests.doubles.set_clock import Clock
 
 EQUITY_MINOR = 100_000_000
 RUN = "run-pages"
@@ -78,6 +78,7 @@ class AnswersAtOnce:
         fields: tuple[tuple[int, str], ...],
         kill_epoch: int,  # noqa: ARG002 - the real child compares it
         send_before_us: int,  # noqa: ARG002 - the real child compares it
+        until_us: int,  # noqa: ARG002 - the real child compares it
     ) -> HandResult:
         """Take an order; it counts as sent."""
         self.orders.append((cl_ord_id, dict(fields)))
@@ -225,8 +226,9 @@ def small_desk(
     reader: LedgerReader,
     state: Path,
     table: QTable,
-    wall: Callable[[], int] = wall_us,
+    wall: Clock = wall_us,
     send_within_us: int = 10_000_000,
+    monotonic: Clock = monotonic_us,
 ) -> SmallDesk:
     """Put a desk together over an open ledger; the run is on record when this returns."""
     playback = _playback()
@@ -237,11 +239,12 @@ def small_desk(
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
     word = KillWord(state / "kill.word", create=True)
+    section = _section(ledger, reader, keyring, word, wall, send_within_us, monotonic)
     desk = Desk(
         own=DeskParts(
             tags=tags,
             tools=_tools(ledger, table),
-            section=_section(ledger, reader, keyring, word, wall, send_within_us),
+            section=section,
             orders=orders,
             reader=reader,
             market=market,
@@ -254,6 +257,7 @@ def small_desk(
                 instrument=INSTRUMENTS.__getitem__,
                 approve=lambda standing: desk.approved_order(standing),  # noqa: PLW0108 - made next
                 settling=lambda: True,
+                deadlines=section.deadlines,
                 wall_us=wall,
                 market_now_us=market.now_us,
             ),
@@ -297,8 +301,9 @@ def _section(
     reader: LedgerReader,
     keyring: Keyring,
     word: KillWord,
-    wall: Callable[[], int],
+    wall: Clock,
     send_within_us: int,
+    monotonic: Clock,
 ) -> Section:
     section = Section(
         ledger=ledger,
@@ -308,6 +313,7 @@ def _section(
         kill=word.read,
         wall_us=wall,
         send_within_us=send_within_us,
+        monotonic_us=monotonic,
     )
     for account in (RUN, f"{RUN}.agent"):
         section.open_account(account, EQUITY_MINOR)

@@ -30,6 +30,10 @@ class Mutant(StrEnum):
     SEND_BEFORE_COMMIT = "send_before_commit"
 
 
+FAR_US = 1 << 60
+"""A monotonic time that never comes: the mutant is judged by the ledger, not by a clock."""
+
+
 def send_before_commit(standing: Standing, tools: DispatchTools) -> None:
     """Hand the order out first and announce it afterwards: what must never happen."""
     if standing.approving is None:
@@ -44,7 +48,7 @@ def send_before_commit(standing: Standing, tools: DispatchTools) -> None:
         lot=instrument.lot,
         transact_time_us=tools.wall_us(),
     )
-    tools.broker.hand(name, fields, order.kill_epoch, order.send_before_us)
+    tools.broker.hand(name, fields, order.kill_epoch, order.send_before_us, FAR_US)
     reach("dispatch.sending_committed")
     sending = journal_orders.order_sending(
         standing,

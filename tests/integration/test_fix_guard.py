@@ -98,7 +98,7 @@ def as_a_cancel(desk: Desk, fields: Fields) -> HandResult:
 
 
 def under_another_name(desk: Desk, fields: Fields) -> HandResult:
-    return desk.child.hand("A" * 20, fields, now(desk), 1 << 60)
+    return desk.child.hand("A" * 20, fields, now(desk), 1 << 60, 1 << 60)
 
 
 def as_a_replace(desk: Desk, fields: Fields) -> HandResult:

@@ -16,12 +16,15 @@ class World:
         self.word = KillState(4, killed=False)
         self.now_us = NOW_US
         self.logged_on = True
-        self.gate = Gate(lambda: self.word, lambda: self.now_us)
+        self.passed_us = 0
+        self.gate = Gate(lambda: self.word, lambda: self.now_us, lambda: self.passed_us)
         assert self.gate.reconciled(self.gate.begin_logon())
         self.ticket("ORDER")
 
     def ticket(self, name: str, kill_epoch: int = 4) -> Refusal | None:
-        ticket = Ticket(cl_ord_id=name, kill_epoch=kill_epoch, send_before_us=NOW_US + 10)
+        ticket = Ticket(
+            cl_ord_id=name, kill_epoch=kill_epoch, send_before_us=NOW_US + 10, send_until_us=10
+        )
         return self.gate.hand(ticket)
 
     def judge(self, **changes: str) -> Refusal | None:
@@ -57,6 +60,11 @@ def arrive_late(world: World) -> None:
     world.now_us = NOW_US + 10
 
 
+def arrive_late_by_a_clock_set_back(world: World) -> None:
+    world.now_us = NOW_US - 1
+    world.passed_us = 10
+
+
 def use_it(world: World) -> None:
     assert world.judge() is None
 
@@ -73,6 +81,7 @@ CASES: list[tuple[Callable[[World], None], Refusal]] = [
     (kill, Refusal.KILLED),
     (kill_and_release, Refusal.KILL_EPOCH_OLD),
     (arrive_late, Refusal.SEND_BEFORE_PASSED),
+    (arrive_late_by_a_clock_set_back, Refusal.SEND_BEFORE_PASSED),
     (use_it, Refusal.ALREADY_USED),
     (take_it_back, Refusal.ALREADY_USED),
 ]

@@ -12,6 +12,7 @@ from audit.ledger import Lane
 from audit.record import Draft
 from fix.identity import cl_ord_id
 from fix.session_link import HandResult
+from gateway.clock import monotonic_us
 from gateway.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.orders import Stage, Standing
 from gateway.policy_desk import development_policy
@@ -170,8 +171,10 @@ class Broker:
         fields: tuple[tuple[int, str], ...],
         kill_epoch: int,
         send_before_us: int,
+        until_us: int,
     ) -> HandResult:
         assert dict(fields)[11] == cl_ord_id
+        assert 0 < until_us - monotonic_us() <= 10_000_000
         kinds = [one.kind for one in self.desk.log.records()]
         self.seen.append((cl_ord_id, kill_epoch, send_before_us, kinds))
         return self.answer

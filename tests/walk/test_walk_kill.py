@@ -17,7 +17,7 @@ from audit.kinds import Kind
 from fix.kill import KillWord
 from fix.session_link import SessionState
 from gateway.app import App
-from gateway.clock import pause, wall_us
+from gateway.clock import monotonic_us, pause, wall_us
 from gateway.decision import Result
 from gateway.simulator import wait_for
 from tests.doubles import live_desk
@@ -45,7 +45,9 @@ def assert_nothing_new(app: App, acknowledged_us: int) -> None:
     """Try to send after the acknowledgement, then look at the broker's capture."""
     fields = ((35, ORDER), (11, "A" * 20), (55, "SPXN"), (54, "1"), (38, "1"), (40, "2"), (44, "1"))
     epoch, _ = app.desk.kill_switch.state
-    result = app.fix.hand("A" * 20, fields, epoch, wall_us() + 5_000_000)
+    result = app.fix.hand(
+        "A" * 20, fields, epoch, wall_us() + 5_000_000, monotonic_us() + 5_000_000
+    )
     assert result.outcome == "refused", result
     capture = live_desk.capture_of(app)
     assert live_desk.received(capture, ORDER, after_us=acknowledged_us) == []

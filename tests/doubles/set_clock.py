@@ -1,0 +1,66 @@
+"""Clocks that a test moves: the wall clock leaps, and time passes on both."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway import clock
+
+Clock = Callable[[], int]
+SHIM_SOURCE = Path(__file__).with_name("clock_shim.c")
+
+
+class MissingCompilerError(Exception):
+    """There is nothing to compile the shim with."""
+
+
+@dataclass(slots=True)
+class SetClock:
+    """The machine's clocks, moved."""
+
+    leapt_us: int = 0
+    passed_us: int = 0
+
+    def wall_us(self) -> int:
+        """Return the wall clock as somebody has set it."""
+        return clock.wall_us() + self.leapt_us + self.passed_us
+
+    def monotonic_us(self) -> int:
+        """Return the clock that nobody can set."""
+        return clock.monotonic_us() + self.passed_us
+
+    def leap(self, by_us: int) -> None:
+        """Set the wall clock, ahead or back."""
+        self.leapt_us += by_us
+
+    def passes(self, time_us: int) -> None:
+        """Let time pass, on both clocks."""
+        self.passed_us += time_us
+
+
+class ShimmedClock:
+    """A wall clock for processes of their own: `clock_shim.c` in front of their readings."""
+
+    def __init__(self, folder: Path) -> None:
+        """Compile the shim; the clock is right until it is set.
+
+        Raises:
+            MissingCompilerError: there is no C compiler here.
+        """
+        compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+        if compiler is None:
+            raise MissingCompilerError("no C compiler")
+        library = folder / "clock_shim.so"
+        command = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", str(library)]
+        subprocess.run([*command, str(SHIM_SOURCE), "-ldl"], check=True)
+        self._offset = folder / "clock_offset"
+        self.environment = {"LD_PRELOAD": str(library), "CLOCK_SHIM": str(self._offset)}
+        self.set(0)
+
+    def set(self, seconds: int) -> None:
+        """Set the clock of every process that has the shim, from the right time."""
+        whole = self._offset.with_suffix(".new")
+        whole.write_text(str(seconds))
+        whole.replace(self._offset)
