@@ -39,6 +39,9 @@ class Pace(_Strict):
     cancels_per_s: int = Field(ge=1, le=10_000, description="cancels per second, after the burst")
     cancel_burst: int = Field(ge=1, le=10_000, description="cancels sent at once")
     sweep_timeout_s: int = Field(ge=1, le=120, description="how long a sweep waits for answers")
+    questions_per_s: int = Field(
+        default=20, ge=1, le=10_000, description="status requests in any second"
+    )
 
 
 class OrderTags(_Strict):

@@ -20,7 +20,7 @@ In reading order, down the walk:
 - holds: held decisions and their renewal
 - killing: the kill and its outcome
 - fix_session: a session that was lost, refused or begun anew
-- recovery: what a start finds and does
+- asking, recovery: silent orders asked for; what a start finds and does
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
 - engine_child, engine_process, fix_life, fix_child, postmaster, postgres, own_process, simulator:
   supervisors of the children

@@ -18,6 +18,7 @@ from fix.kill import KillWord
 from fix.profile import Profile
 from fix.session_link import SessionState
 from gateway import clock, failpoints
+from gateway.asking import Budget, Chaser
 from gateway.assembly import (
     make_tools,
     open_ledger,
@@ -40,7 +41,7 @@ from gateway.market import Market
 from gateway.orders import Orders, Standing
 from gateway.privacy import complete, make_privacy
 from gateway.profiles import Plan
-from gateway.recovery import Chaser, close_abandoned, highest_sent, mark_unknown
+from gateway.recovery import close_abandoned, highest_sent, mark_unknown
 from gateway.section import Section
 from gateway.server import Server, build_site
 from gateway.settlement import SettleTools
@@ -81,7 +82,7 @@ class App:
         self.orders.mend()
         self.desk.expire_holds()
         withdraw_late(self.desk.own.dispatching)
-        self.chaser.ask(clock.wall_us())
+        self.chaser.ask(clock.monotonic_us())
 
 
 @contextmanager
@@ -109,7 +110,9 @@ class _Starter:
         self._telemetry = Telemetry()
         self._market = Market()
         self._orders = Orders()
-        self._events = Events(plan.tags.run_id, self._orders)
+        pace = plan.profile(plan.settings.fix.port or 1).pace
+        self._budget = Budget(pace.questions_per_s)
+        self._events = Events(plan.tags.run_id, self._orders, self._budget)
 
     def start(self) -> App:
         plan, settings = self._plan, self._plan.settings
@@ -170,7 +173,7 @@ class _Starter:
             settler=self._settler,
             simulator=simulator,
             server=server,
-            chaser=Chaser(fix, self._orders),
+            chaser=Chaser(fix, self._orders, self._budget),
             dsn=dsn,
         )
 

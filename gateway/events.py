@@ -15,6 +15,7 @@ from audit.record import Draft
 from fix.errors import FixError
 from fix.session_link import Frame, SessionState
 from gateway import clock
+from gateway.asking import Budget
 from gateway.fix_child import FixChild
 from gateway.killing import KillSwitch
 from gateway.orders import Orders
@@ -27,8 +28,9 @@ _log = logging.getLogger(__name__)
 class Events:
     """The listener of both children; parts are bound once they exist."""
 
-    def __init__(self, run_id: str, orders: Orders) -> None:
+    def __init__(self, run_id: str, orders: Orders, budget: Budget) -> None:
         """Start with nothing bound: what comes before that is of no consequence."""
+        self._budget = budget
         self._run_id = run_id
         self._orders = orders
         self._one_at_a_time = threading.Lock()
@@ -65,6 +67,7 @@ class Events:
                 fix,
                 self._orders,
                 lambda event, detail: note(ledger, settler.session, self._run_id, event, detail),
+                self._budget,
                 logon_no=logon_no,
                 inbox_offset=settler.offset,
             )

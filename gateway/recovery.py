@@ -9,19 +9,21 @@ The same projection answers a restart and a normal day. Table (stage found -> wh
     closed      sealed with the state the broker ended it in
 """
 
+from collections import deque
 from collections.abc import Callable
 
 from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.queries import LedgerReader
-from audit.record import Draft, Record
+from audit.record import Draft
 from fix.errors import FixError
-from fix.messages import status_request
+from fix.messages import Fields
 from fix.order import OrderState
-from fix.reconcile import Fate, OpenOrder, Reconciliation, strangers
+from fix.reconcile import PATIENCE_US, Fate, OpenOrder, Reconciliation, strangers
 from fix.reports import parse_inbound
 from fix.session_link import SessionState
 from gateway import clock, journal_orders
+from gateway.asking import Budget, sent_fields
 from gateway.fix_child import FixChild
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing
@@ -29,7 +31,6 @@ from gateway.settlement import OUTCOMES
 from gateway.walk import LedgerPort
 
 POLL_S = 0.02
-SILENCE_US = 500_000
 
 Note = Callable[[str, str], None]
 """Puts an event of the session on record: its name and its detail."""
@@ -68,7 +69,13 @@ def highest_sent(reader: LedgerReader) -> int:
 
 
 def reconcile(
-    fix: FixChild, orders: Orders, note: Note, *, logon_no: int, inbox_offset: int
+    fix: FixChild,
+    orders: Orders,
+    note: Note,
+    budget: Budget,
+    *,
+    logon_no: int,
+    inbox_offset: int,
 ) -> bool:
     """Ask the broker for every order that may be live, wait a bounded time, open the session.
 
@@ -78,22 +85,25 @@ def reconcile(
     live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
     state = Reconciliation.begin(
         (
-            OpenOrder(cl_ord_id=name, fields=_sent_fields(s.sending))
+            OpenOrder(cl_ord_id=name, fields=sent_fields(s.sending))
             for name, s in live.items()
             if s.sending is not None
         ),
         logon_no=logon_no,
         now_us=clock.monotonic_us(),
+        # asked twice, within the budget
+        patience_us=PATIENCE_US + 2 * budget.time_for_us(len(live)),
     )
-    questions = state.questions()
+    waiting: deque[Fields] = deque(state.questions())
     while True:
-        for question in questions:
-            fix.status_request(question)
+        while waiting and budget.take(clock.monotonic_us()):
+            fix.status_request(waiting.popleft())
         if state.is_over(clock.monotonic_us()) or fix.state is not SessionState.RECONCILING:
             break
         clock.pause(POLL_S)
         state, inbox_offset = _listen(fix, state, inbox_offset)
-        state, questions = state.ask_again_at(clock.monotonic_us())
+        state, again = state.ask_again_at(clock.monotonic_us())
+        waiting += again
     quarantined = [name for name, fate in state.closed().items() if fate is Fate.QUARANTINED]
     unknown = [order.cl_ord_id for order in strangers(fix.live_orders(), orders.names())]
     for event, names in (("quarantined", quarantined), ("not_in_ledger", unknown)):
@@ -111,35 +121,6 @@ def _listen(fix: FixChild, state: Reconciliation, inbox_offset: int) -> tuple[Re
         except FixError:
             continue  # quarantined by the settler
     return state, inbox_offset
-
-
-class Chaser:
-    """Asks the broker for orders that nobody reported on: silence is a question, no answer."""
-
-    def __init__(self, fix: FixChild, orders: Orders) -> None:
-        """Start with nothing asked."""
-        self._fix = fix
-        self._orders = orders
-        self._asked_us: dict[str, int] = {}
-
-    def ask(self, now_us: int) -> int:
-        """Send a status request for each order without a report for too long; returns how many."""
-        asked = 0
-        for standing in self._orders.live():
-            if standing.report_status is not None or standing.sending is None:
-                continue
-            since_us = max(
-                standing.sending.recorded_at_us, self._asked_us.get(standing.decision_id, 0)
-            )
-            if now_us - since_us > SILENCE_US and self._fix.state is SessionState.READY:
-                self._asked_us[standing.decision_id] = now_us
-                self._fix.status_request(status_request(_sent_fields(standing.sending)))
-                asked += 1
-        return asked
-
-
-def _sent_fields(sending: Record) -> tuple[tuple[int, str], ...]:
-    return tuple((int(tag), str(text)) for tag, text in sending.body["fields"])
 
 
 def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
