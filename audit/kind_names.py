@@ -43,6 +43,8 @@ class Kind(StrEnum):
     KILL_OUTCOME = "kill_outcome"
     KILL_RELEASED = "kill_released"
     OPERATOR_NOTE = "operator_note"
+    READ_RECORDED = "read_recorded"
+    ACCESS_REFUSED = "access_refused"
     KEY_ROTATED = "key_rotated"
     KEY_REVOKED = "key_revoked"
     KEY_DESTROYED = "key_destroyed"

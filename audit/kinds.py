@@ -333,6 +333,18 @@ _TABLE: tuple[KindSpec, ...] = (
     ),
     _spec(Kind.OPERATOR_NOTE, _C, "text author?", "note:<n>"),
     _spec(
+        Kind.READ_RECORDED,
+        _C,
+        "reader role object from_us window_s",
+        "read:<reader>:<role>:<object>:<from_us>",
+    ),
+    _spec(
+        Kind.ACCESS_REFUSED,
+        _C,
+        "who reason count from_us window_s",
+        "refused:<from_us>:<who>:<reason>:<random>",
+    ),
+    _spec(
         Kind.KEY_ROTATED, _C, "statement old_vkey new_vkey from_size from_us", "rotated:<key id>"
     ),
     _spec(Kind.KEY_REVOKED, _C, "statement vkey from_us reason?", "revoked:<key id>"),

@@ -798,6 +798,7 @@ export const KINDS = new Set(`
   approval_given approval_refused reservation_released order_sending order_sent order_refused
   order_unknown order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event
   fix_inbound fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated
+  read_recorded access_refused
   key_revoked key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
   subject_erased personal_disclosed stream_heads run_finished
 `.trim().split(/\s+/));

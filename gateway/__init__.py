@@ -11,7 +11,7 @@ In reading order, down the walk:
 - placebo_twin: the table model's shadow of every decision (6)
 - deadlines: how long an agreement lives, on two clocks (6, 7)
 - section: the per-firm section, compare-and-swap (6)
-- journal, journal_orders, journal_kill: one function per record kind (7)
+- journal, journal_orders, journal_kill, journal_access: one function per record kind (7)
 - dispatch: dispatch(), approved to sent (8)
 - persons: names out of broker messages, into personal fields (8, 9)
 - settlement, settler: settle(), report to book, and the thread that runs it (9)
@@ -22,6 +22,7 @@ In reading order, down the walk:
 - fix_session: a session that was lost, refused or begun anew
 - asking, recovery: silent orders asked for; what a start finds and does
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
+- reads, refusals: who read what, and who was refused, on record
 - engine_child, engine_process, fix_life, fix_child, postmaster, postgres, own_process, simulator:
   supervisors of the children
 - database: the embedded one or a given one, entered by a plain login

@@ -8,6 +8,7 @@ reverse. Not here: what any part does, and how each is made (`assembly`).
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from audit.erasure import Privacy
 from audit.ledger import Ledger
@@ -43,12 +44,14 @@ from gateway.privacy import complete, make_privacy
 from gateway.profiles import Plan
 from gateway.recovery import close_abandoned, highest_sent, mark_unknown
 from gateway.section import Section
-from gateway.server import Server, build_site
+from gateway.server import Server, build_site, entrance_of
 from gateway.settlement import SettleTools
 from gateway.settler import Settler
 from gateway.simulator import Simulator
 from gateway.stopping import write_address
 from gateway.telemetry import Telemetry
+from gateway.web.doors import SIGN_IN
+from gateway.web.sessions import Sessions
 from gateway.web.views import Views
 from inference.engine import EngineState
 from risk.approved import ApprovedOrder
@@ -57,6 +60,8 @@ OWN_PEER_S = 15.0
 """How long a start waits for its own simulator."""
 PEER_S = 5.0
 """How long a start waits for a broker before it serves without one."""
+DEVELOPER: Final = "operator"
+"""Whom the address that `run` prints signs in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,12 @@ class App:
     server: Server
     chaser: Chaser
     dsn: str
+    sessions: Sessions
+
+    def page_address(self) -> str:
+        """Return where the pages are; a development run's address signs the operator in, once."""
+        link = self.sessions.link(DEVELOPER) if self.plan.tags.dev else None
+        return f"{self.server.address}{SIGN_IN}?once={link}" if link else f"{self.server.address}/"
 
     def housekeep(self) -> None:
         """Do what time asks for: end holds and approvals left over, ask after silent orders."""
@@ -158,10 +169,13 @@ class _Starter:
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
         views = Views(reader, desk.own.tools.table, self._publishing.policy)
-        server.start(build_site(desk, plan.keyring, views, privacy))
+        entrance = entrance_of(desk, plan.keyring)
+        server.start(build_site(desk, plan.keyring, views, privacy, entrance=entrance))
+        entrance.refusals.start()
+        self._stack.callback(entrance.refusals.close)
+        self._stack.callback(server.stop)  # first of all: what it still refuses is counted
         write_address(plan.state, server.address)
-        self._say(f"page       {server.address}/")
-        return App(
+        app = App(
             plan=plan,
             desk=desk,
             ledger=ledger,
@@ -175,7 +189,10 @@ class _Starter:
             server=server,
             chaser=Chaser(fix, self._orders, self._budget),
             dsn=dsn,
+            sessions=entrance.sessions,
         )
+        self._say(f"page       {app.page_address()}")
+        return app
 
     def _make_settler(
         self, fix: FixChild, ledger: Ledger, reader: LedgerReader, profile: Profile

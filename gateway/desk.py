@@ -36,6 +36,7 @@ from gateway.killing import KillSwitch
 from gateway.log_files import LogFiles
 from gateway.market import Market
 from gateway.orders import Orders, Standing
+from gateway.reads import HOUR_S, Reads
 from gateway.section import Section
 from gateway.statements import all_signed, log_id, release_statement
 from gateway.strategies import AGENT_WISH, wish
@@ -47,7 +48,6 @@ from risk.instrument import Instrument
 from risk.intent import intent_from_document
 from risk.verdict import verdict_from_document
 
-HOUR_US: Final = 3_600_000_000
 INTENTS_MAX: Final = 8
 """Agents' intents in hand at once; one more is refused, so that no queue forms here."""
 
@@ -87,9 +87,13 @@ class Desk:
 
     own: DeskParts
     _cases: dict[str, Case] = field(default_factory=dict)
-    _mirrored: dict[str, int] = field(default_factory=dict)
+    reads: Reads = field(init=False)
     _answers: threading.RLock = field(default_factory=threading.RLock)
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
+
+    def __post_init__(self) -> None:
+        """Put reads on the record of this desk's own ledger."""
+        self.reads = Reads(self.own.tools.ledger, self.own.dispatching.wall_us)
 
     @property
     def kill_switch(self) -> KillSwitch:
@@ -157,8 +161,7 @@ class Desk:
         records = list(self.own.reader.records(stream=stream)) if stream.isprintable() else []
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")
-        now_us = self.own.dispatching.wall_us()
-        self.own.tools.ledger.append(_was_read(decision_id, reader, now_us))
+        self.reads.note(reader, stream)
         return {
             "decision_id": decision_id,
             "records": [
@@ -176,12 +179,7 @@ class Desk:
 
     def log_was_read(self, reader: Caller) -> None:
         """Record that somebody mirrors the log: once an hour, or reading would make it grow."""
-        hour = self.own.dispatching.wall_us() // HOUR_US
-        if self._mirrored.get(reader.name) != hour:
-            text = f"{reader.name} ({reader.role}) mirrors the log"
-            draft = journal.note(text, idem_key=f"mirror:{reader.name}:{hour}")
-            self.own.tools.ledger.append(draft)
-            self._mirrored[reader.name] = hour
+        self.reads.note(reader, "log", window_s=HOUR_S)
 
     def answer_hold(
         self, caller: Caller, decision_id: str, answer: ApprovalRequest
@@ -375,11 +373,3 @@ class Desk:
             raise RequestError(
                 problem=f"client_key {request.client_key!r} was used for another request"
             )
-
-
-def _was_read(decision_id: str, reader: Caller, now_us: int) -> Draft:
-    return journal.note(
-        f"{reader.name} ({reader.role}) read decision {decision_id}",
-        idem_key=f"read:{decision_id}:{reader.name}:{now_us}",
-        decision_id=decision_id,
-    )

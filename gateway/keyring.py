@@ -92,19 +92,27 @@ class Keyring:
         if name in bearers and not replace:
             problem = f"{name} has a key, of role {bearers[name]['role']}: --replace ends it"
             raise SettingsError(name="--name", problem=problem)
-        bearers[name] = {"role": role.value, "sha256": hashlib.sha256(token.encode()).hexdigest()}
+        bearers[name] = {"role": role.value, "sha256": digest_of(token)}
         _write_private(self.folder / f"{name}.token", token)
         _write_private(self.folder / "bearer.json", json.dumps(bearers, indent=1, sort_keys=True))
         return token
 
     def authenticate(self, token: str) -> Caller | None:
         """Return who holds this token, or None; compares in constant time."""
-        digest = hashlib.sha256(token.encode()).hexdigest()
+        return self.holder(digest_of(token))
+
+    def holder(self, digest: str) -> Caller | None:
+        """Return whose token has this SHA-256 (hex) now, or None; compares in constant time."""
         found: Caller | None = None
         for name, entry in self._bearers().items():
             if hmac.compare_digest(digest, entry["sha256"]):
                 found = Caller(name=name, role=Role(entry["role"]))
         return found
+
+    def digest(self, name: str) -> str | None:
+        """Return the SHA-256 (hex) of the token of `name`, None without one."""
+        entry = self._bearers().get(name)
+        return None if entry is None else entry["sha256"]
 
     def token(self, name: str) -> str:
         """Return the stored development token of `name`."""
@@ -135,6 +143,11 @@ class Keyring:
             return {}
         loaded: dict[str, dict[str, str]] = json.loads(path.read_text())
         return loaded
+
+
+def digest_of(token: str) -> str:
+    """Return the SHA-256 (hex) under which a token is known."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _check_name(name: str) -> None:

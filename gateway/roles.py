@@ -16,6 +16,7 @@ class Role(StrEnum):
 MAY: Final[dict[str, frozenset[Role]]] = {
     "submit": frozenset({Role.AGENT, Role.OPERATOR}),
     "read": frozenset(Role),
+    "watch": frozenset({Role.OPERATOR, Role.APPROVER, Role.AUDITOR}),
     "approve": frozenset({Role.APPROVER}),
     "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
     "hold": frozenset({Role.OPERATOR, Role.APPROVER}),
@@ -23,4 +24,4 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "disclose": frozenset({Role.AUDITOR}),
     "mirror": frozenset({Role.AUDITOR}),
 }
-"""Action -> the roles that may."""
+"""Action -> the roles that may; `watch` is to look at the pages, which show every decision."""

@@ -70,7 +70,7 @@ def play(plan: Plan, playback: Playback) -> int:
             raise LedgerLostError(detail=" ".join(str(error).split())) from error
         code = _finish(app, agent, progress, before_bytes, played_out=not stop.is_set())
         if not settings.playback.exit and not stop.is_set():
-            progress.say(f"serving    {app.server.address}/  (Ctrl-C ends)")
+            progress.say(f"serving    {app.page_address()}  (Ctrl-C ends)")
             while not stop.wait(0.5):
                 app.housekeep()
     return code
@@ -84,7 +84,7 @@ def serve_production(settings: Settings) -> int:
     with _interruptible() as stop, running(plan, progress.say) as app:
         if not _await_engine(app, progress, stop):
             return 0
-        progress.say(f"serving    {app.server.address}/")
+        progress.say(f"serving    {app.page_address()}")
         while not stop.wait(0.5):
             app.housekeep()
     return 0

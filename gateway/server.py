@@ -10,15 +10,20 @@ from fastapi import FastAPI
 
 from audit.erasure import Privacy
 from gateway.api.routes import build_api
-from gateway.clock import pause
+from gateway.clock import monotonic_us, pause
 from gateway.connections import BoundedConfig, ConnectionLimits, bound
 from gateway.desk import Desk
 from gateway.errors import DoorError, SettingsError
 from gateway.keyring import Keyring
 from gateway.local_door import leave, listen
+from gateway.refusals import Refusals
 from gateway.settings import ApiSettings
+from gateway.web.access import access_rows
 from gateway.web.desk_actions import DeskActions
+from gateway.web.doors import Entrance
+from gateway.web.forms import FormGuard
 from gateway.web.pages import register
+from gateway.web.sessions import Sessions
 from gateway.web.views import Views
 
 START_WITHIN_S = 10.0
@@ -27,13 +32,34 @@ LIMITS = ConnectionLimits(peer_max=128, total_max=512)
 
 
 def build_site(
-    desk: Desk, keyring: Keyring, views: Views, privacy: Privacy | None = None
+    desk: Desk,
+    keyring: Keyring,
+    views: Views,
+    privacy: Privacy | None = None,
+    *,
+    entrance: Entrance | None = None,
 ) -> FastAPI:
-    """Return API and pages as one application."""
-    app = build_api(desk, keyring)
+    """Return API and pages as one application; each route has a door, or it does not start.
+
+    Raises:
+        DoorlessError: a route lets anybody in, and nobody wrote down why.
+    """
+    entrance = entrance or entrance_of(desk, keyring)
+    app = build_api(desk, keyring, entrance.refusals)
     app.state.privacy = privacy
-    register(app, views, DeskActions(desk, keyring), secrets.token_bytes(32))
+    register(app, views, DeskActions(desk), entrance)
+    access_rows(app)
     return app
+
+
+def entrance_of(desk: Desk, keyring: Keyring) -> Entrance:
+    """Return the doors of a desk: nobody is signed in, and no refusal is counted yet."""
+    return Entrance(
+        keyring=keyring,
+        sessions=Sessions(keyring, monotonic_us),
+        refusals=Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us),
+        guard=FormGuard(secrets.token_bytes(32)),
+    )
 
 
 class Server:

@@ -1,4 +1,4 @@
-"""Write the documents that repeat the code: settings, record kinds, rules, policy, simulator.
+"""Write the documents that repeat the code: settings, kinds, access, rules, policy, simulator.
 
 `make docs` rewrites them; `--check` (run by the tests) only says what is out of date.
 Not here: prose, and figures, which come from runs.
@@ -18,7 +18,15 @@ from pydantic.fields import FieldInfo
 
 from audit.kinds import KINDS, KindSpec
 from fix.ems_market import DECK, outcome_of
+from gateway.clock import wall_us
+from gateway.refusals import Refusals
+from gateway.roles import Role
+from gateway.server import build_site
 from gateway.settings import PREFIX, Settings, SimulatorSettings
+from gateway.web.access import AccessRow, access_rows
+from gateway.web.doors import Entrance
+from gateway.web.forms import FormGuard
+from gateway.web.views import Views
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 
@@ -26,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 RECORDS = ROOT / "docs" / "records.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
+ACCESS = ROOT / "docs" / "access.md"
 SIMULATOR = ROOT / "docs" / "simulator.md"
 SHOWN = 100
 POLICY = ROOT / "risk" / "policies" / "playback.json"
@@ -88,6 +97,41 @@ def records_page() -> str:
         "|---|---|---|---|---|---|",
     ]
     return "\n".join([*head, *(kind_row(spec) for spec in specs), ""])
+
+
+def access_row(row: AccessRow) -> str:
+    """Return the table row of one route."""
+    roles = " | ".join(row.roles[role] for role in Role)
+    return (
+        f"| {row.method} | `{row.path}` | {row.way} | {row.action or '–'} | {row.nobody} | {roles}"
+        f" | {row.noted} |"
+    )
+
+
+def access_page() -> str:
+    """Return who gets what at each route of the site that the gateway serves."""
+    nothing: Any = None  # the routes are asked for their doors, and nothing is served
+    counts = Refusals(nothing, wall_us)
+    doors = Entrance(keyring=nothing, sessions=nothing, refusals=counts, guard=FormGuard(b""))
+    rows = access_rows(build_site(nothing, nothing, Views(nothing), entrance=doors))
+    head = [
+        "# Who gets what",
+        "",
+        "Written by `make docs` from the routes of the site and `gateway/roles.py`; do not edit. A",
+        "test asks every route of a running site without a key, with each role's key and with each",
+        "role's session, and compares; a route without a door does not start.",
+        "",
+        "*in*: let in, whatever the answer then is; a number: the status of the refusal (303:",
+        "sent to sign in). A session opens no route of the API. An agent's key opens no page.",
+        "What is read is on record once for each person, object and minute, before it is shown;",
+        "each refusal is counted, one record for each minute, caller and reason. For routes that",
+        "ask for nothing the last column says why. With `COUNTERSIGN_LEDGER__TILES=public` the",
+        "routes below `/log` ask for nothing either, and nothing is recorded.",
+        "",
+        f"| method | route | brings | may | nobody | {' | '.join(Role)} | a read is on record as |",
+        "|---" * (6 + len(Role)) + "|",
+    ]
+    return "\n".join([*head, *(access_row(row) for row in rows), ""])
 
 
 def rule_row(rule: Rule) -> str:
@@ -173,6 +217,7 @@ def wanted() -> dict[Path, str]:
     return {
         README: with_table(README.read_text()),
         RECORDS: records_page(),
+        ACCESS: access_page(),
         POLICY_PAGE: policy_page(),
         SIMULATOR: simulator_page(),
     }

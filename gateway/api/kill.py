@@ -10,15 +10,18 @@ from gateway.api.access import allowed
 from gateway.api.bodies import StrictRoute
 from gateway.api.limits import in_kill_lane
 from gateway.api.models import KillRequest, ReleaseRequest
+from gateway.desk import Desk
 from gateway.keyring import Caller
 
 router = APIRouter(prefix="/v1/kill", tags=["kill"], route_class=StrictRoute)
 
 
 @router.get("", summary="Is the kill in force?")
-def state(request: Request, _: Annotated[Caller, Depends(allowed("read"))]) -> dict[str, Any]:
+def state(request: Request, caller: Annotated[Caller, Depends(allowed("read"))]) -> dict[str, Any]:
     """Return the epoch, whether new orders are stopped, and the statement that releases it."""
-    found: dict[str, Any] = request.app.state.desk.kill_state()
+    desk: Desk = request.app.state.desk
+    desk.reads.try_note(caller, "kill")
+    found: dict[str, Any] = desk.kill_state()
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from gateway.api.access import allowed, bearer
+from gateway.api.access import Door, bearer, by_key
 from gateway.desk import Desk
 from gateway.keyring import Caller
 from gateway.log_files import LogFiles
@@ -28,15 +28,22 @@ BRIEFLY: Final = "no-cache"
 _REFUSED: Final = re.compile(r"q=0(\.0{0,3})?")
 
 
-async def reader_of(
-    request: Request,
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
-) -> Caller | None:
-    """Return who reads; None is anybody, where that is allowed."""
-    log: LogFiles | None = request.app.state.desk.own.log
-    if log is not None and log.public:
-        return None
-    return await allowed("mirror")(request, credentials)
+class LogReader(Door):
+    """A dependency that yields who reads; None is anybody, where that is allowed."""
+
+    async def __call__(
+        self,
+        request: Request,
+        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    ) -> Caller | None:
+        """Return who reads."""
+        log: LogFiles | None = request.app.state.desk.own.log
+        if log is not None and log.public:
+            return None
+        return by_key(request, credentials, self.action)
+
+
+reader_of: Final = LogReader("mirror")
 
 
 @router.head("/checkpoint", include_in_schema=False)
@@ -64,6 +71,7 @@ def tile(
     found = _files(desk).resource(path)
     if found is None:
         raise _nothing()
+    _noted(desk, caller)
     place, data = found
     headers = {
         "Content-Type": "application/octet-stream",
@@ -71,7 +79,6 @@ def tile(
         "X-Content-Type-Options": "nosniff",
     }
     if place.level is None:
-        _noted(desk, caller)
         headers["Vary"] = "Accept-Encoding"
         if _takes_gzip(request.headers.get("Accept-Encoding", "")):
             headers["Content-Encoding"] = "gzip"

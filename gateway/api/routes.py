@@ -13,6 +13,7 @@ from gateway.api.limits import BodyLimit
 from gateway.desk import Desk
 from gateway.errors import GatewayError
 from gateway.keyring import Keyring
+from gateway.refusals import Refusals
 
 FIELD_CHARS_MAX: Final = 80
 # error code -> HTTP status; codes not listed are 500
@@ -31,8 +32,8 @@ STATUS: Final = {
 }
 
 
-def build_api(desk: Desk, keyring: Keyring) -> FastAPI:
-    """Return the API over one desk."""
+def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) -> FastAPI:
+    """Return the API over one desk; who is refused is counted (None: in a count of its own)."""
     app = FastAPI(
         title="Countersign",
         summary="A governed execution gateway with an audit ledger.",
@@ -43,6 +44,7 @@ def build_api(desk: Desk, keyring: Keyring) -> FastAPI:
     app.add_middleware(BodyLimit)
     app.state.desk = desk
     app.state.keyring = keyring
+    app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     for module in (intents, decisions, kill, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)

@@ -1,25 +1,24 @@
 """What the pages may make the desk do, in the words that a person reads afterwards.
 
-Not here: who may (`forms`, `pages`), and what a kill or an approval is (`gateway.desk`).
+Not here: who may (`doors`), and what a kill or an approval is (`gateway.desk`).
 """
 
 from gateway.api.models import ApprovalRequest
 from gateway.desk import Desk
 from gateway.errors import ApprovalRefusedError
-from gateway.keyring import Caller, Keyring
+from gateway.keyring import Caller
 
 
 class DeskActions:
     """`pages.Actions` over one desk."""
 
-    def __init__(self, desk: Desk, keyring: Keyring) -> None:
-        """Keep the desk and the keys of its callers."""
+    def __init__(self, desk: Desk) -> None:
+        """Keep the desk."""
         self._desk = desk
-        self._keyring = keyring
 
-    def authenticate(self, key: str) -> Caller | None:
-        """Return whose bearer key this is."""
-        return self._keyring.authenticate(key)
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Put on record who reads what, before it is shown."""
+        self._desk.reads.note(reader, what)
 
     def kill_state(self) -> tuple[int, bool]:
         """Return (kill_epoch, killed) as the shared kill word has it now."""

@@ -1,26 +1,25 @@
-"""Who may post from a page: loopback, same origin, the page's own form, and a bearer key typed in.
+"""Whether a request came from our own page: loopback, same origin, the session's own form.
 
-Not here: what a post does (`pages` calls the gateway's actions).
+Not here: who is signed in (`sessions`), who may (`doors`), what a post does (`pages`).
 
 Rules kept here:
 - A page is served to loopback only, under a loopback host name (a foreign name that resolves to us
   could otherwise read pages in a victim's browser).
-- A form token is an HMAC over the browser's session cookie and the form's purpose, with a secret
-  that dies with the process; the cookie is HttpOnly and SameSite=Strict.
-- The key is never stored, echoed, or put in a cookie.
+- A form token is an HMAC over the session and the address that the form posts to, with a secret
+  that dies with the process; the cookie is HttpOnly and SameSite=Strict, and Secure under TLS.
+- A browser sends a host's cookies to each of its ports: the cookie's name has ours in it, so that
+  two gateways on one machine do not sign each other out.
 """
 
 import hmac
 import ipaddress
-import secrets
 from hashlib import sha256
 from typing import Final
 from urllib.parse import urlsplit
 
 from fastapi import Request, Response
 
-COOKIE: Final = "countersign_session"
-_SESSION_BYTES: Final = 24
+COOKIE: Final = "countersign"
 _HOSTS: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -31,38 +30,42 @@ class FormGuard:
         """Keep the secret; it should be fresh for each process."""
         self._secret = secret
 
-    def session(self, request: Request) -> str:
-        """Return the browser's session, or a new one when it has none."""
-        known = request.cookies.get(COOKIE, "")
-        return known if known.isascii() and len(known) == _LENGTH else new_session()
+    def token(self, session: str, address: str) -> str:
+        """Return the token that a form which posts to this address carries in this session."""
+        return hmac.new(self._secret, f"{address}\n{session}".encode(), sha256).hexdigest()
 
-    def token(self, session: str, purpose: str) -> str:
-        """Return the token that a form of this purpose carries in this session."""
-        return hmac.new(self._secret, f"{purpose}\n{session}".encode(), sha256).hexdigest()
-
-    def refusal(self, request: Request, token: str, purpose: str) -> str:
-        """Return why a post is refused, or nothing when it may go on."""
+    def refusal(self, request: Request, session: str, token: str) -> str:
+        """Return why a post to the request's address is refused, or nothing when it may go on."""
         if not same_origin(request):
             return "the form was not sent from this page"
-        session = request.cookies.get(COOKIE, "")
-        if not session or not token.isascii():
-            return "the form has no session; reload the page and send it again"
-        if not hmac.compare_digest(token, self.token(session, purpose)):
+        if not token.isascii() or not hmac.compare_digest(
+            token, self.token(session, request.url.path)
+        ):
             return "the form is from another session; reload the page and send it again"
         return ""
 
 
-def new_session() -> str:
-    """Return a random session id; it is a secret of one browser and enters no record."""
-    return secrets.token_urlsafe(_SESSION_BYTES)
+def cookie_name(request: Request) -> str:
+    """Return the session cookie's name at the port that was asked."""
+    return f"{COOKIE}_{request.url.port or 0}"
 
 
-_LENGTH: Final = len(new_session())
+def session_of(request: Request) -> str:
+    """Return the session that the browser names, or nothing."""
+    return request.cookies.get(cookie_name(request), "")
 
 
-def keep_session(response: Response, session: str) -> None:
-    """Set the session cookie."""
-    response.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
+def keep_session(request: Request, response: Response, session: str, life_s: int) -> None:
+    """Set the session cookie; an empty session takes it away."""
+    response.set_cookie(
+        cookie_name(request),
+        session,
+        max_age=life_s if session else 0,
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
 
 
 def from_loopback(request: Request) -> bool:
@@ -85,3 +88,17 @@ def same_origin(request: Request) -> bool:
         return request.headers.get("sec-fetch-site") == "same-origin"
     parts = urlsplit(origin)
     return (parts.scheme, parts.netloc) == (request.url.scheme, request.url.netloc)
+
+
+def own_path(text: str) -> str:
+    """Return a path of this site with its query, as somebody may be sent on to; else the home.
+
+    What browsers would read as another host or scheme is none: `//host`, a backslash, a control
+    character that they drop.
+    """
+    parts = urlsplit(text) if text.isascii() and text.isprintable() else None
+    if parts is None or parts.scheme or parts.netloc or not parts.path.startswith("/"):
+        return "/"
+    if text.startswith("//") or "\\" in text or parts.path.startswith(("/sign-", "//")):
+        return "/"
+    return text

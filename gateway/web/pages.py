@@ -1,13 +1,13 @@
-"""The pages' routes: ledger records in, HTML out; two forms post, guarded by `forms`.
+"""The pages' routes: ledger records in, HTML out; two forms post.
 
-Not here: what a kill or an approval does (`Actions`, the gateway's own), and the JSON API.
+Not here: what a kill or an approval does (`Actions`, the gateway's own), who comes in (`doors`,
+`sign_in`), how a page is made of a template (`sheets`), and the JSON API.
 
 Rules kept here:
-- Pages are served to loopback only; every response forbids scripts and foreign hosts (CSP);
-  the page that checks a record may run its own script.
-- A form post needs the page's own token and a bearer key typed in; the key's role must allow it.
+- Pages are served to loopback only, each behind a door that knows the person and his role.
+- What a person reads is on record before he sees it, once a minute; without the record no page.
+- The page that checks a record may run its own script; no other page runs any.
 - The kill form and its answer need no ledger: they work while the database is down.
-- Templates escape everything; the only HTML made elsewhere is `plots`, which escapes its text.
 """
 
 import json
@@ -17,19 +17,27 @@ from pathlib import Path
 from typing import Annotated, Final, Protocol
 
 from fastapi import APIRouter, Depends, FastAPI, Form, HTTPException, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from fastapi.responses import FileResponse, RedirectResponse, Response
 
 from audit.errors import AuditError
 from gateway.api.limits import in_kill_lane
 from gateway.errors import GatewayError
 from gateway.keyring import Caller
-from gateway.roles import MAY
 from gateway.web.decision_view import DecisionView
+from gateway.web.doors import (
+    WATCH,
+    Entrance,
+    NotSignedInError,
+    PageRefusedError,
+    Posted,
+    SignedIn,
+    loopback_only,
+    reader_of,
+)
 from gateway.web.evidence import VERIFIER
-from gateway.web.formats import FILTERS
-from gateway.web.forms import FormGuard, from_loopback, keep_session
-from gateway.web.views import OUTCOMES, Frame, Views
+from gateway.web.sheets import HEADERS, KILL, Sheets
+from gateway.web.sign_in import SEE_OTHER, SignIn
+from gateway.web.views import OUTCOMES, Views
 
 HERE: Final = Path(__file__).parent
 ASSETS: Final = {
@@ -37,17 +45,6 @@ ASSETS: Final = {
     "mark.svg": (HERE / "static" / "mark.svg", "image/svg+xml"),
     "check.mjs": (HERE / "static" / "check.mjs", "text/javascript; charset=utf-8"),
     "verify.mjs": (VERIFIER, "text/javascript; charset=utf-8"),
-}
-KILL: Final = "kill"
-MESSAGE: Final = "message.html"
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self';"
-    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
 }
 CHECKING: Final = HEADERS | {
     "Content-Security-Policy": HEADERS["Content-Security-Policy"]
@@ -58,8 +55,8 @@ CHECKING: Final = HEADERS | {
 class Actions(Protocol):
     """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
 
-    def authenticate(self, key: str) -> Caller | None:
-        """Return whose bearer key this is."""
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Put on record who reads what, before it is shown."""
         ...
 
     def kill_state(self) -> tuple[int, bool]:
@@ -77,34 +74,44 @@ class Actions(Protocol):
         ...
 
 
-def register(app: FastAPI, views: Views, actions: Actions, secret: bytes) -> None:
-    """Add the pages to the application.
-
-    `secret` keys the form tokens; it should be fresh for each process.
-    """
-    pages = Pages(views, actions, FormGuard(secret))
+def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -> None:
+    """Add the pages to the application."""
+    app.state.entrance = entrance
+    app.state.refusals = entrance.refusals
+    app.state.keyring = entrance.keyring
+    sheets = Sheets(entrance.guard, frame=views.frame, kill_state=actions.kill_state)
+    pages = Pages(views, actions, sheets)
     router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
-    for path, method, handler in (
-        ("/", "GET", pages.decisions),
-        ("/decisions/{decision_id}", "GET", pages.decision),
-        ("/positions", "GET", pages.positions),
-        ("/ledger", "GET", pages.ledger),
-        ("/records/{seq}", "GET", pages.record),
-        ("/records/{seq}/check", "GET", pages.check),
-        ("/records/{seq}/{form}", "GET", pages.evidence),
-        ("/kill", "GET", pages.kill_form),
-        ("/decisions/{decision_id}/approval", "POST", pages.approval),
+    router.include_router(SignIn(entrance, sheets).routes())
+    seen, approves, kills = Depends(SignedIn(WATCH)), Posted("approve"), Posted("kill")
+    for path, handler in (
+        ("/", pages.decisions),
+        ("/decisions/{decision_id}", pages.decision),
+        ("/positions", pages.positions),
+        ("/ledger", pages.ledger),
+        ("/records/{seq}", pages.record),
+        ("/records/{seq}/check", pages.check),
+        ("/records/{seq}/{form}", pages.evidence),
+        (KILL, pages.kill_form),
     ):
-        router.add_api_route(path, pages.or_say_so(handler), methods=[method])
-    router.add_api_route("/kill", pages.kill, methods=["POST"])
+        router.add_api_route(path, pages.or_say_so(handler), methods=["GET"], dependencies=[seen])
+    router.add_api_route(
+        "/decisions/{decision_id}/approval",
+        pages.or_say_so(pages.approval),
+        methods=["POST"],
+        dependencies=[Depends(approves)],
+    )
+    router.add_api_route(KILL, pages.kill, methods=["POST"], dependencies=[Depends(kills)])
     router.add_api_route("/static/{name}", asset, methods=["GET"])
     app.include_router(router)
+    app.add_exception_handler(NotSignedInError, to_sign_in)
+    app.add_exception_handler(PageRefusedError, pages.refused)
 
 
-async def loopback_only(request: Request) -> None:
-    """Refuse whoever is not on this machine."""
-    if not from_loopback(request):
-        raise HTTPException(403, detail={"code": "loopback_only", "message": "pages are local"})
+async def to_sign_in(_: Request, error: Exception) -> Response:
+    """Send a browser to the sign-in page."""
+    address = error.address if isinstance(error, NotSignedInError) else "/"
+    return RedirectResponse(address, status_code=SEE_OTHER, headers=HEADERS)
 
 
 def asset(name: str) -> Response:
@@ -118,19 +125,16 @@ def asset(name: str) -> Response:
 class Pages:
     """The handlers; each reads the ledger anew and keeps nothing."""
 
-    def __init__(self, views: Views, actions: Actions, guard: FormGuard) -> None:
-        """Keep the parts and load the templates."""
+    def __init__(self, views: Views, actions: Actions, sheets: Sheets) -> None:
+        """Keep the parts."""
         self._views = views
         self._actions = actions
-        self._guard = guard
-        self._templates = Environment(
-            loader=FileSystemLoader(HERE / "templates"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._templates.filters.update(FILTERS)
+        self._sheets = sheets
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """Say why a door stayed shut."""
+        heading = error.heading if isinstance(error, PageRefusedError) else "Refused"
+        return self._say(request, heading, str(error), 403)
 
     def or_say_so(self, handler: Callable[..., Response]) -> Callable[..., Response]:
         """Return the handler, with a page of its own for a ledger that does not answer."""
@@ -156,6 +160,7 @@ class Pages:
     ) -> Response:
         """Show a page of decisions."""
         view = self._views.decisions(run_id=run, outcome=outcome, before=before)
+        self._noted(request, "decisions")
         return self._page(
             request, "decisions.html", here="/", view=view, outcomes=OUTCOMES, before=before
         )
@@ -167,15 +172,15 @@ class Pages:
         view = self._views.decision(decision_id, paths) if decision_id.isprintable() else None
         if view is None:
             return self._say(request, "No such decision", "The ledger has none of that id.", 404)
-        session = self._guard.session(request)
+        self._noted(request, f"decision/{decision_id}")
         return self._page(
             request,
             "decision.html",
-            session=session,
             view=view,
+            reader=reader_of(request),
             steps=steps(view),
             inclusion=self._views.inclusion(view.chain[-1].record),
-            approval_token=self._guard.token(session, _approval(decision_id)),
+            approval=f"/decisions/{decision_id}/approval",
             intent_digest=view.intent_digest,
         )
 
@@ -188,6 +193,7 @@ class Pages:
         """Show a run's positions, exposure and profit."""
         agent = account == "agent"
         view = self._views.positions(run, agent=agent)
+        self._noted(request, "positions")
         return self._page(request, "positions.html", here="/positions", view=view, agent=agent)
 
     def ledger(
@@ -195,6 +201,7 @@ class Pages:
     ) -> Response:
         """Show the log's state."""
         view = self._views.ledger(before)
+        self._noted(request, "ledger")
         return self._page(request, "ledger.html", here="/ledger", ledger=view, before=before)
 
     def record(self, request: Request, seq: int) -> Response:
@@ -202,6 +209,7 @@ class Pages:
         record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
         if record is None:
             return self._say(request, "No such record", "The ledger has none at that place.", 404)
+        self._noted(request, f"record/{seq}")
         return self._page(
             request,
             "record.html",
@@ -215,6 +223,7 @@ class Pages:
         record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
         if record is None:
             return self._say(request, "No such record", "The ledger has none at that place.", 404)
+        self._noted(request, f"record/{seq}")
         response = self._page(request, "check.html", record=record)
         response.headers.update(CHECKING)
         return response
@@ -225,31 +234,23 @@ class Pages:
         if found is None:
             text = "No such record or file, or no checkpoint covers the record yet."
             return self._say(request, "No such evidence", text, 404)
+        self._noted(request, f"record/{seq}")
         found.headers.update(HEADERS)
         return found
 
     def kill_form(self, request: Request) -> Response:
-        """Say how to press the kill; needs no ledger."""
-        text = "Open the kill form at the top right: it works while the ledger does not answer."
-        return self._say(request, "Kill", text, 200)
+        """Show the kill form on a page of its own; needs no ledger."""
+        return self._sheets.page(request, "kill.html", {}, here=KILL, plain=True)
 
     async def kill(
-        self,
-        request: Request,
-        token: Annotated[str, Form(max_length=100)] = "",
-        key: Annotated[str, Form(max_length=200)] = "",
-        reason: Annotated[str, Form(max_length=500)] = "",
+        self, request: Request, reason: Annotated[str, Form(max_length=500)] = ""
     ) -> Response:
         """Press the kill, on threads that nothing else takes."""
         press = self.or_say_so(self._press)
-        return await in_kill_lane(
-            partial(press, request=request, token=token, key=key, reason=reason)
-        )
+        return await in_kill_lane(partial(press, request=request, reason=reason))
 
-    def _press(self, request: Request, token: str, key: str, reason: str) -> Response:
-        caller = self._caller(request, token, key, KILL, KILL)
-        if not isinstance(caller, Caller):
-            return self._say(request, "Not pressed", caller, 403)
+    def _press(self, request: Request, reason: str) -> Response:
+        caller = reader_of(request)
         return self._do(
             request, "Kill", lambda: self._actions.kill(caller, reason or "pressed on the page")
         )
@@ -258,23 +259,18 @@ class Pages:
         self,
         request: Request,
         decision_id: str,
-        token: Annotated[str, Form(max_length=100)] = "",
-        key: Annotated[str, Form(max_length=200)] = "",
         answer: Annotated[str, Form(max_length=10)] = "",
         intent_digest: Annotated[str, Form(max_length=64)] = "",
         note: Annotated[str, Form(max_length=500)] = "",
     ) -> Response:
         """Approve or refuse a held decision."""
-        caller = self._caller(request, token, key, _approval(decision_id), "approve")
-        if not isinstance(caller, Caller):
-            return self._say(request, "Not recorded", caller, 403)
         if answer not in {"approve", "refuse"}:
             return self._say(request, "Not recorded", "Answer with approve or refuse.", 400)
         return self._do(
             request,
             "Approval",
             lambda: self._actions.answer_hold(
-                caller,
+                reader_of(request),
                 decision_id,
                 approve=answer == "approve",
                 intent_digest=intent_digest,
@@ -282,18 +278,9 @@ class Pages:
             ),
         )
 
-    def _caller(
-        self, request: Request, token: str, key: str, purpose: str, action: str
-    ) -> Caller | str:
-        """Return who posts, or why not."""
-        if refusal := self._guard.refusal(request, token, purpose):
-            return refusal[:1].upper() + refusal[1:] + "."
-        caller = self._actions.authenticate(key)
-        if caller is None:
-            return "This key is not known."
-        if caller.role not in MAY[action]:
-            return f"The role {caller.role} may not {action}."
-        return caller
+    def _noted(self, request: Request, what: str) -> None:
+        """Put a read on record before it is answered."""
+        self._actions.note_read(reader_of(request), what)
 
     def _do(self, request: Request, heading: str, action: Callable[[], str]) -> Response:
         try:
@@ -303,34 +290,10 @@ class Pages:
         return self._say(request, heading, text, 200)
 
     def _say(self, request: Request, heading: str, text: str, status: int) -> Response:
-        return self._page(request, MESSAGE, status=status, heading=heading, text=text, back="/")
+        return self._sheets.say(request, heading, text, status)
 
-    def _page(
-        self,
-        request: Request,
-        template: str,
-        *,
-        status: int = 200,
-        session: str = "",
-        here: str = "",
-        **values: object,
-    ) -> Response:
-        session = session or self._guard.session(request)
-        # what a person must be told while the database is down is told without it
-        frame = Frame() if template == MESSAGE else self._views.frame()
-        kill_epoch, killed = self._actions.kill_state()
-        html = self._templates.get_template(template).render(
-            here=here,
-            frame=frame,
-            plain=template == MESSAGE,
-            killed=killed,
-            kill_epoch=kill_epoch,
-            kill_token=self._guard.token(session, KILL),
-            **values,
-        )
-        response = HTMLResponse(html, status_code=status, headers=HEADERS)
-        keep_session(response, session)
-        return response
+    def _page(self, request: Request, template: str, here: str = "", **values: object) -> Response:
+        return self._sheets.page(request, template, values, here=here)
 
 
 def steps(view: DecisionView) -> tuple[tuple[str, str, bool], ...]:
@@ -347,7 +310,3 @@ def steps(view: DecisionView) -> tuple[tuple[str, str, bool], ...]:
         ("order", "Order", bool(view.order)),
         ("chain", "Records", True),
     )
-
-
-def _approval(decision_id: str) -> str:
-    return f"approval {decision_id}"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import psycopg
@@ -31,19 +32,21 @@ from gateway.web.views import Views
 from scripts.screenshots import find_browser, open_browser
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.cosigners import QUANTUM_SAFE, Cosigner
+from tests.doubles.page_person import entrance
 
 pytestmark = pytest.mark.postgres
 RECORDS = 11
 WITHIN_S = 20
+KEYS: dict[str, str] = {}
+"""An auditor's key for each address that is served."""
 CONFIG = partial(LedgerConfig, checkpoint_every_s=0)
 
 
 class NoDesk:
     """The pages' actions of a gateway that trades nothing."""
 
-    def authenticate(self, key: str) -> Caller | None:
-        assert isinstance(key, str)
-        return None
+    def note_read(self, reader: Caller, what: str) -> None:
+        assert (reader.name, what.partition("/")[0]) == ("auditor", "record")
 
     def kill_state(self) -> tuple[int, bool]:
         return 0, False
@@ -63,10 +66,13 @@ def served(dsn: str, policy: bytes | None = None) -> Iterator[str]:
     reader = LedgerReader(dsn)
     app, server = FastAPI(), Server(ApiSettings(port=0))
     parsed = None if policy is None else QuorumPolicy.parse(policy)
-    register(app, Views(reader, policy=parsed), NoDesk(), b"secret")
-    server.start(app)
-    yield server.address
-    server.stop()
+    with TemporaryDirectory(prefix="countersign-keys-") as folder:
+        door = entrance(Path(folder))
+        register(app, Views(reader, policy=parsed), NoDesk(), door)
+        server.start(app)
+        KEYS[server.address] = door.keyring.token("auditor")
+        yield server.address
+        server.stop()
     reader.close()
 
 
@@ -91,6 +97,9 @@ def checked(
 ) -> tuple[str, str, str]:
     """Open the page, give a key and files, and return exit code, signature line and words."""
     browser.get(f"{address}/records/{seq}/check")
+    if "/sign-in" in browser.current_url:
+        browser.find_element(By.NAME, "key").send_keys(KEYS[address])
+        browser.find_element(By.CSS_SELECTOR, ".sign-in button").click()
     wait = WebDriverWait(browser, WITHIN_S)
     page = "return document.querySelector('#check').dataset.exit"
     wait.until(lambda chromium: chromium.execute_script(page) is not None)
@@ -222,7 +231,11 @@ def test_a_change_of_the_logs_key_is_followed_as_verify_py_does(
     with served(postgres_dsn) as address:
         for seq, key, names, code in questions:
             rotations = [tmp_path / name for name in names]
-            proof = httpx.get(f"{address}/records/{seq}/record.tlog-proof", trust_env=False)
+            proof = httpx.get(
+                f"{address}/records/{seq}/record.tlog-proof",
+                headers={"Authorization": f"Bearer {KEYS[address]}"},
+                trust_env=False,
+            )
             (tmp_path / "proof").write_bytes(proof.content)
             arguments = [str(tmp_path / "proof"), "--key", key]
             for path in rotations:

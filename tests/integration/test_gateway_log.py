@@ -163,11 +163,10 @@ def test_an_auditor_mirrors_the_log_over_http(desk: SmallDesk) -> None:
         for absent in (unsigned, *ABSENT):
             assert http.get(f"/log/{absent}").status_code == 404, absent
         reads = [
-            r.body["text"]
-            for r in desk.reader.records(stream="control", kinds=(Kind.OPERATOR_NOTE,))
-            if "mirrors" in str(r.body["text"])
+            (r.body["reader"], r.body["role"], r.body["object"], r.body["window_s"])
+            for r in desk.reader.records(stream="control", kinds=(Kind.READ_RECORDED,))
         ]
-        assert set(reads) == {"regulator (auditor) mirrors the log"}
+        assert set(reads) == {("regulator", "auditor", "log", 3_600)}
         assert len(reads) <= 2, "once an hour, and the hour may have changed"
     with served(desk, replace(log, public=True)) as address:
         full = httpx.get(f"{address}/log/tile/0/001", trust_env=False)

@@ -23,6 +23,7 @@ from gateway.server import build_site
 from gateway.web.views import PAGE_ROWS, Views
 from inference.registry import read_table
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
+from tests.doubles.page_person import sign_in
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres
@@ -71,7 +72,9 @@ def played(
             )
         ledger.checkpoint_now()
         app = build_site(desk.desk, desk.keyring, Views(reader, table))
-        yield desk, TestClient(app, base_url=HOME, client=("127.0.0.1", 40000))
+        browser = TestClient(app, base_url=HOME, client=("127.0.0.1", 40000))
+        sign_in(browser, desk.keyring.token("approver"))
+        yield desk, browser
     finally:
         ledger.close()
         reader.close()
@@ -295,7 +298,7 @@ def test_pages_are_not_served_to_other_machines(desk: SmallDesk) -> None:
             assert client.get(path).status_code == 403
 
 
-def test_approving_needs_form_key_and_role_and_goes_on_record(
+def test_approving_needs_form_session_and_role_and_goes_on_record(
     browser: TestClient, desk: SmallDesk
 ) -> None:
     decision_id = held(desk)[0]
@@ -306,16 +309,17 @@ def test_approving_needs_form_key_and_role_and_goes_on_record(
         "intent_digest": hidden(page, "intent_digest", address),
         "answer": "approve",
         "note": "read it",
-        "key": desk.keyring.token("approver"),
     }
     origin = {"Origin": HOME}
-    for change in (
-        {"token": "0" * 64},
-        {"token": hidden(page, "token", "/kill")},
-        {"key": "cs_wrong"},
-        {"key": desk.keyring.token("demo-agent")},
-    ):
+    for change in ({"token": "0" * 64}, {"token": hidden(page, "token", "/kill")}):
         assert browser.post(address, data={**form, **change}, headers=origin).status_code == 403
+    other = TestClient(browser.app, base_url=HOME, client=("127.0.0.1", 2))
+    with_key = {"Authorization": f"Bearer {desk.keyring.token('approver')}"}
+    assert other.post(address, data=form, headers=origin).status_code == 403
+    assert other.post(address, data=form, headers={**origin, **with_key}).status_code == 403
+    sign_in(other, desk.keyring.token("operator"))
+    assert other.post(address, data=form, headers=origin).status_code == 403
+    assert f'action="{address}"' not in other.get(f"/decisions/{decision_id}").text
     wrong = {**form, "intent_digest": "0" * 64}
     assert browser.post(address, data=wrong, headers=origin).status_code == 409
     assert browser.post(address, data=form, headers={"Origin": "http://e.x"}).status_code == 403
@@ -336,7 +340,6 @@ def test_refusing_ends_the_decision(browser: TestClient, desk: SmallDesk) -> Non
         "token": hidden(page, "token", address),
         "intent_digest": hidden(page, "intent_digest", address),
         "answer": "refuse",
-        "key": desk.keyring.token("approver"),
     }
     assert browser.post(address, data=form, headers={"Origin": HOME}).status_code == 200
     page = browser.get(f"/decisions/{decision_id}").text
@@ -345,23 +348,18 @@ def test_refusing_ends_the_decision(browser: TestClient, desk: SmallDesk) -> Non
 
 
 # Last in the file: a pressed kill stays pressed for the module's desk.
-def test_the_kill_button_kills_with_an_operators_key_only(
-    browser: TestClient, desk: SmallDesk
-) -> None:
+def test_the_kill_button_kills_for_who_may_only(browser: TestClient, desk: SmallDesk) -> None:
     form = {"token": hidden(browser.get("/").text, "token", "/kill"), "reason": "drill"}
     origin = {"Origin": HOME}
-    for key in ("", "cs_wrong", desk.keyring.token("demo-agent")):
-        answer = browser.post("/kill", data={**form, "key": key}, headers=origin)
-        assert answer.status_code == 403
-        assert desk.desk.kill_switch.state == (0, False)
-    form["key"] = desk.keyring.token("operator")
     bare = TestClient(browser.app, base_url=HOME, client=("127.0.0.1", 2))
+    assert bare.post("/kill", data=form, headers=origin).status_code == 403
+    sign_in(bare, desk.keyring.token("auditor"))
+    assert 'action="/kill"' not in bare.get("/").text
     assert bare.post("/kill", data=form, headers=origin).status_code == 403
     assert desk.desk.kill_switch.state == (0, False)
     done = browser.post("/kill", data=form, headers=origin)
     assert "Kill 1 is in force" in done.text
     assert desk.desk.kill_switch.state == (1, True)
-    assert form["key"] not in done.text
     pressed = next(desk.reader.records(kinds=(Kind.KILL_PRESSED,)))
     assert pressed.body["reason"] == "drill"
     assert "Kill 1 is in force" in browser.get("/positions").text

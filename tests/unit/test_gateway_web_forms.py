@@ -1,3 +1,4 @@
+import itertools
 from typing import Annotated
 
 import pytest
@@ -5,9 +6,17 @@ from fastapi import FastAPI, Form, Request
 from fastapi.responses import PlainTextResponse, Response
 from fastapi.testclient import TestClient
 
-from gateway.web.forms import COOKIE, FormGuard, from_loopback, keep_session
+from gateway.web.forms import (
+    COOKIE,
+    FormGuard,
+    from_loopback,
+    keep_session,
+    own_path,
+    session_of,
+)
 
 HOME = "http://127.0.0.1:8700"
+_numbers = itertools.count()
 
 
 def site(secret: bytes = b"s" * 32) -> FastAPI:
@@ -16,14 +25,14 @@ def site(secret: bytes = b"s" * 32) -> FastAPI:
 
     @app.get("/form")
     def form(request: Request) -> Response:
-        session = guard.session(request)
-        response = PlainTextResponse(guard.token(session, "kill"))
-        keep_session(response, session)
+        session = session_of(request) or f"session-{next(_numbers)}"
+        response = PlainTextResponse(guard.token(session, "/act"))
+        keep_session(request, response, session, 60)
         return response
 
     @app.post("/act")
     def act(request: Request, token: Annotated[str, Form()] = "") -> Response:
-        return PlainTextResponse(guard.refusal(request, token, "kill") or "done")
+        return PlainTextResponse(guard.refusal(request, session_of(request), token) or "done")
 
     @app.get("/local")
     def local(request: Request) -> Response:
@@ -82,7 +91,7 @@ def test_a_token_without_its_cookie_is_refused(browser: TestClient) -> None:
     token = browser.get("/form").text
     browser.cookies.clear()
     answer = browser.post("/act", data={"token": token}, headers={"Origin": HOME})
-    assert "no session" in answer.text
+    assert "another session" in answer.text
 
 
 def test_a_restarted_process_honours_no_old_form() -> None:
@@ -94,16 +103,50 @@ def test_a_restarted_process_honours_no_old_form() -> None:
     assert "another session" in answer.text
 
 
-def test_a_token_serves_one_purpose_only() -> None:
+def test_a_token_serves_one_address_only() -> None:
     guard = FormGuard(b"s")
-    assert guard.token("session", "kill") != guard.token("session", "approval 7")
+    assert guard.token("session", "/kill") != guard.token("session", "/decisions/7/approval")
 
 
 def test_the_session_cookie_is_closed_to_scripts_and_other_sites(browser: TestClient) -> None:
     header = browser.get("/form").headers["set-cookie"].lower()
-    assert header.startswith(COOKIE)
-    assert "httponly" in header
-    assert "samesite=strict" in header
+    assert header.startswith(f"{COOKIE}_8700=session-")
+    assert {"httponly", "samesite=strict", "path=/", "max-age=60"} <= set(header.split("; "))
+    assert "secure" not in header
+    under_tls = TestClient(site(), base_url="https://127.0.0.1:8700").get("/form")
+    assert "secure" in under_tls.headers["set-cookie"].lower().split("; ")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "evil.example",
+        "//evil.example",
+        "///evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "https://evil.example/",
+        "http:evil.example",
+        "javascript:alert(1)",
+        "/\t/evil.example",
+        "/\n/evil.example",
+        " //evil.example",
+        "/.//evil.example\r\nSet-Cookie: a=b",
+        "/ü",
+        "/sign-in?next=/sign-in",
+        "/sign-out",
+    ],
+)
+def test_nobody_is_sent_on_to_another_site(text: str) -> None:
+    assert own_path(text) == "/"
+
+
+@pytest.mark.parametrize(
+    "text", ["/", "/positions?account=agent", "/decisions/run-1-0001", "/?run=a&before=3", "/kill"]
+)
+def test_a_path_of_this_site_is_kept(text: str) -> None:
+    assert own_path(text) == text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
@@ -7,22 +8,23 @@ from fastapi.testclient import TestClient
 from audit.queries import LedgerReader
 from gateway.errors import ApprovalRefusedError
 from gateway.keyring import Caller
-from gateway.roles import Role
+from gateway.web.doors import Entrance
 from gateway.web.pages import register
 from gateway.web.views import Views
+from tests.doubles.page_person import entrance, sign_in
 
 HOME = "http://127.0.0.1:8700"
 NO_DATABASE = "postgresql://nobody@127.0.0.1:1/none?connect_timeout=2"
 
 
-class OneOperator:
-    """An `Actions` with one operator, whose key is `cs_right`."""
+class OneDesk:
+    """An `Actions` that keeps who pressed what."""
 
     def __init__(self) -> None:
         self.pressed: list[tuple[str, str]] = []
 
-    def authenticate(self, key: str) -> Caller | None:
-        return Caller(name="ops", role=Role.OPERATOR) if key == "cs_right" else None
+    def note_read(self, reader: Caller, what: str) -> None:
+        raise NotImplementedError((reader, what))
 
     def kill_state(self) -> tuple[int, bool]:
         return len(self.pressed), bool(self.pressed)
@@ -40,15 +42,29 @@ class OneOperator:
 
 
 @pytest.fixture
-def actions() -> OneOperator:
-    return OneOperator()
+def actions() -> OneDesk:
+    return OneDesk()
 
 
 @pytest.fixture
-def browser(actions: OneOperator) -> TestClient:
+def door(tmp_path: Path) -> Entrance:
+    return entrance(tmp_path)
+
+
+@pytest.fixture
+def browser(actions: OneDesk, door: Entrance) -> TestClient:
     app = FastAPI()
-    register(app, Views(LedgerReader(NO_DATABASE, timeout_s=2.0)), actions, b"s" * 32)
-    return TestClient(app, base_url=HOME, client=("127.0.0.1", 40000))
+    register(app, Views(LedgerReader(NO_DATABASE, timeout_s=2.0)), actions, door)
+    client = TestClient(app, base_url=HOME, client=("127.0.0.1", 40000))
+    sign_in(client, door.keyring.token("operator"))
+    return client
+
+
+def form_token(browser: TestClient) -> str:
+    inside = browser.get("/kill").text.partition('action="/kill"')[2]
+    token = re.search(r'name="token" value="(\w+)"', inside)
+    assert token
+    return token.group(1)
 
 
 def test_without_a_database_every_page_says_so_and_still_offers_the_kill(
@@ -62,34 +78,47 @@ def test_without_a_database_every_page_says_so_and_still_offers_the_kill(
         assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
-def test_the_kill_works_while_the_database_is_down(
-    browser: TestClient, actions: OneOperator
-) -> None:
-    page = browser.get("/kill").text
-    token = re.search(r'name="token" value="(\w+)"', page)
-    assert token
-    form = {"token": token.group(1), "key": "cs_right", "reason": "drill"}
+def test_the_kill_works_while_the_database_is_down(browser: TestClient, actions: OneDesk) -> None:
+    form = {"token": form_token(browser), "reason": "drill"}
     answer = browser.post("/kill", data=form, headers={"Origin": HOME})
     assert answer.status_code == 200
     assert "Kill 1 is in force" in answer.text
-    assert actions.pressed == [("ops", "drill")]
+    assert actions.pressed == [("operator", "drill")]
 
 
-@pytest.mark.parametrize("change", [{"key": "cs_wrong"}, {"token": "x"}, {"key": ""}])
-def test_a_wrong_key_or_token_presses_nothing(
-    browser: TestClient, actions: OneOperator, change: dict[str, str]
-) -> None:
-    page = browser.get("/kill").text
-    token = re.search(r'name="token" value="(\w+)"', page)
-    assert token
-    form = {"token": token.group(1), "key": "cs_right", "reason": "drill", **change}
+@pytest.mark.parametrize("token", ["x", "", "0" * 64])
+def test_a_wrong_token_presses_nothing(browser: TestClient, actions: OneDesk, token: str) -> None:
+    form = {"token": token, "reason": "drill"}
     assert browser.post("/kill", data=form, headers={"Origin": HOME}).status_code == 403
     assert actions.pressed == []
 
 
-def test_asking_for_the_kill_page_presses_nothing(
-    browser: TestClient, actions: OneOperator
+def test_who_signed_out_or_never_in_presses_nothing(browser: TestClient, actions: OneDesk) -> None:
+    form = {"token": form_token(browser), "reason": "drill"}
+    browser.cookies.clear()
+    answer = browser.post("/kill", data=form, headers={"Origin": HOME})
+    assert answer.status_code == 403
+    assert "sign in" in answer.text
+    assert actions.pressed == []
+
+
+def test_an_auditor_has_no_kill_button_and_may_not_press(
+    browser: TestClient, actions: OneDesk, door: Entrance
 ) -> None:
+    sign_in(browser, door.keyring.token("auditor"))
+    assert 'action="/kill"' not in browser.get("/kill").text
+    (session,) = (value for name, value in browser.cookies.items() if "8700" in name)
+    form = {"token": door.guard.token(session, "/kill"), "reason": "drill"}
+    answer = browser.post("/kill", data=form, headers={"Origin": HOME})
+    assert answer.status_code == 403
+    assert "auditor may not kill" in answer.text
+    assert actions.pressed == []
+
+
+def test_asking_for_the_kill_page_presses_nothing(
+    browser: TestClient, actions: OneDesk, door: Entrance
+) -> None:
+    key = door.keyring.token("operator")
     assert browser.get("/kill").status_code == 200
-    assert browser.get("/kill?key=cs_right&reason=x").status_code == 200
+    assert browser.get(f"/kill?key={key}&reason=x").status_code == 200
     assert actions.pressed == []

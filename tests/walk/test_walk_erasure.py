@@ -87,7 +87,12 @@ def who_answers(app: App, received: Record) -> None:
     started = app.reader.by_key("control", f"run_started:{run}")
     assert started is not None
     assert set(started.body["liability"]) == {"model_provider", "compute_operator", "deployer"}
-    page = httpx.get(f"{app.server.address}/decisions/{decision}", trust_env=False, timeout=30.0)
+    page = httpx.get(
+        f"{app.server.address}/decisions/{decision}",
+        headers={"Authorization": f"Bearer {app.plan.keyring.token('auditor')}"},
+        trust_env=False,
+        timeout=30.0,
+    )
     for said in started.body["liability"].values():
         assert said in page.text
     app.ledger.checkpoint_now()

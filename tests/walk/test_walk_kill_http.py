@@ -15,6 +15,7 @@ from gateway.keyring import SIGNING_ROLES
 from gateway.simulator import wait_for
 from gateway.statements import log_id, release_statement
 from tests.doubles.api_agent import Agent, ended, orders_at_broker
+from tests.doubles.page_person import sign_in
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
 KILL_WITHIN_US = 1_500_000
@@ -88,26 +89,28 @@ def test_a_press_that_the_ledger_missed_can_be_released_and_orders_flow(
     assert body["result"] == "approved", json.dumps(body)[:2000]
 
 
-def test_the_page_kill_button_needs_its_own_form_and_a_key(app: App, operator: Agent) -> None:
+def test_the_page_kill_button_needs_its_own_form_and_a_session(app: App, operator: Agent) -> None:
     page = httpx.Client(base_url=app.server.address, trust_env=False, timeout=30.0)
-    text = page.get("/").text
-    found = re.search(r'name="token" value="([0-9a-f]{64})"', text)
+    sign_in(page, app.plan.keyring.token("operator"))
+    found = re.search(r'name="token" value="([0-9a-f]{64})"', kill_form(page))
     assert found is not None
-    token, key = found[1], app.plan.keyring.token("operator")
+    token = found[1]
     own = {"Origin": app.server.address}
     before = operator.http.get("/v1/kill").json()
     bad: list[tuple[dict[str, str], dict[str, str]]] = [
-        ({"key": key}, own),
-        ({"key": key, "token": "0" * 64}, own),
-        ({"key": key, "token": token}, {}),
-        ({"key": key, "token": token}, {"Origin": "http://evil.example"}),
-        ({"key": "nobody", "token": token}, own),
-        ({"key": app.plan.keyring.token("agent"), "token": token}, own),
+        ({}, own),
+        ({"token": "0" * 64}, own),
+        ({"token": token}, {}),
+        ({"token": token}, {"Origin": "http://evil.example"}),
+        ({"token": token}, {**own, "Cookie": "countersign_1=x"}),
     ]
     for form, headers in bad:
         assert page.post("/kill", data=form, headers=headers).status_code == 403
+    with httpx.Client(base_url=app.server.address, trust_env=False) as auditor:
+        sign_in(auditor, app.plan.keyring.token("auditor"))
+        assert auditor.post("/kill", data={"token": token}, headers=own).status_code == 403
     assert operator.http.get("/v1/kill").json() == before
-    pressed = page.post("/kill", data={"key": key, "token": token, "reason": "page"}, headers=own)
+    pressed = page.post("/kill", data={"token": token, "reason": "page"}, headers=own)
     assert pressed.status_code == 200
     state: dict[str, Any] = operator.http.get("/v1/kill").json()
     assert (state["kill_epoch"], state["killed"]) == (before["kill_epoch"] + 1, True)
@@ -115,6 +118,24 @@ def test_the_page_kill_button_needs_its_own_form_and_a_key(app: App, operator: A
     assert state["to_sign"] == signed.decode()
     assert release(app, operator, state["kill_epoch"], *SIGNING_ROLES).status_code == 200
     page.close()
+
+
+def kill_form(page: httpx.Client) -> str:
+    """Return the kill form's page from the form on."""
+    return page.get("/kill").text.partition('action="/kill"')[2]
+
+
+def test_a_release_is_for_those_who_may_press_and_nobody_else(
+    app: App, agent: Agent, operator: Agent
+) -> None:
+    epoch = operator.http.post("/v1/kill", json={"reason": "who releases"}).json()["kill_epoch"]
+    with Agent(app, "auditor") as auditor:
+        for caller in (agent, auditor):
+            answer = release(app, caller, epoch, *SIGNING_ROLES)
+            assert answer.status_code == 403
+            assert answer.json()["detail"]["code"] == "forbidden"
+            assert operator.http.get("/v1/kill").json()["killed"]
+    assert release(app, operator, epoch, *SIGNING_ROLES).status_code == 200
 
 
 def test_a_kill_does_not_queue_behind_slow_requests(app: App, operator: Agent) -> None:
