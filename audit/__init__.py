@@ -43,6 +43,7 @@ Reading order, which is the way a record goes:
     durable      a folder's names, durable
     vault        subject keys, outside PostgreSQL
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
+    liveness     whether the database would take an append, asked anew
     tile_store   tiles over the database: full ones stored, partial ones when asked for
     witness_memory  what a witness has cosigned, on disk
     witness_client  one question to one witness, bounded

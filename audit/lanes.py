@@ -177,6 +177,11 @@ class Lanes:
             alone_from = max(alone_from, request.alone_from)
         return max(0.0, alone_from - time.monotonic())
 
+    @property
+    def closed(self) -> bool:
+        """Whether further requests are refused."""
+        return self._closed
+
     def close(self) -> Sequence[Request]:
         """Refuse further requests and return those still waiting when nobody will drain them."""
         with self._work:

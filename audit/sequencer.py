@@ -45,6 +45,7 @@ AFTER_COMMIT = "ledger.after_commit"
 _ATTEMPTS = 2
 _RETRY_S = 0.2
 _SLICE_S = 0.001
+_PATIENT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +56,14 @@ class SequencerConfig:
         batch_rows_max: rows of one commit.
         commit_deadline_s: a commit that takes longer is in doubt.
         in_doubt_s: how long to ask the database about a commit in doubt before stopping.
+        patient: ask on beyond that, until the ledger is closed: a database that stands still for a
+            minute does not end the log.
     """
 
     batch_rows_max: int = 1024
     commit_deadline_s: float = 10.0
     in_doubt_s: float = 30.0
+    patient: bool = False
 
 
 class Sequencer:
@@ -340,10 +344,12 @@ class Sequencer:
         deadline = time.monotonic() + self._config.in_doubt_s
         while True:
             try:
-                self._store = self._reopen(max(0.0, deadline - time.monotonic()))
+                left = deadline - time.monotonic()
+                self._store = self._reopen(max(_PATIENT_S if self._config.patient else 0.0, left))
                 break
             except (DatabaseError, LedgerFencedError) as error:
-                if time.monotonic() > deadline:
+                patient = self._config.patient and not self._lanes.closed
+                if time.monotonic() > deadline and not patient:
                     raise LedgerTimeoutError(f"commit in doubt: {error}", written=None) from error
                 time.sleep(_RETRY_S)
         found = (self._store.head.size, self._store.head.root)

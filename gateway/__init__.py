@@ -21,6 +21,7 @@ In reading order, down the walk:
 - killing: the kill and its outcome
 - fix_session: a session that was lost, refused or begun anew
 - asking, recovery: silent orders asked for; what a start finds and does
+- housekeeping, pulse: what time asks for, and whether the database answers
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
 - reads, refusals: who read what, and who was refused, on record
 - engine_child, engine_process, fix_life, fix_child, postmaster, postgres, own_process, simulator:

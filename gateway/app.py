@@ -12,6 +12,7 @@ from typing import Final
 
 from audit.erasure import Privacy
 from audit.ledger import Ledger
+from audit.liveness import Liveness
 from audit.queries import LedgerReader
 from audit.vault import Vault
 from fix.inbox import forget
@@ -37,11 +38,13 @@ from gateway.events import Events
 from gateway.fix_child import FixChild
 from gateway.fix_life import FixChildConfig
 from gateway.fix_session import begin_anew
+from gateway.housekeeping import Housekeeping
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, Standing
 from gateway.privacy import complete, make_privacy
 from gateway.profiles import Plan
+from gateway.pulse import Pulse
 from gateway.recovery import close_abandoned, highest_sent, mark_unknown
 from gateway.section import Section
 from gateway.server import Server, build_site, entrance_of
@@ -79,7 +82,7 @@ class App:
     settler: Settler
     simulator: Simulator | None
     server: Server
-    chaser: Chaser
+    housekeeping: Housekeeping
     dsn: str
     sessions: Sessions
 
@@ -89,11 +92,8 @@ class App:
         return f"{self.server.address}{SIGN_IN}?once={link}" if link else f"{self.server.address}/"
 
     def housekeep(self) -> None:
-        """Do what time asks for: end holds and approvals left over, ask after silent orders."""
-        self.orders.mend()
-        self.desk.expire_holds()
-        withdraw_late(self.desk.own.dispatching)
-        self.chaser.ask(clock.monotonic_us())
+        """Go one round of housekeeping now."""
+        self.housekeeping.round()
 
 
 @contextmanager
@@ -165,9 +165,13 @@ class _Starter:
         self._events.fix, self._events.ledger = fix, ledger
         self._events.kill_switch = kill_switch
         self._events.settler = self._settler
+        self._housekeeping = self._chores(desk, fix)
         self._begin_run(ledger)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
+        self._pulse = Pulse(Liveness(ledger, dsn))
+        self._stack.callback(self._pulse.stop)
+        self._pulse.start()
         views = Views(reader, desk.own.tools.table, self._publishing.policy)
         entrance = entrance_of(desk, plan.keyring)
         server.start(build_site(desk, plan.keyring, views, privacy, entrance=entrance))
@@ -187,12 +191,24 @@ class _Starter:
             settler=self._settler,
             simulator=simulator,
             server=server,
-            chaser=Chaser(fix, self._orders, self._budget),
+            housekeeping=self._housekeeping,
             dsn=dsn,
             sessions=entrance.sessions,
         )
         self._say(f"page       {app.page_address()}")
         return app
+
+    def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
+        """Return what time asks for: end what is left over, ask after silent orders."""
+        chaser = Chaser(fix, self._orders, self._budget)
+        return Housekeeping(
+            {
+                "folding orders again": self._orders.mend,
+                "expiring holds": desk.expire_holds,
+                "withdrawing late approvals": lambda: withdraw_late(desk.own.dispatching),
+                "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),
+            }
+        )
 
     def _make_settler(
         self, fix: FixChild, ledger: Ledger, reader: LedgerReader, profile: Profile
@@ -344,6 +360,8 @@ class _Starter:
         policy = section.status().standing
         return {
             "ledger": ready(ledger.stopped is None, ledger.stopped),
+            "database": self._pulse.state,
+            "housekeeping": self._housekeeping.state,
             "engine": ready(engine.state is EngineState.READY, engine.state),
             "fix": ready(fix.state is SessionState.READY, fix.state),
             "settler": self._settler.state,

@@ -13,6 +13,7 @@ from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
 from audit.queries import LedgerReader
 from audit.record import Record
+from audit.sequencer import SequencerConfig
 from audit.timekeeping import read_clock
 from audit.vault import Vault
 from fix.kill import KillWord
@@ -98,6 +99,7 @@ def open_ledger(
             checkpoint_every_s=plan.settings.ledger.checkpoint_every_s,
             predecessors=predecessors(plan.state.ledger_key, plan.signer.vkey),
             clock_source=read_clock,
+            sequencer=SequencerConfig(patient=True),
         ),
         plan.signer,
         clock.wall_us,

@@ -56,7 +56,11 @@ def play(plan: Plan, playback: Playback) -> int:
     progress.say(
         f"run        {plan.tags.run_id}, paper mode, development keys: two of them, one person"
     )
-    with _interruptible() as stop, running(plan, progress.say) as app:
+    with (
+        _interruptible() as stop,
+        running(plan, progress.say) as app,
+        app.housekeeping.in_background(),
+    ):
         _warn_if_killed(app, progress)
         if not _await_engine(app, progress, stop):
             progress.say("stopped    before the engine was up; nothing was decided")
@@ -71,8 +75,7 @@ def play(plan: Plan, playback: Playback) -> int:
         code = _finish(app, agent, progress, before_bytes, played_out=not stop.is_set())
         if not settings.playback.exit and not stop.is_set():
             progress.say(f"serving    {app.page_address()}  (Ctrl-C ends)")
-            while not stop.wait(0.5):
-                app.housekeep()
+            stop.wait()
     return code
 
 
@@ -81,12 +84,15 @@ def serve_production(settings: Settings) -> int:
     log_to_stderr(settings.log_level)
     plan = serving_plan(settings)
     progress = Progress(sys.stdout)
-    with _interruptible() as stop, running(plan, progress.say) as app:
+    with (
+        _interruptible() as stop,
+        running(plan, progress.say) as app,
+        app.housekeeping.in_background(),
+    ):
         if not _await_engine(app, progress, stop):
             return 0
         progress.say(f"serving    {app.page_address()}")
-        while not stop.wait(0.5):
-            app.housekeep()
+        stop.wait()
     return 0
 
 

@@ -1,4 +1,8 @@
-"""Liveness and readiness, open on loopback: no secret stands in either."""
+"""Liveness and readiness, open on loopback: no secret stands in either.
+
+Both are answered on the event loop from what is known already: neither waits for a thread, the
+database or a child, whose standing still is what they have to tell.
+"""
 
 from typing import Any
 
@@ -8,13 +12,13 @@ router = APIRouter(tags=["health"])
 
 
 @router.get("/healthz", summary="The process lives")
-def healthz() -> dict[str, str]:
+async def healthz() -> dict[str, str]:
     """Answer while the process can."""
     return {"status": "ok"}
 
 
 @router.get("/readyz", summary="Every part is up")
-def readyz(request: Request, response: Response) -> dict[str, Any]:
+async def readyz(request: Request, response: Response) -> dict[str, Any]:
     """Return each part's state; 503 unless all are ready and the kill is not in force.
 
     With a witness policy: also how far its witnesses lag.
