@@ -169,9 +169,7 @@ class _Starter:
         self._begin_run(ledger)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
-        self._pulse = Pulse(Liveness(ledger, dsn))
-        self._stack.callback(self._pulse.stop)
-        self._pulse.start()
+        self._feel_pulse(ledger, dsn)
         views = Views(reader, desk.own.tools.table, self._publishing.policy)
         entrance = entrance_of(desk, plan.keyring)
         server.start(build_site(desk, plan.keyring, views, privacy, entrance=entrance))
@@ -197,6 +195,12 @@ class _Starter:
         )
         self._say(f"page       {app.page_address()}")
         return app
+
+    def _feel_pulse(self, ledger: Ledger, dsn: str) -> None:
+        """Ask the database every second from now on; readiness shows what it said."""
+        self._pulse = Pulse(Liveness(ledger, dsn))
+        self._stack.callback(self._pulse.stop)
+        self._pulse.start()
 
     def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
         """Return what time asks for: end what is left over, ask after silent orders."""
