@@ -3,6 +3,7 @@
 Reading order, which is the way a record goes:
 
     kind_names   the names of kinds and streams
+    kind_spec    what one row of the list says
     kinds        the closed list of record kinds, in walk order
     canonical    JSON to the one byte string that is hashed (RFC 8785, our profile)
     personal     personal values: salted commitments in the leaf, disclosures apart

@@ -358,7 +358,8 @@ class Privacy:
 
     def _messages_of(self, stream: str) -> set[tuple[str, str]]:
         """Return (stream, key) of the messages that a decision's reports were read from."""
-        reported = self._reader.records(stream=stream, kinds=(Kind.ORDER_REPORTED,))
+        kinds = (Kind.ORDER_REPORTED, Kind.ORDER_ENDED)
+        reported = self._reader.records(stream=stream, kinds=kinds)
         bodies = [record.body for record in checked(reported)]
         return {(f"session/{b.get('session')}", f"inbound:{b.get('inbox_offset')}") for b in bodies}
 

@@ -194,7 +194,7 @@ def clocks_of(reader: LedgerReader, own: Sequence[Record]) -> tuple[Record | Non
 def _inbound(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
     """Yield the raw FIX messages that the decision's reports were read from."""
     for record in own:
-        if record.kind is Kind.ORDER_REPORTED:
+        if record.kind in {Kind.ORDER_REPORTED, Kind.ORDER_ENDED}:
             body = record.body
             found = reader.by_key(
                 f"session/{body.get('session')}", f"inbound:{body.get('inbox_offset')}"

@@ -12,68 +12,12 @@ Adding an optional field is a compatible change; anything else raises the kind's
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from audit.kind_names import Kind, StreamClass
+from audit.kind_spec import LEDGER, RUN, KindSpec
+from audit.kind_spec import spec as _spec
 
 __all__ = ["KINDS", "LEDGER", "RUN", "Kind", "KindSpec", "StreamClass"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindSpec:
-    """What a record of one kind looks like.
-
-    Attributes:
-        idem: how callers form the idempotency key, unique within the stream.
-        ledger_only: written by the ledger itself, never by a caller.
-    """
-
-    kind: Kind
-    version: int
-    stream: StreamClass
-    fields: frozenset[str]
-    optional: frozenset[str]
-    idem: str
-    section: bool
-    firm_wide: bool
-    ledger_only: bool
-
-
-LEDGER = "ledger"
-"""The actor of records that the ledger writes itself; nobody else may use the name."""
-
-RUN = " account run_id mode dev "
-"""Fields of every record that belongs to one account's run."""
-
-_MAY = " account? run_id? mode? dev? decision_id? detail? market_time_us? personal? "
-"""What every record of a caller may say besides."""
-
-
-def _spec(
-    kind: Kind,
-    stream: StreamClass,
-    fields: str,
-    idem: str,
-    *,
-    section: bool = False,
-    firm_wide: bool = False,
-    ledger_only: bool = False,
-) -> KindSpec:
-    """Build one row; a field that ends in a question mark is optional."""
-    names = [*fields.split(), *(() if ledger_only else _MAY.split())]
-    required = frozenset(name for name in names if not name.endswith("?"))
-    return KindSpec(
-        kind=kind,
-        version=1,
-        stream=stream,
-        fields=required,
-        optional=frozenset(name[:-1] for name in names if name.endswith("?")) - required,
-        idem=idem,
-        section=section or firm_wide,
-        firm_wide=firm_wide,
-        ledger_only=ledger_only,
-    )
-
 
 _C, _M = StreamClass.CONTROL, StreamClass.MARKET
 _D, _S = StreamClass.DECISION, StreamClass.SESSION
@@ -272,6 +216,13 @@ _TABLE: tuple[KindSpec, ...] = (
         section=True,
     ),
     _spec(
+        Kind.ORDER_ENDED,
+        _D,
+        "account cl_ord_id reason order_state session? inbox_offset? resolves_seq?",
+        "ended:<session>:<inbox offset> | ended:<resolved seq>",
+        section=True,
+    ),
+    _spec(
         Kind.CANCEL_SENT,
         _D,
         "cl_ord_id orig_cl_ord_id reason? raw? raw_digest? msg_seq_num? kill_epoch? session? "
@@ -308,6 +259,20 @@ _TABLE: tuple[KindSpec, ...] = (
         _S,
         "reason raw session? offset? cl_ord_id? report? digest?",
         "anomaly:<offset>",
+    ),
+    _spec(
+        Kind.BOOK_DIFFERENCE,
+        _C,
+        "instrument cl_ord_id reason book_lots broker_lots session source inbox_offset?",
+        "difference:<session>:<source>:<n>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.DIFFERENCE_RESOLVED,
+        _C,
+        "of_seq of_leaf right resolved_by reason evidence adjustment? ends? signatures?",
+        "resolved:<seq of the difference>",
+        firm_wide=True,
     ),
     _spec(
         Kind.KILL_PRESSED,

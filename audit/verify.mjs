@@ -796,10 +796,10 @@ export const KINDS = new Set(`
   intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
   placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
   approval_given approval_refused reservation_released order_sending order_sent order_refused
-  order_unknown order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event
-  fix_inbound fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated
-  read_recorded access_refused
-  key_revoked key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
+  order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
+  session_event fix_inbound fix_anomaly book_difference difference_resolved kill_pressed
+  kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
+  key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
   subject_erased personal_disclosed stream_heads run_finished
 `.trim().split(/\s+/));
 const known = (header) => KINDS.has(header.kind) && header.version === 1;
@@ -1388,7 +1388,7 @@ function judgeContext(report, stream, records) {
     if (header.stream !== stream || !known(header)) continue;
     const named = [["run", payload.run_id], ["policy", payload.policy_digest]];
     const session = isText(payload.session) ? `session/${payload.session}` : null;
-    if (header.kind === "order_reported") named.push(["inbound", session, payload.inbox_offset]);
+    if (["order_reported", "order_ended"].includes(header.kind)) named.push(["inbound", session, payload.inbox_offset]);
     for (const name of named) {
       const last = name.at(-1);
       if (last === undefined || last === null || there.get(JSON.stringify(name)) < header.seq) continue;

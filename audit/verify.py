@@ -93,10 +93,10 @@ clock_observed run_started policy_activated model_loaded engine_event instrument
 intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
 placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
 approval_given approval_refused reservation_released order_sending order_sent order_refused
-order_unknown order_withdrawn order_reported cancel_sent decision_sealed mark_taken session_event
-fix_inbound fix_anomaly kill_pressed kill_outcome kill_released operator_note key_rotated
-read_recorded access_refused
-key_revoked key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
+order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
+session_event fix_inbound fix_anomaly book_difference difference_resolved kill_pressed
+kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
+key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
 subject_erased personal_disclosed stream_heads run_finished
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
@@ -1746,7 +1746,7 @@ def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) ->
         if head["stream"] != stream or not known(head):
             continue
         named = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
-        if head["kind"] == "order_reported":
+        if head["kind"] in {"order_reported", "order_ended"}:
             session = body.get("session")
             stream_of = f"session/{session}" if isinstance(session, str) else None
             named.append(["inbound", stream_of, body.get("inbox_offset")])

@@ -195,6 +195,8 @@ class Desk:
         result = parts.session.send(fields)
         parts.gate.spend(cl_ord_id)
         if isinstance(result, Sent):
+            if result.msg_seq_num <= next(reversed(self._by_seq_num), 0):
+                self._by_seq_num.clear()  # the numbers began anew
             self._by_seq_num[result.msg_seq_num] = cl_ord_id
         else:
             parts.journal.closed(cl_ord_id, parts.inbox.end, result.value)
@@ -272,7 +274,7 @@ class Desk:
                 return about, inbound.ref_msg_type == NEW_ORDER
             case SessionReject():
                 about = self._by_seq_num.get(inbound.ref_seq_num, "")
-                return about, inbound.ref_msg_type == NEW_ORDER
+                return about, inbound.ref_msg_type in {NEW_ORDER, ""}
             case _:
                 return "", False
 

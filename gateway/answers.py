@@ -30,6 +30,7 @@ _FATES: Final = NOT_SENT | {
     Kind.ORDER_SENT,
     Kind.ORDER_UNKNOWN,
     Kind.ORDER_REPORTED,
+    Kind.ORDER_ENDED,
 }
 
 

@@ -262,6 +262,32 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     return order_draft(standing, Kind.ORDER_REPORTED, idem_key, payload, actor="fix")
 
 
+def order_ended(
+    standing: Standing,
+    reason: str,
+    *,
+    order_state: str,
+    session: str,
+    offset: int,
+    market_time_us: int,
+) -> Draft:
+    """The broker refused the message that carried the order: nothing of it works there."""
+    return order_draft(
+        standing,
+        Kind.ORDER_ENDED,
+        f"ended:{session}:{offset}",
+        {
+            "cl_ord_id": standing.cl_ord_id,
+            "reason": reason,
+            "order_state": order_state,
+            "session": session,
+            "inbox_offset": offset,
+            "market_time_us": market_time_us,
+        },
+        actor="fix",
+    )
+
+
 def approval_requested(case: Case, verdict: Record, intent: Intent) -> Draft:
     """A person is asked; nothing is approved by itself."""
     return draft(

@@ -31,6 +31,7 @@ BOOK_KINDS = (
     Kind.ORDER_REFUSED,
     Kind.ORDER_WITHDRAWN,
     Kind.ORDER_REPORTED,
+    Kind.ORDER_ENDED,
 )
 PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED)
 
@@ -45,8 +46,9 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
             return _reserved(body)
         case Kind.APPROVAL_REFUSED | Kind.RESERVATION_RELEASED | Kind.ORDER_WITHDRAWN:
             return (Released(decision_id=_decision_id(record), time_us=body["market_time_us"]),)
-        case Kind.ORDER_REFUSED:
-            # It was announced, so a mere release would not free it; the child says it never left.
+        case Kind.ORDER_REFUSED | Kind.ORDER_ENDED:
+            # It was announced, so a mere release would not free it; it never left, or the broker
+            # refused the message.
             return (OrderClosed(decision_id=_decision_id(record), time_us=body["market_time_us"]),)
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=_decision_id(record), time_us=body["market_now_us"]),)

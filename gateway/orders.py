@@ -117,6 +117,8 @@ class _Fold:
         self.by_cl_ord_id: dict[str, str] = {}
         # (session, trade date, ExecID) -> the report as it was booked
         self.reports: dict[tuple[str, str, str], Any] = {}
+        # MsgSeqNum -> ClOrdID of the order that left with it last
+        self.by_msg_seq_num: dict[int, str] = {}
         self.next_seq = 0
 
     def take(self, records: Iterable[Record]) -> None:
@@ -132,8 +134,10 @@ class _Fold:
         self.by_decision[decision_id] = after
         if after.cl_ord_id:
             self.by_cl_ord_id[after.cl_ord_id] = decision_id
+        body = record.body
+        if record.kind is Kind.ORDER_SENT:
+            self.by_msg_seq_num[int(str(body.get("msg_seq_num", 0)))] = after.cl_ord_id
         if record.kind is Kind.ORDER_REPORTED:
-            body = record.body
             self.reports[(body["session"], body["trade_date"], body["exec_id"])] = body["report"]
 
 
@@ -271,6 +275,10 @@ class Orders:
         decision_id = fold.by_cl_ord_id.get(cl_ord_id)
         return None if decision_id is None else fold.by_decision[decision_id]
 
+    def by_msg_seq_num(self, number: int) -> Standing | None:
+        """Return the standing of the order that left under a MsgSeqNum (34), or None."""
+        return self.by_cl_ord_id(self._sure().by_msg_seq_num.get(number, ""))
+
     def names(self) -> frozenset[str]:
         """Return every ClOrdID that the ledger knows."""
         with self._folded:
@@ -345,8 +353,10 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
             | Kind.ORDER_WITHDRAWN
             | Kind.APPROVAL_REFUSED
             | Kind.RESERVATION_RELEASED
+            | Kind.ORDER_ENDED
         ):
-            return replace(standing, stage=Stage.CLOSED)
+            state = body.get("order_state", standing.order_state)
+            return replace(standing, stage=Stage.CLOSED, order_state=state)
         case Kind.ORDER_REPORTED:
             return _reported(standing, record)
         case Kind.DECISION_SEALED:

@@ -54,6 +54,7 @@ STEPS: Final[Mapping[Kind, Step]] = {
     Kind.ORDER_UNKNOWN: replay_orders.order_unknown,
     Kind.ORDER_WITHDRAWN: replay_orders.order_withdrawn,
     Kind.ORDER_REPORTED: replay_orders.order_reported,
+    Kind.ORDER_ENDED: replay_orders.order_ended,
     Kind.DECISION_SEALED: replay_orders.decision_sealed,
 }
 """How each kind of a decision's stream is recomputed, in walk order."""

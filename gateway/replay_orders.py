@@ -117,6 +117,10 @@ def order_withdrawn(past: Past, record: Record) -> str:
 
 def order_reported(past: Past, record: Record) -> str:
     """Settle the raw message again and compare what it meant."""
+    return _again(past, record)
+
+
+def _again(past: Past, record: Record) -> str:
     body: dict[str, Any] = record.body
     inbound = _inbound(past, record, str(body["session"]), body["inbox_offset"])
     raw = str(inbound.body["raw"])
@@ -135,7 +139,12 @@ def order_reported(past: Past, record: Record) -> str:
             differs = differs or error
         else:
             return f"{body['order_state']} from the message at {body['inbox_offset']}"
-    raise differs or ReplayDiffersError(step="order_reported", detail="nothing before it")
+    raise differs or ReplayDiffersError(step=record.kind.value, detail="nothing before it")
+
+
+def order_ended(past: Past, record: Record) -> str:
+    """Settle the refusal again and compare which order it ended."""
+    return _again(past, record)
 
 
 def decision_sealed(past: Past, record: Record) -> str:
@@ -192,9 +201,9 @@ def _settled(past: Past, record: Record, known: Sequence[Record], raw: str) -> t
         settle(Received(offset=body["inbox_offset"], raw=raw), tools)
     except _Settled as settled:
         found = {draft.kind: draft for draft in settled.drafts}
-        if {Kind.ORDER_REPORTED, Kind.FIX_INBOUND} <= set(found):
-            return found[Kind.ORDER_REPORTED], found[Kind.FIX_INBOUND]
-    raise ReplayDiffersError(step="order_reported", detail="its message reports nothing")
+        if {record.kind, Kind.FIX_INBOUND} <= set(found):
+            return found[record.kind], found[Kind.FIX_INBOUND]
+    raise ReplayDiffersError(step=record.kind.value, detail="its message reports nothing")
 
 
 def _known(before: Sequence[Record]) -> Iterator[Sequence[Record]]:
@@ -214,7 +223,7 @@ def _inbound(past: Past, record: Record, session: str, offset: object) -> Record
     ):
         if message.body["offset"] == offset:
             return message
-    raise ReplayDiffersError(step="order_reported", detail="no fix_inbound at its offset")
+    raise ReplayDiffersError(step=record.kind.value, detail="no fix_inbound at its offset")
 
 
 def _handed(past: Past, record: Record, result: HandResult) -> Draft:
@@ -236,7 +245,11 @@ def _handed(past: Past, record: Record, result: HandResult) -> Draft:
 def _outcomes(before: Sequence[Record]) -> frozenset[str]:
     """Return what a decision with these records may be sealed with."""
     kinds = {r.kind for r in before}
-    ends = [r.body for r in before if r.kind is Kind.ORDER_REPORTED and r.body["terminal"]]
+    ends = [
+        r.body
+        for r in before
+        if r.kind is Kind.ORDER_ENDED or (r.kind is Kind.ORDER_REPORTED and r.body["terminal"])
+    ]
     released = next((r for r in before if r.kind is Kind.RESERVATION_RELEASED), None)
     if ends:
         return frozenset({OUTCOMES.get(OrderState(str(ends[-1]["order_state"])), "closed")})

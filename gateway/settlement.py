@@ -23,9 +23,19 @@ from audit.errors import CanonicalError, DraftError
 from audit.ledger import Lane
 from audit.record import Draft
 from fix.errors import FixError, ReportError
-from fix.order import Anomaly, OrderState, advance, event_of, restated
-from fix.reports import CancelReject, ExecutionReport, Inbound, parse_inbound, scaled
+from fix.messages import NEW_ORDER
+from fix.order import Anomaly, OrderEvent, OrderState, advance, event_of, restated
+from fix.reports import (
+    BusinessReject,
+    CancelReject,
+    ExecutionReport,
+    Inbound,
+    SessionReject,
+    parse_inbound,
+    scaled,
+)
 from gateway import journal_orders
+from gateway.errors import NotReadyError
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing, Trade
@@ -127,6 +137,8 @@ def _read(
         inbound = _inbound(received, tools, "?", digest)
         return (inbound, _anomaly(received, tools, "unreadable", str(error))), None
     inbound = _inbound(received, tools, message.envelope.msg_type, digest)
+    if isinstance(message, BusinessReject | SessionReject):
+        return _refused(message, received, tools, inbound)
     if not isinstance(message, ExecutionReport):
         return (inbound, *_other(message, received, tools)), None
     standing = tools.orders.by_cl_ord_id(message.orig_cl_ord_id or message.cl_ord_id)
@@ -290,9 +302,39 @@ def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Dr
     """Say what a message that is no execution report means for the record."""
     if isinstance(message, CancelReject):
         return (_anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
-    if message.envelope.msg_type in {"3", "j"}:
-        return (_anomaly(received, tools, "rejected_by_peer", getattr(message, "text", "")),)
     return ()
+
+
+def _refused(
+    message: BusinessReject | SessionReject, received: Received, tools: SettleTools, inbound: Draft
+) -> tuple[tuple[Draft, ...], tuple[Standing, str] | None]:
+    """End the order that a Reject (3) or BusinessMessageReject (j) names, if it was one.
+
+    Raises:
+        NotReadyError: an order was handed out and its number is not on record yet: wait for it.
+    """
+    if message.ref_msg_type not in {NEW_ORDER, ""}:
+        return (inbound, _anomaly(received, tools, "rejected_by_peer", message.text)), None
+    named = message.ref_id if isinstance(message, BusinessReject) else ""
+    standing = tools.orders.by_cl_ord_id(named) or tools.orders.by_msg_seq_num(message.ref_seq_num)
+    if standing is None and any(s.stage is Stage.SENDING for s in tools.orders.live()):
+        raise NotReadyError(part="the refused order's number", state="not on record yet")
+    now = OrderState.INTENT if standing is None else OrderState(standing.order_state)
+    after = advance(now, OrderEvent.REJECTED)
+    if standing is None or isinstance(after, Anomaly):
+        detail = f"MsgSeqNum {message.ref_seq_num} {named}"
+        return (inbound, _anomaly(received, tools, "reject_unmatched", detail)), None
+    if after is now:
+        return (inbound,), None  # told twice
+    ended = journal_orders.order_ended(
+        standing,
+        f"{message.envelope.msg_type}:{message.reason}",
+        order_state=after.value,
+        session=tools.session,
+        offset=received.offset,
+        market_time_us=tools.market_now_us(),
+    )
+    return (inbound, ended), (standing, OUTCOMES[after])
 
 
 def _inbound(received: Received, tools: SettleTools, msg_type: str, digest: str) -> Draft:
