@@ -16,9 +16,9 @@ Reading order:
 12. ``wire_log``: inbound bytes exactly as they came.
 13. ``guard``: the last word on every outbound message.
 14. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
-15. ``sweep``: cancelling what is live, largest first.
+15. ``sweep``, ``sweeper``: cancelling what is live, largest first; when, and until when.
 16. ``session_link``: the pipe between gateway and child.
-17. ``session_desk``: what the child does with each command.
+17. ``sweep_desk``, ``session_desk``: sweeps noted and sent; what the child does with each command.
 18. ``session_main``: the child process.
 19. ``reconcile``: after a logon, what became of every open order.
 20. ``ems_control``: quotes, clock and command line of the simulator.

@@ -93,6 +93,11 @@ class Gate:
         """Why egress is closed; empty while it is open."""
         return self._closed
 
+    @property
+    def logon_no(self) -> int:
+        """Number of the newest logon, from 1; 0 before the first."""
+        return self._logon_no
+
     def close(self, why: str) -> None:
         """Close egress for new orders, for the rest of this process's life."""
         self._closed = self._closed or why

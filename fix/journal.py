@@ -9,8 +9,8 @@ gateway reads it too. Rules:
 - Closing an order need not be durable at once: a closing that is lost costs one cancel too many.
 - An order that the broker lets live again is durable before anybody acts on it: a kill must see it.
 
-Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``) and the fields of
-that op.
+Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``), monotonic time
+and boot, and the fields of that op.
 """
 
 import hashlib
@@ -22,11 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fix.errors import JournalError
+from fix.kill import boot_id, monotonic_us
 
 _GENESIS = hashlib.sha256(b"countersign journal of live orders").hexdigest()
 COMPACT_BYTES = 4 << 20
 CLOSED_KEPT = 1000
 """How many ended orders a compaction keeps: a bust may let one live again."""
+CANCELS_KEPT = 10_000
+"""How many cancels it keeps: the gateway may not have them on record yet."""
 _OPENING = frozenset({"order", "reopened"})
 
 Fields = tuple[tuple[int, str], ...]
@@ -46,6 +49,25 @@ class LiveOrder:
     inbox_offset: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelNote:
+    """A cancel (F) or mass cancel (q) that was about to leave.
+
+    Attributes:
+        cancel_id: its own ClOrdID.
+        cl_ord_id: of the order; empty for a mass cancel.
+        kill_epoch: the kill in force; 0 without one.
+        at_us: monotonic microseconds when it was noted; 0 before that, or in older journals.
+        boot_id: which start of the machine those count from.
+    """
+
+    cancel_id: str
+    cl_ord_id: str
+    kill_epoch: int
+    at_us: int = 0
+    boot_id: str = ""
+
+
 class Journal:
     """The writing side; one per session, held by the child that holds the session's lock."""
 
@@ -63,6 +85,12 @@ class Journal:
         self._ids = {line.cl_ord_id for line in found.lines if line.op in _OPENING}
         self._offset = max((line.inbox for line in found.lines), default=0)
         self._count = len(found.lines)
+        self._cancels = _cancels(found.lines)
+        self._boot = boot_id().hex()
+        self._last_order_us = max(
+            (one.at_us for one in found.lines if one.op == "order" and one.boot_id == self._boot),
+            default=0,
+        )
         self._prev = found.last_hash
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.ftruncate(self._descriptor, found.sound_bytes)
@@ -75,6 +103,11 @@ class Journal:
     def length(self) -> int:
         """Number of lines since the last compaction; grows with every entry."""
         return self._count
+
+    @property
+    def last_order_us(self) -> int:
+        """When the newest order of this boot was noted, monotonic; 0 without one."""
+        return self._last_order_us
 
     @property
     def inbox_offset(self) -> int:
@@ -131,10 +164,17 @@ class Journal:
             self._append("reopened", order.cl_ord_id, found.inbox_offset, document)
             os.fdatasync(self._descriptor)
 
-    def cancelling(self, cl_ord_id: str, cancel_id: str, inbox_offset: int) -> None:
-        """Note a cancel that the sweep is about to send, for the gateway to import later."""
+    def cancelling(self, notes: Iterable[CancelNote], inbox_offset: int) -> None:
+        """Note cancels that are about to leave; durable on return, for the gateway to import.
+
+        Raises:
+            OSError: the disk refused.
+        """
         with self._lock:
-            self._append("cancel", cl_ord_id, inbox_offset, {"cancel_id": cancel_id})
+            for note in notes:
+                rest = {"cancel_id": note.cancel_id, "kill_epoch": note.kill_epoch}
+                self._append("cancel", note.cl_ord_id, inbox_offset, rest)
+            os.fdatasync(self._descriptor)
 
     def close(self) -> None:
         """Make everything durable and close the file."""
@@ -142,7 +182,15 @@ class Journal:
         os.close(self._descriptor)
 
     def _append(self, op: str, cl_ord_id: str, offset: int, rest: Mapping[str, object]) -> None:
-        line = {"prev": self._prev, "op": op, "id": cl_ord_id, "inbox": offset, **rest}
+        line = {
+            "prev": self._prev,
+            "op": op,
+            "id": cl_ord_id,
+            "inbox": offset,
+            "at_us": monotonic_us(),
+            "boot": self._boot,
+            **rest,
+        }
         text = json.dumps(line, separators=(",", ":"), sort_keys=True).encode("ascii")
         written = os.write(self._descriptor, text + b"\n")
         if written != len(text) + 1:
@@ -160,10 +208,14 @@ class Journal:
         self._prev = _GENESIS
         self._ended = dict(list(self._ended.items())[-CLOSED_KEPT:])
         for order in (*self._ended.values(), *self._live.values()):
-            document = {"fields": [list(pair) for pair in order.fields]}
+            document = {"fields": [list(pair) for pair in order.fields], "at_us": 0}
             self._append("order", order.cl_ord_id, self._offset, document)
         for cl_ord_id in self._ended:
             self._append("closed", cl_ord_id, self._offset, {"why": "compacted"})
+        for note in self._cancels[-CANCELS_KEPT:]:
+            rest = {"cancel_id": note.cancel_id, "kill_epoch": note.kill_epoch}
+            rest |= {"at_us": note.at_us, "boot": note.boot_id}
+            self._append("cancel", note.cl_ord_id, self._offset, rest)
         os.fsync(self._descriptor)
         fresh.replace(self._path)
 
@@ -175,6 +227,28 @@ def read_live(path: Path) -> tuple[LiveOrder, ...]:
         JournalError: a line before the last does not chain.
     """
     return tuple(_fold(_read(path).lines)[0].values())
+
+
+def read_cancels(path: Path) -> tuple[CancelNote, ...]:
+    """Return every cancel that a journal notes, oldest first; none if it does not chain."""
+    try:
+        return _cancels(_read(path).lines)
+    except JournalError:
+        return ()  # the child puts it aside
+
+
+def _cancels(lines: Iterable["_Line"]) -> tuple[CancelNote, ...]:
+    return tuple(
+        CancelNote(
+            cancel_id=line.cancel_id,
+            cl_ord_id=line.cl_ord_id,
+            kill_epoch=line.kill_epoch,
+            at_us=line.at_us,
+            boot_id=line.boot_id,
+        )
+        for line in lines
+        if line.op == "cancel"
+    )
 
 
 def read_offset(path: Path) -> int:
@@ -191,6 +265,10 @@ class _Line:
     cl_ord_id: str
     inbox: int
     fields: Fields
+    cancel_id: str = ""
+    kill_epoch: int = 0
+    at_us: int = 0
+    boot_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +292,10 @@ def _read(path: Path) -> _Contents:
                 cl_ord_id=str(document["id"]),
                 inbox=int(document["inbox"]),
                 fields=tuple((int(tag), str(value)) for tag, value in document.get("fields", ())),
+                cancel_id=str(document.get("cancel_id", "")),
+                kill_epoch=int(document.get("kill_epoch", 0)),
+                at_us=int(document.get("at_us", 0)),
+                boot_id=str(document.get("boot", "")),
             )
             chained = document["prev"] == expected
         except (ValueError, KeyError, TypeError) as error:

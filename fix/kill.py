@@ -70,7 +70,7 @@ class Press(NamedTuple):
     @property
     def is_of_this_boot(self) -> bool:
         """Whether `pressed_us` compares with the monotonic clock of now."""
-        return self.pressed_us > 0 and self.boot_id == _boot_id().hex()
+        return self.pressed_us > 0 and self.boot_id == boot_id().hex()
 
 
 def monotonic_us() -> int:
@@ -78,7 +78,7 @@ def monotonic_us() -> int:
     return time.monotonic_ns() // 1000
 
 
-def _boot_id() -> bytes:
+def boot_id() -> bytes:
     """Return this boot's id, zero where the system has none."""
     try:
         return bytes.fromhex(_BOOT_ID.read_text(encoding="ascii").strip().replace("-", ""))
@@ -96,7 +96,7 @@ def _encode(state: KillState, drawn: bytes) -> bytes:
 
 def _draw() -> bytes:
     """Return a new press id, the time, and the boot."""
-    return secrets.token_bytes(_PRESS_ID_BYTES) + monotonic_us().to_bytes(8, "little") + _boot_id()
+    return secrets.token_bytes(_PRESS_ID_BYTES) + monotonic_us().to_bytes(8, "little") + boot_id()
 
 
 def _decode(word: bytes) -> tuple[KillState, bool]:

@@ -31,6 +31,11 @@ class Capabilities(_Strict):
     mass_cancel: bool = Field(description="OrderMassCancelRequest (q), 530=7")
     mass_status: bool = Field(description="OrderMassStatusRequest (AF), 585=7")
     cancel_on_disconnect: bool = Field(description="the broker cancels live orders on disconnect")
+    unknown_is_gone: bool = Field(
+        default=True,
+        description="a cancel refused as unknown order (9 with 102=1) means that nothing is left;"
+        " if not, only the answer to a status request does",
+    )
 
 
 class Pace(_Strict):

@@ -34,6 +34,7 @@ INBOX_LOST = "inbox"
 _SEQ_NUM = 34
 _SESSION_REJECT = "3"
 _LOGOUT = "5"
+_RESEND_REQUEST = "2"
 _LAST_TEST_REQUEST: Fields = ((MSG_TYPE, "1"), (112, "before logout"))
 _LOGOUT_S = 10.0
 
@@ -81,6 +82,7 @@ class Callbacks(quickfix.Application):
         self._wire = wire
         self._listener = listener
         self.ended = threading.Event()
+        self.resends = 0
         self._logged_on = False
         self._peer_reason = ""
 
@@ -160,6 +162,8 @@ class Callbacks(quickfix.Application):
             self._peer_reason = fields.get(58, "")
         elif fields[MSG_TYPE] == _SESSION_REJECT:
             self._on_app(raw)
+        elif fields[MSG_TYPE] == _RESEND_REQUEST:
+            self.resends += 1
 
     def _on_app(self, raw: str) -> None:
         try:
@@ -220,6 +224,16 @@ class InitiatorSession:
     def is_logged_on(self) -> bool:
         """Whether the session is up."""
         return self._callbacks.is_logged_on
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the engine connects and stays connected by itself."""
+        return self._started
+
+    @property
+    def resends(self) -> int:
+        """How often the peer asked for a resend; each may swallow what has just left."""
+        return self._callbacks.resends
 
     def numbers(self) -> tuple[int, int]:
         """Return the next sequence numbers: ours to send, theirs to expect."""

@@ -6,7 +6,7 @@ Not here: the pipe, signals, and quickfix.
 
 import queue
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from fix.errors import FixError
 from fix.guard import Gate, Refusal, Ticket
@@ -21,14 +21,13 @@ from fix.reports import (
     CancelReject,
     ExecutionReport,
     Inbound,
-    MassCancelReport,
     SessionReject,
     order_told_by,
     parse_inbound,
 )
 from fix.session import InitiatorSession, Sent
 from fix.session_link import Frame, SessionState, fields_of, number, text
-from fix.sweep import Sweep
+from fix.sweep_desk import Sweeping, SweepParts
 
 KILL_WAIT_S = 0.08
 _IDLE_S = 0.5
@@ -70,9 +69,19 @@ class Desk:
         self._parts = parts
         self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()  # a signal handler puts, too
         self._logon_no = 0
-        self._sweep: Sweep | None = None
-        self._sweep_wanted = ""
-        self._swept_epoch = -1
+        self._sweeping = Sweeping(
+            SweepParts(
+                profile=parts.profile,
+                session=parts.session,
+                gate=parts.gate,
+                journal=parts.journal,
+                word=parts.word,
+                inbox_end=lambda: parts.inbox.end,
+                post=parts.post,
+                monotonic_us=parts.monotonic_us,
+                wall_us=parts.wall_us,
+            )
+        )
         self._by_seq_num: dict[int, str] = {}
         self._leave_after_sweep = False
         self._running = True
@@ -95,14 +104,14 @@ class Desk:
         """Queue a logout or disconnect."""
         self._tasks.put(lambda: self._tell(SessionState.CONNECTING, reason))
 
-    def killed(self, kill_epoch: int) -> None:
-        """Queue the sweep that a pressed kill word asks for; once per epoch."""
-        self._tasks.put(lambda: self._killed(kill_epoch))
+    def wake(self) -> None:
+        """Look at the kill word now, not at the next turn."""
+        self._tasks.put(lambda: None)
 
     def orphaned(self, why: str) -> None:
         """Close egress now, then sweep and leave: the gateway is gone."""
         self._parts.gate.close(why)
-        self._tasks.put(lambda: self._orphaned(why))
+        self._tasks.put(self._orphaned)
 
     def confirm_kill(self, frame: Frame) -> None:
         """Answer only when no new order can pass any more; called by the reader, never queued."""
@@ -116,11 +125,16 @@ class Desk:
 
     # -- the worker ---------------------------------------------------------------------------
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether an orphan must stay: a kill is in force, something is live, the session up."""
+        return self._sweeping.goes_on and self._parts.session.is_started
+
     def run(self) -> None:
         """Work until told to stop, or until orphaned and swept."""
         while self._running:
             try:
-                task = self._tasks.get(timeout=_SWEEPING_S if self._sweep else _IDLE_S)
+                task = self._tasks.get(timeout=_SWEEPING_S if self._sweeping.is_busy else _IDLE_S)
             except queue.Empty:
                 task = None
             try:
@@ -149,8 +163,7 @@ class Desk:
                 self._reconciled(frame)
             case "sweep":
                 self._answer(frame, {"result": "ok"})
-                if self._sweep is None:
-                    self._want_sweep("commanded")
+                self._sweeping.want()
             case "stop":
                 self._answer(frame, {"result": "ok"})
                 self._stop(sweep=frame.get("sweep") is True)
@@ -195,6 +208,7 @@ class Desk:
         result = parts.session.send(fields)
         parts.gate.spend(cl_ord_id)
         if isinstance(result, Sent):
+            self._sweeping.order_left()
             if result.msg_seq_num <= next(reversed(self._by_seq_num), 0):
                 self._by_seq_num.clear()  # the numbers began anew
             self._by_seq_num[result.msg_seq_num] = cl_ord_id
@@ -230,8 +244,6 @@ class Desk:
     def _logged_on(self, logon_no: int) -> None:
         self._logon_no = logon_no
         self._tell(SessionState.RECONCILING, "")
-        if self._parts.word.read().killed and self._sweep is None:
-            self._want_sweep("killed at logon")
 
     # -- reports ------------------------------------------------------------------------------
 
@@ -251,15 +263,9 @@ class Desk:
             self._parts.journal.reopened(
                 LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=entry.next_offset)
             )
-        if self._sweep is not None:
-            self._sweep.answered(cl_ord_id)
-            if isinstance(inbound, MassCancelReport):
-                accepted = inbound.response != "0"
-                self._sweep.mass_answered(self._parts.monotonic_us(), accepted=accepted)
+        self._sweeping.heard(cl_ord_id, inbound)
         if closes:
             self._parts.journal.closed(cl_ord_id, entry.next_offset, inbound.envelope.msg_type)
-            if self._sweep is not None:
-                self._sweep.closed(cl_ord_id)
 
     def _fate(self, inbound: Inbound) -> tuple[str, bool]:
         """Return which order of ours a message is about, and whether nothing of it is left."""
@@ -268,7 +274,9 @@ class Desk:
                 about = inbound.orig_cl_ord_id or inbound.cl_ord_id
                 return about, _leaves_nothing(inbound)
             case CancelReject():
-                return inbound.orig_cl_ord_id, inbound.ord_status in {"2", "4", "8", "C"}
+                gone = self._parts.profile.capabilities.unknown_is_gone or inbound.reason != "1"
+                ended = inbound.ord_status in ({"2", "4", "8", "C"} if gone else {"2", "4", "C"})
+                return inbound.orig_cl_ord_id, ended
             case BusinessReject():
                 about = inbound.ref_id or self._by_seq_num.get(inbound.ref_seq_num, "")
                 return about, inbound.ref_msg_type == NEW_ORDER
@@ -280,59 +288,20 @@ class Desk:
 
     # -- sweeps -------------------------------------------------------------------------------
 
-    def _killed(self, kill_epoch: int) -> None:
-        if kill_epoch != self._swept_epoch:
-            self._swept_epoch = kill_epoch
-            self._want_sweep(f"kill {kill_epoch}")
-
-    def _orphaned(self, why: str) -> None:
+    def _orphaned(self) -> None:
         self._leave_after_sweep = True
-        self._want_sweep(why)
+        self._sweeping.want()
 
     def _stop(self, *, sweep: bool) -> None:
         self._parts.gate.close("stopping")
         if sweep and self._parts.journal.live():
-            self._orphaned("stopping")
+            self._orphaned()
         else:
             self._running = False
 
-    def _want_sweep(self, why: str) -> None:
-        """Sweep now or, if the session is down, as soon as it is up."""
-        self._sweep_wanted = self._sweep_wanted or why
-
     def _step_sweep(self) -> None:
-        parts, now_us = self._parts, self._parts.monotonic_us()
-        if self._sweep is None and self._sweep_wanted:
-            self._begin_sweep(now_us)
-        if self._sweep is None:
-            return
-        for fields in self._sweep.due(now_us, parts.wall_us()):
-            if isinstance(parts.session.send(fields), Sent):
-                sent = dict(fields)
-                parts.journal.cancelling(sent.get(41, ""), sent[CL_ORD_ID], parts.inbox.end)
-        if self._sweep.is_over(now_us):
-            self._post_sweep("ended")
-            self._sweep = None
-            self._running = not self._leave_after_sweep
-
-    def _begin_sweep(self, now_us: int) -> None:
-        live = self._parts.journal.live()
-        if not live:
-            self._sweep_wanted = ""
-            self._parts.post(
-                {"ev": "sweep", "phase": "ended", "confirmed": [], "unknown": [], "open": []}
-            )
-            self._running = not self._leave_after_sweep
-        elif self._parts.session.is_logged_on:
-            attempt = self._parts.journal.length
-            self._sweep_wanted = ""
-            self._sweep = Sweep(live, self._parts.profile, attempt=attempt, now_us=now_us)
-            self._post_sweep("began")
-
-    def _post_sweep(self, phase: str) -> None:
-        if self._sweep is not None:
-            lists = {name: list(ids) for name, ids in asdict(self._sweep.outcome()).items()}
-            self._parts.post({"ev": "sweep", "phase": phase, **lists})
+        if self._sweeping.step() and self._leave_after_sweep:
+            self._running = False
 
     # -- the pipe -----------------------------------------------------------------------------
 

@@ -188,7 +188,7 @@ def _watch(word: KillWord, desk: Desk) -> None:
         state = word.read()
         if state.killed and state.kill_epoch != seen:
             seen = state.kill_epoch
-            desk.killed(state.kill_epoch)
+            desk.wake()
         time.sleep(WATCH_S)
 
 

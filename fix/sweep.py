@@ -1,12 +1,18 @@
 """Cancelling what is live: mass cancel first, then single cancels, largest first, paced. Pure.
 
-Not here: sending, and when to sweep; a kill and a gateway that is gone sweep alike. Rules:
+Not here: sending, and when to sweep and until when (`fix.sweeper`). Rules:
 
 - A mass cancel (q) goes first where the broker knows it; single cancels (F) follow after a short
   grace, so a broker that ignores q costs no time that matters. A broker that accepts it gets a
   little longer to carry it out; one that refuses it gets the single cancels at once.
-- Largest value first: what is stopped last should hurt least.
-- An order that is not gone is asked for (H) and cancelled again after one second, then two, four.
+- Largest value first: what is stopped last should hurt least. What was never asked for goes before
+  what is asked for again.
+- An order that is not gone is asked for (H) and cancelled again after one second, then two, four
+  and every eight, for as long as the sweep lasts.
+- After a logon everything is asked for anew and at once: what the last connection swallowed is
+  never sent again by the engine. The same after the peer asked for a resend: the engine answers
+  with one gap fill up to its newest number, which swallows cancels that have just left.
+- An order that lives again after it was gone (a bust) is cancelled at once.
 - The outcome tells confirmed (nothing left), open (the broker answers, it still works) and unknown
   (no answer) apart; only all confirmed is done.
 """
@@ -23,6 +29,9 @@ from fix.profile import Profile
 GRACE_US = 50_000
 ACCEPTED_GRACE_US = 500_000
 RETRY_US = 1_000_000
+RETRY_DOUBLINGS_MAX = 3
+_IDS_PER_ATTEMPT = 1_000_000
+_SECOND_US = 1_000_000
 _QTY, _PRICE = 38, 44
 
 
@@ -30,9 +39,9 @@ _QTY, _PRICE = 38, 44
 class SweepOutcome:
     """What became of the live orders, as ClOrdIDs."""
 
-    confirmed: tuple[str, ...]
-    unknown: tuple[str, ...]
-    open: tuple[str, ...]
+    confirmed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
 
     @property
     def is_done(self) -> bool:
@@ -54,7 +63,7 @@ def _value(fields: Fields) -> Decimal:
 
 
 class Sweep:
-    """One sweep over the orders that were live when it began."""
+    """One sweep: over the orders that were live when it began, and those that live again."""
 
     def __init__(
         self, orders: Iterable[LiveOrder], profile: Profile, *, attempt: int, now_us: int
@@ -69,30 +78,63 @@ class Sweep:
         """
         self._orders = {order.cl_ord_id: order for order in largest_first(orders)}
         self._profile = profile
-        self._attempt = attempt
-        self._started_us = now_us
-        self._used = 0
-        self._mass_due = profile.capabilities.mass_cancel and bool(self._orders)
-        first = now_us + (GRACE_US if self._mass_due else 0)
-        self._next_us = dict.fromkeys(self._orders, first)
-        self._rounds = dict.fromkeys(self._orders, 0)
+        self._next_id = attempt * _IDS_PER_ATTEMPT
+        self._tokens_us = profile.pace.cancel_burst * _SECOND_US  # times messages per second
+        self._filled_us = now_us
+        self._mass_at_us: int | None = None
+        self._next_us: dict[str, int] = {}
+        self._rounds: dict[str, int] = {}
         self._confirmed: dict[str, None] = {}
         self._answered: set[str] = set()
+        self._started_us = now_us
+        self.renew(now_us)
+
+    def renew(self, now_us: int) -> None:
+        """Ask for everything anew from this time on, as after a logon."""
+        self._started_us = now_us
+        left = [name for name in self._orders if name not in self._confirmed]
+        mass = self._profile.capabilities.mass_cancel and bool(left)
+        self._mass_at_us = now_us if mass else None
+        first_us = now_us + (GRACE_US if mass else 0)
+        for name in left:
+            self._next_us[name], self._rounds[name] = first_us, 0
+        self._answered -= set(left)
+
+    def follow(self, live: Iterable[LiveOrder], now_us: int, *, takes_more: bool) -> None:
+        """Compare with what is live now: the rest is gone.
+
+        Args:
+            live: every order that may be working.
+            now_us: monotonic microseconds.
+            takes_more: whether orders that this sweep does not know are cancelled, too.
+        """
+        now = {order.cl_ord_id: order for order in live}
+        for name in self._orders:
+            if name not in now:
+                self._confirmed[name] = None
+        for name, order in now.items():
+            known = name in self._orders
+            if name in self._confirmed or (takes_more and not known):
+                self._confirmed.pop(name, None)
+                self._orders[name] = order
+                self._next_us[name], self._rounds[name] = now_us, 0
+                self._answered.discard(name)
 
     def due(self, now_us: int, wall_us: int) -> tuple[Fields, ...]:
         """Return what is to be sent now, within the pace; call again soon."""
+        self._fill(now_us)
         messages: list[Fields] = []
-        if self._mass_due:
-            self._mass_due = False
-            self._used += 1
-            mass_id = sweep_id("q", "", self._attempt)
+        if self._mass_at_us is not None and self._mass_at_us <= now_us:
+            self._mass_at_us = None
+            self._tokens_us -= _SECOND_US
+            mass_id = sweep_id("q", "", self._new_id())
             messages.append(mass_cancel(cancel_id=mass_id, transact_time_us=wall_us))
-        for cl_ord_id, order in self._orders.items():
-            if cl_ord_id in self._confirmed or self._next_us[cl_ord_id] > now_us:
+        for name in sorted(self._orders, key=self._rounds.__getitem__):
+            if name in self._confirmed or self._next_us[name] > now_us:
                 continue
-            if not self._may_send(now_us):
+            if self._tokens_us < _SECOND_US:
                 break
-            messages += self._cancel_again(cl_ord_id, order, now_us, wall_us)
+            messages += self._cancel_again(name, now_us, wall_us)
         return tuple(messages)
 
     def answered(self, cl_ord_id: str) -> None:
@@ -112,10 +154,18 @@ class Sweep:
             if rounds == 0:
                 self._next_us[cl_ord_id] = next_us
 
+    @property
+    def is_done(self) -> bool:
+        """Whether the broker confirmed every order gone."""
+        return len(self._confirmed) == len(self._orders)
+
+    def is_late(self, now_us: int) -> bool:
+        """Whether the profile's patience is at its end, counted from the begin or last logon."""
+        return now_us - self._started_us >= self._profile.pace.sweep_timeout_s * _SECOND_US
+
     def is_over(self, now_us: int) -> bool:
         """Whether all is confirmed, or the profile's patience is at its end."""
-        late = now_us - self._started_us >= self._profile.pace.sweep_timeout_s * 1_000_000
-        return late or len(self._confirmed) == len(self._orders)
+        return self.is_done or self.is_late(now_us)
 
     def outcome(self) -> SweepOutcome:
         """Return what is known now."""
@@ -126,19 +176,23 @@ class Sweep:
             open=tuple(one for one in rest if one in self._answered),
         )
 
-    def _may_send(self, now_us: int) -> bool:
+    def _fill(self, now_us: int) -> None:
+        """Let the time since the last call allow messages again, up to the burst."""
         pace = self._profile.pace
-        allowed = pace.cancel_burst + pace.cancels_per_s * (now_us - self._started_us) // 1_000_000
-        return self._used < allowed
+        gained = max(0, now_us - self._filled_us) * pace.cancels_per_s
+        self._tokens_us = min(pace.cancel_burst * _SECOND_US, self._tokens_us + gained)
+        self._filled_us = now_us
 
-    def _cancel_again(
-        self, cl_ord_id: str, order: LiveOrder, now_us: int, wall_us: int
-    ) -> list[Fields]:
-        attempt = self._attempt * 1000 + self._rounds[cl_ord_id]
-        messages = [status_request(order.fields)] if self._rounds[cl_ord_id] else []
-        cancel_id = sweep_id("F", cl_ord_id, attempt)
+    def _new_id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    def _cancel_again(self, name: str, now_us: int, wall_us: int) -> list[Fields]:
+        order, rounds = self._orders[name], self._rounds[name]
+        messages = [status_request(order.fields)] if rounds else []
+        cancel_id = sweep_id("F", name, self._new_id())
         messages.append(cancel(order.fields, cancel_id=cancel_id, transact_time_us=wall_us))
-        self._next_us[cl_ord_id] = now_us + (RETRY_US << min(self._rounds[cl_ord_id], 5))
-        self._rounds[cl_ord_id] += 1
-        self._used += len(messages)
+        self._next_us[name] = now_us + (RETRY_US << min(rounds, RETRY_DOUBLINGS_MAX))
+        self._rounds[name] = rounds + 1
+        self._tokens_us -= len(messages) * _SECOND_US
         return messages

@@ -46,7 +46,7 @@ class Events:
             self.settler.wake()
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
             _in_background(self._reconcile, int(str(event["logon_no"])))
-        elif name == "sweep" and event.get("phase") == "ended":
+        elif name == "sweep" and event.get("phase") in {"ended", "waiting"}:
             _in_background(self._sweep_ended, event)
 
     def on_engine(self, name: str, detail: Mapping[str, str]) -> None:

@@ -151,8 +151,8 @@ class Desk:
     def said(self, name: str) -> list[Frame]:
         return [frame for event, frame in list(self.events) if event == name]
 
-    def sweeps(self) -> list[Frame]:
-        return [frame for frame in self.said("sweep") if frame["phase"] == "ended"]
+    def sweeps(self, phase: str = "ended") -> list[Frame]:
+        return [frame for frame in self.said("sweep") if frame["phase"] == phase]
 
     def reports(self, cl_ord_id: str) -> list[dict[int, str]]:
         """Inbound messages about one order, by ClOrdID or OrigClOrdID, from the inbox."""

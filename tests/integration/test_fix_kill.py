@@ -95,8 +95,9 @@ def test_with_a_silent_broker_cancels_leave_and_the_outcome_says_unknown(tmp_pat
         assert until(lambda: desk.statuses(dict(live)[11]) == ["0"])
         write_control(broker.config.control, Control(silent=True))
         assert desk.child.kill(desk.word.press(), CALM_S)
-        assert until(desk.sweeps)
-        (outcome,) = desk.sweeps()
+        assert until(lambda: desk.sweeps("waiting"))
+        (outcome,) = desk.sweeps("waiting")
+        assert desk.sweeps() == [], "a kill does not end while anything may be live"
         assert outcome["unknown"] == [dict(live)[11]]
         assert outcome["confirmed"] == []
         assert len(broker.captured("q")) == 1

@@ -7,7 +7,7 @@ import pytest
 from fix import journal as journal_module
 from fix.errors import InboxError, JournalError
 from fix.inbox import Inbox, read_from
-from fix.journal import Journal, LiveOrder, read_live
+from fix.journal import CancelNote, Journal, LiveOrder, read_live
 
 MESSAGES = ["8=FIX.4.4\x01a", "\xff\xfe", "", "x" * 70_000]
 
@@ -72,7 +72,7 @@ def test_the_journal_remembers_live_orders_with_all_their_fields(tmp_path: Path)
     for name in ("A", "B", "C"):
         journal.opened(order(name))
     journal.closed("B", 77, "2")
-    journal.cancelling("A", "X", 78)
+    journal.cancelling([CancelNote(cancel_id="X", cl_ord_id="A", kill_epoch=3)], 78)
     journal.close()
     again = Journal(path)
     assert again.live() == (order("A"), order("C")) == read_live(path)

@@ -1,0 +1,145 @@
+"""When to sweep and until when: a kill ends only when nothing is live. Pure.
+
+Not here: what a sweep sends (`fix.sweep`), and sending. Rules:
+
+- While a kill is in force everything in the journal is swept, after each logon anew, until the
+  broker confirmed every order gone. What lives again is swept again. No patience ends it.
+- After the profile's patience the outcome so far is told once per logon; the last word is told when
+  all is gone, also when nothing was live at all.
+- A sweep that was commanded, or that is the last thing a child does, ends with the profile's
+  patience and takes nothing more in.
+- A release ends the sweep: what is handed out after it is nobody's business here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fix.journal import LiveOrder
+from fix.messages import Fields
+from fix.profile import Profile
+from fix.sweep import Sweep, SweepOutcome
+
+RESEND_GRACE_US = 50_000
+"""How long the engine may take to answer a resend request; cancels wait for that."""
+
+
+class Phase(StrEnum):
+    """What is told about a sweep."""
+
+    BEGAN = "began"
+    WAITING = "waiting"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What a step needs to see.
+
+    Attributes:
+        kill_epoch: of the newest press.
+        killed: it is in force.
+        logon_no: number of the present logon, from 1; 0 while logged off.
+        resends: how often the peer has asked for a resend so far.
+        live: the journal's live orders.
+        now_us: monotonic microseconds.
+        wall_us: wall clock microseconds, for TransactTime.
+    """
+
+    kill_epoch: int
+    killed: bool
+    logon_no: int
+    resends: int
+    live: tuple[LiveOrder, ...]
+    now_us: int
+    wall_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a step asks for: messages to send in order, then words to tell."""
+
+    messages: tuple[Fields, ...] = ()
+    told: tuple[tuple[Phase, SweepOutcome], ...] = ()
+
+
+class Sweeper:
+    """The one who decides; told everything by `step`, `want` and the reports' methods."""
+
+    def __init__(self, profile: Profile) -> None:
+        """Start with nothing wanted."""
+        self._profile = profile
+        self._sweep: Sweep | None = None
+        self._logon_no = 0
+        self._resends = 0
+        self._told_late = False
+        self._wanted = False
+        self._epoch_seen = -1
+        self._fresh = False
+
+    @property
+    def is_sweeping(self) -> bool:
+        """Whether somebody should call `step` soon."""
+        return self._sweep is not None or self._wanted or self._fresh
+
+    def want(self) -> None:
+        """Sweep once, kill or not; begins when the session is up."""
+        self._wanted = True
+
+    def heard(self, act: Callable[[Sweep], None]) -> None:
+        """Tell the present sweep, if there is one, what the broker said."""
+        if self._sweep is not None:
+            act(self._sweep)
+
+    def step(self, view: View) -> Step:
+        """Return what is to be done now; call it after every event and every few milliseconds."""
+        if view.killed and view.kill_epoch != self._epoch_seen:
+            self._epoch_seen, self._fresh = view.kill_epoch, True
+        told: list[tuple[Phase, SweepOutcome]] = []
+        if self._sweep is None:
+            if not view.live:
+                return self._nothing_live(view)
+            if not (view.killed or (self._wanted and view.logon_no)):
+                return Step()
+            self._begin(view)
+            told.append((Phase.BEGAN, SweepOutcome(unknown=tuple(_names(view.live)))))
+        sweep = self._sweep
+        if sweep is None:  # pragma: no cover - begun above
+            return Step()
+        sweep.follow(view.live, view.now_us, takes_more=view.killed)
+        if view.logon_no and view.logon_no != self._logon_no:
+            self._logon_no, self._told_late = view.logon_no, False
+            self._resends = view.resends
+            sweep.renew(view.now_us)
+        elif view.resends != self._resends:
+            self._resends = view.resends
+            sweep.renew(view.now_us + RESEND_GRACE_US)
+        messages = sweep.due(view.now_us, view.wall_us) if view.logon_no else ()
+        told += self._words(sweep, view)
+        return Step(messages=messages, told=tuple(told))
+
+    def _nothing_live(self, view: View) -> Step:
+        """Answer a press or a command that finds nothing to do."""
+        asked = (view.killed and self._fresh) or self._wanted
+        self._fresh = self._wanted = False
+        return Step(told=((Phase.ENDED, SweepOutcome()),) if asked else ())
+
+    def _begin(self, view: View) -> None:
+        self._sweep = Sweep(view.live, self._profile, attempt=view.wall_us, now_us=view.now_us)
+        self._logon_no, self._resends = view.logon_no, view.resends
+        self._told_late, self._fresh = False, False
+
+    def _words(self, sweep: Sweep, view: View) -> list[tuple[Phase, SweepOutcome]]:
+        """Return what there is to tell, and end the sweep if it is over."""
+        late = sweep.is_late(view.now_us)
+        if sweep.is_done or not (view.killed or self._wanted) or (late and not view.killed):
+            self._sweep, self._wanted, self._fresh = None, False, False
+            return [(Phase.ENDED, sweep.outcome())]
+        if late and not self._told_late:
+            self._told_late = True
+            return [(Phase.WAITING, sweep.outcome())]
+        return []
+
+
+def _names(live: tuple[LiveOrder, ...]) -> list[str]:
+    return [order.cl_ord_id for order in live]
