@@ -35,7 +35,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _C,
         RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
         "currency? instruments? settings? origin? seed? policy_digest? accounts? detail? "
-        "order_profile? liability?",
+        "order_profile? liability? record_rules?",
         "run_started:<run_id>",
     ),
     _spec(
@@ -64,14 +64,15 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.INTENT_RECEIVED,
         _D,
         RUN + "decision_id client_key request instrument? author? strategy? origin? received_us? "
-        "request_digest? attempt? demo? session_index?",
+        "request_digest? attempt? demo? session_index? policy_digest? policy_version?",
         "intent:<client_key>",
     ),
     _spec(
         Kind.SNAPSHOT_TAKEN,
         _D,
         RUN + "decision_id instrument as_of_us snapshot_blob news_digest bars_digest strategy? "
-        "author? session_index? session_date? n_bars? n_news? news? client_key?",
+        "author? session_index? session_date? n_bars? n_news? news? client_key? policy_digest? "
+        "policy_version?",
         "snapshot",
     ),
     _spec(
@@ -232,7 +233,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.DECISION_SEALED,
         _D,
-        "outcome records? elapsed_us? instrument? reason?",
+        "outcome records? elapsed_us? instrument? reason? policy_digest? policy_version?",
         "sealed | sealed:<n>",
     ),
     _spec(

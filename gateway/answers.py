@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record
-from gateway.api.models import IntentResponse, RuleLine
+from gateway.api.models import Asked, IntentResponse, RuleLine
 from gateway.errors import NotReadyError
 
 Told = Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"]
@@ -64,11 +64,24 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
         result=result,
         reason=reason,
         verdict=body["verdict"]["action"],
+        approval=asked_of(records),
         rules=tuple(_rule_line(rule) for rule in body["verdict"]["results"]),
         cl_ord_id=sending[0].body["cl_ord_id"] if sending else None,
         record_seq=verdicts[-1].seq,
         record_leaf=verdicts[-1].leaf.hex(),
         receipt=f"countersign receipt {decision_id}",
+    )
+
+
+def asked_of(records: Sequence[Record]) -> Asked | None:
+    """Return the request to a person; None where nobody was asked."""
+    asked = next((r.body for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
+    if asked is None:
+        return None
+    return Asked(
+        intent_digest=asked["intent_digest"],
+        expires_us=asked.get("expires_us"),
+        band=asked.get("band", {}),
     )
 
 

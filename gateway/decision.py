@@ -8,6 +8,7 @@ decision without an order; recovery seals it as abandoned, and nothing was sent.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from audit.record import Draft
 from gateway import journal, journal_orders
 from gateway.failpoints import reach
 from gateway.forecasting import target_forecast
@@ -70,12 +71,12 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
     try:
         prompt = tools.codec.encode(case.snapshot)
     except CodecError as error:
-        return _no_forecast(case, tools, reason="snapshot_refused", detail=str(error))
+        return _no_forecast(case, tools, section, reason="snapshot_refused", detail=str(error))
     snapshot_blob = tools.ledger.put_blob(journal.snapshot_bytes(case.snapshot))
-    tools.ledger.append(journal.snapshot_taken(case, snapshot_blob))
+    tools.ledger.append(journal.snapshot_taken(case, snapshot_blob, section.policy_named))
     reach("decide.snapshot_taken")  # a crash here leaves inputs on record and no seed
 
-    forecasts = _forecast(case, tools, prompt)
+    forecasts = _forecast(case, tools, section, prompt)
     if not isinstance(forecasts, _Forecasts):
         return forecasts
     reach("decide.forecast_made")  # a crash here leaves a forecast nobody acted on
@@ -99,7 +100,7 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
     The intent is priced anew; `risk.approved` refuses it outside the agreed band.
     """
     prompt = tools.codec.encode(case.snapshot)
-    forecasts = _forecast(case, tools, prompt)
+    forecasts = _forecast(case, tools, section, prompt)
     if not isinstance(forecasts, _Forecasts):
         return forecasts
     tick = case.tick()
@@ -113,7 +114,7 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
     return _made(case, Result(judged.result), forecasts, judged)
 
 
-def _forecast(case: Case, tools: Tools, prompt: Prompt) -> _Forecasts | Decision:
+def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Forecasts | Decision:
     """Sample, capture and summarise; a failure is recorded and ends the decision."""
     root, size = tools.seed_root()
     seed = decision_seed(root, case.decision_id, case.attempt)
@@ -137,7 +138,7 @@ def _forecast(case: Case, tools: Tools, prompt: Prompt) -> _Forecasts | Decision
         samples = tools.engine.sample(request)
         evidence = condense(samples.capture, tools.table)
     except (EngineError, CaptureError) as error:
-        return _no_forecast(case, tools, reason=error.code, detail=str(error))
+        return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
     kept = encode_evidence(evidence)
     blob = tools.ledger.put_blob(kept)
     tools.ledger.append(
@@ -161,7 +162,7 @@ def _forecast(case: Case, tools: Tools, prompt: Prompt) -> _Forecasts | Decision
             snapshot=case.snapshot, prompt=prompt, seed=seed, plan=tools.plan
         )
     except ForecastError as error:
-        return _no_forecast(case, tools, reason=error.code, detail=str(error))
+        return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
     tools.ledger.append(journal.forecast_made(case, target), journal.placebo_made(case, placebo))
     return _Forecasts(target=target, placebo=placebo, sampled_us=samples.elapsed_us)
 
@@ -176,13 +177,22 @@ def _judge(
 ) -> Decision:
     """Take an intent through the firm's section, or seal a decision that has none."""
     if intent is None:
-        tools.ledger.append(journal.decision_sealed(case.stream, Result.NO_TRADE))
+        tools.ledger.append(_unjudged(case, section, Result.NO_TRADE))
         return _made(case, Result.NO_TRADE, forecasts)
     judged = section.judge(case, intent, forecasts.target, tick)
     reach("decide.verdict_given")  # a crash here leaves an approval that recovery finds unsent
     result = Result(judged.result)
     if result is Result.HELD:
-        tools.ledger.append(journal_orders.approval_requested(case, judged.record, intent))
+        tools.ledger.append(
+            journal_orders.approval_requested(
+                case,
+                judged.record,
+                intent,
+                until=journal_orders.asked_until(
+                    section.policy, intent, judged.verdict, section.hold_end_us(judged.record)
+                ),
+            )
+        )
     elif result is Result.REJECTED:
         tools.ledger.append(journal.decision_sealed(case.stream, Result.REJECTED))
     return _made(case, result, forecasts, judged)
@@ -201,6 +211,11 @@ def _made(
     )
 
 
+def _unjudged(case: Case, section: Section, result: Result) -> Draft:
+    """Seal a decision that no rule judged; the policy in force is named all the same."""
+    return journal.decision_sealed(case.stream, result, policy=section.policy_named)
+
+
 def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
     """Return the intent that a sizing leads to, in this case's name."""
     return to_intent(
@@ -213,13 +228,15 @@ def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
     )
 
 
-def _no_forecast(case: Case, tools: Tools, *, reason: str, detail: str) -> Decision:
+def _no_forecast(
+    case: Case, tools: Tools, section: Section, *, reason: str, detail: str
+) -> Decision:
     """Record that there is no forecast, and seal: no order follows.
 
     A renewal (attempt above 0) is sealed by its hold, which also frees what it reserved.
     """
     drafts = [journal.forecast_failed(case, reason=reason, detail=detail)]
     if case.attempt == 0:
-        drafts.append(journal.decision_sealed(case.stream, Result.NO_FORECAST))
+        drafts.append(_unjudged(case, section, Result.NO_FORECAST))
     tools.ledger.append(*drafts)
     return Decision(decision_id=case.decision_id, result=Result.NO_FORECAST)

@@ -215,7 +215,13 @@ class Desk:
                 self.own.orders.catch_up(records)
                 return {"decision_id": decision_id, "result": "refused"}
             decision = release(
-                standing, case, approval, self.own.tools, self.own.section, self.own.orders
+                standing,
+                case,
+                approval,
+                self.own.tools,
+                self.own.section,
+                self.own.orders,
+                answer.note,
             )
         self._send(decision)
         if decision.result is not Result.APPROVED:
@@ -355,7 +361,11 @@ class Desk:
     def _received(self, case: Case, caller: Caller, request: IntentRequest) -> Draft:
         asked, personal = request_document(request, self.own.dispatching.persons)
         draft = journal.intent_received(
-            case, caller.name, client_key=request.client_key, request=asked
+            case,
+            caller.name,
+            client_key=request.client_key,
+            request=asked,
+            policy=self.own.section.policy_named,
         )
         return replace(draft, personal=personal)
 

@@ -75,6 +75,7 @@ def release(
     tools: Tools,
     section: Section,
     orders: Orders,
+    note: str,
 ) -> Decision:
     """Record the agreement, renew the forecast, judge again; on a pass the order is approved.
 
@@ -85,7 +86,9 @@ def release(
         raise AssertionError("agree() has seen the verdict")
     orders.catch_up(
         tools.ledger.append(
-            journal_orders.approval_given(standing, approval, verdict_seq=standing.verdict.seq)
+            journal_orders.approval_given(
+                standing, approval, verdict_seq=standing.verdict.seq, note=note
+            )
         )
     )
     decision = renew(replace(case, attempt=case.attempt + 1), tools, section, approval)

@@ -7,7 +7,9 @@ it (`ledger_book`). A payload holds no float: probabilities and draws stay in th
 bits.
 """
 
+from collections.abc import Mapping
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Final
 
 from audit.canonical import JSON, canonical
@@ -23,10 +25,23 @@ from inference.snapshot import Snapshot, snapshot_document
 from risk.book import Book
 from risk.book_document import book_document
 from risk.intent import Intent, intent_digest, intent_document
+from risk.policy import Policy, policy_digest
 from risk.sizing import Sizing, sizing_document
 from risk.state import Quote, quote_document
 
 GATEWAY: Final = "gateway"
+
+
+RECORD_RULES: Final = 2
+"""What a run says that its decisions' records keep; a run without it is of an earlier version.
+
+From 2 on each decision names the policy in force, and a request to a person says until when.
+"""
+
+
+def policy_named(policy: Policy) -> dict[str, JSON]:
+    """Return how a record names the policy in force."""
+    return {"policy_digest": policy_digest(policy), "policy_version": policy.version}
 
 
 def snapshot_bytes(snapshot: Snapshot) -> bytes:
@@ -53,7 +68,14 @@ def draft(
     )
 
 
-def intent_received(case: Case, author: str, *, client_key: str, request: dict[str, JSON]) -> Draft:
+def intent_received(
+    case: Case,
+    author: str,
+    *,
+    client_key: str,
+    request: dict[str, JSON],
+    policy: Mapping[str, JSON],
+) -> Draft:
     """An agent's request as it came in, before anything is made of it."""
     return draft(
         case,
@@ -66,13 +88,17 @@ def intent_received(case: Case, author: str, *, client_key: str, request: dict[s
             "instrument": case.instrument.symbol,
             "author": author,
             "strategy": case.strategy,
+            **policy,
         },
         tagged=True,
     )
 
 
-def snapshot_taken(case: Case, blob: str) -> Draft:
-    """The inputs: both streams of them, numbers and narrative, each with its own digest."""
+def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
+    """The inputs: both streams of them, numbers and narrative, each with its own digest.
+
+    `policy` is the name of the one in force, empty in records of earlier versions.
+    """
     document = snapshot_document(case.snapshot)
     return draft(
         case,
@@ -89,6 +115,7 @@ def snapshot_taken(case: Case, blob: str) -> Draft:
             "n_news": len(case.snapshot.news),
             "strategy": case.strategy,
             "author": case.author,
+            **policy,
             **case.labels,
         },
         tagged=True,
@@ -231,7 +258,12 @@ def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book
 
 
 def decision_sealed(
-    stream: str, outcome: str, *, account: str | None = None, again: int = 0
+    stream: str,
+    outcome: str,
+    *,
+    account: str | None = None,
+    again: int = 0,
+    policy: Mapping[str, JSON] = MappingProxyType({}),
 ) -> Draft:
     """The last record of a decision: a missing tail shows.
 
@@ -240,8 +272,9 @@ def decision_sealed(
         outcome: What became of it.
         account: Its account, where it has one.
         again: How often it was sealed before: a trade that was taken back let its order live on.
+        policy: How to name the policy in force, where no verdict does.
     """
-    payload: dict[str, JSON] = {"outcome": outcome}
+    payload: dict[str, JSON] = {"outcome": outcome, **policy}
     if account is not None:
         payload["account"] = account
     return Draft(

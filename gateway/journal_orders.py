@@ -3,6 +3,8 @@
 One function per kind, in walk order.
 """
 
+from collections.abc import Mapping
+
 from audit.canonical import JSON
 from audit.kinds import Kind
 from audit.record import Draft, Record
@@ -11,8 +13,9 @@ from fix.session_link import HandResult
 from gateway.journal import GATEWAY, draft
 from gateway.orders import Standing, Trade
 from gateway.walk import Case
-from risk.approved import Approval, approval_document
+from risk.approved import Approval, approval_document, band_document, band_of
 from risk.intent import Intent, intent_digest, intent_document
+from risk.policy import Policy
 from risk.signing import status_document
 from risk.state import RiskState, quote_document
 from risk.verdict import Verdict, verdict_document
@@ -288,8 +291,13 @@ def order_ended(
     )
 
 
-def approval_requested(case: Case, verdict: Record, intent: Intent) -> Draft:
-    """A person is asked; nothing is approved by itself."""
+def approval_requested(
+    case: Case, verdict: Record, intent: Intent, *, until: Mapping[str, JSON]
+) -> Draft:
+    """A person is asked; nothing is approved by itself.
+
+    `until` is what `asked_until` gives, empty in records of earlier versions.
+    """
     return draft(
         case,
         Kind.APPROVAL_REQUESTED,
@@ -299,13 +307,30 @@ def approval_requested(case: Case, verdict: Record, intent: Intent) -> Draft:
             "verdict_seq": verdict.seq,
             "intent_digest": intent_digest(intent),
             "author": case.author,
+            **until,
         },
         tagged=True,
     )
 
 
-def approval_given(standing: Standing, approval: Approval, *, verdict_seq: int) -> Draft:
-    """A person agreed, within a band; the order still has to pass every rule again."""
+def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) -> dict[str, JSON]:
+    """Return what a person who is asked must know: until when, and what his yes would cover."""
+    return {
+        "expires_us": ends_us,
+        "band": band_document(band_of(policy, intent)),
+        "verdict_digest": verdict.verdict_digest,
+        "policy_digest": verdict.policy_digest,
+    }
+
+
+def approval_given(
+    standing: Standing, approval: Approval, *, verdict_seq: int, note: str | None
+) -> Draft:
+    """A person agreed, within a band; the order still has to pass every rule again.
+
+    `note` is the person's own word; None in records of earlier versions.
+    """
+    said: dict[str, JSON] = {} if note is None else {"reason": note}
     return order_draft(
         standing,
         Kind.APPROVAL_GIVEN,
@@ -317,6 +342,7 @@ def approval_given(standing: Standing, approval: Approval, *, verdict_seq: int) 
             "verdict_seq": verdict_seq,
             "expires_us": approval.expires_us,
             "band": approval_document(approval),
+            **said,
         },
         actor=f"person:{approval.approver}",
     )

@@ -28,7 +28,7 @@ from fix.profile import Profile, parse_profile, simulator_profile
 from gateway import clock
 from gateway.errors import SettingsError
 from gateway.footprint import holds_database
-from gateway.journal import digest_of
+from gateway.journal import RECORD_RULES, digest_of
 from gateway.keyring import Keyring
 from gateway.log_keys import has_key, load_signers
 from gateway.playback import PLAYED, Playback
@@ -104,6 +104,7 @@ class Plan:
                 "instruments": [instrument_document(i) for i in self.instruments.values()],
                 "origin": self.origin,
                 "liability": self.settings.liability.model_dump(),
+                "record_rules": RECORD_RULES,
                 "settings": {YEARS_FIELD: dict(years_of(self.settings.retention))},
                 "order_profile": order_profile(self.profile(self.settings.fix.port or 1)),
             },

@@ -45,6 +45,7 @@ def intent_received(past: Past, record: Record) -> str:
         "instrument": request.instrument,
         "author": body["author"],
         "strategy": AGENT_WISH,
+        **past.named_in(record),
     }
     same("intent_received", "payload", with_fields(again, body), body)
     same("intent_received", "decision_id", past.decision_id, body["decision_id"])
@@ -82,7 +83,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
     )
     past.prompt = past.codec.encode(snapshot)
     same("snapshot_taken", "snapshot_blob", _digest(journal.snapshot_bytes(snapshot)), blob)
-    matches(record, journal.snapshot_taken(past.case, blob))
+    matches(record, journal.snapshot_taken(past.case, blob, past.named_in(record)))
     return f"{len(snapshot.bars)} bars, {len(snapshot.news)} news items"
 
 

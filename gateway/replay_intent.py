@@ -17,7 +17,7 @@ from gateway.clock import MarketInstant
 from gateway.errors import ReplayDiffersError
 from gateway.orders import Standing
 from gateway.placebo_twin import judge_twin
-from gateway.replay_past import Attempt, Past, matches, named, same
+from gateway.replay_past import NAMES_POLICY, Attempt, Past, matches, named, same
 from gateway.section import result_of
 from gateway.walk import Case, Tick
 from inference.forecast import Forecast
@@ -191,8 +191,21 @@ def approval_requested(past: Past, record: Record) -> str:
     intent = past.attempt(record, 0).intent
     if intent is None:
         raise ReplayDiffersError(step="approval_requested", detail="no intent_proposed before it")
-    matches(record, journal_orders.approval_requested(case, held, intent))
+    until = _until(past, record, held, intent)
+    matches(record, journal_orders.approval_requested(case, held, intent, until=until))
     return "a person was asked"
+
+
+def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str, Any]:
+    """Return until when a person was asked and for what; its end is a clock's, and bounded."""
+    ends_us = record.body.get("expires_us")
+    if ends_us is None and past.rules < NAMES_POLICY:
+        return {}
+    latest_us = held.recorded_at_us + past.policy.approval.ttl.value
+    if type(ends_us) is not int or ends_us > latest_us:
+        raise ReplayDiffersError(step="approval_requested", detail="payload.expires_us")
+    verdict = verdict_from_document(held.body["verdict"])
+    return journal_orders.asked_until(past.policy, intent, verdict, ends_us)
 
 
 def approval_given(past: Past, record: Record) -> str:
@@ -207,7 +220,9 @@ def approval_given(past: Past, record: Record) -> str:
         body["band"]["given_at_us"],
     )
     standing = Standing(decision_id=past.decision_id, account=past.tags.account)
-    matches(record, journal_orders.approval_given(standing, approval, verdict_seq=held.seq))
+    note = body.get("reason", "" if past.rules >= NAMES_POLICY else None)
+    given = journal_orders.approval_given(standing, approval, verdict_seq=held.seq, note=note)
+    matches(record, given)
     return f"by {approval.approver}"
 
 

@@ -4,16 +4,16 @@ Here every comparison is made. Not here: what a step recomputes (`replay_forecas
 `replay_intent`, `replay_orders`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from audit.canonical import canonical
+from audit.canonical import JSON, canonical
 from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Draft, Record
 from gateway.errors import ReplayDiffersError
-from gateway.journal import book_digest
+from gateway.journal import book_digest, policy_named
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.persons import as_recorded
 from gateway.walk import Case, Tags
@@ -28,6 +28,9 @@ from risk.instrument import Instrument, instrument_from_document
 from risk.intent import Intent
 from risk.policy import Policy, policy_from_document
 from risk.state import Quote
+
+NAMES_POLICY: Final = 2
+"""From these rules on, records name the policy in force, and requests to a person their end."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,6 +66,7 @@ class Past:
     records: tuple[Record, ...]
     run: dict[str, Any]
     policy: Policy
+    policy_named: Mapping[str, JSON]
     codec: ReturnCodec = field(default_factory=ReturnCodec)
     case: Case | None = None
     prompt: Prompt | None = None
@@ -76,19 +80,31 @@ class Past:
         before = records[0].seq
         run = _last(reader, Kind.RUN_STARTED, before)
         activated = _last(reader, Kind.POLICY_ACTIVATED, before)
+        policy = policy_from_document(activated["policy"])
         return cls(
             reader=reader,
             table=table,
             decision_id=decision_id,
             records=tuple(records),
             run=run,
-            policy=policy_from_document(activated["policy"]),
+            policy=policy,
+            policy_named=policy_named(policy),
         )
 
     @property
     def received(self) -> Record | None:
         """The agent's request that opened the decision; None for the playback's own."""
         return self.first(Kind.INTENT_RECEIVED)
+
+    @property
+    def rules(self) -> int:
+        """What the run says that its records keep; 1 for runs of earlier versions."""
+        return int(str(self.run.get("record_rules", 1)))
+
+    def named_in(self, record: Record) -> Mapping[str, JSON]:
+        """Return how a record must name the policy; not at all in runs of earlier versions."""
+        said = self.rules >= NAMES_POLICY or "policy_digest" in record.body
+        return self.policy_named if said else {}
 
     @property
     def tags(self) -> Tags:

@@ -20,6 +20,7 @@ from gateway import clock, deadlines, journal_orders
 from gateway.deadlines import Deadlines, SteadyWall
 from gateway.errors import NotReadyError
 from gateway.failpoints import reach
+from gateway.journal import policy_named
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk import Case, LedgerPort, Tick
 from inference.forecast import Forecast
@@ -95,6 +96,7 @@ class Section:
         self.deadlines = Deadlines(monotonic_us)
         self._monotonic_us = monotonic_us
         self._policy_us = SteadyWall(wall_us, monotonic_us)
+        self.policy_named = policy_named(bundle.policy)
         self._ledger = ledger
         self._reader = reader
         self._bundle = bundle
@@ -207,6 +209,18 @@ class Section:
             fold = self._advance(self._placebos[case.tags.account])
             state = self._state(case, fold, intent, forecast, tick, renewal=False)
             return evaluate(self.policy, state, intent), state
+
+    def hold_end_us(self, held: Record) -> int:
+        """Return the wall time at which a hold ends, now that its verdict has one on record.
+
+        A clock that was set back between the two gives the earlier end.
+        """
+        life_us = self.policy.approval.ttl.value
+        name = deadlines.hold_of(held.body["decision_id"])
+        end = self.deadlines.end(name) or self.now()
+        at_most = replace(end, wall_us=held.recorded_at_us + life_us)
+        self.deadlines.keep(name, end.earlier(at_most))
+        return end.earlier(at_most).wall_us
 
     def _send_end(self, began: deadlines.Moment, approval: Approval | None) -> deadlines.Moment:
         """Return by when an order approved now must have left; not after the agreement's end."""

@@ -57,6 +57,7 @@ def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> 
     return {
         "decision_id": decision_id,
         "liability": _liability(records, context),
+        "approval": _approval(records),
         "context": [_record(r) for r in context],
         "records": [
             {**_record(r), "clock": _clock(r, clock)}
@@ -109,7 +110,45 @@ def _liability(records: Sequence[Record], context: Sequence[Record]) -> Fields:
             {"seq": r.seq, "kind": r.kind.value, "approver": r.body.get("approver")}
             for r in answers
         ],
-        "policies": [{"seq": r.seq, "signed_by": r.body.get("signed_by")} for r in policies],
+        "policies": [
+            {
+                "seq": r.seq,
+                "policy_digest": r.body.get("policy_digest"),
+                "version": (r.body.get("policy") or {}).get("version"),
+                "signed_by": r.body.get("signed_by"),
+            }
+            for r in policies
+        ],
+    }
+
+
+def _approval(records: Sequence[Record]) -> Fields | None:
+    """Return what a person was asked, until when, what he answered, and what was renewed then.
+
+    None where nobody was asked.
+    """
+    asked = next((r for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
+    if asked is None:
+        return None
+    body: Fields = asked.body
+    answers = [r for r in records if r.kind in {Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED}]
+    verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+    return {
+        "asked_seq": asked.seq,
+        "shown_verdict_seq": body.get("verdict_seq"),
+        "intent_digest": body.get("intent_digest"),
+        "expires_us": body.get("expires_us"),
+        "band": body.get("band"),
+        "answers": [
+            {
+                "seq": r.seq,
+                "kind": r.kind.value,
+                "approver": r.body.get("approver"),
+                "note": r.body.get("reason"),
+            }
+            for r in answers
+        ],
+        "renewed_verdict_seq": verdicts[-1].seq if len(verdicts) > 1 else None,
     }
 
 

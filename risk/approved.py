@@ -61,6 +61,17 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """What a person's yes to an intent would cover; the attributes are those of `Approval`."""
+
+    price_low_ticks: int
+    price_high_ticks: int
+    qty_max_lots: int
+    exposure_low_bp: int
+    exposure_high_bp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedOrder:
     """An order that may be sent, once. Made by `approve` only.
 
@@ -136,8 +147,7 @@ def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_u
     _require(verdict.intent_digest == intent_digest(intent), "the verdict is on another intent")
     digest = policy_digest(policy)
     _require(verdict.policy_digest == digest, "the verdict is under another policy")
-    band = policy.approval
-    price = intent.limit_ticks * band.price_band.value // BP
+    band = band_of(policy, intent)
     return Approval(
         decision_id=intent.decision_id,
         account=intent.account,
@@ -148,13 +158,37 @@ def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_u
         verdict_digest=verdict.verdict_digest,
         policy_digest=digest,
         given_at_us=now_us,
-        expires_us=now_us + band.ttl.value,
+        expires_us=now_us + policy.approval.ttl.value,
+        price_low_ticks=band.price_low_ticks,
+        price_high_ticks=band.price_high_ticks,
+        qty_max_lots=band.qty_max_lots,
+        exposure_low_bp=band.exposure_low_bp,
+        exposure_high_bp=band.exposure_high_bp,
+    )
+
+
+def band_of(policy: Policy, intent: Intent) -> Band:
+    """Return what an agreement to this intent covers under this policy."""
+    allowed = policy.approval
+    price = intent.limit_ticks * allowed.price_band.value // BP
+    return Band(
         price_low_ticks=intent.limit_ticks - price,
         price_high_ticks=intent.limit_ticks + price,
-        qty_max_lots=intent.qty_lots + intent.qty_lots * band.size_band.value // BP,
-        exposure_low_bp=intent.target_exposure_bp - band.exposure_band.value,
-        exposure_high_bp=intent.target_exposure_bp + band.exposure_band.value,
+        qty_max_lots=intent.qty_lots + intent.qty_lots * allowed.size_band.value // BP,
+        exposure_low_bp=intent.target_exposure_bp - allowed.exposure_band.value,
+        exposure_high_bp=intent.target_exposure_bp + allowed.exposure_band.value,
     )
+
+
+def band_document(band: Band) -> dict[str, JSON]:
+    """Write a band as a document."""
+    return {
+        "price_low_ticks": number(band.price_low_ticks),
+        "price_high_ticks": number(band.price_high_ticks),
+        "qty_max_lots": number(band.qty_max_lots),
+        "exposure_low_bp": number(band.exposure_low_bp),
+        "exposure_high_bp": number(band.exposure_high_bp),
+    }
 
 
 def approve(

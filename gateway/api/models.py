@@ -123,6 +123,17 @@ class RuleLine(_Body):
     unit: str
 
 
+class Asked(_Body):
+    """What a person is asked, until when, and what a yes would cover."""
+
+    intent_digest: str
+    expires_us: Annotated[
+        int | None,
+        Field(description="the hold ends then, microseconds UTC; sooner if time says so"),
+    ]
+    band: dict[str, int | str]
+
+
 class IntentResponse(_Body):
     """The verdict on an intent, and what became of its order."""
 
@@ -139,6 +150,9 @@ class IntentResponse(_Body):
         str | None, Field(description="why an order did not leave, or is not known to have left")
     ] = None
     verdict: str | None
+    approval: Annotated[
+        Asked | None, Field(description="the request to a person, where a rule asked for one")
+    ] = None
     rules: tuple[RuleLine, ...]
     cl_ord_id: str | None
     record_seq: int | None

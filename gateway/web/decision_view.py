@@ -5,7 +5,7 @@ is absent (None), which the page says.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
 
@@ -19,6 +19,7 @@ from gateway.web import formats
 from gateway.web.body import Body
 from gateway.web.parts import PromptPart, RuleRow, prompt_parts, rule_rows
 from gateway.web.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
+from gateway.web.renewal import Compared, Steps, compared, split, steps_of
 from gateway.web.tokens import TokensView, tokens_view
 from inference.errors import InferenceError
 from inference.evidence_bytes import read_evidence
@@ -63,6 +64,16 @@ class RecordRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RenewedView:
+    """What was sampled, priced and judged again after a person agreed."""
+
+    compared: tuple[Compared, ...]
+    steps: Steps
+    target: ForecastView | None
+    placebo: ForecastView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionView:
     """The walk of one decision; bodies are payloads, None or empty where a step did not happen."""
 
@@ -93,6 +104,9 @@ class DecisionView:
     order: Body
     outcome: str
     waits: bool
+    held_by: tuple[str, ...]
+    policy: Body
+    renewed: RenewedView | None
     intent_digest: str
     chain: tuple[RecordRow, ...]
 
@@ -104,8 +118,12 @@ def decision_view(
     table: QTable | None,
     path_page: int,
 ) -> DecisionView:
-    """Return the walk of one decision from its stream's records."""
-    by_kind = {record.kind: Body(record.body) for record in records}
+    """Return the walk of one decision from its stream's records.
+
+    The steps are those that an approver saw; a renewal stands beside them.
+    """
+    shown, later = split(records)
+    by_kind = {record.kind: Body(record.body) for record in shown}
 
     def last(*kinds: Kind) -> Body:
         return next((by_kind[kind] for kind in kinds if kind in by_kind), Body(None))
@@ -114,7 +132,7 @@ def decision_view(
     snapshot = _snapshot(reader, taken.text("snapshot_blob"))
     happened = _marks(reader, records[0].seq, taken) if snapshot else ()
     target, placebo = _forecasts(
-        last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE), snapshot, happened
+        last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE), snapshot, happened, "target", "placebo"
     )
     answer_kind = next(
         (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
@@ -147,7 +165,10 @@ def decision_view(
         messages=tuple(_messages(records, reader)),
         reports=tuple(Body(r.body) for r in records if r.kind is Kind.ORDER_REPORTED),
         order=last(Kind.ORDER_SENDING),
-        outcome=sealed or last(Kind.VERDICT_GIVEN).text("result") or "open",
+        outcome=sealed or last_verdict(records).text("result") or "open",
+        held_by=held_by(last(Kind.VERDICT_GIVEN)),
+        policy=_policy(reader, records),
+        renewed=_renewed(shown, later, snapshot, happened),
         waits=bool(asked) and not answer_kind and not sealed,
         intent_digest=asked.text("intent_digest")
         or last(Kind.VERDICT_GIVEN).child("verdict").text("intent_digest"),
@@ -158,6 +179,54 @@ def decision_view(
             )
             for i, record in enumerate(records)
         ),
+    )
+
+
+def last_verdict(records: Sequence[Record]) -> Body:
+    """Return the newest verdict, a renewal's too."""
+    given = [record.body for record in records if record.kind is Kind.VERDICT_GIVEN]
+    return Body(given[-1] if given else None)
+
+
+def held_by(verdict: Body) -> tuple[str, ...]:
+    """Return the rules that asked for a person, whatever the whole verdict came to."""
+    results = verdict.child("verdict").children("results")
+    return tuple(one.text("rule_id") for one in results if one.text("action") == "HOLD")
+
+
+def _policy(reader: LedgerReader, records: Sequence[Record]) -> Body:
+    """Return the policy that the decision's records name last, as it was activated."""
+    named = [r.body["policy_digest"] for r in records if "policy_digest" in r.body]
+    if not named:
+        return Body(None)
+    activated = reader.records(
+        stream="control",
+        kinds=(Kind.POLICY_ACTIVATED,),
+        before_seq=records[-1].seq,
+        newest_first=True,
+    )
+    found = (r.body for r in activated if r.body["policy_digest"] == named[-1])
+    return Body(next(found, {"policy_digest": named[-1]}))
+
+
+def _renewed(
+    shown: Sequence[Record],
+    later: Sequence[Record],
+    snapshot: Snapshot | None,
+    happened: tuple[int, ...],
+) -> RenewedView | None:
+    given = next((r.body for r in shown if r.kind is Kind.APPROVAL_GIVEN), None)
+    if given is None or not later:
+        return None
+    steps = steps_of(later)
+    target, placebo = _forecasts(
+        steps.made, steps.placebo, snapshot, happened, "renewed-target", "renewed-placebo"
+    )
+    return RenewedView(
+        compared=compared(steps_of(shown), steps, Body(given).child("band")),
+        steps=steps,
+        target=target,
+        placebo=placebo,
     )
 
 
@@ -221,7 +290,11 @@ def _history(snapshot: Snapshot) -> Markup:
 
 
 def _forecasts(
-    made: Body, placebo: Body, snapshot: Snapshot | None, happened: tuple[int, ...]
+    made: Body,
+    placebo: Body,
+    snapshot: Snapshot | None,
+    happened: tuple[int, ...],
+    *keys: str,
 ) -> tuple[ForecastView | None, ForecastView | None]:
     read = [_forecast(made.value("forecast")), _forecast(placebo.value("forecast"))]
     if snapshot is None:
@@ -229,7 +302,7 @@ def _forecasts(
     fans = [_fan(f, snapshot, happened) if f else None for f in read]
     limits = fan_range(*(fan for fan in fans if fan))
     views: list[ForecastView | None] = []
-    for forecast, fan, key in zip(read, fans, ("target", "placebo"), strict=True):
+    for forecast, fan, key in zip(read, fans, keys, strict=True):
         if forecast is None or fan is None:
             views.append(None)
             continue

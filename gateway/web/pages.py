@@ -307,6 +307,7 @@ def steps(view: DecisionView) -> tuple[tuple[str, str, bool], ...]:
         ("intent", "Intent", bool(view.proposed)),
         ("rules", "Rules", bool(view.rules)),
         ("approval", "Approval", bool(view.asked)),
+        *((("renewal", "Renewal", True),) if view.renewed else ()),
         ("order", "Order", bool(view.order)),
         ("chain", "Records", True),
     )
