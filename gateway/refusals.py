@@ -96,8 +96,7 @@ class Refusals:
         """
         written = 0
         with self._writing:
-            self._draw_up(all_of_it=all_of_it)
-            while self._due:
+            while self._draw_up(all_of_it=all_of_it):
                 drafts = [self._due[place] for place in range(min(BATCH, len(self._due)))]
                 # a crash here leaves these minutes uncounted; the same drafts again write nothing
                 self._ledger.append(*drafts)
@@ -118,8 +117,11 @@ class Refusals:
             self._thread.join(10.0)
         self._try(all_of_it=True)
 
-    def _draw_up(self, *, all_of_it: bool) -> None:
-        """Turn counts into drafts with their final idempotency keys, while there is room."""
+    def _draw_up(self, *, all_of_it: bool) -> bool:
+        """Turn counts into drafts with their final idempotency keys, while there is room.
+
+        Returns whether there is anything to write.
+        """
         ended_us = self._wall_us() - WINDOW_S * 1_000_000
         with self._lock:
             for from_us in sorted(self._counts):
@@ -132,6 +134,7 @@ class Refusals:
                             who, reason, count, from_us=from_us, window_s=WINDOW_S, idem_key=key
                         )
                     )
+        return bool(self._due)
 
     def _run(self) -> None:
         while not self._stop.wait(WINDOW_S - self._wall_us() / 1_000_000 % WINDOW_S):
