@@ -5,6 +5,9 @@ page asked for anything outside the gateway, answered with an error, or made the
 (a forbidden script or style shows up there). Chromium resolves no name but the gateway's own.
 
     python scripts/screenshots.py --base-url http://127.0.0.1:8700 --out state/screenshots
+
+Signs in as a person does, with the key in `--key-file`. Every page is seen at the width of a desk
+and of a telephone.
 """
 
 import argparse
@@ -23,9 +26,10 @@ from urllib.parse import urlsplit
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.by import By
 
 PACKAGES = ("chromium", "chromium-driver")
-WIDTH = 1280
+WIDTHS = (1280, 360)
 FLAGS = (
     "--headless",
     "--no-sandbox",  # the pages are our own, and as root Chromium refuses its sandbox
@@ -39,8 +43,9 @@ FLAGS = (
     "--no-proxy-server",
     "--hide-scrollbars",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
-    f"--window-size={WIDTH},1000",
+    f"--window-size={WIDTHS[0]},1000",
 )
+SIGN_IN = "/sign-in"
 PAGES = (
     "/",
     "/?outcome=filled",
@@ -59,8 +64,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--base-url", default="http://127.0.0.1:8700")
     parser.add_argument("--out", type=Path, default=Path("state/screenshots"))
+    parser.add_argument("--key-file", type=Path, default=Path("state/keys/approver.token"))
     arguments = parser.parse_args()
     base = arguments.base_url.rstrip("/")
+    key = arguments.key_file.read_text().strip()
     browser, driver = find_browser()
     arguments.out.mkdir(parents=True, exist_ok=True)
     faults: list[str] = []
@@ -72,12 +79,14 @@ def main() -> int:
                 if not scripts:
                     switch = {"value": True}
                     chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", switch)
-                for path in page_paths(chromium, base):
-                    name = file_name(path, scripts=scripts)
-                    found = look(chromium, base, path, arguments.out / name)
-                    faults += [f"{path} (scripts {'on' if scripts else 'off'}): {f}" for f in found]
-                    seen += 1
-                    print(f"{'FAULT' if found else 'ok':5} {name}")
+                for path in (SIGN_IN, *signed_in(chromium, base, key)):
+                    for width in WIDTHS:
+                        name = file_name(path, width, scripts=scripts)
+                        found = look(chromium, base, path, arguments.out / name, width)
+                        where = f"{path} (width {width}, scripts {'on' if scripts else 'off'})"
+                        faults += [f"{where}: {f}" for f in found]
+                        seen += 1
+                        print(f"{'FAULT' if found else 'ok':5} {name}")
             finally:
                 chromium.quit()
     for fault in faults:
@@ -110,6 +119,16 @@ def open_browser(browser: str, driver: str, profile: str) -> WebDriver:
     return webdriver.Chrome(options=options, service=Service(driver))
 
 
+def signed_in(chromium: WebDriver, base: str, key: str) -> Iterator[str]:
+    """Sign in, then yield the pages."""
+    chromium.get(base + SIGN_IN)
+    chromium.find_element(By.NAME, "key").send_keys(key)
+    chromium.find_element(By.CSS_SELECTOR, ".sign-in button").click()
+    if chromium.current_url.rstrip("/") != base:
+        sys.exit(f"the key was not taken: {chromium.current_url}")
+    yield from page_paths(chromium, base)
+
+
 def page_paths(chromium: WebDriver, base: str) -> Iterator[str]:
     """Yield the fixed pages, then one decision per outcome that the list knows."""
     yield from PAGES
@@ -123,23 +142,25 @@ def page_paths(chromium: WebDriver, base: str) -> Iterator[str]:
                 break
 
 
-def look(chromium: WebDriver, base: str, path: str, picture: Path) -> list[str]:
+def look(chromium: WebDriver, base: str, path: str, picture: Path, width: int) -> list[str]:
     """Open one page, keep its picture, and return what was wrong with it."""
     for kind in ("performance", "browser"):
         chromium.get_log(kind)  # what earlier pages left
+    screen = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     chromium.get(base + path)
     size = chromium.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
     shot = chromium.execute_cdp_cmd(
         "Page.captureScreenshot",
         {
             "captureBeyondViewport": True,
-            "clip": {"x": 0, "y": 0, "width": WIDTH, "height": size["height"], "scale": 1},
+            "clip": {"x": 0, "y": 0, "width": width, "height": size["height"], "scale": 1},
         },
     )
     picture.write_bytes(base64.b64decode(shot["data"]))
     faults = []
-    if size["width"] > WIDTH:
-        faults.append(f"the page is {size['width']} wide, more than {WIDTH}")
+    if size["width"] > width:
+        faults.append(f"the page is {size['width']} wide, more than {width}")
     faults += [
         f"the browser says: {entry['message']}"
         for entry in chromium.get_log("browser")
@@ -166,10 +187,10 @@ def network_faults(chromium: WebDriver, base: str) -> Iterator[str]:
             yield f"failed to load: {message['params'].get('errorText', 'unknown')}"
 
 
-def file_name(path: str, *, scripts: bool) -> str:
+def file_name(path: str, width: int, *, scripts: bool) -> str:
     """Return the picture's file name."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", path).strip("-") or "decisions"
-    return f"{plain}{'' if scripts else '.no-scripts'}.png"
+    return f"{plain}.{width}{'' if scripts else '.no-scripts'}.png"
 
 
 if __name__ == "__main__":
