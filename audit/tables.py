@@ -158,6 +158,14 @@ def migrate(dsn: str, revision: str = "head") -> None:
         connection.commit()
 
 
+def is_current(dsn: str) -> bool:
+    """Say whether the user of a DSN is let in and finds this program's schema."""
+    try:
+        return _revision_of(dsn) == SCHEMA_REVISION
+    except psycopg.OperationalError:
+        return False
+
+
 def _revision_of(dsn: str) -> str | None:
     """Return a database's revision as a login sees it that has no right of its own."""
     with psycopg.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
@@ -185,22 +193,43 @@ def schema_revision(connection: TupleConnection) -> str | None:
 
 
 def wait_until_ready(dsn: str, timeout_s: float, check: Callable[[], None]) -> None:
-    """Wait until the server answers; `check` may raise to stop waiting.
+    """Wait until the server takes connections, whoever may enter; `check` may raise to stop.
 
     Raises:
         LedgerUnsafeError: it does not answer in time.
     """
     deadline = time.monotonic() + timeout_s
+    asked = psycopg.conninfo.make_conninfo(dsn, connect_timeout=CONNECT_TIMEOUT_S).encode()
     while True:
         check()
-        try:
-            psycopg.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S).close()
-        except psycopg.OperationalError as error:
-            if time.monotonic() > deadline:
-                raise LedgerUnsafeError(f"PostgreSQL does not answer: {error}") from error
-            time.sleep(_POLL_S)
-        else:
+        if psycopg.pq.PGconn.ping(asked) == psycopg.pq.Ping.OK:
             return
+        if time.monotonic() > deadline:
+            raise LedgerUnsafeError("PostgreSQL does not answer")
+        time.sleep(_POLL_S)
+
+
+def wait_until_admitted(dsn: str, timeout_s: float, *, admitted: bool = True) -> None:
+    """Wait until the server lets the user of a DSN in, or no longer does.
+
+    Raises:
+        LedgerUnsafeError: it does otherwise still.
+    """
+    deadline = time.monotonic() + timeout_s
+    while ((error := _refusal(dsn)) is None) is not admitted:
+        if time.monotonic() > deadline:
+            still = "still lets its administrator in" if error is None else f"refuses: {error}"
+            raise LedgerUnsafeError(f"PostgreSQL {still}")
+        time.sleep(_POLL_S)
+
+
+def _refusal(dsn: str) -> psycopg.OperationalError | None:
+    """Return why a server does not let the user of a DSN in, or None."""
+    try:
+        psycopg.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S).close()
+    except psycopg.OperationalError as error:
+        return error
+    return None
 
 
 def ensure_database(dsn: str, name: str) -> None:

@@ -24,8 +24,8 @@ In reading order, down the walk:
 - housekeeping, pulse: what time asks for, and whether the database answers
 - desk, answers: what API, pages and playback may ask for, and what an agent is told
 - reads, refusals: who read what, and who was refused, on record
-- engine_child, engine_process, fix_life, fix_child, postmaster, postgres, own_process, simulator:
-  supervisors of the children
+- engine_child, engine_process, fix_life, fix_child, postmaster, postgres_access, postgres,
+  own_process, simulator: supervisors of the children
 - database: the embedded one or a given one, entered by a plain login
 - clock, errors, failpoints, roles, keyring, statements, log_keys, policy_desk, settings, state,
   telemetry: the ground

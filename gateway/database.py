@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from audit.errors import LedgerUnsafeError
-from audit.logins import Login, admit, login_of
-from audit.tables import SCHEMA_REVISION, migrate
+from audit.logins import LOGIN_ROLE, Login, admit, drop_passwords, login_of
+from audit.tables import SCHEMA_REVISION, is_current, migrate
 from gateway.errors import SettingsError
-from gateway.postgres import EmbeddedPostgres
+from gateway.postgres import SUPERUSER, EmbeddedPostgres
 from gateway.settings import LedgerSettings
 
 _DSN, _ADMIN_DSN = "COUNTERSIGN_LEDGER__DSN", "COUNTERSIGN_LEDGER__ADMIN_DSN"
@@ -34,14 +34,33 @@ def enter(settings: LedgerSettings, root: Path, stack: ExitStack) -> tuple[str, 
     dsn = settings.dsn
     if dsn is None:
         server = EmbeddedPostgres(root)
-        admin_dsn = server.start()
+        dsn = server.start()
         stack.callback(server.stop)
-        dsn = server.login_dsn
-        migrate(admin_dsn)
-        admit(admin_dsn, dsn)
+        _administer(server, dsn)
     else:
         migrate(dsn)
     return dsn, _judged(login_of(dsn))
+
+
+def _administer(server: EmbeddedPostgres, dsn: str) -> None:
+    """Do the administrator's part where something is missing; else he is not let in at all.
+
+    A folder of an earlier version goes over here: its users were asked for passwords, which are
+    taken from the server first and from the disk then. A crash between leaves files that open
+    nothing, and the next start does it again.
+    """
+    earlier = server.passwords
+    if not earlier and is_current(dsn):
+        login = login_of(dsn)
+        if not (login.lacking or login.excess):
+            return
+    with server.administration() as admin_dsn:
+        migrate(admin_dsn)
+        admit(admin_dsn, dsn)
+        if earlier:
+            drop_passwords(admin_dsn, SUPERUSER, LOGIN_ROLE)
+    for path in earlier:
+        path.unlink(missing_ok=True)
 
 
 def migrate_given(settings: LedgerSettings) -> int:

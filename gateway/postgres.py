@@ -7,8 +7,9 @@ Rules it keeps:
 
 - as root the server runs as `nobody`; a folder that `nobody` cannot reach is left as it is, and
   the data (and a copy of the binaries) live under `/var/lib/countersign` instead;
-- data checksums on, locale C, UTF8, SCRAM with generated passwords, Unix socket only;
-- the superuser migrates; the gateway logs in as a plain user, whose password is another;
+- data checksums on, locale C, UTF8, Unix socket only, and no password (`postgres_access`);
+- the superuser is let in while something is migrated; the gateway logs in as a plain user;
+- either end knows the other: the server asks the kernel who calls, and our sessions whose it is;
 - durability settings are on the command line, where no file can override them;
 - the server outlives a killed gateway; the next start adopts it;
 - every user holds a shared lock: `stop` shuts the server down only for the last one.
@@ -19,7 +20,6 @@ import fcntl
 import hashlib
 import os
 import pwd
-import secrets
 import shutil
 import signal
 import subprocess
@@ -33,8 +33,9 @@ from typing import IO
 from urllib.parse import quote
 
 from audit.logins import LOGIN_ROLE
-from audit.tables import ensure_database, wait_until_ready
+from audit.tables import ensure_database, wait_until_admitted, wait_until_ready
 from gateway.errors import PostgresError
+from gateway.postgres_access import HBA, IDENT, AccessRules, own_name, put, rules_for
 from gateway.postmaster import clear_dead_lock, live_postmaster, uninterrupted
 
 DATABASE = "countersign"
@@ -54,7 +55,6 @@ _SAFE: Mapping[str, str] = MappingProxyType(
         "data_sync_retry": "off",
         "listen_addresses": "",
         "unix_socket_permissions": "0700",
-        "password_encryption": "scram-sha-256",
         "timezone": "UTC",
         "log_timezone": "UTC",
         "logging_collector": "off",
@@ -95,7 +95,9 @@ class EmbeddedPostgres:
         return None if self._home is None else live_postmaster(self._home / "data")
 
     def start(self, timeout_s: float = 120.0) -> str:
-        """Start the server, or adopt the live one, and return the superuser's DSN.
+        """Start the server, or adopt the live one, and return the login's DSN.
+
+        The login may not be there yet: see `administration` and `audit.logins.admit`.
 
         Args:
             timeout_s: how long recovery after a crash may take.
@@ -113,20 +115,66 @@ class EmbeddedPostgres:
             try:
                 if not self.adopted:
                     binaries = self._binaries()
-                    password = self._password(SUPERUSER)
                     if not data.exists():
-                        self._initdb(binaries, data, password)
+                        self._initdb(binaries, data)
+                    self._let_in()
                     clear_dead_lock(data, self._socket_dir())
                     self._spawn(binaries, data)
-                wait_until_ready(self._dsn("postgres"), timeout_s, self._check_child)
-                ensure_database(self._dsn("postgres"), DATABASE)
-                self._password(LOGIN_ROLE)  # now, while nobody else can be making it
+                changed = self._let_in() if self.adopted else False
+                wait_until_ready(self.login_dsn, timeout_s, self._check_child)
+                if changed:  # an earlier version's rules, or what a crash left open
+                    self._see_shut(timeout_s)
             except BaseException:
                 if not self.adopted:  # nobody else can have joined it: the start is locked
                     self._shut_down(_GRACE_S)
                 self._release_use()
                 raise
-        return self._dsn(DATABASE)
+        return self.login_dsn
+
+    @contextlib.contextmanager
+    def administration(self, timeout_s: float = 30.0) -> Iterator[str]:
+        """Let ourselves in as the superuser meanwhile; yields his DSN, of a database that is there.
+
+        One process at a time, with `start`, which shuts this door that a crash left open.
+
+        Args:
+            timeout_s: how long the server may take to hear of it.
+
+        Raises:
+            LedgerUnsafeError: it does not in time.
+        """
+        with self._start_lock():
+            try:
+                self._let_in(SUPERUSER)
+                wait_until_admitted(self._dsn("postgres", SUPERUSER), timeout_s)
+                ensure_database(self._dsn("postgres", SUPERUSER), DATABASE)
+                yield self._dsn(DATABASE, SUPERUSER)
+            finally:
+                self._let_in()
+            self._see_shut(timeout_s)
+
+    @property
+    def passwords(self) -> tuple[Path, ...]:
+        """The files with passwords that an earlier version left; nobody is asked for one now."""
+        assert self._home is not None  # noqa: S101 - start() placed it
+        names = ("initdb.password", "password", f"password.{LOGIN_ROLE}")
+        found = [self._home / f"{name}{new}" for name in names for new in ("", ".new")]
+        return tuple(path for path in found if path.exists())
+
+    def access_rules(self, *further: str) -> AccessRules:
+        """Return who is let in: the login, and further users of the database."""
+        return rules_for((LOGIN_ROLE, *further))
+
+    def _let_in(self, *further: str) -> bool:
+        """Write who is let in; say whether that is new."""
+        assert self._home is not None  # noqa: S101 - start() placed it
+        return put(self.access_rules(*further), self._home / "data", self._user, self.pid)
+
+    def _see_shut(self, timeout_s: float) -> None:
+        """Wait until the superuser is refused, unless the rules are to let him in."""
+        if SUPERUSER not in self.access_rules().users:
+            maintenance = self._dsn("postgres", SUPERUSER)
+            wait_until_admitted(maintenance, timeout_s, admitted=False)
 
     def stop(self, timeout_s: float = _GRACE_S) -> bool:
         """Stop using the server; shut it down if nobody else uses it. Say whether it is down."""
@@ -166,9 +214,10 @@ class EmbeddedPostgres:
             return self._child.pid
         return self.pid
 
-    def _dsn(self, database: str, user: str = SUPERUSER) -> str:
-        password = self._password(user)
-        return f"postgresql://{user}:{password}@/{database}?host={quote(bytes(self._socket_dir()))}"
+    def _dsn(self, database: str, user: str) -> str:
+        folder = quote(bytes(self._socket_dir()))
+        peer = quote(own_name() if self._user is None else self._user.pw_name)
+        return f"postgresql://{user}@/{database}?host={folder}&requirepeer={peer}"
 
     def _place(self) -> Path:
         """Return the server's own folder, where its user can reach it."""
@@ -212,42 +261,22 @@ class EmbeddedPostgres:
             scratch.rename(copy)
         return copy / package.name / "pginstall18" / "bin"
 
-    def _password(self, user: str) -> str:
-        """Return a user's password, made when there is none yet."""
-        assert self._home is not None  # noqa: S101 - start() placed it
-        path = self._home / ("password" if user == SUPERUSER else f"password.{user}")
-        if not path.exists():
-            scratch = path.with_name(f"{path.name}.new")
-            with _private_file(scratch, self._user) as file:
-                file.write(secrets.token_hex(24).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            scratch.rename(path)
-        return path.read_text(encoding="ascii")
-
-    def _initdb(self, binaries: Path, data: Path, password: str) -> None:
+    def _initdb(self, binaries: Path, data: Path) -> None:
         """Create the cluster beside its place and rename it, so a crash leaves no half of it."""
         scratch = data.with_name("data.new")
         if scratch.exists():
             shutil.rmtree(scratch)
-        word = data.with_name("initdb.password")
-        with _private_file(word, self._user) as file:
-            file.write(password.encode())
         command = [
             str(binaries / "initdb"),
             f"--pgdata={scratch}",
             f"--username={SUPERUSER}",
-            f"--pwfile={word}",
-            "--auth=scram-sha-256",
+            "--auth=peer",
             "--encoding=UTF8",
             "--locale=C",
             "--data-checksums",
             "--no-instructions",
         ]
-        try:
-            code, printed = self._run(command)
-        finally:
-            word.unlink()
+        code, printed = self._run(command)
         if code != 0:
             raise PostgresError(f"initdb failed: {printed.decode(errors='replace')[-800:]}")
         scratch.rename(data)
@@ -278,7 +307,8 @@ class EmbeddedPostgres:
     def _spawn(self, binaries: Path, data: Path) -> None:
         logs = self._state / "logs"
         logs.mkdir(mode=0o755, exist_ok=True)
-        options = [f"--{name}={value}" for name, value in self._settings.items()]
+        settings = {**self._settings, "hba_file": data / HBA, "ident_file": data / IDENT}
+        options = [f"--{name}={value}" for name, value in settings.items()]
         command = [str(binaries / "postgres"), "-D", str(data), "-k", str(self._socket_dir())]
         with (logs / "postgres.log").open("ab") as log, uninterrupted():
             self._child = subprocess.Popen(
@@ -361,17 +391,6 @@ def _make_dir(folder: Path, mode: int, user: pwd.struct_passwd | None) -> None:
             os.chown(folder, user.pw_uid, user.pw_gid)
     if folder.is_symlink() or folder.stat().st_uid not in {owner, os.geteuid()}:
         raise PostgresError(f"{folder} belongs to somebody else")
-
-
-@contextlib.contextmanager
-def _private_file(path: Path, user: pwd.struct_passwd | None) -> Iterator[IO[bytes]]:
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        if user is not None:
-            os.fchown(file.fileno(), user.pw_uid, user.pw_gid)
-        yield file
 
 
 def _open_lock(path: Path) -> IO[bytes]:

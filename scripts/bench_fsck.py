@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -107,8 +108,10 @@ def _hash_for(seconds: float) -> float:
 def bench(records: int, state: Path, page: Path) -> None:
     """Build both logs, check them and write the page."""
     server = EmbeddedPostgres(state)
-    admin = server.start()
-    try:
+    with ExitStack() as stack:
+        server.start()
+        stack.callback(server.stop)
+        admin = stack.enter_context(server.administration())
         rows = []
         for size in (records // 10, records):
             dsn = make_log(admin, size)
@@ -118,8 +121,6 @@ def bench(records: int, state: Path, page: Path) -> None:
                 rows.append(row_of(size, runs, payloads=payloads))
                 print(rows[-1])
         page.write_text(text_of(rows))
-    finally:
-        server.stop()
 
 
 def make_log(admin: str, size: int) -> str:

@@ -95,8 +95,9 @@ class Bench:
     def __init__(self, plan: Plan, folder: Path, stack: ExitStack) -> None:
         """Start a server and a ledger of its own."""
         server = EmbeddedPostgres(folder)
-        dsn = server.start()
+        server.start()
         stack.callback(server.stop)
+        dsn = stack.enter_context(server.administration())
         migrate(dsn)
         self.plan = plan
         self.dsn = dsn

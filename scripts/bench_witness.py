@@ -179,10 +179,11 @@ def main() -> int:
             policies = arrangements(own.read_bytes(), second.read_bytes())
             for signer, (name, policy) in zip(signers, policies.items(), strict=True):
                 server = EmbeddedPostgres(root / signer.vkey.name.rpartition("/")[2])
-                dsn = server.start()
+                server.start()
                 try:
-                    migrate(dsn)
-                    rows.append(measure(name, dsn, signer, policy, asked))
+                    with server.administration() as dsn:
+                        migrate(dsn)
+                        rows.append(measure(name, dsn, signer, policy, asked))
                 finally:
                     server.stop()
     text = page(rows, asked)

@@ -105,7 +105,8 @@ def _database(state: Path) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
 
     server = EmbeddedPostgres(state)
     try:
-        with psycopg.connect(server.start()) as connection:
+        server.start()
+        with server.administration() as dsn, psycopg.connect(dsn) as connection:
             yield connection
     finally:
         server.stop()

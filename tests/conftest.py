@@ -14,6 +14,7 @@ import pytest
 
 from audit.tables import migrate
 from gateway.postgres import EmbeddedPostgres
+from tests.doubles.open_postgres import OpenPostgres
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 KEPT_SETTINGS = frozenset({"COUNTERSIGN_CACHE"})
@@ -73,7 +74,7 @@ def postgres() -> Iterator[EmbeddedPostgres]:
     """One embedded PostgreSQL for the whole session, in a folder that its user can reach."""
     state = Path(tempfile.mkdtemp(prefix="countersign-tests-"))
     state.chmod(0o711)
-    server = EmbeddedPostgres(state)
+    server = OpenPostgres(state)
     try:
         dsn = server.start()
         with psycopg.connect(dsn, autocommit=True) as connection:

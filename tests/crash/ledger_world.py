@@ -160,7 +160,7 @@ class Image:
         return filler
 
 
-class ShimmedPostgres(EmbeddedPostgres):
+class ShimmedPostgres(OpenPostgres):
     """The gateway's server behind the failing disk."""
 
     def __init__(self, state_dir: Path, shim: Path | None, forced: Mapping[str, str]) -> None:

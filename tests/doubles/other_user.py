@@ -36,18 +36,27 @@ def opened_by_stranger(paths: Sequence[Path]) -> list[Path]:
     """Return which of these files, folders and sockets another user can open, list or reach."""
     if os.geteuid() != 0:
         return [path for path in paths if _others_may(path)]
+    return [Path(path) for path in json.loads(run_as_stranger(_TRIES, *map(str, paths)))]
+
+
+def run_as_stranger(code: str, *arguments: str) -> str:
+    """Run a Python program as another user, which only root can; return what it printed.
+
+    With whatever Python 3 that user reaches, so of the standard library only.
+    """
     stranger = pwd.getpwnam(STRANGER)
     done = subprocess.run(
-        ["/usr/bin/env", "python3", "-I", "-c", _TRIES, *map(str, paths)],
+        ["/usr/bin/env", "python3", "-I", "-c", code, *arguments],
         user=stranger.pw_uid,
         group=stranger.pw_gid,
         extra_groups=(),
         cwd="/",
         capture_output=True,
+        text=True,
         check=True,
         env={"PATH": f"{Path(sys.executable).resolve().parent}:/usr/bin:/bin"},
     )
-    return [Path(path) for path in json.loads(done.stdout)]
+    return done.stdout
 
 
 def _others_may(path: Path) -> bool:

@@ -15,8 +15,8 @@ import pytest
 from audit.backup import backup
 from audit.fsck import dump, verify_database, verify_dump
 from audit.tables import migrate
-from gateway.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import TIME_US
+from tests.doubles.open_postgres import OpenPostgres
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, forms, hits, world_at
 
 pytestmark = pytest.mark.postgres
@@ -27,7 +27,7 @@ def test_no_byte_of_an_erased_person_is_left(tmp_path: Path) -> None:
     tmp_path.chmod(0o711)
     state = Path(tempfile.mkdtemp(prefix="countersign-erasure-"))
     state.chmod(0o711)
-    server = EmbeddedPostgres(state)
+    server = OpenPostgres(state)
     copied = tmp_path / "copied"
     try:
         dsn = server.start()

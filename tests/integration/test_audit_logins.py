@@ -120,11 +120,6 @@ def test_the_login_itself_sees_nothing(login_dsn: str) -> None:
     assert login_of(login_dsn).excess == login_of(login_dsn).lacking == ()
 
 
-def test_its_password_does_not_open_the_administrators_door(login_dsn: str) -> None:
-    with pytest.raises(psycopg.OperationalError, match="password"):
-        psycopg.connect(login_dsn.replace(f"//{LOGIN_ROLE}:", f"//{SUPERUSER}:"))
-
-
 def test_a_log_is_written_read_and_checked_through_the_login(login_dsn: str) -> None:
     migrate(login_dsn)  # nothing is missing: no administrator is needed
     with Ledger.open(LedgerConfig(dsn=login_dsn), SIGNER, lambda: TIME_US) as ledger:

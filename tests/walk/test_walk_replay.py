@@ -25,10 +25,10 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record
 from gateway.errors import ReplayDiffersError
-from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay
 from inference.registry import read_table
 from tests.doubles.audit_spoiled import arm, disarm
+from tests.doubles.open_postgres import OpenPostgres
 from tests.doubles.programs import ROOT, play, verb
 from tests.doubles.state_folder import state_folder
 
@@ -69,7 +69,7 @@ def played() -> Iterator[Played]:
     with state_folder() as state:
         code, printed = play(state, DECISIONS)
         assert code == 0, printed
-        server = EmbeddedPostgres(state)
+        server = OpenPostgres(state)
         dsn = server.start()
         reader = LedgerReader(dsn)
         try:

@@ -17,12 +17,12 @@ import pytest
 from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.queries import LedgerReader
-from gateway.postgres import EmbeddedPostgres
 from inference.evidence import judge
 from inference.evidence_bytes import decode_evidence
 from inference.registry import load_pair, load_table
 from inference.rounds import totals
 from tests.doubles.audit_spoiled import arm, disarm
+from tests.doubles.open_postgres import OpenPostgres
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +81,7 @@ def ran(module_state: Path) -> Ran:
 @pytest.fixture(scope="module")
 def dsn(ran: Ran) -> Iterator[str]:
     """The run's database."""
-    server = EmbeddedPostgres(ran.state)
+    server = OpenPostgres(ran.state)
     yield server.start()
     server.stop()
 
