@@ -1,6 +1,6 @@
 """The world that a crash test breaks: one embedded PostgreSQL, perhaps on a disk of its own.
 
-The server is the gateway's own (`EmbeddedPostgres`), started through a wrapper that puts
+The server is the gateway's own (`OpenPostgres`), started through a wrapper that puts
 `disk_shim.c` in front of its disk calls. With `on_image` its files live on a small ext4 image,
 which can lose its power and can really be full.
 
@@ -27,7 +27,8 @@ from audit.errors import LedgerUnsafeError
 from audit.store import SEQUENCER_LOCK
 from audit.tables import migrate
 from gateway.errors import PostgresError
-from gateway.postgres import SERVICE_USER, EmbeddedPostgres
+from gateway.postgres import SERVICE_USER
+from tests.doubles.open_postgres import OpenPostgres
 
 SHIM_SOURCE = Path(__file__).with_name("disk_shim.c")
 IMAGE_BYTES = 640 * 2**20
