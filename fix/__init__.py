@@ -15,14 +15,15 @@ Reading order:
 11. ``continuity``: whether the folder goes on where the ledger stands, or begins anew.
 12. ``wire_log``: inbound bytes exactly as they came.
 13. ``guard``: the last word on every outbound message.
-14. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
-15. ``sweep``, ``sweeper``: cancelling what is live, largest first; when, and until when.
-16. ``session_link``: the pipe between gateway and child.
-17. ``sweep_desk``, ``session_desk``: sweeps noted and sent; what the child does with each command.
-18. ``session_main``: the child process.
-19. ``reconcile``: after a logon, what became of every open order.
-20. ``ems_control``: quotes, clock and command line of the simulator.
-21. ``ems_order``: an order as the simulator keeps it.
-22. ``ems_market``: the simulator's published table and matching, pure.
-23. ``ems``: the simulator, a FIX acceptor in its own process.
+14. ``redial``, ``line``: how often a session that is down is tried; connects that hang.
+15. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
+16. ``sweep``, ``sweeper``: cancelling what is live, largest first; when, and until when.
+17. ``session_link``: the pipe between gateway and child.
+18. ``sweep_desk``, ``session_desk``: sweeps noted and sent; what the child does with each command.
+19. ``session_main``: the child process.
+20. ``reconcile``: after a logon, what became of every open order.
+21. ``ems_control``: quotes, clock and command line of the simulator.
+22. ``ems_order``: an order as the simulator keeps it.
+23. ``ems_market``: the simulator's published table and matching, pure.
+24. ``ems``: the simulator, a FIX acceptor in its own process.
 """

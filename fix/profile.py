@@ -127,7 +127,8 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
 
     - ``PersistMessages=N``: a ResendRequest is answered by a gap fill and nothing else, so no order
       can leave a second time; sequence numbers are stored all the same.
-    - ``ReconnectInterval``: every refused connect uses up a MsgSeqNum (measured), so not short.
+    - ``ReconnectInterval=1``: as often as a kill asks for. Every refused connect uses up a
+      MsgSeqNum (measured), so otherwise the profile's pause holds (`fix.redial`).
     - ``Validate...=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will; what we need is
       checked in `fix.reports`, not by a session reject that loses a fill.
 
@@ -142,7 +143,7 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
         "[DEFAULT]",
         "ConnectionType=initiator",
         "NonStopSession=Y",
-        f"ReconnectInterval={profile.reconnect_s}",
+        "ReconnectInterval=1",
         f"LogonTimeout={profile.logon_timeout_s}",
         f"FileStorePath={store}",
         f"FileLogPath={log}",

@@ -24,8 +24,10 @@ import quickfix
 from fix.errors import MessageError
 from fix.guard import Gate, Refusal
 from fix.inbox import Entry, Inbox
+from fix.line import abandon, hanging
 from fix.messages import MSG_TYPE, Fields, parse, wire_text
 from fix.profile import Profile, initiator_settings
+from fix.redial import Redial
 from fix.wire_log import WireLog
 
 DICTIONARY = Path(__file__).with_name("dictionary") / "FIX44.xml"
@@ -83,6 +85,7 @@ class Callbacks(quickfix.Application):
         self._listener = listener
         self.ended = threading.Event()
         self.resends = 0
+        self.is_leaving = False
         self._logged_on = False
         self._peer_reason = ""
 
@@ -97,6 +100,7 @@ class Callbacks(quickfix.Application):
     def logout_begins(self) -> None:
         """Take no new order from here on; the engine itself would still send while logging out."""
         self._logged_on = False
+        self.is_leaving = True
 
     def onCreate(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Nothing to do: the one session is known from the profile."""
@@ -219,6 +223,9 @@ class InitiatorSession:
         callbacks.session_id = self._id
         self._egress = threading.Lock()
         self._started = False
+        self._redial = Redial(profile)
+        self._looked_us = 0
+        self._hanging: frozenset[int] = frozenset()
 
     @property
     def is_logged_on(self) -> bool:
@@ -249,6 +256,24 @@ class InitiatorSession:
         if not self._started:
             self._started = True
             self._initiator.start()
+
+    def redial(self, now_us: int, *, hurry: bool) -> None:
+        """Let the engine try to log on, at the profile's pace or, in a hurry, every second."""
+        session = quickfix.Session.lookupSession(self._id)
+        trying = bool(session.sentLogon())
+        if not self._started or self._callbacks.is_leaving or self.is_logged_on:
+            return
+        advice = self._redial.step(now_us, hurry=hurry, trying=trying)
+        session.setLogonTimeout(advice.patience_s)
+        if advice.may_try and not session.isEnabled():
+            session.logon()
+        elif not advice.may_try and session.isEnabled() and not session.sentLogon():
+            session.logout()
+        if hurry and now_us - self._looked_us >= advice.patience_s * 1_000_000:
+            self._looked_us = now_us
+            if abandon(self._hanging):
+                self._redial.abandoned()
+            self._hanging = hanging()
 
     def stop(self) -> None:
         """Log out; returns when the session has ended. The process is to exit next.

@@ -30,7 +30,7 @@ from fix.session_link import Frame, SessionState, fields_of, number, text
 from fix.sweep_desk import Sweeping, SweepParts
 
 KILL_WAIT_S = 0.08
-_IDLE_S = 0.5
+_IDLE_S = 0.25
 _SWEEPING_S = 0.005
 _CLOSING = frozenset(
     {
@@ -300,6 +300,8 @@ class Desk:
             self._running = False
 
     def _step_sweep(self) -> None:
+        killed = self._parts.word.read().killed
+        self._parts.session.redial(self._parts.monotonic_us(), hurry=killed)
         if self._sweeping.step() and self._leave_after_sweep:
             self._running = False
 
