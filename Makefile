@@ -21,7 +21,7 @@ SEED ?=
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash fight mutate train playback ledger-size screenshots docs lock clean
+.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash fight kill-throws mutate train playback ledger-size screenshots docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ crash: setup ## crash the ledger N times (from 1,000: writes docs/crash-ledger.m
 fight: setup ## let two sequencers fight for one log (MINUTES=10 SEED=)
 	@$(BIN)/python -m tests.crash.ledger_fight --minutes $(or $(MINUTES),10) \
 		$(if $(SEED),--seed $(SEED)) --write
+
+kill-throws: setup ## press the kill N times while the line is silent (N=100 SEED=; from 100: writes docs/kill-throws.md)
+	@$(BIN)/python -m tests.crash.kill_throws --throws $(or $(N),100) $(if $(SEED),--seed $(SEED)) \
+		$(shell [ "$(or $(N),100)" -ge 100 ] && echo --write)
 
 mutate: setup ## plant known faults one by one; the tests must notice each
 	@$(BIN)/pytest tests/mutation

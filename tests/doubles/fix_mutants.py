@@ -3,6 +3,7 @@
 A test that stays green with one of these has no teeth. No product code knows about them.
 """
 
+import dataclasses
 import os
 import signal
 import sys
@@ -11,9 +12,12 @@ from typing import Any
 import fix.guard
 import fix.inbox
 import fix.session
+import fix.session_desk
 import fix.session_main
+import fix.sweeper
 from fix.guard import Refusal
 from fix.profile import initiator_settings
+from fix.sweeper import Phase, Step
 
 
 def resends_kept() -> None:
@@ -86,6 +90,25 @@ def raises_in_on_logon() -> None:
 def disk_refuses() -> None:
     """The inbox cannot be written."""
     replace(fix.inbox.Inbox, "append", _raising)
+
+
+def sweeps_once() -> None:
+    """A kill's sweep ends with the profile's patience and asks for nothing anew after a logon."""
+
+    def step(sweeper: Any, view: Any) -> Any:  # noqa: ANN401
+        ended = getattr(sweeper, "ended_once", False)
+        done = real(sweeper, dataclasses.replace(view, logon_no=min(view.logon_no, 1), resends=0))
+        over = any(phase is not Phase.BEGAN for phase, _ in done.told)
+        sweeper.ended_once = ended or over
+        return Step() if ended else done
+
+    real = fix.sweeper.Sweeper.step
+    replace(fix.sweeper.Sweeper, "step", step)
+
+
+def busts_forgotten() -> None:
+    """An order that a bust lets live again is not noticed."""
+    replace(fix.session_desk, "lives_again", lambda _report: False)
 
 
 def _raising(*_arguments: object) -> Any:  # noqa: ANN401
