@@ -104,7 +104,7 @@ def page(results: Sequence[Result], teeth: Sequence[Result], seed: int, took_s: 
             HEAD,
             about,
             "",
-            "| line | throws | faults | child killed | alive | late | acknowledged | logon | gone |",
+            "| line | throws | faults | crashed | alive | late | acknowledged | logon | gone |",
             "|---|---|---|---|---|---|---|---|---|",
             *rows,
             _row("all", results),
