@@ -160,8 +160,8 @@ class _Starter:
         )
         kill_switch = KillSwitch(word=word, child=fix, ledger=ledger)
         desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
-        self._settler = self._make_settler(fix, ledger, reader, profile)
         self._desk_made = desk
+        self._settler = self._make_settler(fix, ledger, reader, profile)
         self._events.fix, self._events.ledger = fix, ledger
         self._events.kill_switch = kill_switch
         self._events.settler = self._settler
@@ -230,6 +230,7 @@ class _Starter:
                 persons=self._vault,
                 public_tags=profile.public_tags,
                 forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
+                differences=self._desk_made.own.section.differences,
             ),
             reader,
             self._telemetry,
@@ -256,6 +257,8 @@ class _Starter:
             wall_us=clock.wall_us,
             send_within_us=send_within_us,
         )
+        ledger.subscribe(section.differences.follow)
+        section.differences.read(ledger.size)
         for account in (plan.tags.account, f"{plan.tags.account}.agent"):
             section.open_account(account, plan.equity_minor)
         tools = make_tools(plan, ledger, engine)
@@ -370,6 +373,7 @@ class _Starter:
             "fix": ready(fix.state is SessionState.READY, fix.state),
             "settler": self._settler.state,
             "orders": self._orders.state,
+            "book": section.differences.state,
             "policy": ready(policy == "ACTIVE", policy),
             **self._publishing.parts(),
         }

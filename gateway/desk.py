@@ -300,7 +300,7 @@ class Desk:
         """Return the sendable order of an approved standing.
 
         Raises:
-            ApprovalError: the policy or the kill epoch changed since the verdict.
+            ApprovalError: the policy, the kill epoch or the instrument's readiness changed since.
         """
         if standing.approving is None:
             raise ApprovalError("nothing approves this order")
@@ -311,6 +311,8 @@ class Desk:
             raise ApprovalError("the kill epoch changed since the verdict")
         if status.policy_digest != body["policy_digest"] or status.standing != "ACTIVE":
             raise ApprovalError("the policy changed since the verdict")
+        if self.own.section.differences.blocks(body["intent"]["instrument"]):
+            raise ApprovalError("the book differs from the broker's since the verdict")
         agreed = body["approval"]
         return approve(
             intent_from_document(body["intent"]),

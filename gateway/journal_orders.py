@@ -61,6 +61,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
                 "killed": state.kill.killed,
                 "kill_epoch": state.kill.kill_epoch,
                 "egress_epoch": state.kill.egress_epoch,
+                **({"book_differs": True} if state.book_differs else {}),
             },
             "quote": None if state.quote is None else quote_document(state.quote),
             "narrative_as_of_us": state.narrative_as_of_us,

@@ -32,6 +32,7 @@ BOOK_KINDS = (
     Kind.ORDER_WITHDRAWN,
     Kind.ORDER_REPORTED,
     Kind.ORDER_ENDED,
+    Kind.DIFFERENCE_RESOLVED,
 )
 PLACEBO_KINDS = (Kind.MARK_TAKEN, Kind.PLACEBO_JUDGED)
 
@@ -52,6 +53,8 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
             return (OrderClosed(decision_id=_decision_id(record), time_us=body["market_time_us"]),)
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=_decision_id(record), time_us=body["market_now_us"]),)
+        case Kind.DIFFERENCE_RESOLVED if body.get("adjustment") is not None:
+            return (_filled(None, body["adjustment"], body["market_time_us"]),)
         case Kind.ORDER_REPORTED:
             return _reported(_decision_id(record), body, record.seq)
         case _:

@@ -14,6 +14,7 @@ from audit.kinds import Kind
 from audit.record import Record
 from gateway import journal, journal_orders
 from gateway.clock import MarketInstant
+from gateway.differences import Differences
 from gateway.errors import ReplayDiffersError
 from gateway.orders import Standing
 from gateway.placebo_twin import judge_twin
@@ -162,6 +163,7 @@ def verdict_given(past: Past, record: Record) -> str:
         recent=relevant_history(_history(past, basis), intent, body["market_now_us"]),
         policy_status=policy_status_from_document(body["policy_status"]),
         renewal=case.attempt > 0,
+        book_differs=_differs(past, basis, case.instrument.symbol),
     )
     verdict = evaluate(past.policy, state, intent)
     approval: Approval | None = None
@@ -300,6 +302,13 @@ def _kill_epoch(past: Past, basis: int) -> int:
     kinds = (Kind.KILL_PRESSED, Kind.KILL_RELEASED)
     pressed = past.reader.records(stream="control", kinds=kinds, before_seq=basis + 1)
     return max((int(str(r.body["kill_epoch"])) for r in pressed), default=0)
+
+
+def _differs(past: Past, basis: int, instrument: str) -> bool:
+    """Return whether the instrument's book differed from the broker's at the basis."""
+    differences = Differences(past.reader)
+    differences.read(basis + 1)
+    return differences.blocks(instrument)
 
 
 def _kill(document: dict[str, Any]) -> KillState:

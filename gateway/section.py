@@ -18,6 +18,7 @@ from audit.queries import LedgerReader
 from audit.record import Record
 from gateway import clock, deadlines, journal_orders
 from gateway.deadlines import Deadlines, SteadyWall
+from gateway.differences import Differences
 from gateway.errors import NotReadyError
 from gateway.failpoints import reach
 from gateway.journal import policy_named
@@ -109,6 +110,7 @@ class Section:
         self._placebos: dict[str, _Fold] = {}
         self._kill_epoch = 0
         self._kill_seq = -1
+        self.differences = Differences(reader)
 
     @property
     def policy(self) -> Policy:
@@ -177,6 +179,8 @@ class Section:
                 self._advance(fold)
                 renewal = approval is not None
                 state = self._state(case, fold, intent, forecast, tick, renewal=renewal)
+                differs = self.differences.blocks(case.instrument.symbol)
+                state = replace(state, book_differs=differs)
                 verdict = evaluate(self.policy, state, intent)
                 began = self.now()
                 end = self._send_end(began, approval)
@@ -277,6 +281,7 @@ class Section:
             ):
                 fold.take(record)
             fold.basis_seq = head
+        self.differences.read(head + 1)
         if head > self._kill_seq:
             for record in self._reader.records(
                 stream="control",

@@ -14,7 +14,7 @@ Rules kept:
   its order, or one that is gone, changes nothing and is an alarm.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -35,11 +35,13 @@ from fix.reports import (
     scaled,
 )
 from gateway import journal_orders
+from gateway.differences import Differences
 from gateway.errors import NotReadyError
 from gateway.failpoints import reach
 from gateway.journal import decision_sealed
 from gateway.orders import Orders, Stage, Standing, Trade
 from gateway.persons import NOBODY, RAW_MAX, Persons, hide
+from gateway.quarantine import alarms
 from gateway.walk import LedgerPort
 from risk.instrument import Instrument
 
@@ -76,6 +78,7 @@ class SettleTools:
     Attributes:
         persons: keeps the names that a message brings.
         public_tags: fields that name no person, as the broker's profile declares.
+        differences: what is known to differ; each is told once.
         forget: overwrites them in the inbox, once the message at an offset is on record.
     """
 
@@ -88,6 +91,7 @@ class SettleTools:
     persons: Persons = field(default=NOBODY)
     public_tags: tuple[int, ...] = ()
     forget: Callable[[int], None] = field(default=lambda _: None)
+    differences: Differences | None = None
 
 
 def settle(received: Received, tools: SettleTools) -> None:
@@ -102,13 +106,14 @@ def settle(received: Received, tools: SettleTools) -> None:
     raw, personal = hide(received.raw, tools.persons, tools.public_tags)
     named, received = raw != received.raw, replace(received, raw=raw)
     (inbound, *meant), ended = _read(received, tools)
-    drafts = (replace(inbound, personal=personal), *meant)
+    drafts = (replace(inbound, personal=personal), *meant, *_alarms(meant, received, tools))
     try:
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     except (DraftError, CanonicalError) as error:
         # nothing was written, and no second try would do better: keep the message, say why
         kept = _kept(drafts[0], received, tools)
-        drafts, ended = (kept, _anomaly(received, tools, "unbookable", str(error))), None
+        why = _anomaly(received, tools, "unbookable", str(error))
+        drafts, ended = (kept, why, *_alarms((why,), received, tools)), None
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     tools.orders.catch_up(records)
     reach("settle.recorded")  # a crash here leaves a closed order whose decision is not sealed
@@ -147,6 +152,19 @@ def _read(
     if standing is None:
         return (inbound, _anomaly(received, tools, "unknown_order", message.cl_ord_id)), None
     return _reported(message, standing, received, tools, inbound)
+
+
+def _alarms(drafts: Sequence[Draft], received: Received, tools: SettleTools) -> tuple[Draft, ...]:
+    """Return the differences between the book and the broker that a message shows."""
+    return alarms(
+        drafts,
+        received.raw,
+        received.offset,
+        session=tools.session,
+        standing=tools.orders.by_cl_ord_id,
+        instrument=tools.instrument,
+        differences=tools.differences,
+    )
 
 
 def _reported(

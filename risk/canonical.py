@@ -118,6 +118,10 @@ class Reader:
             return None
         return self.number(name)
 
+    def has(self, name: str) -> bool:
+        """Whether a field that may be left out is there."""
+        return name in self._left
+
     def flag(self, name: str) -> bool:
         """A boolean field."""
         value = self._take(name)

@@ -55,10 +55,35 @@ def evaluate(
     )
     judged = tuple(result for rule in rules for result in run(rule, case))
     return make_verdict(
-        results=readable + judged,
+        results=readable + _book_agrees(state) + judged,
         policy_digest=policy_sealed,
         intent_digest=intent_sealed,
         state_digest=state_sealed,
+    )
+
+
+def _book_agrees(state: RiskState) -> tuple[RuleResult, ...]:
+    """R00: an instrument whose book differs from the broker's reports takes no new intent.
+
+    The check stands in a verdict only when it is broken: verdicts of before it was there replay.
+    """
+    if getattr(state, "book_differs", False) is False:  # nonsense is refused as unreadable
+        return ()
+    return (
+        RuleResult(
+            rule_id=RuleId.R00,
+            check="book_agrees",
+            version=1,
+            scope=Scope.INSTRUMENT,
+            observed=1,
+            limit=0,
+            margin=-1,
+            unit=Unit.FLAG,
+            bound=Bound.MAX,
+            outcome=Outcome.BREACH,
+            action=Action.REJECT,
+            reason=Reason.BOOK_DIFFERS,
+        ),
     )
 
 

@@ -86,6 +86,8 @@ class RiskState:
         policy_status: What signature verification said.
         renewal: True when a held or approved intent is judged again; its own reservation and its
             own earlier verdicts are then left out.
+        book_differs: True while the instrument's book and the broker's reports are apart and nobody
+            has resolved it.
     """
 
     now_us: int
@@ -98,6 +100,7 @@ class RiskState:
     recent: tuple[SeenIntent, ...]
     policy_status: PolicyStatus
     renewal: bool = False
+    book_differs: bool = False
 
 
 def seen(intent: Intent, now_us: int) -> SeenIntent:
@@ -132,7 +135,10 @@ def state_document(state: RiskState) -> dict[str, JSON]:
         DocumentError: A field holds a value outside the profile.
     """
     quote, forecast, narrative = state.quote, state.forecast, state.narrative_as_of_us
+    # left out when false: states of before there was this field keep their digest
+    differs: dict[str, JSON] = {"book_differs": True} if state.book_differs else {}
     return {
+        **differs,
         "now_us": number(state.now_us),
         "book": book_document(state.book),
         "instrument": instrument_document(state.instrument),

@@ -32,6 +32,7 @@ def state_from_document(document: object) -> RiskState:
         recent=tuple(seen_from_document(item) for item in read.items("recent")),
         policy_status=policy_status_from_document(read.inner("policy_status")),
         renewal=read.flag("renewal"),
+        book_differs=read.has("book_differs") and read.flag("book_differs"),
     )
     read.done()
     return state

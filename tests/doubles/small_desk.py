@@ -276,7 +276,9 @@ def small_desk(
         minor_digits=2,
         instrument=INSTRUMENTS.__getitem__,
         market_now_us=market.now_us,
+        differences=desk.own.section.differences,
     )
+    ledger.subscribe(desk.own.section.differences.follow)
     return SmallDesk(
         desk=desk,
         keyring=keyring,
