@@ -73,9 +73,9 @@ kill-throws: setup ## press the kill N times while the line is silent (N=100 SEE
 	@$(BIN)/python -m tests.crash.kill_throws --throws $(or $(N),100) $(if $(SEED),--seed $(SEED)) \
 		$(shell [ "$(or $(N),100)" -ge 100 ] && echo --write)
 
-mutate: setup ## plant known faults one by one; the tests must notice each
+mutate: setup ## plant faults, known ones and N drawn by SEED; the tests must notice each (writes docs/mutation.md)
 	@$(BIN)/pytest tests/mutation
-	@$(BIN)/python scripts/mutate.py
+	@nice -n 10 $(BIN)/python -m scripts.mutate --write $(if $(SEED),--seed $(SEED)) $(if $(N),--sites $(N))
 
 train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
 	@$(BIN)/countersign train

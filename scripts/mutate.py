@@ -1,43 +1,40 @@
-"""Plant known faults one at a time in a copy of the tree, and demand that the tests notice each.
+"""Plant faults one at a time in a copy of the tree, and demand that the tests notice each.
 
 What it is for: `make mutate`. A suite that stays green over a planted fault proves nothing about
-that promise. The faults stand in mutations.toml: file, text, replacement, and the tests that hold
-the promise. A fault whose text is no longer in the code is an error too, so the list cannot rot.
+that promise. Two sorts are planted:
 
-Exit codes: 0 every fault was caught; 1 one survived, or could not be planted, or the tests named
-are red without any fault.
+- by hand: mutations.toml has the file, the text, its replacement and the tests that hold the
+  promise. A fault whose text is no longer in the code is an error, so the list cannot rot;
+- drawn: places of gateway/, risk/, fix/ and inference/ by a printed seed (`mutation/sites.py` says
+  how, and what is left out). Coverage picks the tests of each (`mutation/tests_of.py`).
+
+What survives alone is planted together, once, under the whole suite; `docs/mutation.md` has the
+figures and the survivors, with the reason that `mutation/survivors.toml` gives.
+
+Exit codes: 0 every fault by hand and at least 90 % of those drawn were caught; 1 otherwise, or a
+fault could not be planted, or the tests named are red without any fault.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
-import subprocess
+import secrets
 import sys
-import tempfile
 import time
 import tomllib
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from scripts.mutation.planting import ROOT, Copy, Outcome, copied
+from scripts.mutation.report import CAUGHT_MIN, Run, write_page
+from scripts.mutation.tests_of import STAGES, Recording
+from scripts.mutation.trial import Trial, Trials, draw, sources, together
+
 TABLE = ROOT / "scripts" / "mutations.toml"
-COPIED = ("gateway", "risk", "audit", "inference", "fix", "migrations", "scripts", "tests")
-FILES = ("pyproject.toml", "Makefile", "README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+KEPT = ROOT / ".mutate"
 TIMEOUT_S = 300.0
-TAIL_LINES = 12
-PYTEST_FAILED = 1  # pytest's exit code for "tests ran, some failed"; 2 to 5 mean that it could not
-
-
-class Outcome(StrEnum):
-    """What became of one planted fault."""
-
-    CAUGHT = "caught"
-    SURVIVED = "SURVIVED"
-    STALE = "STALE: the text is not in the file exactly once"
-    BROKEN = "BROKEN: the tests did not run"
+SITES = 60
+SUITE = ("tests/unit", "tests/property", "tests/golden", "tests/integration", "tests/walk")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,79 +54,93 @@ def read_table(path: Path) -> tuple[Mutation, ...]:
     return tuple(Mutation(**{**row, "tests": tuple(row["tests"])}) for row in rows)
 
 
-def copy_tree(target: Path) -> None:
-    """Copy what the tests need, but neither the environment nor any state."""
-    skip = shutil.ignore_patterns("__pycache__", ".hypothesis")
-    for name in COPIED:
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, target / name, ignore=skip)
-    for name in FILES:
-        shutil.copy(ROOT / name, target / name)
+def say(text: str) -> None:
+    """Say how far it is."""
+    print(text, flush=True)
 
 
-def run_tests(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    """Run some tests in a copy, which comes first on the path, up to the first failure."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-
-
-def try_mutation(folder: Path, mutation: Mutation) -> Outcome:
+def try_mutation(copy: Copy, mutation: Mutation) -> Outcome:
     """Plant one fault, run its tests, take the fault out again."""
-    path = folder / mutation.file
+    path = copy.folder / mutation.file
     text = path.read_text() if path.is_file() else ""
     if text.count(mutation.old) != 1:
         return Outcome.STALE
-    path.write_text(text.replace(mutation.old, mutation.new))
-    try:
-        code = run_tests(folder, mutation.tests).returncode
-    finally:
-        path.write_text(text)
-    if code == PYTEST_FAILED:
-        return Outcome.CAUGHT
-    return Outcome.SURVIVED if code == 0 else Outcome.BROKEN
+    changed = text.replace(mutation.old, mutation.new).encode()
+    with copy.changed({mutation.file: changed}):
+        return copy.run(mutation.tests, TIMEOUT_S).outcome
+
+
+def by_hand(copy: Copy, words: list[str]) -> int:
+    """Try the faults of the table and return how many were not caught."""
+    chosen = [
+        one
+        for one in read_table(TABLE)
+        if not words or any(word in one.file + one.promise for word in words)
+    ]
+    bad = 0
+    for test in sorted({test for one in chosen for test in one.tests}):
+        sound = copy.run([test], TIMEOUT_S)
+        if sound.code != 0:
+            say(f"{test} is red without any fault; nothing can be said\n{sound.tail}")
+            return len(chosen)
+    for one in chosen:
+        started = time.monotonic()
+        outcome = try_mutation(copy, one)
+        bad += outcome is not Outcome.CAUGHT
+        say(f"{outcome:9} {one.file}: {one.promise} ({time.monotonic() - started:.1f} s)")
+    say(f"{len(chosen) - bad} of {len(chosen)} faults planted by hand were caught")
+    return bad
+
+
+def drawn(copy: Copy, options: argparse.Namespace) -> bool:
+    """Try sites drawn by the seed; tell whether enough of them were caught."""
+    recording = Recording(ROOT, KEPT / "coverage")
+    for stage in options.stages:
+        recording.record(stage, say)
+    sites = draw(options.seed, options.sites, sources(), options.words)
+    say(f"seed {options.seed}: {len(sites)} sites")
+    trials = Trials(copy, recording, KEPT / "trials.jsonl")
+    results: list[Trial] = []
+    for number, site in enumerate(sites, 1):
+        started = time.monotonic()
+        trial = trials.attempt(site, options.stages)
+        results.append(trial)
+        took_s = time.monotonic() - started
+        say(f"{number}/{len(sites)} {trial.outcome} {site.key} {trial.by} ({took_s:.1f} s)")
+    left = [one for one, t in zip(sites, results, strict=True) if t.outcome != Outcome.CAUGHT]
+    noticed = ""
+    if left and not options.apart:
+        say(f"{len(left)} survivors together, under the whole suite")
+        noticed = together(copy, left, say, SUITE).by
+    run = Run(seed=options.seed, trials=tuple(results), together=noticed, whole=not options.apart)
+    say(run.summary())
+    if options.write:
+        write_page(run, read_table(TABLE))
+    return run.caught_share >= CAUGHT_MIN
 
 
 def main() -> int:
     """Try every fault and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "words", nargs="*", help="only faults whose file or promise has one of these"
-    )
-    words = parser.parse_args().words
-    chosen = [
-        mutation
-        for mutation in read_table(TABLE)
-        if not words or any(word in mutation.file + mutation.promise for word in words)
-    ]
-    bad = 0
-    with tempfile.TemporaryDirectory(prefix="countersign-mutate-") as name:
-        folder = Path(name)
-        copy_tree(folder)
-        tests = tuple(sorted({test for mutation in chosen for test in mutation.tests}))
-        sound = run_tests(folder, tests)
-        if sound.returncode != 0:
-            print("\n".join(sound.stdout.splitlines()[-TAIL_LINES:]))
-            print("the tests are red without any fault; nothing can be said")
-            return 1
-        for mutation in chosen:
-            started = time.monotonic()
-            outcome = try_mutation(folder, mutation)
-            bad += outcome is not Outcome.CAUGHT
-            elapsed_s = time.monotonic() - started
-            print(
-                f"{outcome:9} {mutation.file}: {mutation.promise} ({elapsed_s:.1f} s)", flush=True
-            )
-    print(f"{len(chosen) - bad} of {len(chosen)} planted faults caught")
-    return 1 if bad else 0
+    parser.add_argument("words", nargs="*", help="only faults whose place or promise has one")
+    parser.add_argument("--seed", type=int, default=None, help="draw the same sites again")
+    parser.add_argument("--sites", type=int, default=SITES, help="how many sites are drawn")
+    parser.add_argument("--stages", default="unit,integration", help="of unit,integration,walk")
+    parser.add_argument("--only", choices=("hand", "drawn"), help="one sort of fault")
+    parser.add_argument("--apart", action="store_true", help="do not plant survivors together")
+    parser.add_argument("--write", action="store_true", help="write docs/mutation.md")
+    options = parser.parse_args()
+    options.stages = [one for one in STAGES if one in options.stages.split(",")]
+    if options.seed is None:
+        options.seed = secrets.randbelow(1_000_000)
+    KEPT.mkdir(exist_ok=True)
+    good = True
+    with copied() as copy:
+        if options.only != "drawn":
+            good = by_hand(copy, options.words) == 0
+        if options.only != "hand":
+            good = drawn(copy, options) and good
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

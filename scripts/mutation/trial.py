@@ -1,0 +1,177 @@
+"""Tries faults: picks the tests of each, plants it, remembers what became of it.
+
+What is known of a site is kept in `.mutate/`, so that a run that was broken off goes on: a caught
+fault stays caught; one that survived is tried again when any test has changed.
+"""
+
+import hashlib
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from scripts.mutation.places import Site, planted
+from scripts.mutation.planting import ROOT, Answer, Copy, Outcome
+from scripts.mutation.sites import ROOMS, members_of, sites_of
+from scripts.mutation.tests_of import Recording
+
+STAGE_S = 240.0
+SLOW_MACHINE = 6.0
+SPARE_S = 45.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What became of one drawn fault.
+
+    Attributes:
+        by: the test that noticed; empty if none did.
+        tests: how many tests run the place.
+    """
+
+    key: str
+    file: str
+    operator: str
+    outcome: str
+    by: str
+    tests: int
+
+
+def sources(root: Path = ROOT) -> dict[str, bytes]:
+    """Return the text of every file in which faults are planted."""
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for room in ROOMS
+        for path in sorted((root / room).rglob("*.py"))
+    }
+
+
+def draw(seed: int, count: int, texts: Mapping[str, bytes], words: Sequence[str]) -> list[Site]:
+    """Draw sites, the rooms in turn, each site of a room equally likely.
+
+    Args:
+        seed: the same seed over the same sources draws the same sites.
+        count: how many, fewer where there are not so many.
+        texts: the sources, by file.
+        words: only sites whose file or function has one of these; none: all.
+    """
+    members = members_of(texts)
+    found = [site for file, text in texts.items() for site in sites_of(file, text, members)]
+    wanted = [
+        one for one in found if not words or any(w in f"{one.file}::{one.function}" for w in words)
+    ]
+    choice = random.Random(seed)  # noqa: S311 - not for secrets: the seed is printed
+    piles = {room: [one for one in wanted if one.file.startswith(f"{room}/")] for room in ROOMS}
+    for pile in piles.values():
+        choice.shuffle(pile)
+    drawn: list[Site] = []
+    while len(drawn) < count and any(piles.values()):
+        for pile in piles.values():
+            while pile and len(drawn) < count:
+                site = pile.pop()
+                if planted(texts[site.file], site) is not None:
+                    drawn.append(site)
+                    break
+    return drawn
+
+
+class Trials:
+    """Tries sites in a copy; keeps what is known in a file."""
+
+    def __init__(self, copy: Copy, recording: Recording, memory: Path) -> None:
+        """Go on with what the file knows."""
+        self._copy = copy
+        self._recording = recording
+        self._memory = memory
+        self._tests_now = _digest_of_tests()
+        self._sound: dict[str, bool] = {}
+        self._known: dict[str, tuple[str, Trial]] = {}
+        if memory.exists():
+            for line in memory.read_text().splitlines():
+                row = json.loads(line)
+                self._known[row["trial"]["key"]] = (row["state"], Trial(**row["trial"]))
+
+    def attempt(self, site: Site, stages: Iterable[str]) -> Trial:
+        """Return what became of a site, from memory or by trying."""
+        state = hashlib.sha256((ROOT / site.file).read_bytes()).hexdigest()[:12]
+        seen, known = self._known.get(site.key, ("", None))
+        if known is not None and (
+            (known.outcome == Outcome.CAUGHT and seen.startswith(state))
+            or seen == f"{state}.{self._tests_now}"
+        ):
+            return known
+        trial = self._attempt(site, stages)
+        row = {"state": f"{state}.{self._tests_now}", "trial": asdict(trial)}
+        with self._memory.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        return trial
+
+    def _attempt(self, site: Site, stages: Iterable[str]) -> Trial:
+        text = planted((ROOT / site.file).read_bytes(), site)
+        if text is None:
+            return _trial(site, Outcome.STALE, "", 0)
+        asked = 0
+        for stage in stages:
+            times = self._recording.tests_of(site, stage)
+            asked += len(times)
+            answer = self._ask(times, site.file, text)
+            if answer is not None and answer.outcome is not Outcome.SURVIVED:
+                return _trial(site, answer.outcome, answer.by, asked)
+        return _trial(site, Outcome.SURVIVED if asked else Outcome.UNTESTED, "", asked)
+
+    def _ask(self, times: Mapping[str, float], file: str, text: bytes) -> Answer | None:
+        """Run tests over a fault; a test that fails without the fault too is left out."""
+        tests = [name for name in times if self._sound.get(name, True)]
+        while tests:
+            limit_s = min(STAGE_S, SPARE_S + SLOW_MACHINE * sum(times[name] for name in tests))
+            with self._copy.changed({file: text}):
+                answer = self._copy.run(tests, limit_s)
+            blamed = answer.failed
+            if not blamed or blamed not in times or self._is_sound(blamed, times[blamed]):
+                return answer
+            tests.remove(blamed)
+        return None
+
+    def _is_sound(self, test: str, time_s: float) -> bool:
+        """Say whether a test passes in the copy without any fault."""
+        if test not in self._sound:
+            answer = self._copy.run([test], SPARE_S + SLOW_MACHINE * time_s)
+            self._sound[test] = answer.code == 0
+        return self._sound[test]
+
+
+def together(
+    copy: Copy, survivors: Sequence[Site], say: Callable[[str], None], tests: Sequence[str]
+) -> Answer:
+    """Plant all survivors that fit beside each other in one copy and run whole folders once."""
+    texts: dict[str, bytes] = {}
+    last: dict[str, int] = {}
+    for site in sorted(survivors, key=lambda one: (one.file, -one.start)):
+        if site.end > last.get(site.file, 1 << 60):
+            say(f"not beside its neighbour: {site.key}")
+            continue
+        text = texts.get(site.file, (ROOT / site.file).read_bytes())
+        changed = planted(text, site)
+        if changed is not None:
+            texts[site.file], last[site.file] = changed, site.start
+    with copy.changed(texts):
+        return copy.run(tests, 3_600.0)
+
+
+def _trial(site: Site, outcome: Outcome, by: str, tests: int) -> Trial:
+    return Trial(
+        key=site.key,
+        file=site.file,
+        operator=site.operator,
+        outcome=outcome.value,
+        by=by,
+        tests=tests,
+    )
+
+
+def _digest_of_tests() -> str:
+    found = hashlib.sha256()
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:12]
