@@ -73,6 +73,7 @@ class Sweeper:
         self._logon_no = 0
         self._resends = 0
         self._told_late = False
+        self._attempt = 0
         self._wanted = False
         self._epoch_seen = -1
         self._fresh = False
@@ -125,7 +126,8 @@ class Sweeper:
         return Step(told=((Phase.ENDED, SweepOutcome()),) if asked else ())
 
     def _begin(self, view: View) -> None:
-        self._sweep = Sweep(view.live, self._profile, attempt=view.wall_us, now_us=view.now_us)
+        self._attempt = max(view.wall_us, self._attempt + 1)
+        self._sweep = Sweep(view.live, self._profile, attempt=self._attempt, now_us=view.now_us)
         self._logon_no, self._resends = view.logon_no, view.resends
         self._told_late, self._fresh = False, False
 
