@@ -19,6 +19,8 @@ from typing import Any, Final, Protocol
 
 from audit.kinds import Kind
 from audit.record import Draft, Record
+from gateway.journal_orders import order_draft
+from gateway.orders import Standing
 from risk.intent import Side
 
 EVERY: Final = "*"
@@ -250,4 +252,22 @@ def book_difference(found: Found, *, session: str, source: str, number: int) -> 
         },
         actor="gateway",
         idem_key=f"difference:{session}:{source}:{number}:{found.cl_ord_id or found.account}",
+    )
+
+
+def order_ended_by(
+    standing: Standing, resolves_seq: int, *, order_state: str, market_time_us: int
+) -> Draft:
+    """Return the record that a person's resolution of a difference ended an order."""
+    return order_draft(
+        standing,
+        Kind.ORDER_ENDED,
+        f"ended:{resolves_seq}",
+        {
+            "cl_ord_id": standing.cl_ord_id,
+            "reason": "resolved",
+            "order_state": order_state,
+            "resolves_seq": resolves_seq,
+            "market_time_us": market_time_us,
+        },
     )

@@ -13,7 +13,8 @@ GatewayError
 ├── RequestError         the caller's request cannot be carried out as asked
 │   ├── UnknownDecisionError
 │   ├── ApprovalRefusedError
-│   └── ReleaseRefusedError
+│   ├── ReleaseRefusedError
+│   └── ResolutionRefusedError
 └── ReplayDiffersError   a recorded step does not recompute
 """
 
@@ -185,6 +186,12 @@ class ReleaseRefusedError(RequestError):
     """The kill was not released: two valid signatures from distinct roles are needed."""
 
     code: ClassVar[str] = "release_refused"
+
+
+class ResolutionRefusedError(RequestError):
+    """A difference was not resolved: says what is missing."""
+
+    code: ClassVar[str] = "resolution_refused"
 
 
 @dataclass(slots=True, kw_only=True)

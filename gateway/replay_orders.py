@@ -20,6 +20,7 @@ from fix.order import OrderState
 from fix.profile import OrderTags, Profile, simulator_profile
 from fix.session_link import HandResult
 from gateway import journal_orders
+from gateway.differences import order_ended_by
 from gateway.errors import ReplayDiffersError
 from gateway.holds import ENDED_BY
 from gateway.orders import Orders, Standing
@@ -143,8 +144,26 @@ def _again(past: Past, record: Record) -> str:
 
 
 def order_ended(past: Past, record: Record) -> str:
-    """Settle the refusal again and compare which order it ended."""
-    return _again(past, record)
+    """Settle the refusal again and compare which order it ended; or find the person's word."""
+    body: dict[str, Any] = record.body
+    if "resolves_seq" not in body:
+        return _again(past, record)
+    resolved = past.reader.by_key("control", f"resolved:{body['resolves_seq']}")
+    if resolved is None or resolved.kind is not Kind.DIFFERENCE_RESOLVED:
+        raise ReplayDiffersError(step="order_ended", detail="nobody resolved that difference")
+    orders = Orders()
+    orders.fold(r for r in past.records if r.seq < record.seq)
+    standing = orders.get(past.decision_id)
+    if standing is None:
+        raise ReplayDiffersError(step="order_ended", detail="nothing before it")
+    again = order_ended_by(
+        standing,
+        body["resolves_seq"],
+        order_state=body["order_state"],
+        market_time_us=body["market_time_us"],
+    )
+    matches(record, again)
+    return f"resolved by {resolved.body['resolved_by']}"
 
 
 def decision_sealed(past: Past, record: Record) -> str:

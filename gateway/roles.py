@@ -20,6 +20,7 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "approve": frozenset({Role.APPROVER}),
     "kill": frozenset({Role.OPERATOR, Role.APPROVER}),
     "hold": frozenset({Role.OPERATOR, Role.APPROVER}),
+    "resolve": frozenset({Role.OPERATOR}),
     "erase": frozenset({Role.OPERATOR}),
     "disclose": frozenset({Role.AUDITOR}),
     "mirror": frozenset({Role.AUDITOR}),

@@ -113,6 +113,11 @@ class Section:
         self.differences = Differences(reader)
 
     @property
+    def accounts(self) -> frozenset[str]:
+        """The accounts that are open here."""
+        return frozenset(self._folds)
+
+    @property
     def policy(self) -> Policy:
         """The policy in force."""
         return self._bundle.policy

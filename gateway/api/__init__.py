@@ -8,6 +8,7 @@
 - intents: POST /v1/intents
 - decisions: GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
 - kill: POST /v1/kill, POST /v1/kill/release
+- differences: GET /v1/differences, POST /v1/differences/{seq}/resolve
 - log: GET /log/checkpoint, /log/tile/...
 - privacy: POST /v1/privacy/erase, hold, release-hold, disclose
 - health: liveness and readiness

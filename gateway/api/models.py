@@ -223,6 +223,31 @@ class KillRequest(_Body):
         return self.kill_epoch, self.press_id
 
 
+class ResolveRequest(_Body):
+    """A person's word on a difference between the book and the broker."""
+
+    right: Annotated[
+        Literal["book", "broker"],
+        Field(description="book: nothing changes; broker: the book is adjusted, two signatures"),
+    ]
+    reason: Annotated[Words, Field(min_length=1)]
+    evidence: Annotated[
+        Words, Field(min_length=1, description="what shows it: a file's digest, a call, a ticket")
+    ]
+    price: Annotated[
+        str, Field(pattern=rf"^$|{PRICE_PATTERN}", description="of the adjustment, decimal text")
+    ] = ""
+    account: Annotated[str, Field(max_length=64, pattern=r"^[\x21-\x7e]*$")] = ""
+    side: Literal["", "BUY", "SELL"] = ""
+    ends: Annotated[
+        str,
+        Field(pattern=r"^[A-Z2-7]{0,20}$", description="ClOrdID of an order that is at an end"),
+    ] = ""
+    signatures: dict[
+        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+    ] = {}
+
+
 class ReleaseRequest(_Body):
     """Two signatures over the release statement of one press, hex by role."""
 

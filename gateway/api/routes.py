@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from audit.errors import AuditError
-from gateway.api import decisions, health, intents, kill, log, privacy
+from gateway.api import decisions, differences, health, intents, kill, log, privacy
 from gateway.api.limits import BodyLimit
 from gateway.desk import Desk
 from gateway.errors import GatewayError
@@ -23,6 +23,7 @@ STATUS: Final = {
     "unknown_decision": 404,
     "approval_refused": 409,
     "release_refused": 403,
+    "resolution_refused": 409,
     "lane_full": 503,
     "ledger_timeout": 503,
     "ledger_stopped": 503,
@@ -45,7 +46,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.state.desk = desk
     app.state.keyring = keyring
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
-    for module in (intents, decisions, kill, privacy, log, health):
+    for module in (intents, decisions, kill, differences, privacy, log, health):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(GatewayError, _refuse)

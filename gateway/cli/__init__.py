@@ -12,6 +12,7 @@ that help, and a mistyped option, answer at once; nothing slow is imported at th
 - proving: receipt, prove
 - publishing: witness, tiles
 - stopping: kill, release
+- differing: differences, resolve
 - keys: keygen, settings
 - privacy: erase, hold, release-hold, disclose
 - training: train

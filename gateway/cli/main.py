@@ -16,6 +16,7 @@ from audit.errors import AuditError
 from fix.errors import FixError
 from gateway.cli import (
     checking,
+    differing,
     keys,
     privacy,
     proving,
@@ -37,7 +38,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for group in (running, checking, upkeep, proving, publishing, stopping, keys, privacy, training):
+for group in (
+    running,
+    checking,
+    upkeep,
+    proving,
+    publishing,
+    stopping,
+    differing,
+    keys,
+    privacy,
+    training,
+):
     group.register(app)
 
 

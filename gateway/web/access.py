@@ -44,6 +44,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/kill"): "nothing is read: the form alone",
     ("GET", "/v1/decisions/{decision_id}"): "decision/ID",
     ("GET", "/v1/kill"): "kill",
+    ("GET", "/v1/differences"): "differences",
     ("GET", "/log/checkpoint"): "log, once an hour",
     ("GET", "/log/{path:path}"): "log, once an hour",
 }
