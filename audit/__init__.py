@@ -28,6 +28,7 @@ Reading order, which is the way a record goes:
     logins       who logs in: a user with nothing that `SET ROLE NONE` could give back
     promise      an answer given once, to a thread or to a coroutine
     lanes        the two bounded queues in front of the sequencer
+    row_key      which rows this gateway wrote: a MAC over each leaf
     batch        requests become records on a known position
     watchdog     deadlines for database calls
     interpreter  what a process that appends asks of Python
@@ -50,6 +51,7 @@ Reading order, which is the way a record goes:
     witness_client  one question to one witness, bounded
     cosigning    a thread for each witness
     publisher    after each checkpoint: tiles, cosignatures, lag
+    row_judge    rows held against a row key as they are read
     queries      the read side: records, blobs, heads and proofs
     quorate      checkpoints that meet a witness policy, however long ago
     said         names in words, which stay in the log

@@ -5,7 +5,7 @@ refused (guard, idempotency) leaves the others of its batch alone.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -19,12 +19,16 @@ from audit.record import Draft, Prepared, Record, make_record, prepare
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A record, the account that its payload names, and its commitments' bytes, joined."""
+    """A record, the account that its payload names, and its commitments' bytes, joined.
+
+    The MAC is no part of the record: it says to the gateway that it wrote the row, to nobody else.
+    """
 
     record: Record
     account: str | None
     commitments: bytes
     disclosures: tuple[Sealed, ...] = ()
+    mac: bytes | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +42,7 @@ class Position:
     sections: dict[str, int]
     firm_seq: int
     recorded_at_us: int
+    mac: Callable[[bytes], bytes] | None = None
 
     @property
     def size(self) -> int:
@@ -179,6 +184,7 @@ class Builder:
             sections=old.sections,
             firm_seq=self.firm_seq,
             recorded_at_us=self.recorded_at_us,
+            mac=old.mac,
         )
 
     def all_changed(self) -> dict[str, StreamHead]:
@@ -252,6 +258,7 @@ class Builder:
             self.firm_seq = seq
         elif spec.section and item.account is not None:
             self.sections[item.account] = seq
+        mac = self._position.mac
         commitments = bytes.fromhex("".join(draft.commitments)) if draft.commitments else b""
         self.batch.rows.append(
             Row(
@@ -259,6 +266,7 @@ class Builder:
                 account=item.account,
                 commitments=commitments,
                 disclosures=item.disclosures,
+                mac=None if mac is None else mac(record.leaf),
             )
         )
         return record

@@ -21,6 +21,7 @@ AuditError
     ├── GuardMovedError           the section moved after the basis; nothing was written
     ├── IdempotencyConflictError  the key is taken by another payload; nothing was written
     ├── BlobMissingError          a payload names a blob that is not stored
+    ├── RowRefusedError           a row that the gateway did not write, or that was altered since
     ├── LedgerWriteError          the database refused; nothing was written
     ├── LedgerTimeoutError        no answer in time; `written` says what is known
     └── LedgerStoppedError        the sequencer stopped and will not write again
@@ -185,6 +186,33 @@ class BlobMissingError(LedgerError):
     """A payload names a blob that is not stored; nothing was written."""
 
     code: ClassVar[str] = "blob_missing"
+
+
+class RowRefusedError(LedgerError):
+    """A row in the log that the gateway did not write, or that was altered since.
+
+    Nothing is done on its word; `disavowable` says whether two officers may disavow it.
+    """
+
+    code: ClassVar[str] = "row_refused"
+
+    def __init__(self, seq: int, stream: str, problem: str, *, disavowable: bool) -> None:
+        """Keep which row and what is wrong."""
+        super().__init__(seq, stream, problem)
+        self.seq = seq
+        self.stream = stream
+        self.problem = problem
+        self.disavowable = disavowable
+
+    @override
+    def __str__(self) -> str:
+        """Name the row and what to do."""
+        advice = (
+            f"find out who wrote it; two officers may leave it out: countersign disavow {self.seq}"
+            if self.disavowable
+            else "run `countersign fsck`, and restore a backup"
+        )
+        return f"record {self.seq} in stream {self.stream} {self.problem}: {advice}"
 
 
 class LedgerWriteError(LedgerError):

@@ -20,7 +20,8 @@ TABLES: Mapping[str, str] = {
     "disclosure": "seq bigint, position smallint, subject text C, sealed bytea",
     "entry": "seq bigint, stream text C, stream_seq bigint, kind text C, version integer,"
     " recorded_at_us bigint, actor text C, idem_key text C, account text C, prev bytea,"
-    " payload_digest bytea, leaf bytea, header bytea, payload bytea, commitments bytea",
+    " payload_digest bytea, leaf bytea, header bytea, payload bytea, commitments bytea,"
+    " mac bytea",
     "head": "id smallint, origin text C, size bigint, root bytea, frontier bytea, fence bigint",
     "tile": "level smallint, n bigint, hashes bytea",
 }

@@ -52,6 +52,8 @@ class Kind(StrEnum):
     KEY_REVOKED = "key_revoked"
     KEY_DESTROYED = "key_destroyed"
     LEDGER_RESTORED = "ledger_restored"
+    ROWS_ACCEPTED = "rows_accepted"
+    RECORD_DISAVOWED = "record_disavowed"
     WITNESS_EVENT = "witness_event"
     HOLD_PLACED = "hold_placed"
     HOLD_LIFTED = "hold_lifted"

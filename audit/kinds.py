@@ -321,6 +321,14 @@ _TABLE: tuple[KindSpec, ...] = (
         "size root known_size lost reason backup_sha256",
         "restored:<size>:<known_size>",
     ),
+    _spec(Kind.ROWS_ACCEPTED, _C, "size root reason", "rows_accepted:<size>:<root>"),
+    _spec(
+        Kind.RECORD_DISAVOWED,
+        _C,
+        "seq leaf of_stream reason signatures",
+        "disavowed:<seq>:<leaf>",
+        firm_wide=True,
+    ),
     _spec(
         Kind.WITNESS_EVENT,
         _C,

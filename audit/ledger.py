@@ -46,8 +46,7 @@ __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
-_COMPANY_S = 0.005
-"""How long a stream-head map waits for an append to be committed with; see `MapHeads`."""
+_COMPANY_S = 0.005  # how long a stream-head map waits for an append's company: `MapHeads`
 _LAST_TRIES = 2  # a server that came back just now may drop a connection in the middle
 _T = TypeVar("_T")
 
@@ -66,6 +65,7 @@ class LedgerConfig:
         sequencer: patience with the database.
         predecessors: earlier keys of the log; one may have signed the last checkpoint, alone.
         clock_source: asks how good the clock is, for the record (`read_clock`); None: nobody says.
+        mac: makes the MAC of a leaf that is stored beside its row; None: rows have none.
     """
 
     dsn: str
@@ -77,6 +77,7 @@ class LedgerConfig:
     sequencer: SequencerConfig = field(default_factory=SequencerConfig)
     predecessors: tuple[TrustedKey, ...] = ()
     clock_source: Callable[[], ClockReading] | None = None
+    mac: Callable[[bytes], bytes] | None = None
 
 
 class Ledger:
@@ -93,7 +94,7 @@ class Ledger:
         co_signers: Sequence[Signer] = (),
         vault: Sealer | None = None,
     ) -> None:
-        """Start the threads; see `open`."""
+        """Start the threads; see `open`. `found` is the log's size and root then."""
         origin = signer.vkey.name
         self._config = config
         self._signers = (signer, *co_signers)
@@ -114,6 +115,7 @@ class Ledger:
         except BaseException:
             self._watchdog.close()
             raise
+        position.mac, self.found = config.mac, (position.size, position.frontier.root())
         tune()
         self._pool = Pool(config.dsn, self._watchdog)
         self._blobs = Blobs(self._pool)
@@ -304,7 +306,7 @@ class Ledger:
             return checkpoint
 
     def subscribe(self, callback: Callable[[tuple[Record, ...]], None]) -> None:
-        """Call back with each batch's records after its commit, in order, on the notifier thread.
+        """Call back with each batch's records, in the log's order, on the notifier thread.
 
         Callers of `append` are released first. An exception is logged and the record stands.
         """

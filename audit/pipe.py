@@ -45,7 +45,7 @@ _APPEND_OIDS = (20, 17, 17, 20, 17, 20, *(ARRAY_OIDS[kind] for kind in COLUMNS.v
 _SEALED_SQL = _APPEND_SQL.replace(
     ") INSERT INTO ledger.entry",
     "), kept AS (INSERT INTO ledger.disclosure (seq, position, subject, sealed)"
-    " SELECT sealed.* FROM unnest($22, $23, $24, $25) AS sealed, moved) INSERT INTO ledger.entry",
+    " SELECT sealed.* FROM unnest($23, $24, $25, $26) AS sealed, moved) INSERT INTO ledger.entry",
 )
 """The same commit for a batch with encrypted personal values; rare, so never prepared."""
 _SEALED_OIDS = (*_APPEND_OIDS, *(ARRAY_OIDS[k] for k in ("bigint", "integer", "text", "bytea")))

@@ -17,6 +17,8 @@ from audit.kinds import Kind
 from audit.note import NoteSignature, parse_note
 from audit.quorum import QuorumPolicy
 from audit.record import Record
+from audit.row_judge import RowJudge, refuse_gaps
+from audit.row_key import RowKey
 from audit.store import Pool
 from audit.tables import READER_ROLE, RECORD_SQL, record_from_row
 from audit.tile_store import TileStore
@@ -46,16 +48,21 @@ class LogHead:
 class LedgerReader:
     """Answers questions about committed records; holds no lock and writes nothing."""
 
-    def __init__(self, dsn: str, timeout_s: float = _TIMEOUT_S) -> None:
+    def __init__(
+        self, dsn: str, timeout_s: float = _TIMEOUT_S, *, row_key: RowKey | None = None
+    ) -> None:
         """Keep where to read; connections are made when needed.
 
         Args:
             dsn: of a user who may `SET ROLE countersign_reader`.
             timeout_s: of one query; past it the call raises.
+            row_key: what every record is held against before it is given; a reader whose answers
+                lead to an effect has one. None shows what is stored, whoever wrote it.
         """
         self._watchdog = Watchdog()
         self._pool = Pool(dsn, self._watchdog, READER_ROLE)
         self._timeout_s = timeout_s
+        self._judge = None if row_key is None else RowJudge(row_key, self._rows)
         self.tiles = TileStore(self._rows)
 
     def records(
@@ -82,13 +89,16 @@ class LedgerReader:
 
         Raises:
             LedgerError: the database does not answer.
+            RowRefusedError: with a row key: a row is not the gateway's.
+            LedgerUnsafeError: with a row key, and all records asked for: one is missing.
         """
         wanted = None if kinds is None else [kind.value for kind in kinds]
         left = limit
+        whole = stream is None and kinds is None and account is None and not newest_first
         while left is None or left > 0:
             asked = _PAGE_ROWS if left is None else min(left, _PAGE_ROWS)
             rows = self._rows(
-                f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608 - constants
+                f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608 - constants
                 " AND (%(before)s::bigint IS NULL OR seq < %(before)s)"
                 " AND (%(stream)s::text IS NULL OR stream = %(stream)s)"
                 " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s))"
@@ -103,7 +113,9 @@ class LedgerReader:
                     "limit": asked,
                 },
             )
-            records = _in_log(rows)
+            if whole and self._judge is not None:
+                refuse_gaps(rows, after_seq)
+            records = self._in_log(rows)
             yield from records
             if len(rows) < asked:
                 return
@@ -115,14 +127,22 @@ class LedgerReader:
         """Return the record of a sequence number."""
         return next(self.records(after_seq=seq - 1, before_seq=seq + 1, limit=1), None)
 
+    def leaf(self, seq: int) -> tuple[str, bytes] | None:
+        """Return the stream and the leaf that stand under a number, whoever wrote them."""
+        rows = self._rows(
+            "SELECT stream, leaf FROM ledger.entry WHERE seq = %(seq)s AND seq < %(size)s",
+            {"seq": seq, "size": self._size()},
+        )
+        return (str(rows[0][0]), bytes(rows[0][1])) if rows else None
+
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         """Return the record of an idempotency key."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
+            f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
             " WHERE stream = %(stream)s AND idem_key = %(key)s",
             {"stream": stream, "key": idem_key},
         )
-        return next(iter(_in_log(rows)), None)
+        return next(iter(self._in_log(rows)), None)
 
     def blob(self, digest: str) -> bytes | None:
         """Return a blob by its SHA-256 in hex."""
@@ -231,12 +251,12 @@ class LedgerReader:
     def stream_range(self, stream: str, first: int, last: int) -> tuple[Record, ...]:
         """Return the records of a stream by their numbers in it, both ends included."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL}, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
+            f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
             " WHERE stream = %(stream)s"
             " AND stream_seq BETWEEN %(first)s AND %(last)s ORDER BY stream_seq",
             {"stream": stream, "first": first, "last": last},
         )
-        return _in_log(rows)
+        return self._in_log(rows)
 
     def cosigned_checkpoints(self, *, limit: int) -> tuple[Checkpoint, ...]:
         """Return the newest checkpoints that a witness cosigned, newest first."""
@@ -289,6 +309,20 @@ class LedgerReader:
         self._pool.close()
         self._watchdog.close()
 
+    def _in_log(self, rows: Iterable[TupleRow]) -> tuple[Record, ...]:
+        """Build the records of rows that end with MAC and the log's size.
+
+        What lies outside the log, or was disavowed, is left out.
+
+        Raises:
+            RowRefusedError: a row is not the gateway's.
+        """
+        judge = self._judge
+        inside = (row for row in rows if row[0] is not None and 0 <= row[0] < row[-1])
+        if judge is None:
+            return tuple(record_from_row(row[:-2]) for row in inside)
+        return tuple(judge.sound(row[:-2]) for row in inside if judge.counts(row[:-2], row[-2]))
+
     def _size(self) -> int:
         """Return where the log ends, as a number that a query can be planned with."""
         return int(self._rows(f"SELECT {_SIZE_SQL}", {})[0][0])
@@ -299,13 +333,6 @@ class LedgerReader:
                 return connection.execute(query.encode(), values, prepare=False).fetchall()
         except psycopg.Error as error:
             raise LedgerWriteError(f"cannot read the ledger: {error}") from error
-
-
-def _in_log(rows: Iterable[TupleRow]) -> tuple[Record, ...]:
-    """Build the records of rows that end with the log's size; leave out what lies outside it."""
-    return tuple(
-        record_from_row(row[:-1]) for row in rows if row[0] is not None and 0 <= row[0] < row[-1]
-    )
 
 
 def _quorum_sql(policy: QuorumPolicy) -> tuple[str, dict[str, object]]:

@@ -16,7 +16,7 @@ from audit.errors import LedgerUnsafeError
 from audit.kinds import Kind
 from audit.record import Record
 
-SCHEMA_REVISION = "0002"
+SCHEMA_REVISION = "0003"
 WRITER_ROLE = "countersign_writer"
 READER_ROLE = "countersign_reader"
 ERASER_ROLE = "countersign_eraser"

@@ -97,7 +97,7 @@ order_unknown order_withdrawn order_reported order_ended cancel_sent decision_se
 session_event fix_inbound fix_anomaly book_difference difference_resolved kill_pressed
 kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
 key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
-subject_erased personal_disclosed stream_heads run_finished
+subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
 """What this file can interpret, with the version; of the rest only the bytes are verified."""

@@ -29,8 +29,8 @@ In reading order, down the walk:
 - engine_child, engine_process, fix_life, fix_child, postmaster, postgres_access, postgres,
   own_process, simulator: supervisors of the children
 - database: the embedded one or a given one, entered by a plain login
-- clock, errors, failpoints, roles, keyring, statements, log_keys, policy_desk, settings, state,
-  telemetry: the ground
+- clock, errors, failpoints, roles, keyring, statements, log_keys, row_keys, policy_desk, settings,
+  state, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
 - replay, replay_past, replay_forecast, replay_rows, replay_engine, replay_intent, replay_orders:
@@ -38,7 +38,7 @@ In reading order, down the walk:
 - name_needles, name_search, log_cleaning: what is a person's name in a log, and stars over it
 - privacy, privacy_actions, forgetting: erasure, holds and disclosure, and their verbs
 - attach, listing, outside, verifying, upkeep, footprint, backups, showing, exporting, proving,
-  stopping, rotating, tile_mirror, tile_files: the other verbs
+  stopping, rotating, disavowing, tile_mirror, tile_files: the other verbs
 - witness_policy, publishing, log_files, followed_logs, witness_server: our checkpoints to
   witnesses, tiles to outsiders; and a witness for anybody's log
 - connections: how long callers of both servers may take, and how many they may be

@@ -1,7 +1,7 @@
 """The composition root: every part of the gateway made, started and stopped in one stated order.
 
 Start: state lock, kill word, engine (slowest, in the background), database, ledger, simulator, FIX
-child, inbox, abandoned decisions, logon and reconciliation, unsent approvals, HTTP. Stop: the
+child, inbox, abandoned decisions and unsent approvals, logon and reconciliation, HTTP. Stop: the
 reverse. Not here: what any part does, and how each is made (`assembly`).
 """
 
@@ -31,7 +31,7 @@ from gateway.assembly import (
     start_engine,
 )
 from gateway.desk import Desk, DeskParts
-from gateway.dispatch import DispatchTools, dispatch, withdraw_late
+from gateway.dispatch import DispatchTools, withdraw_late
 from gateway.engine_child import EngineChild
 from gateway.errors import NotReadyError
 from gateway.events import Events
@@ -315,7 +315,7 @@ class _Starter:
     def _connect(self, fix: FixChild, ledger: Ledger, reader: LedgerReader) -> None:
         """Settle what waits in the inbox, end what a crash left, log on, reconcile.
 
-        Send what is due.
+        Nothing is sent: an approval that was found unsent is withdrawn with what else was left.
         """
         now_us = self._market_us()
         # the FIX child stops first: what its last sweep brings in is still settled
@@ -332,8 +332,6 @@ class _Starter:
         wanted = highest_sent(reader) + 1 + skipped
         fix.logon(min_next_sender=wanted, adopt=skipped > 0)
         up = self._await_session(fix)
-        for standing in self._orders.unsent():
-            dispatch(standing, self._desk_made.own.dispatching)
         self._say(f"session    {up}")
 
     def _await_session(self, fix: FixChild) -> str:

@@ -31,6 +31,7 @@ from gateway.orders import Orders, history_of
 from gateway.profiles import Plan
 from gateway.publishing import Publishing
 from gateway.rotating import record_changes
+from gateway.row_keys import RowKeys
 from gateway.simulator import Simulator
 from gateway.statements import all_signed, log_id, release_statement, release_statement_v1
 from gateway.walk import SamplingPlan, Tools
@@ -86,13 +87,20 @@ def start_database(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> 
 def open_ledger(
     plan: Plan, stack: ExitStack, dsn: str, orders: Orders, vault: Vault
 ) -> tuple[Ledger, LedgerReader, Publishing]:
-    """Open the ledger with its publisher, and fold the orders' projection from it."""
+    """Open the ledger with its publisher, and fold the orders' projection from it.
+
+    The reader holds every row against the key of the rows: what it gives may lead to an effect.
+
+    Raises:
+        RowRefusedError: a row is not this gateway's; says which.
+    """
     publishing = Publishing(plan, dsn)
     stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
-    reader = LedgerReader(dsn)
-    stack.callback(reader.close)
-    publishing.refuse_older(reader)
-    refuse_lost(plan, reader)
+    stored = LedgerReader(dsn)
+    stack.callback(stored.close)
+    publishing.refuse_older(stored)
+    refuse_lost(plan, stored)
+    rows = RowKeys(plan.state, plan.origin)
     ledger = Ledger.open(
         LedgerConfig(
             dsn=dsn,
@@ -100,6 +108,7 @@ def open_ledger(
             predecessors=predecessors(plan.state.ledger_key, plan.signer.vkey),
             clock_source=read_clock,
             sequencer=SequencerConfig(patient=True),
+            mac=rows.begin(stored).mac,
         ),
         plan.signer,
         clock.wall_us,
@@ -109,6 +118,8 @@ def open_ledger(
         vault=vault,
     )
     stack.callback(ledger.close)
+    reader = LedgerReader(dsn, row_key=rows.settle(ledger))
+    stack.callback(reader.close)
     record_changes(ledger, reader, plan.state.ledger_key, plan.signer.vkey)
     publishing.start(ledger)
     ledger.subscribe(orders.follow)

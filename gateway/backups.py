@@ -27,6 +27,7 @@ from gateway.footprint import begin_unfinished, end_unfinished, on_trial
 from gateway.log_keys import load_signers
 from gateway.progress import RateBar
 from gateway.rotating import open_ledger
+from gateway.row_keys import permit_restored
 from gateway.settings import Settings
 from gateway.state import StateFolder
 from gateway.upkeep import Given
@@ -84,8 +85,11 @@ def bring_back(
                     *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
                 )
                 if result.report.exit_code == OK and result.lost:
+                    permit_restored(state, result.size, result.root)
                     _record(place, result, path, reason)
             if result.report.exit_code == OK:
+                if not result.lost:  # or it was opened already
+                    permit_restored(state, result.size, result.root)
                 on_done()
                 end_unfinished(state.root)
                 keep()

@@ -1,8 +1,8 @@
 """dispatch(): one approved order to the FIX child, announced before it is handed out.
 
-The ledger is the outbox: what is approved and unsent is a query over records, so a restart runs
-this same function over the same query. An approval is spent once: SENDING committed and nothing
-after it means UNKNOWN, never a second send.
+An order leaves only in the process that approved it: an approval that a start finds unsent is
+withdrawn (`recovery`), for a row in a database is not an authority. An approval is spent once:
+SENDING committed and nothing after it means UNKNOWN, never a second send.
 """
 
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
     """
     if standing.stage is not Stage.APPROVED or standing.approving is None:
         return None
-    reach("dispatch.chosen")  # a crash here leaves an approval that the next start finds unsent
+    reach("dispatch.chosen")  # a crash here leaves an approval that the next start withdraws
     try:
         order = tools.approve(standing)
     except ApprovalError as refusal:

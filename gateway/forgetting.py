@@ -26,7 +26,7 @@ from gateway.local_client import post
 from gateway.privacy import make_privacy
 from gateway.progress import Progress, RateBar, Waiting
 from gateway.roles import MAY
-from gateway.rotating import open_ledger
+from gateway.rotating import held_against_key, open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
 
@@ -161,13 +161,13 @@ def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[
     """Do it here: no gateway runs, the lock is ours."""
     vault = Vault(place.state.vault)
     bar = RateBar(sys.stderr, monotonic_us)
-    with open_ledger(place, vault) as ledger:
+    with open_ledger(place, vault) as ledger, held_against_key(place) as reader:
         privacy = make_privacy(
             place.settings,
             place.state,
             dsn=place.dsn,
             ledger=ledger,
-            reader=place.reader,
+            reader=reader,
             vault=vault,
             on_read=lambda done, total: bar.show("reading", done, total),
             on_search=lambda done, total: bar.show("searching words", done, total),

@@ -2,6 +2,7 @@
 
 Layout of the folder (0700, files 0600):
     ledger.key             Ed25519 seed that signs checkpoints; ledger.key.pub beside it is public
+    rows.key               for the MACs beside the ledger's rows (see `row_keys`)
     risk.key, compliance.key   Ed25519 seeds of the two signing roles (policy, release of a kill)
     bearer.json            name -> {role, sha256 of the token}; the token itself is in NAME.token
 
@@ -150,6 +151,17 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def officers_of(folder: Path) -> dict[str, bytes]:
+    """Return the signing roles' public keys, none where a key is missing: nobody signs there.
+
+    Raises:
+        SettingsError: there is no key folder, or a file in it holds no key.
+    """
+    if not all((folder / f"{role}.key").exists() for role in SIGNING_ROLES):
+        return {}
+    return Keyring(folder).public_keys()
+
+
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise SettingsError(
@@ -166,6 +178,17 @@ def _write_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+
+
+def role_key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:
+    """Return a signing role's key: of the file that the command line names, or the folder's.
+
+    Raises:
+        SettingsError: it cannot be read, or holds no key.
+    """
+    if path is None:
+        return keyring.signing_key(role)
+    return read_signing_key(path, f"--{role}-key")
 
 
 def read_signing_key(path: Path, name: str) -> Ed25519PrivateKey:

@@ -34,6 +34,7 @@ from gateway.log_keys import has_key, load_signers
 from gateway.playback import PLAYED, Playback
 from gateway.policy_desk import development_policy, given_policy
 from gateway.privacy import years_of
+from gateway.row_keys import make_secret, read_secret
 from gateway.settings import FixSettings, Settings
 from gateway.state import StateFolder
 from gateway.walk import Tags
@@ -171,6 +172,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
     state.create()
     keyring = Keyring.create(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=True)
+    make_secret(state.keys)
     quotes = state.root / "ems" / "quotes.jsonl"
     playback.write_quotes(quotes)
     run_id = new_run_id()
@@ -246,6 +248,7 @@ def serving_plan(settings: Settings) -> Plan:
     state.create()
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
+    read_secret(state.keys)  # or nothing starts
     run_id = new_run_id()
     return Plan(
         settings=settings,

@@ -1,9 +1,10 @@
 """What a start finds and does: every decision that a crash left open is brought to its end.
 
-The same projection answers a restart and a normal day. Table (stage found -> what is done):
+Nothing is sent on a row's word alone: an order leaves only in the process that approved it.
+Table (stage found -> what is done):
     open        sealed as abandoned: nothing was approved
     held        reservation freed, sealed: a person's answer belongs to the market that was shown
-    approved    dispatched like any other; too late means withdrawn
+    approved    withdrawn: a row that nobody is waiting with is no reason to send an order
     sending     UNKNOWN: asked for at the broker, never sent again
     sent        asked for at the broker
     closed      sealed with the state the broker ended it in
@@ -31,13 +32,15 @@ from gateway.settlement import OUTCOMES
 from gateway.walk import LedgerPort
 
 POLL_S = 0.02
+RESTART = "restart"
+"""Why an approval that a start found unsent is withdrawn."""
 
 Note = Callable[[str, str], None]
 """Puts an event of the session on record: its name and its detail."""
 
 
 def close_abandoned(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:
-    """End what needs no broker: abandoned, held and unsealed decisions; returns how many."""
+    """End what needs no broker: abandoned, held, unsent and unsealed ones; returns how many."""
     count = 0
     for standing in list(orders.unsealed()):
         drafts = _ending(standing, market_time_us)
@@ -135,6 +138,11 @@ def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
                     standing, "gateway restarted", market_time_us=market_time_us
                 ),
                 decision_sealed(stream, "hold_expired", account=standing.account),
+            )
+        case Stage.APPROVED:
+            return (
+                journal_orders.order_withdrawn(standing, RESTART, market_time_us=market_time_us),
+                decision_sealed(stream, "withdrawn", account=standing.account),
             )
         case Stage.CLOSED:
             state = OrderState(standing.order_state) if standing.cl_ord_id else None

@@ -40,6 +40,7 @@ from gateway.log_keys import (
     rotations_to,
     settle,
 )
+from gateway.row_keys import RowKeys, make_secret
 from gateway.settings import Settings
 from gateway.state import StateFolder
 
@@ -57,19 +58,35 @@ def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
     """
     signer, *others = load_signers(place.state, place.settings.ledger, create=False)
     current = place.state.ledger_key
+    if place.settings.ledger.dsn is None:
+        make_secret(place.state.keys)  # the development profile's own database
+    rows = RowKeys(place.state, signer.vkey.name)
     config = LedgerConfig(
         dsn=place.dsn,
         predecessors=predecessors(current, signer.vkey),
         clock_source=read_clock,
+        mac=rows.begin(place.reader).mac,
     )
     names = Vault(place.state.vault) if vault is None else vault
     ledger = Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=names)
     try:
+        rows.settle(ledger)
         record_changes(ledger, place.reader, current, signer.vkey)
     except BaseException:
         ledger.close()
         raise
     return ledger
+
+
+@contextmanager
+def held_against_key(place: Place) -> Iterator[LedgerReader]:
+    """Yield a reader whose answers may lead to an effect, of a ledger that `open_ledger` opened."""
+    rows = RowKeys(place.state, place.settings.ledger.origin)
+    reader = LedgerReader(place.dsn, row_key=rows.key)
+    try:
+        yield reader
+    finally:
+        reader.close()
 
 
 def record_changes(
@@ -99,7 +116,7 @@ def rotate_key(settings: Settings, to: str) -> int:
     Raises:
         RequestError: the overlap of an earlier rotation has not ended.
     """
-    with _stopped(settings) as place:
+    with stopped(settings) as place:
         current, origin = place.state.ledger_key, settings.ledger.origin
         settle(current, origin)
         if old_of(current).exists():
@@ -131,7 +148,7 @@ def finish_rotation(settings: Settings) -> int:
     Raises:
         RequestError: no rotation overlaps.
     """
-    with _stopped(settings) as place:
+    with stopped(settings) as place:
         current = place.state.ledger_key
         if settle(current, settings.ledger.origin):
             _say("the old private key, which was on record as destroyed, is destroyed now")
@@ -166,7 +183,7 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
     """
     key = _vkey(vkey)
     key_id = key.key_id.hex()
-    with _stopped(settings) as place:
+    with stopped(settings) as place:
         signer = load_signers(place.state, settings.ledger, create=False)[0]
         record = revoke(signer, key, clock.wall_us() if from_us is None else from_us)
         draft = _draft(
@@ -213,7 +230,7 @@ def _rotated(rotation: Rotation) -> Draft:
 
 
 @contextmanager
-def _stopped(settings: Settings) -> Iterator[Place]:
+def stopped(settings: Settings) -> Iterator[Place]:
     """Hold a stopped installation's lock and yield its ledger.
 
     Raises:

@@ -19,7 +19,7 @@ from gateway.errors import (
     StateInUseError,
 )
 from gateway.journal_kill import kill_pressed, kill_released
-from gateway.keyring import SIGNING_ROLES, Keyring, read_signing_key
+from gateway.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.killing import AWAY
 from gateway.local_client import Answer, get, post
 from gateway.rotating import open_ledger
@@ -65,7 +65,7 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
     if not word.read().killed:
         raise ReleaseRefusedError(problem="no kill is in force")
     keyring = Keyring(state.keys)
-    keys = {role: _key(keyring, role, key_files.get(role)) for role in SIGNING_ROLES}
+    keys = {role: role_key(keyring, role, key_files.get(role)) for role in SIGNING_ROLES}
     try:
         with state.lock():
             press = word.name_press()
@@ -186,9 +186,3 @@ def _told(answer: Answer) -> dict[str, Any]:
     if answer.refused:
         raise RequestError(problem=answer.refused)
     return answer.document
-
-
-def _key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:
-    if path is None:
-        return keyring.signing_key(role)
-    return read_signing_key(path, f"--{role}-key")

@@ -1,6 +1,7 @@
-"""keygen, rotate-key, revoke-key and settings."""
+"""keygen, rotate-key, revoke-key, row-key, disavow and settings."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -24,6 +25,15 @@ def register(app: typer.Typer) -> None:
         help="Record that an earlier key of the log no longer counts from a time on, signed by the "
         "present key; the gateway must be stopped.",
     )(revoke_key)
+    app.command(
+        name="row-key",
+        help="Make the key of the MACs that stand beside the ledger's rows, out of the database's "
+        "reach; `serve` does not start without one. An existing key stays.",
+    )(row_key)
+    app.command(
+        help="Leave out a record that the gateway did not write, and for which it does not start; "
+        "needs the risk key and the compliance key; the gateway must be stopped.",
+    )(disavow)
     app.command(name="settings", help="List every setting with its meaning.")(list_settings)
 
 
@@ -79,6 +89,32 @@ def revoke_key(
 
     from_us = None if since is None else int(since.replace(tzinfo=UTC).timestamp()) * 1_000_000
     raise typer.Exit(rotating.revoke_key(settings_of(state), key, from_us, reason))
+
+
+def row_key(state: StateOption = None) -> None:
+    """Make the key of the rows."""
+    from gateway.attach import key_folder
+    from gateway.row_keys import make_secret
+
+    typer.echo(make_secret(key_folder(settings_of(state))))
+
+
+def disavow(
+    seq: Annotated[int, typer.Argument(min=0, help="the record's number")],
+    reason: Annotated[str, typer.Option(help="why; recorded")],
+    risk_key: Annotated[
+        Path | None, typer.Option(help="file of the risk role's key (default: the key folder's)")
+    ] = None,
+    compliance_key: Annotated[
+        Path | None, typer.Option(help="file of the compliance role's key")
+    ] = None,
+    state: StateOption = None,
+) -> None:
+    """Disavow a record."""
+    from gateway import disavowing
+
+    keys = {"risk": risk_key, "compliance": compliance_key}
+    raise typer.Exit(disavowing.disavow(settings_of(state), seq, reason, keys))
 
 
 def list_settings() -> None:

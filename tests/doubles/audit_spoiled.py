@@ -77,7 +77,7 @@ UPDATE pg_class c SET relhastriggers = true, relchecks =
   (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c')
   WHERE oid IN ({_TABLES});
 UPDATE pg_attribute SET attnotnull = true
-  WHERE attrelid IN ({_TABLES}) AND attnum > 0 AND attname <> 'account';
+  WHERE attrelid IN ({_TABLES}) AND attnum > 0 AND attname NOT IN ('account', 'mac');
 UPDATE pg_index SET indisunique = true WHERE indrelid IN ({_TABLES})
   AND indexrelid IN (SELECT conindid FROM pg_constraint WHERE contype IN ('p', 'u'));
 """.encode()

@@ -153,6 +153,7 @@ def test_every_table_of_a_ledger_is_backed_up_but_the_tiles(filled: str) -> None
     assert set(rows) - left == {
         ("head", "id"),
         ("head", "fence"),
+        ("entry", "mac"),  # a restored ledger's rows count by their root
         *(("tile", column) for column in ("level", "n", "hashes")),
     }
     assert set(STAGES) == set(TABLES)

@@ -13,6 +13,7 @@ from gateway.keyring import Keyring
 from gateway.log_keys import load_signers
 from gateway.roles import Role
 from gateway.rotating import open_ledger
+from gateway.row_keys import make_secret
 from gateway.settings import LedgerSettings, Settings
 from gateway.state import StateFolder
 from tests.doubles.audit_log import note
@@ -29,6 +30,7 @@ def settings(postgres_dsn: str, tmp_path: Path) -> Settings:
     state.create()
     Keyring.create(state.keys).issue("operator", Role.OPERATOR)
     load_signers(state, made.ledger, create=True)
+    make_secret(state.keys)
     vault, reader = Vault(state.vault), LedgerReader(postgres_dsn)
     place = Place(dsn=postgres_dsn, reader=reader, state=state, settings=made)
     with open_ledger(place, vault) as ledger:

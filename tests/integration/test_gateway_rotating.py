@@ -22,6 +22,7 @@ from gateway.attach import Place
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.log_keys import load_signers, place_of
 from gateway.postgres import EmbeddedPostgres
+from gateway.row_keys import make_secret
 from gateway.settings import LedgerSettings, Settings
 from gateway.state import StateFolder
 from tests.doubles.audit_spoiled import silent
@@ -46,6 +47,7 @@ class Desk:
         self.keys = self.state.keys
         self.keys.mkdir()
         self.root_key = load_signers(self.state, self.settings.ledger, create=True)[0].vkey
+        make_secret(self.state.keys)
 
     def moved(self, signer: str) -> None:
         """Name the other place of the key, as the operator is told to."""
@@ -121,7 +123,7 @@ def test_a_rotation_overlaps_and_ends_and_readers_follow_it(
         open_trusted(note, keys)
     with pytest.raises(NoteError):
         open_trusted(after, trusted_keys([desk.root_key], []))
-    assert sorted(path.name for path in desk.keys.iterdir()) == [
+    assert sorted(path.name for path in desk.keys.iterdir() if not path.match("rows.*")) == [
         "ledger.key",
         "ledger.key.pub",
         f"retired-{desk.root_key.key_id.hex()}.pub",
@@ -255,7 +257,8 @@ def test_a_running_installation_is_left_alone(desk: Desk) -> None:
         for verb in verbs:
             with pytest.raises(StateInUseError):
                 verb()
-    assert [path.name for path in sorted(desk.keys.iterdir())] == ["ledger.key", "ledger.key.pub"]
+    there = [path.name for path in sorted(desk.keys.iterdir())]
+    assert there == ["ledger.key", "ledger.key.pub", "rows.key"]
 
 
 def test_the_log_cosigns_with_its_own_ml_dsa_key_where_asked(
