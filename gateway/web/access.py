@@ -36,7 +36,7 @@ OPEN: Final[Mapping[tuple[str, str], str]] = {
 NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/"): "decisions",
     ("GET", "/decisions/{decision_id}"): "decision/ID",
-    ("GET", "/positions"): "positions",
+    ("GET", "/positions"): "positions/ACCOUNT",
     ("GET", "/ledger"): "ledger",
     ("GET", "/records/{seq}"): "record/N",
     ("GET", "/records/{seq}/check"): "record/N",

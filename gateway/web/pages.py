@@ -193,7 +193,7 @@ class Pages:
         """Show a run's positions, exposure and profit."""
         agent = account == "agent"
         view = self._views.positions(run, agent=agent)
-        self._noted(request, "positions")
+        self._noted(request, "positions" if view is None else f"positions/{view.account}")
         return self._page(request, "positions.html", here="/positions", view=view, agent=agent)
 
     def ledger(

@@ -29,7 +29,7 @@ from gateway.web.doors import Entrance
 from gateway.web.views import Views
 from inference.registry import read_table
 from tests.doubles.page_person import KeptDrafts, sign_in
-from tests.doubles.small_desk import SmallDesk, small_desk
+from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres
 
@@ -212,7 +212,8 @@ def test_each_read_by_an_auditor_is_on_record_as_the_document_says(site: Site) -
             continue
         if one.noted.startswith("nothing is read"):
             continue
-        what = one.noted.replace("ID", site.decision_id).replace("/N", "/0")
+        what = one.noted.replace("ID", site.decision_id).replace("ACCOUNT", RUN)
+        what = what.replace("/N", "/0")
         what = what.removesuffix(", once an hour")
         site.desk.keyring.issue(f"auditor-{seen}", Role.AUDITOR)  # one of his own for each route
         answer = ask(site, site.with_key(f"auditor-{seen}"), one)
