@@ -9,6 +9,8 @@ Rules kept here:
 Not here: signing in (`sign_in`), and the API's own door (`gateway.api.access`).
 """
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Final
 from urllib.parse import quote
@@ -30,12 +32,17 @@ WATCH: Final = "watch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """What the pages' doors are made of."""
+    """What the pages' doors are made of.
+
+    Attributes:
+        delay: waits so many seconds before a wrong key is answered.
+    """
 
     keyring: Keyring
     sessions: Sessions
     refusals: Refusals
     guard: FormGuard
+    delay: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

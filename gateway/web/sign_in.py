@@ -10,7 +10,6 @@ Rules kept here:
 Not here: what a session is (`sessions`).
 """
 
-import asyncio
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Form, Query, Request
@@ -124,7 +123,7 @@ class SignIn:
             return False
         self._delayed += 1
         try:
-            await asyncio.sleep(DELAY_S)
+            await self._entrance.delay(DELAY_S)
         finally:
             self._delayed -= 1
         return True
