@@ -3,6 +3,7 @@
 import asyncio
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -79,11 +80,13 @@ def browser(app: FastAPI) -> TestClient:
 
 
 def refused(door: Entrance, ledger: KeptDrafts) -> list[tuple[str, str, int]]:
+    """Return the counts on record, of all minutes: one may have ended meanwhile."""
     door.refusals.flush()
-    return [
-        (str(d.payload["who"]), str(d.payload["reason"]), int(str(d.payload["count"])))
-        for d in ledger.drafts
-    ]
+    counts: Counter[tuple[str, str]] = Counter()
+    for draft in ledger.drafts:
+        who, reason = str(draft.payload["who"]), str(draft.payload["reason"])
+        counts[who, reason] += int(str(draft.payload["count"]))
+    return [(who, reason, count) for (who, reason), count in counts.items()]
 
 
 def test_a_browser_without_a_session_is_sent_to_sign_in_and_comes_back(
