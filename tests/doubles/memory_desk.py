@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+from typing_extensions import override
+
 from audit.kinds import Kind
 from audit.ledger import Ledger
 from audit.queries import LedgerReader
@@ -18,11 +20,13 @@ from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.decision import Result, decide
 from gateway.dispatch import dispatch
 from gateway.keyring import Caller
+from gateway.market import Market
 from gateway.orders import Standing
+from gateway.playback import PlaybackSession
 from gateway.roles import Role
 from gateway.settlement import Received, settle
 from gateway.strategies import AGENT_WISH, Wish, wish
-from gateway.walk import Case
+from gateway.walk import Case, Tick
 from inference.registry import read_table
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
@@ -44,6 +48,51 @@ class Wall:
     def __call__(self) -> int:
         """Return the time, microseconds UTC."""
         return clock.wall_us() + self.ahead_us
+
+
+@dataclass(frozen=True, slots=True)
+class Still(clock.MarketInstant):
+    """A tick after which no time passes."""
+
+    @override
+    def now_us(self) -> int:
+        """Return the tick's own time."""
+        return self.tick_us
+
+
+class StillMarket(Market):
+    """The playback's market with a clock that stands still between its ticks.
+
+    A machine that stops for a while makes no quote too old here.
+    """
+
+    def __init__(self) -> None:
+        """Start before the first session."""
+        super().__init__()
+        self.time_us = 0
+
+    @override
+    def open_session(self, session: PlaybackSession) -> None:
+        """Set a standing quote."""
+        super().open_session(session)
+        self.time_us = max(self.time_us, session.market_time_us)
+
+    @override
+    def close_session(self, close_time_us: int) -> None:
+        """Move the clock to a close."""
+        super().close_session(close_time_us)
+        self.time_us = max(self.time_us, close_time_us)
+
+    @override
+    def now_us(self) -> int:
+        """Return the time of the last tick."""
+        return self.time_us
+
+    @override
+    def tick(self, instrument: str) -> Tick:
+        """Return the standing quote, at its own time."""
+        quote = replace(super().tick(instrument).quote, time_us=self.time_us)
+        return Tick(quote=quote, instant=Still(tick_us=self.time_us, seen_us=0))
 
 
 @dataclass
@@ -194,7 +243,7 @@ def memory_desk(folder: Path, *, live: bool = True, send_within_us: int = 10_000
     wall = Wall()
     log = MemoryLedger(wall)
     ledger, reader = cast("Ledger", log), cast("LedgerReader", log)
-    small = small_desk(ledger, reader, folder, TABLE, wall, send_within_us)
+    small = small_desk(ledger, reader, folder, TABLE, wall, send_within_us, market=StillMarket())
     if live:
         for session in small.playback.sessions(2):
             small.desk.own.market.open_session(session)

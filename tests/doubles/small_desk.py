@@ -221,7 +221,7 @@ class SmallDesk:
         )
 
 
-def small_desk(
+def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     ledger: Ledger,
     reader: LedgerReader,
     state: Path,
@@ -229,13 +229,14 @@ def small_desk(
     wall: Clock = wall_us,
     send_within_us: int = 10_000_000,
     monotonic: Clock = monotonic_us,
+    market: Market | None = None,
 ) -> SmallDesk:
     """Put a desk together over an open ledger; the run is on record when this returns."""
     playback = _playback()
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
     _start(ledger, playback, tags, development_policy(keyring))
-    orders, market, broker = Orders(), Market(), AnswersAtOnce()
+    orders, market, broker = Orders(), market or Market(), AnswersAtOnce()
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
     word = KillWord(state / "kill.word", create=True)
