@@ -44,6 +44,7 @@ Reading order, which is the way a record goes:
     names        names of persons as text, and words that mention one
     durable      a folder's names, durable
     vault        subject keys, outside PostgreSQL
+    checkpointing  making checkpoints, one at a time, and which one a record comes after
     ledger       what the gateway holds: append, blobs, checkpoints, subscriptions
     liveness     whether the database would take an append, asked anew
     tile_store   tiles over the database: full ones stored, partial ones when asked for

@@ -18,7 +18,8 @@ from queue import SimpleQueue
 from typing import Self, TypeVar
 
 from audit.blobs import Blobs
-from audit.checkpoint import Checkpoint, make_checkpoint
+from audit.checkpoint import Checkpoint
+from audit.checkpointing import Checkpoints
 from audit.errors import (
     AuditError,
     DraftError,
@@ -46,7 +47,6 @@ __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
-_COMPANY_S = 0.005  # how long a stream-head map waits for an append's company: `MapHeads`
 _LAST_TRIES = 2  # a server that came back just now may drop a connection in the middle
 _T = TypeVar("_T")
 
@@ -100,7 +100,6 @@ class Ledger:
         self._signers = (signer, *co_signers)
         self._vault = vault
         self._on_stop = on_stop
-        self._on_checkpoint = on_checkpoint
         self._lanes = Lanes(
             urgent_max=config.urgent_lane_max, decision_max=config.decision_lane_max
         )
@@ -108,7 +107,7 @@ class Ledger:
         try:
             store = Store(config.dsn, origin, config.lock_wait_s, self._watchdog)
             try:
-                position, self._last = position_of(store, self._signers, config.predecessors)
+                position, last = position_of(store, self._signers, config.predecessors)
             except BaseException:
                 store.close()
                 raise
@@ -121,7 +120,6 @@ class Ledger:
         self._blobs = Blobs(self._pool)
         self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
         self._news: SimpleQueue[tuple[Record, ...] | None] = SimpleQueue()
-        self._signing = threading.Lock()
         self._closing = threading.Event()
         self._sequencer = Sequencer(
             store=store,
@@ -139,6 +137,14 @@ class Ledger:
             threading.Thread(target=self._notify, name="ledger-notifier", daemon=True),
             threading.Thread(target=self._keep_time, name="ledger-checkpoints", daemon=True),
         ]
+        self._checkpoints = Checkpoints(
+            last=last,
+            signers=self._signers,
+            pool=self._pool,
+            size=lambda: self._sequencer.size,
+            put=self._put,
+            tell=on_checkpoint,
+        )
         self._sequencer.start()
         for thread in self._threads:
             thread.start()
@@ -187,7 +193,7 @@ class Ledger:
     @property
     def last_checkpoint(self) -> Checkpoint | None:
         """The newest signed and stored checkpoint."""
-        return self._last
+        return self._checkpoints.last
 
     @property
     def stopped(self) -> LedgerError | None:
@@ -286,24 +292,17 @@ class Ledger:
         Raises:
             LedgerError: as `append`.
         """
-        deadline = time.monotonic() + timeout_s
-        with self._signing:
-            if self._sequencer.size == (self._last.size if self._last else 0):
-                return self._last
-            request = MapHeads(alone_from=time.monotonic() + _COMPANY_S)
-            size, root = self._ask(request, request.done, Lane.URGENT, deadline)
-            checkpoint = make_checkpoint(size, root, *self._signers)
-            try:
-                with self._pool.connection(max(0.1, deadline - time.monotonic())) as connection:
-                    connection.execute(
-                        "INSERT INTO ledger.checkpoint (size, note) VALUES (%b, %b)",
-                        (checkpoint.size, checkpoint.note),
-                    )
-            except DatabaseError as error:
-                raise LedgerWriteError(f"checkpoint not stored: {error}") from error
-            self._last = checkpoint
-            self._tell(checkpoint)
-            return checkpoint
+        return self._checkpoints.now(timeout_s)
+
+    def checkpoint_not_above(self, seq: int, timeout_s: float = 5.0) -> Checkpoint | None:
+        """Return the largest checkpoint whose tree ends before a committed record.
+
+        One in flight is waited for: the same question has the same answer for ever.
+
+        Raises:
+            LedgerError: it cannot be said now.
+        """
+        return self._checkpoints.not_above(seq, timeout_s)
 
     def subscribe(self, callback: Callable[[tuple[Record, ...]], None]) -> None:
         """Call back with each batch's records, in the log's order, on the notifier thread.
@@ -347,6 +346,11 @@ class Ledger:
         self._lanes.put(request, lane, deadline)
         return done.result(deadline - time.monotonic())
 
+    def _put(self, request: MapHeads, deadline: float) -> None:
+        if self.stopped is not None:
+            raise self.stopped
+        self._lanes.put(request, Lane.URGENT, deadline)
+
     def _prepare(self, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
         if not drafts:
             raise DraftError("nothing to append")
@@ -371,12 +375,6 @@ class Ledger:
     def _pass_on(self, records: tuple[Record, ...]) -> None:
         if self._callbacks:  # or nobody is woken
             self._news.put(records)
-
-    def _tell(self, checkpoint: Checkpoint) -> None:
-        try:
-            self._on_checkpoint(checkpoint)
-        except Exception:
-            LOG.exception("checkpoint_not_passed_on size=%d", checkpoint.size)
 
     def _stopped(self) -> None:
         self._on_stop(self.stopped or LedgerStoppedError("stopped"))
