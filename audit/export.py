@@ -24,6 +24,18 @@ from audit.record import Record, blob_digests
 from audit.witness import encode_request
 
 KEY_KINDS = (Kind.KEY_ROTATED, Kind.KEY_REVOKED)
+_HARMLESS = {
+    *KEY_KINDS,
+    Kind.CLOCK_OBSERVED,
+    Kind.RUN_STARTED,
+    Kind.POLICY_ACTIVATED,
+    Kind.MODEL_LOADED,
+    Kind.ENGINE_EVENT,
+    Kind.WITNESS_EVENT,
+    Kind.STREAM_HEADS,
+    Kind.RUN_FINISHED,
+}
+"""Kinds of the control stream that say nothing of other decisions, nor of who reads them."""
 
 
 class NotYetSignedError(LedgerError):
@@ -55,6 +67,7 @@ def build_bundle(
     maps = _own_map(reader, checkpoint)
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
+    context += seeds_of(reader, own, checkpoint.size)
     records = {record.seq: record for record in (*own, *maps, *context)}
     chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
     blobs: dict[str, bytes] = {}
@@ -80,6 +93,41 @@ def build_bundle(
         link=_link(reader, checkpoint, cosigned_covering(reader, own[-1].seq, policy)),
     )
     return bundle.to_zip()
+
+
+def seeds_of(reader: LedgerReader, own: Sequence[Record], size: int) -> Iterator[Record]:
+    """Yield what shows that no later checkpoint stood before a decision was opened.
+
+    That is the map that ends the tree of each seed's root, and what follows in the stream of maps
+    until one record is behind the opening one. Where a record lies between that is nothing to
+    whoever reads of this decision, nothing is shown, and the verifier says that it cannot check.
+
+    Args:
+        reader: of the ledger.
+        own: the decision's records.
+        size: of the bundle's tree.
+    """
+    opened = own[0].seq
+    for record in own:
+        if record.kind is Kind.APPROVAL_GIVEN:
+            opened = record.seq
+        elif record.kind is Kind.FORECAST_REQUESTED and "seed_rule" in record.body:
+            last = reader.record(int(str(record.body["seed_size"])) - 1)
+            if last is not None and last.kind is Kind.STREAM_HEADS:
+                yield from _line(reader, last, opened, size)
+
+
+def _line(reader: LedgerReader, last: Record, opened: int, size: int) -> Iterator[Record]:
+    """Yield a map whole, and the records of its stream up to the first behind `opened`."""
+    found = list(whole_map(reader, last))
+    for record in reader.records(stream=last.stream, after_seq=last.seq, before_seq=size):
+        if record.kind not in _HARMLESS:
+            found = list(whole_map(reader, last))
+            break
+        found += whole_map(reader, record) if record.kind is Kind.STREAM_HEADS else (record,)
+        if record.seq > opened:
+            break
+    yield from found
 
 
 def covering(reader: LedgerReader, seq: int) -> Checkpoint:

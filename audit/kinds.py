@@ -80,7 +80,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         "prompt_ids prompt_digest codec_digest template seed_root seed_size attempt seeds "
         "n_tokens spec_k drafter deadline_ms prompt? allowed_range? seed? sigma? model_digest? "
-        "horizon? bar_us? request_id?",
+        "horizon? bar_us? request_id? seed_rule?",
         "request:<attempt>",
     ),
     _spec(

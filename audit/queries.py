@@ -183,6 +183,14 @@ class LedgerReader:
         )
         return parse_checkpoint(rows[0][0]) if rows else None
 
+    def checkpoint_not_above(self, seq: int) -> Checkpoint | None:
+        """Return the largest stored checkpoint whose tree ends before a record."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size <= %(seq)s ORDER BY size DESC LIMIT 1",
+            {"seq": seq},
+        )
+        return parse_checkpoint(bytes(rows[0][0])) if rows else None
+
     def streams(self, prefix: str = "") -> dict[str, StreamHead]:
         """Return the heads of the streams whose name starts with a prefix."""
         rows = self._rows(

@@ -33,8 +33,8 @@ In reading order, down the walk:
   state, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
-- replay, replay_past, replay_forecast, replay_rows, replay_engine, replay_intent, replay_orders:
-  one decision again (10)
+- replay, replay_past, replay_seeds, replay_forecast, replay_rows, replay_engine, replay_intent,
+  replay_orders: one decision again (10)
 - name_needles, name_search, log_cleaning: what is a person's name in a log, and stars over it
 - privacy, privacy_actions, forgetting: erasure, holds and disclosure, and their verbs
 - attach, listing, outside, verifying, upkeep, footprint, backups, showing, exporting, proving,

@@ -230,7 +230,7 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
             spec_k=settings.spec_k if settings.drafter != "none" else 0,
             deadline_s=settings.deadline_s,
         ),
-        seed_root=lambda: _seed_root(ledger),
+        seed_root=lambda opened_seq: seed_root(ledger, opened_seq),
     )
 
 
@@ -240,9 +240,17 @@ def recorded_epoch(reader: LedgerReader) -> int:
     return max((int(r.body["kill_epoch"]) for r in pressed), default=0)
 
 
-def _seed_root(ledger: Ledger) -> tuple[bytes, int]:
-    """Return root and size of the last checkpoint: the seed that nobody chose."""
-    checkpoint = ledger.last_checkpoint or ledger.checkpoint_now()
+def seed_root(ledger: Ledger, opened_seq: int) -> tuple[bytes, int]:
+    """Return root and size of the seed that nobody chose.
+
+    It is that of the largest checkpoint not above the record that opened the decision; one in
+    flight is waited for, or else two answers were possible.
+
+    Raises:
+        NotReadyError: there is none.
+        audit.errors.LedgerError: it cannot be said now.
+    """
+    checkpoint = ledger.checkpoint_not_above(opened_seq)
     if checkpoint is None:
         raise NotReadyError(part="ledger", state="without a checkpoint")
     return checkpoint.root, checkpoint.size

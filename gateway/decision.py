@@ -5,7 +5,7 @@ Every append stands before the effect it announces. A crash at any comment below
 decision without an order; recovery seals it as abandoned, and nothing was sent.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from audit.record import Draft
@@ -73,7 +73,11 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
     except CodecError as error:
         return _no_forecast(case, tools, section, reason="snapshot_refused", detail=str(error))
     snapshot_blob = tools.ledger.put_blob(journal.snapshot_bytes(case.snapshot))
-    tools.ledger.append(journal.snapshot_taken(case, snapshot_blob, section.policy_named))
+    (taken,) = tools.ledger.append(
+        journal.snapshot_taken(case, snapshot_blob, section.policy_named)
+    )
+    if case.opened_seq is None:
+        case = replace(case, opened_seq=taken.seq)
     reach("decide.snapshot_taken")  # a crash here leaves inputs on record and no seed
 
     forecasts = _forecast(case, tools, section, prompt)
@@ -116,7 +120,9 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
 
 def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Forecasts | Decision:
     """Sample, capture and summarise; a failure is recorded and ends the decision."""
-    root, size = tools.seed_root()
+    if case.opened_seq is None:
+        raise AssertionError("a seed is asked for after the decision was opened")
+    root, size = tools.seed_root(case.opened_seq)
     seed = decision_seed(root, case.decision_id, case.attempt)
     request = SampleRequest(
         request_id=f"{case.decision_id}.{case.attempt}",

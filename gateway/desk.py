@@ -141,9 +141,9 @@ class Desk:
         with self._answers:
             if self.own.orders.get(decision_id) is None:
                 case = self._agent_case(caller, request, decision_id)
-                self.own.orders.catch_up(
-                    self.own.tools.ledger.append(self._received(case, caller, request))
-                )
+                (opened,) = self.own.tools.ledger.append(self._received(case, caller, request))
+                self.own.orders.catch_up((opened,))
+                case = replace(case, opened_seq=opened.seq)
             else:
                 self._same_request(decision_id, request)
                 return intent_response(self.own.reader, decision_id)

@@ -84,14 +84,14 @@ def release(
     """
     if standing.verdict is None:
         raise AssertionError("agree() has seen the verdict")
-    orders.catch_up(
-        tools.ledger.append(
-            journal_orders.approval_given(
-                standing, approval, verdict_seq=standing.verdict.seq, note=note
-            )
+    (given,) = tools.ledger.append(
+        journal_orders.approval_given(
+            standing, approval, verdict_seq=standing.verdict.seq, note=note
         )
     )
-    decision = renew(replace(case, attempt=case.attempt + 1), tools, section, approval)
+    orders.catch_up((given,))
+    again = replace(case, attempt=case.attempt + 1, opened_seq=given.seq)
+    decision = renew(again, tools, section, approval)
     if decision.judged is not None:
         orders.catch_up((decision.judged.record,))
     if decision.result is not Result.APPROVED:

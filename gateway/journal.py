@@ -32,10 +32,17 @@ from risk.state import Quote, quote_document
 GATEWAY: Final = "gateway"
 
 
-RECORD_RULES: Final = 2
+RECORD_RULES: Final = 3
 """What a run says that its decisions' records keep; a run without it is of an earlier version.
 
-From 2 on each decision names the policy in force, and a request to a person says until when.
+From 2 on each decision names the policy in force, and a request to a person says until when. From 3
+on seeds follow `SEED_RULE`.
+"""
+SEED_RULE: Final = 2
+"""The seed's root is that of the largest checkpoint not above the decision's opening record.
+
+For a renewal that is its approval record. A request without a rule is of an earlier version: any
+earlier checkpoint would do.
 """
 
 
@@ -123,7 +130,14 @@ def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
 
 
 def forecast_requested(
-    case: Case, prompt: Prompt, request: SampleRequest, *, root: bytes, size: int, drafter: str
+    case: Case,
+    prompt: Prompt,
+    request: SampleRequest,
+    *,
+    root: bytes,
+    size: int,
+    drafter: str,
+    rule: int | None = SEED_RULE,
 ) -> Draft:
     """What the engine will be asked, with seeds that nobody chose; stands before inference runs."""
     return draft(
@@ -145,6 +159,7 @@ def forecast_requested(
             "drafter": drafter,
             "allowed_range": list(request.allowed_range),
             "deadline_ms": int(request.deadline_s * 1_000),
+            **({} if rule is None else {"seed_rule": rule}),
         },
     )
 

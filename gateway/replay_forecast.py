@@ -21,6 +21,7 @@ from gateway.forecasting import target_forecast
 from gateway.intents import decision_id_of, request_document, wish_of
 from gateway.persons import RECORDED, with_fields
 from gateway.replay_past import Attempt, Past, matches, same
+from gateway.replay_seeds import seed_root
 from gateway.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.walk import Case, SamplingPlan, Tick
 from inference.engine import SampleRequest
@@ -109,15 +110,9 @@ def forecast_requested(past: Past, record: Record) -> str:
     """Recompute prompt and seeds, the seeds from the checkpointed root that stood then."""
     case, prompt = past.opened(record)
     body: dict[str, Any] = record.body
-    step, number = "forecast_requested", len(past.attempts)
-    root = bytes.fromhex(body["seed_root"])
-    sizes = {c.size: c.root for c in past.reader.checkpoints()}
-    if sizes.get(body["seed_size"]) != root:
-        raise ReplayDiffersError(step=step, detail="no checkpoint of that size and root")
-    if body["seed_size"] > record.seq:
-        raise ReplayDiffersError(step=step, detail="its seed comes from a later root")
-    if number:
-        past.last(Kind.APPROVAL_GIVEN, before=record)
+    number = len(past.attempts)
+    opened = past.last(Kind.APPROVAL_GIVEN, before=record) if number else past.records[0]
+    root = seed_root(past, record, opened)
     seed = decision_seed(root, past.decision_id, number)
     request = SampleRequest(
         request_id=f"{past.decision_id}.{number}",
@@ -132,11 +127,20 @@ def forecast_requested(past: Past, record: Record) -> str:
     matches(
         record,
         journal.forecast_requested(
-            case, prompt, request, root=root, size=body["seed_size"], drafter=body["drafter"]
+            case,
+            prompt,
+            request,
+            root=root,
+            size=body["seed_size"],
+            drafter=body["drafter"],
+            rule=body.get("seed_rule"),
         ),
     )
     past.attempts.append(Attempt(requested=record, seed=seed))
-    return f"{len(body['seeds'])} seeds from the root at size {body['seed_size']}"
+    seeds = f"{len(body['seeds'])} seeds from the root at size {body['seed_size']}"
+    if "seed_rule" not in body:
+        return f"{seeds}, an earlier one as the earlier rule has it"
+    return f"{seeds}, the last before record {opened.seq}"
 
 
 def rounds_captured(past: Past, record: Record) -> str:

@@ -13,7 +13,7 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Draft, Record
 from gateway.errors import ReplayDiffersError
-from gateway.journal import book_digest, policy_named
+from gateway.journal import RECORD_RULES, book_digest, policy_named
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.persons import as_recorded
 from gateway.walk import Case, Tags
@@ -29,6 +29,8 @@ from risk.intent import Intent
 from risk.policy import Policy, policy_from_document
 from risk.state import Quote
 
+SEEDS_BOUND: Final = 3
+"""From these rules on, a seed's root follows `journal.SEED_RULE`."""
 NAMES_POLICY: Final = 2
 """From these rules on, records name the policy in force, and requests to a person their end."""
 
@@ -78,8 +80,11 @@ class Past:
     ) -> "Past":
         """Find the run and the policy that stood when the decision began."""
         before = records[0].seq
-        run = _last(reader, Kind.RUN_STARTED, before)
-        activated = _last(reader, Kind.POLICY_ACTIVATED, before)
+        runs = _all(reader, Kind.RUN_STARTED, before)
+        run, activated = runs[-1], _all(reader, Kind.POLICY_ACTIVATED, before)[-1]
+        if _rules(run) < max(map(_rules, runs)):
+            detail = "record_rules: an earlier run of this log has promised more"
+            raise ReplayDiffersError(step=Kind.RUN_STARTED.value, detail=detail)
         policy = policy_from_document(activated["policy"])
         return cls(
             reader=reader,
@@ -99,7 +104,7 @@ class Past:
     @property
     def rules(self) -> int:
         """What the run says that its records keep; 1 for runs of earlier versions."""
-        return int(str(self.run.get("record_rules", 1)))
+        return _rules(self.run)
 
     def named_in(self, record: Record) -> Mapping[str, JSON]:
         """Return how a record must name the policy; not at all in runs of earlier versions."""
@@ -223,10 +228,14 @@ def same(step: str, what: str, again: Any, recorded: Any) -> None:  # noqa: ANN4
 _ABSENT = object()
 
 
-def _last(reader: LedgerReader, kind: Kind, before_seq: int) -> dict[str, Any]:
-    found: dict[str, Any] | None = None
-    for record in reader.records(stream="control", kinds=(kind,), before_seq=before_seq):
-        found = record.body
-    if found is None:
+def _rules(run: Mapping[str, Any]) -> int:
+    """Return what a run promises, as far as this version knows it."""
+    return min(RECORD_RULES, int(str(run.get("record_rules", 1))))
+
+
+def _all(reader: LedgerReader, kind: Kind, before_seq: int) -> list[dict[str, Any]]:
+    records = reader.records(stream="control", kinds=(kind,), before_seq=before_seq)
+    found: list[dict[str, Any]] = [record.body for record in records]
+    if not found:
         raise ReplayDiffersError(step=kind.value, detail="is not on record before the decision")
     return found

@@ -108,6 +108,8 @@ class Case:
         tick: takes the quote, after the forecast stands.
         propose: turns forecast, book and quote into a sizing (which may say: no trade).
         attempt: 0 for the first forecast; part of the seed.
+        opened_seq: the record before which the seed's checkpoint ends: the decision's first, for a
+            renewal the approval's; None while there is none.
         labels: further fields of the snapshot's record (session index and date).
     """
 
@@ -121,6 +123,7 @@ class Case:
     propose: Callable[[Forecast, Book, Quote], Sizing]
     directional: bool = False
     attempt: int = 0
+    opened_seq: int | None = None
     labels: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
@@ -139,4 +142,4 @@ class Tools:
     table: QTable
     placebo: TableModel
     plan: SamplingPlan
-    seed_root: Callable[[], tuple[bytes, int]]
+    seed_root: Callable[[int], tuple[bytes, int]]

@@ -40,7 +40,7 @@ def decision_seed(root: bytes, decision_id: str, attempt: int) -> bytes:
     """Return the 32-byte seed of one attempt at one decision.
 
     Args:
-        root: Root hash of the last signed checkpoint.
+        root: Root hash of the largest signed checkpoint not above the decision's opening record.
         decision_id: The decision's id as it stands in its stream name.
         attempt: 0 for the first forecast of the decision, then 1, 2, ..
 

@@ -12,7 +12,7 @@ PACKAGES = ("gateway", "risk", "audit", "inference", "fix")
 ROOMS = (*PACKAGES, "migrations", "scripts", "tests")
 FILE_LINES_MAX = 400
 # A verifier that an outsider takes along must be one file.
-ONE_FILE = {"audit/verify.py": 2400}
+ONE_FILE = {"audit/verify.py": 2650}
 FUNCTION_LINES_MAX = 70
 FORBIDDEN_WORDS = ("Manager", "Helper", "Util", "Utils", "Base")
 FORBIDDEN_FOLDERS = ("common", "utils", "util", "helpers", "lib")

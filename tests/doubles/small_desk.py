@@ -6,7 +6,6 @@ every seed. Made for the pages: a few sessions of the playback leave records of 
 
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 
@@ -18,9 +17,11 @@ from fix.kill import KillWord
 from fix.messages import decimal_text, timestamp
 from fix.profile import simulator_profile
 from fix.session_link import HandResult
+from gateway.assembly import seed_root
 from gateway.clock import monotonic_us, wall_us
 from gateway.desk import Desk, DeskParts
 from gateway.dispatch import DispatchTools
+from gateway.journal import RECORD_RULES
 from gateway.keyring import Keyring
 from gateway.killing import KillSwitch
 from gateway.market import Market
@@ -230,12 +231,14 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     send_within_us: int = 10_000_000,
     monotonic: Clock = monotonic_us,
     market: Market | None = None,
+    record_rules: int | None = RECORD_RULES,
 ) -> SmallDesk:
     """Put a desk together over an open ledger; the run is on record when this returns."""
     playback = _playback()
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
-    _start(ledger, playback, tags, development_policy(keyring))
+    _start(ledger, playback, tags, development_policy(keyring), record_rules)
+    ledger.checkpoint_now()
     orders, market, broker = Orders(), market or Market(), AnswersAtOnce()
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
@@ -332,11 +335,17 @@ def _tools(ledger: Ledger, table: QTable) -> Tools:
         table=table,
         placebo=TableModel(table=table, codec=codec),
         plan=SamplingPlan(paths=16, horizon=10, spec_k=4, deadline_s=5.0),
-        seed_root=lambda: (sha256(b"root").digest(), 1),
+        seed_root=lambda opened_seq: seed_root(ledger, opened_seq),
     )
 
 
-def _start(ledger: Ledger, playback: Playback, tags: Tags, policy: SignedPolicy) -> None:
+def _start(
+    ledger: Ledger,
+    playback: Playback,
+    tags: Tags,
+    policy: SignedPolicy,
+    record_rules: int | None,
+) -> None:
     ledger.append(
         Draft(
             stream="control",
@@ -344,6 +353,7 @@ def _start(ledger: Ledger, playback: Playback, tags: Tags, policy: SignedPolicy)
             payload={
                 **tags.document(),
                 "profile": "simulator",
+                **({} if record_rules is None else {"record_rules": record_rules}),
                 "git": "",
                 "versions": {},
                 "models": {},

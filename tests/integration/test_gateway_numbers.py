@@ -17,9 +17,8 @@ from audit.ledger import Ledger, LedgerConfig
 from audit.queries import LedgerReader
 from gateway.accepted import LOOK_AHEAD, TableFigure
 from gateway.clock import wall_us
-from gateway.errors import ReplayDiffersError, UnknownDecisionError
+from gateway.errors import UnknownDecisionError
 from gateway.postgres import EmbeddedPostgres
-from gateway.replay import replay
 from gateway.showing import decision_document
 from gateway.summary import quantile, summarise
 from inference.codec import ReturnCodec
@@ -168,13 +167,6 @@ def test_show_gives_every_input_text_and_internal_of_a_decision(played: SmallDes
         assert all(r["payload"]["raw"] for r in shown["inbound_fix"])
     with pytest.raises(UnknownDecisionError):
         decision_document(played.reader, played.table, "nothing")
-
-
-def test_a_seed_from_a_root_that_nobody_signed_does_not_replay(played: SmallDesk) -> None:
-    decision = next(iter(played.reader.streams("decision/"))).removeprefix("decision/")
-    with pytest.raises(ReplayDiffersError) as found:
-        replay(played.reader, played.table, decision)
-    assert found.value.step == "forecast_requested"
 
 
 @pytest.mark.parametrize(
