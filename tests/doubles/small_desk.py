@@ -238,7 +238,6 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
     _start(ledger, playback, tags, development_policy(keyring), record_rules)
-    ledger.checkpoint_now()
     orders, market, broker = Orders(), market or Market(), AnswersAtOnce()
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
@@ -381,3 +380,4 @@ def _start(
             idem_key=f"policy:{RUN}",
         ),
     )
+    ledger.checkpoint_now()
