@@ -234,10 +234,9 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     record_rules: int | None = RECORD_RULES,
 ) -> SmallDesk:
     """Put a desk together over an open ledger; the run is on record when this returns."""
-    playback = _playback()
     keyring = Keyring.create(state / "keys")
     tags = Tags(account=RUN, run_id=RUN, mode="paper", dev=True)
-    _start(ledger, playback, tags, development_policy(keyring), record_rules)
+    _start(ledger, _playback(), tags, development_policy(keyring), record_rules)
     orders, market, broker = Orders(), market or Market(), AnswersAtOnce()
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))
@@ -288,7 +287,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
         reader=reader,
         ledger=ledger,
         table=table,
-        playback=playback,
+        playback=_playback(),
         broker=broker,
         settling=settling,
         tags=tags,
