@@ -225,7 +225,7 @@ _TABLE: tuple[KindSpec, ...] = (
     ),
     _spec(
         Kind.CANCEL_SENT,
-        _D,
+        _S,
         "cl_ord_id orig_cl_ord_id reason? raw? raw_digest? msg_seq_num? kill_epoch? session? "
         "result? boot_id? cancelled_us?",
         "cancel:<cl_ord_id>",

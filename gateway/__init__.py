@@ -20,7 +20,7 @@ In reading order, down the walk:
 - differences, quarantine, resolving, differing: the book held against what the broker says, and a
   person's word on what differs
 - holds: held decisions and their renewal
-- killing: the kill and its outcome
+- killing, cancels, kill_times: the kill, what its sweep sent, and when
 - fix_session: a session that was lost, refused or begun anew
 - asking, recovery: silent orders asked for; what a start finds and does
 - housekeeping, pulse: what time asks for, and whether the database answers

@@ -30,6 +30,7 @@ from gateway.assembly import (
     start_database,
     start_engine,
 )
+from gateway.cancels import CancelRecords
 from gateway.desk import Desk, DeskParts
 from gateway.dispatch import DispatchTools, withdraw_late
 from gateway.engine_child import EngineChild
@@ -323,6 +324,10 @@ class _Starter:
         skipped = begin_anew(self._plan, ledger, reader)
         fix.start()
         self._stack.callback(fix.stop)
+        self._events.cancels = CancelRecords(
+            ledger, reader, self._settler.session, fix.noted_cancels
+        )
+        self._events.cancels.take()
         self._settler.drain()
         mark_unknown(ledger, self._orders, market_time_us=now_us)
         ended = close_abandoned(ledger, self._orders, market_time_us=now_us)

@@ -32,6 +32,7 @@ from gateway.holds import agree, end_hold, is_over, release
 from gateway.intents import decision_id_of, request_document, wish_of
 from gateway.journal_kill import kill_released
 from gateway.keyring import Caller, Keyring
+from gateway.kill_times import newest_kill
 from gateway.killing import KillSwitch
 from gateway.log_files import LogFiles
 from gateway.market import Market
@@ -294,6 +295,9 @@ class Desk:
                 log = log_id(self.own.reader, self.own.origin)
                 signed = release_statement(log, press.kill_epoch, press.press_id)
                 state |= {"log_id": log, "to_sign": signed.decode()}
+        with suppress(AuditError):
+            found = newest_kill(self.own.reader)
+            state |= {"on_record": found} if found is not None else {}
         return state
 
     def approved_order(self, standing: Standing) -> ApprovedOrder:

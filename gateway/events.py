@@ -14,9 +14,12 @@ from audit.ledger import Lane, Ledger
 from audit.record import Draft
 from fix.errors import FixError
 from fix.session_link import Frame, SessionState
+from fix.sweeper import Phase
 from gateway import clock
 from gateway.asking import Budget
+from gateway.cancels import CancelRecords
 from gateway.fix_child import FixChild
+from gateway.kill_times import STEPS
 from gateway.killing import KillSwitch
 from gateway.orders import Orders
 from gateway.recovery import reconcile
@@ -38,6 +41,7 @@ class Events:
         self.fix: FixChild | None = None
         self.ledger: Ledger | None = None
         self.kill_switch: KillSwitch | None = None
+        self.cancels: CancelRecords | None = None
         self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
@@ -46,8 +50,8 @@ class Events:
             self.settler.wake()
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
             _in_background(self._reconcile, int(str(event["logon_no"])))
-        elif name == "sweep" and event.get("phase") in {"ended", "waiting"}:
-            _in_background(self._sweep_ended, event)
+        elif name == "sweep":
+            _in_background(self._swept, event)
 
     def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
         """Put the engine's life on record."""
@@ -72,15 +76,23 @@ class Events:
                 inbox_offset=settler.offset,
             )
 
-    def _sweep_ended(self, event: Frame) -> None:
+    def _swept(self, event: Frame) -> None:
+        """Put cancels on record, then how far the sweep is; the first must not keep the second."""
+
         def names(field: str) -> list[str]:
             found = event.get(field)
             return [str(one) for one in found] if isinstance(found, list) else []
 
-        if self.kill_switch is not None:
+        if self.cancels is not None:
+            with contextlib.suppress(AuditError):
+                self.cancels.take()
+        if self.kill_switch is not None and event.get("phase") in {Phase.WAITING, Phase.ENDED}:
             with contextlib.suppress(AuditError):
                 self.kill_switch.record_outcome(
-                    confirmed=names("confirmed"), unknown=names("unknown"), still_open=names("open")
+                    confirmed=names("confirmed"),
+                    unknown=names("unknown"),
+                    still_open=names("open"),
+                    times_us={step: int(str(event.get(step, 0))) for step in STEPS},
                 )
 
     def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 from fix.errors import ChildError, FixError
 from fix.inbox import Entry, read_from
-from fix.journal import LiveOrder, read_live
+from fix.journal import CancelNote, LiveOrder, read_cancels, read_live
 from fix.messages import Fields
 from fix.profile import profile_document
 from fix.session_link import (
@@ -204,6 +204,10 @@ class FixChild:
     def live_orders(self) -> tuple[LiveOrder, ...]:
         """Return what the child's journal holds as live."""
         return read_live(self._config.folder / "journal")
+
+    def noted_cancels(self) -> tuple[CancelNote, ...]:
+        """Return the cancels that the child's journal notes, each before its bytes left."""
+        return read_cancels(self._config.folder / "journal")
 
     # -- inside ---------------------------------------------------------------------------------
 

@@ -4,9 +4,12 @@ Not here: when one is appended (`killing`, `desk`, `stopping`). Times are
 monotonic microseconds of the boot that the record names: those of one boot compare.
 """
 
+from collections.abc import Mapping
+
 from audit.canonical import JSON
 from audit.kinds import Kind
 from audit.record import Draft
+from fix.journal import CancelNote
 from fix.kill import Press
 from gateway.journal import digest_of
 
@@ -64,4 +67,56 @@ def kill_pressed(
         payload=payload,
         actor=actor,
         idem_key=f"kill:{press.kill_epoch}",
+    )
+
+
+def kill_outcome(
+    press: Press, outcome: Mapping[str, list[str]], times_us: Mapping[str, int], *, number: int
+) -> Draft:
+    """How far a sweep has come, or how it ended: nothing unknown or open is the last word.
+
+    Args:
+        press: the kill in force.
+        outcome: ClOrdIDs under ``confirmed``, ``unknown`` and ``open``.
+        times_us: monotonic microseconds by field; those that are 0 never happened.
+        number: tells the outcomes of one kill apart.
+    """
+    unknown, still_open = outcome["unknown"], outcome["open"]
+    payload: dict[str, JSON] = {
+        "kill_epoch": press.kill_epoch,
+        "confirmed": len(outcome["confirmed"]),
+        "unknown": len(unknown),
+        "open": len(still_open),
+        "detail": f"unknown {' '.join(unknown)}; open {' '.join(still_open)}",
+    }
+    if press.is_of_this_boot:
+        payload |= {"boot_id": press.boot_id, "pressed_us": press.pressed_us}
+        payload |= {name: moment for name, moment in times_us.items() if moment > 0}
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_OUTCOME,
+        payload=payload,
+        actor="fix",
+        idem_key=f"kill_outcome:{press.kill_epoch}:{number}",
+    )
+
+
+def cancel_sent(note: CancelNote, session: str) -> Draft:
+    """A cancel that the FIX child noted before its bytes left; the same note, the same record."""
+    payload: dict[str, JSON] = {
+        "cl_ord_id": note.cancel_id,
+        "orig_cl_ord_id": note.cl_ord_id,
+        "session": session,
+        "reason": f"kill {note.kill_epoch}" if note.kill_epoch else "sweep",
+    }
+    if note.kill_epoch:
+        payload |= {"kill_epoch": note.kill_epoch}
+    if note.boot_id:
+        payload |= {"boot_id": note.boot_id, "cancelled_us": note.at_us}
+    return Draft(
+        stream=f"session/{session}",
+        kind=Kind.CANCEL_SENT,
+        payload=payload,
+        actor="fix",
+        idem_key=f"cancel:{note.cancel_id}",
     )

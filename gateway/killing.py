@@ -7,24 +7,25 @@ Order (a crash after any step leaves the gate closed):
 2. the FIX child confirms within 100 ms or is killed;
 3. the ledger records it (tried with a short deadline: a hung database must not delay the kill; what
    could not be written is written at the next start);
-4. the child sweeps live orders; the outcome (confirmed, unknown, open) is recorded.
+4. the child sweeps live orders until the broker confirmed each gone; how far it is (confirmed,
+   unknown, open) is recorded after its patience, and at the end.
 """
 
 import contextlib
 import logging
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from audit.errors import AuditError, IdempotencyConflictError
-from audit.kinds import Kind
 from audit.ledger import Lane
-from audit.record import Draft
 from fix.errors import KillWordError
 from fix.kill import KillWord, Press, monotonic_us
 from gateway import clock
 from gateway.intake import show_hidden_text
-from gateway.journal_kill import kill_pressed
+from gateway.journal_kill import kill_outcome, kill_pressed
 from gateway.walk import LedgerPort
 
 _log = logging.getLogger(__name__)
@@ -139,25 +140,26 @@ class KillSwitch:
             self._append_press(press, "kill word", AWAY, confirmed=True)
 
     def record_outcome(
-        self, *, confirmed: list[str], unknown: list[str], still_open: list[str]
+        self,
+        *,
+        confirmed: list[str],
+        unknown: list[str],
+        still_open: list[str],
+        times_us: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Record how a sweep ended: orders confirmed gone, of unknown fate, and still open."""
-        epoch, killed = self._word.read()
-        if not killed:
+        """Record how far a sweep is: orders confirmed gone, of unknown fate, and still open.
+
+        Args:
+            confirmed: ClOrdIDs of which the broker said that nothing is left.
+            unknown: those without an answer.
+            still_open: those that work on.
+            times_us: monotonic microseconds by field of the record; 0 never happened.
+        """
+        press = self._word.newest_press()
+        if not press.killed:
             return
-        draft = Draft(
-            stream="control",
-            kind=Kind.KILL_OUTCOME,
-            payload={
-                "kill_epoch": epoch,
-                "confirmed": len(confirmed),
-                "unknown": len(unknown),
-                "open": len(still_open),
-                "detail": f"unknown {' '.join(unknown)}; open {' '.join(still_open)}",
-            },
-            actor="fix",
-            idem_key=f"kill_outcome:{epoch}:{clock.wall_us()}",
-        )
+        outcome = {"confirmed": confirmed, "unknown": unknown, "open": still_open}
+        draft = kill_outcome(press, outcome, times_us, number=clock.wall_us())
         self._ledger.append(draft, lane=Lane.URGENT)
 
     def _record(

@@ -20,6 +20,7 @@ from gateway.errors import (
 )
 from gateway.journal_kill import kill_pressed, kill_released
 from gateway.keyring import SIGNING_ROLES, Keyring, role_key
+from gateway.kill_times import lines, newest_kill
 from gateway.killing import AWAY
 from gateway.local_client import Answer, get, post
 from gateway.rotating import open_ledger
@@ -77,6 +78,21 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
         press = word.newest_press()
         _ask_gateway(state, press, reason, keys, settings.ledger.origin)
     sys.stdout.write(f"kill {press.kill_epoch} is released\n")
+    return 0
+
+
+def report_kill(settings: Settings) -> int:
+    """Say what is on record of the newest kill, with its times.
+
+    Raises:
+        NoLedgerError: there is no ledger.
+        RequestError: no press is on record.
+    """
+    with attached(settings) as place:
+        kill = newest_kill(place.reader)
+    if kill is None:
+        raise RequestError(problem="no kill is on record")
+    sys.stdout.write("".join(f"{line}\n" for line in lines(kill)))
     return 0
 
 

@@ -11,6 +11,7 @@ from gateway.cli.place import StateOption, settings_of
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command(help="Stop all new orders now; works with the gateway or the database down.")(kill)
+    app.command(help="Say how the newest kill went: what was cancelled, and when.")(kill_report)
     app.command(help="Release a kill; needs the risk key and the compliance key.")(release)
 
 
@@ -22,6 +23,13 @@ def kill(
     from gateway.stopping import press_kill
 
     raise typer.Exit(press_kill(settings_of(state), reason))
+
+
+def kill_report(state: StateOption = None) -> None:
+    """Say how the newest kill went."""
+    from gateway.stopping import report_kill
+
+    raise typer.Exit(report_kill(settings_of(state)))
 
 
 def release(

@@ -15,10 +15,12 @@ import pytest
 
 from audit.kinds import Kind
 from fix.kill import KillWord
+from fix.messages import parse
 from fix.session_link import SessionState
 from gateway.app import App
 from gateway.clock import monotonic_us, pause, wall_us
 from gateway.decision import Result
+from gateway.kill_times import newest_kill
 from gateway.simulator import wait_for
 from tests.doubles import live_desk
 
@@ -102,6 +104,9 @@ def test_a_kill_holds_when_the_gateway_is_dead(state: Path) -> None:
     pause(0.5)
     assert live_desk.received(capture, ORDER, after_us=acknowledged_us) == []
     with live_desk.desk(state) as app:
+        on_record = {r.body["cl_ord_id"] for r in app.reader.records(kinds=(Kind.CANCEL_SENT,))}
+        told = live_desk.received(capture, CANCEL, MASS_CANCEL)
+        assert {dict(parse(one))[11] for one in told} <= on_record, "what the child did alone"
         decision = live_desk.decide(app, live_desk.sessions(1)[0])
         assert decision.result is Result.REJECTED
         assert live_desk.received(capture, ORDER, after_us=acknowledged_us) == []
@@ -118,6 +123,10 @@ def test_a_kill_holds_when_the_fix_child_is_dead(state: Path) -> None:
         wait_for(lambda: cancelled(app, began_us), 20.0, part="cancel")
         assert app.fix.wait_for(SessionState.READY, 10.0)
         assert_nothing_new(app, acknowledged_us)
+        wait_for(lambda: "answered_us" in _times(app), 15.0, part="the last word")
+        found = _times(app)
+        assert found["last_order_us"] < 0 < found["first_cancel_us"] <= found["last_cancel_us"]
+        assert found["last_cancel_us"] <= found["answered_us"]
 
 
 def test_a_kill_holds_when_the_broker_is_silent(state: Path) -> None:
@@ -150,6 +159,12 @@ def test_a_kill_holds_while_the_engine_hangs(state: Path) -> None:
         in_flight.join(20.0)
         assert not in_flight.is_alive()
         assert_nothing_new(app, acknowledged_us)
+
+
+def _times(app: App) -> dict[str, int]:
+    """Return the times of the newest kill on record."""
+    found = newest_kill(app.reader)
+    return {} if found is None else dict(found["times_us"])
 
 
 def _outcome(app: App, name: str) -> bool:

@@ -1,0 +1,70 @@
+"""When what happened in the newest kill: microseconds since the press, as the ledger has it.
+
+Pure but for the reader. Times are monotonic; those of another boot than the press's are left out.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from audit.kinds import Kind
+from audit.queries import LedgerReader
+from audit.record import Record
+
+STEPS: Final[Mapping[str, str]] = {
+    "confirmed_us": "the FIX child confirmed that no new order passes",
+    "last_order_us": "last byte of a new order (before the press: negative)",
+    "first_cancel_us": "first cancel on record, before its bytes left",
+    "last_cancel_us": "last cancel on record",
+    "answered_us": "the broker had confirmed every live order gone",
+}
+"""Field -> what happened then; fields of `kill_pressed` and `kill_outcome`."""
+
+
+def newest_kill(reader: LedgerReader) -> dict[str, Any] | None:
+    """Return the newest press on record, its newest outcome, and the times; None without one."""
+    pressed = next(iter(_newest(reader, Kind.KILL_PRESSED)), None)
+    if pressed is None:
+        return None
+    epoch = pressed.body["kill_epoch"]
+    outcome = next(
+        (r for r in _newest(reader, Kind.KILL_OUTCOME) if r.body["kill_epoch"] == epoch), None
+    )
+    told: dict[str, Any] = {
+        "kill_epoch": epoch,
+        "pressed_by": pressed.body["actor_name"],
+        "pressed_at_us": pressed.recorded_at_us,
+        "times_us": times(pressed.body, outcome.body if outcome is not None else {}),
+    }
+    if outcome is not None:
+        told |= {name: outcome.body[name] for name in ("confirmed", "unknown", "open")}
+    return told
+
+
+def times(pressed: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, int]:
+    """Return the steps that are on record, in microseconds since the press."""
+    since = pressed.get("pressed_us")
+    if since is None:
+        return {}
+    same = [body for body in (pressed, outcome) if body.get("boot_id") == pressed["boot_id"]]
+    return {step: int(body[step]) - int(since) for step in STEPS for body in same if step in body}
+
+
+def lines(kill: Mapping[str, Any]) -> list[str]:
+    """Return a kill as lines for a person."""
+    first = f"kill {kill['kill_epoch']}, pressed by {kill['pressed_by']}"
+    ended = "no outcome is on record yet"
+    if "open" in kill:
+        ended = (
+            f"orders confirmed gone {kill['confirmed']}, without an answer {kill['unknown']},"
+            f" still open {kill['open']}"
+        )
+    steps = [
+        f"{kill['times_us'][step] / 1000:+12.3f} ms  {words}"
+        for step, words in STEPS.items()
+        if step in kill["times_us"]
+    ]
+    return [first, ended, *steps]
+
+
+def _newest(reader: LedgerReader, kind: Kind) -> list[Record]:
+    return list(reader.records(stream="control", kinds=(kind,), newest_first=True, limit=1))
