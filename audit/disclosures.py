@@ -12,6 +12,8 @@ from audit.errors import LedgerError, LedgerWriteError
 from audit.kinds import Kind
 from audit.personal import Sealed
 from audit.record import Record
+from audit.row_judge import RowJudge
+from audit.row_key import RowKey
 from audit.said import ODD, Wanted
 from audit.tables import (
     ERASER_ROLE,
@@ -37,7 +39,7 @@ SELECT coalesce((SELECT size FROM ledger.head WHERE id = 1),
 _NUMBERED = "seq >= %(first)s AND seq < %(stop)s"
 _UNNUMBERED = "num_nulls(seq) > 0"  # IS NULL is false, by plan, of what is said to be NOT NULL
 _RECORDS_SQL = f"""
-SELECT {RECORD_SQL} FROM ledger.entry
+SELECT {RECORD_SQL}, mac FROM ledger.entry
 WHERE {{which}} AND (
   commitments <> '' OR position('"commitments":["'::bytea IN header) > 0
   OR kind = ANY(%(told)s) OR position('"kind":"hold_'::bytea IN header) > 0
@@ -76,6 +78,8 @@ class Disclosures:
         dsn: str,
         on_read: Callable[[int, int], None] = lambda *_: None,
         on_search: Callable[[int, int], None] = lambda *_: None,
+        *,
+        row_key: RowKey | None = None,
     ) -> None:
         """Keep where to connect.
 
@@ -83,10 +87,12 @@ class Disclosures:
             dsn: of a user who may `SET ROLE` to the reader and the eraser.
             on_read: called while the log is read: how many records of how many.
             on_search: called likewise while its words are searched.
+            row_key: what the records are held against by which an erasure is judged.
         """
         self._dsn = dsn
         self._on_read = on_read
         self._on_search = on_search
+        self._judge = None if row_key is None else RowJudge(row_key, self._named)
 
     def size(self) -> int:
         """Return how many records the log has; where it does not say, those that are there.
@@ -110,6 +116,7 @@ class Disclosures:
 
         Raises:
             LedgerError: the database does not answer, or has a record of a newer program.
+            RowRefusedError: with a row key: a record is not the gateway's.
         """
         values = {"told": list(_TOLD), "subjects": list(subjects)}
         try:
@@ -118,11 +125,14 @@ class Disclosures:
                 connection.transaction(),
             ):
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                yield from _page(connection, _UNNUMBERED, values)
+                yield from _page(connection, _UNNUMBERED, values, None)
                 for first in range(among.start, among.stop, _PAGE_RECORDS):
                     stop = min(first + _PAGE_RECORDS, among.stop)
                     yield from _page(
-                        connection, _NUMBERED, {**values, "first": first, "stop": stop}
+                        connection,
+                        _NUMBERED,
+                        {**values, "first": first, "stop": stop},
+                        self._judge,
                     )
                     self._on_read(stop - among.start, len(among))
         except DatabaseError as error:
@@ -191,6 +201,10 @@ class Disclosures:
         except DatabaseError as error:
             raise LedgerWriteError(f"values not deleted: {type(error).__name__}") from error
 
+    def _named(self, query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        with connect(self._dsn, role=READER_ROLE, name="countersign-disclosures") as connection:
+            return connection.execute(query.encode(), values).fetchall()
+
     def _rows(self, query: bytes, *values: int | str | list[str]) -> list[tuple[Any, ...]]:
         try:
             with connect(self._dsn, role=READER_ROLE, name="countersign-disclosures") as connection:
@@ -200,9 +214,14 @@ class Disclosures:
 
 
 def _page(
-    connection: TupleConnection, which: str, values: Mapping[str, object]
+    connection: TupleConnection,
+    which: str,
+    values: Mapping[str, object],
+    judge: RowJudge | None,
 ) -> Iterator[Record]:
     query = _RECORDS_SQL.format(which=which).encode()
     with connection.cursor(name="erasable") as cursor:
         cursor.itersize = _PAGE_ROWS
-        yield from map(record_from_row, cursor.execute(query, values))
+        for *row, mac in cursor.execute(query, values):
+            if judge is None or judge.counts(row, mac):
+                yield record_from_row(row)

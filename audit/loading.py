@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from audit.chain import StreamHead
-from audit.errors import LedgerUnsafeError
+from audit.errors import CanonicalError, LedgerUnsafeError
 from audit.kinds import KINDS, Kind
 from audit.record import parse_payload
 from audit.tables import TupleConnection
@@ -80,13 +80,7 @@ def refuse_strays(connection: TupleConnection, size: int) -> None:
 def load(connection: TupleConnection) -> Loaded:
     """Read stream heads, sections, last times and the last checkpoint's note."""
     run = connection.execute
-    mapped = run(
-        "SELECT seq, payload FROM ledger.entry WHERE kind = %s ORDER BY seq DESC LIMIT 1",
-        (Kind.STREAM_HEADS,),
-    ).fetchone()
-    since = 0
-    if mapped is not None:
-        since = int(mapped[0]) - int(str(parse_payload(mapped[1])["part"]))
+    since = _mapped_from(connection)
     heads: dict[str, StreamHead] = {}
     changed: dict[str, StreamHead] = {}
     for stream, stream_seq, leaf, seq in run(_STREAMS_SQL):
@@ -109,6 +103,25 @@ def load(connection: TupleConnection) -> Loaded:
         recorded_at_us=0 if last is None else last[0],
         checkpoint=None if note is None else note[0],
     )
+
+
+def _mapped_from(connection: TupleConnection) -> int:
+    """Return where the newest stream-head map begins, 0 without one.
+
+    A row that is no map is passed over: one who can only append could keep the log from being
+    opened by it, and so from being told that it counts for nothing.
+    """
+    for seq, payload in connection.execute(
+        "SELECT seq, payload FROM ledger.entry WHERE kind = %s ORDER BY seq DESC",
+        (Kind.STREAM_HEADS,),
+    ):
+        try:
+            part = parse_payload(payload)["part"]
+        except (CanonicalError, KeyError, TypeError, ValueError):
+            continue
+        if isinstance(part, int) and 0 <= part <= seq:
+            return int(seq) - part
+    return 0
 
 
 def leaves_from(connection: TupleConnection, first: int) -> Iterator[bytes]:

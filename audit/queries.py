@@ -62,6 +62,7 @@ class LedgerReader:
         self._watchdog = Watchdog()
         self._pool = Pool(dsn, self._watchdog, READER_ROLE)
         self._timeout_s = timeout_s
+        self.row_key = row_key
         self._judge = None if row_key is None else RowJudge(row_key, self._rows)
         self.tiles = TileStore(self._rows)
 

@@ -117,6 +117,7 @@ def open_ledger(
         co_signers=plan.co_signers,
         vault=vault,
     )
+    stack.callback(lambda: rows.saw(ledger.size))  # once it is closed
     stack.callback(ledger.close)
     reader = LedgerReader(dsn, row_key=rows.settle(ledger))
     stack.callback(reader.close)

@@ -51,7 +51,7 @@ def make_privacy(  # noqa: PLR0913 - what an erasure touches
         ledger=ledger,
         reader=reader,
         vault=vault,
-        disclosures=Disclosures(dsn, on_read, on_search),
+        disclosures=Disclosures(dsn, on_read, on_search, row_key=reader.row_key),
         years=years_of(settings.retention),
         now_us=clock.wall_us,
         clean=lambda names: clean_names(state, names),

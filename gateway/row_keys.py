@@ -4,8 +4,9 @@ All out of the database's reach, 0600 each. In the key folder, which is only rea
     rows.key        the installation's secret, 32 bytes in hex
 
 In the state folder, for it is of one ledger, and a restore beside it may use the same keys:
-    rows.accepted   by log: what was drawn for its ledger, and up to which root rows without a MAC
-                    count; once that is there, nobody can ask for it again by the database
+    rows.accepted   by log: what was drawn for its ledger, up to which root rows without a MAC
+                    count, and how many records it has had when it was last opened or closed;
+                    once that is there, nobody can ask for it again by the database
     rows.restored   a restore was here: its rows, which have no MAC, count up to this root, once
 
 An empty ledger begins anew: it is given a key of its own, and no row of before counts in it.
@@ -13,7 +14,7 @@ An empty ledger begins anew: it is given a key of its own, and no row of before 
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -72,12 +73,18 @@ def read_secret(folder: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Memory:
-    """What is known of one ledger; `noted`: its acceptance is on record."""
+    """What is known of one ledger.
+
+    Attributes:
+        noted: its acceptance is on record.
+        seen: how many records it has had; one with fewer is an older state of it.
+    """
 
     instance: bytes
     accepted: Accepted
     reason: str
-    noted: bool
+    noted: bool = False
+    seen: int = 0
 
 
 class RowKeys:
@@ -129,7 +136,6 @@ class RowKeys:
                 instance=secrets.token_bytes(_INSTANCE_BYTES),
                 accepted=Accepted(),
                 reason=reason,
-                noted=False,
             )
             self._began_anew = True
         return self.key
@@ -138,14 +144,20 @@ class RowKeys:
         """Settle durably up to which root rows without a MAC count, once, and put it on record.
 
         Raises:
-            LedgerUnsafeError: the rows are not those that were restored.
+            LedgerUnsafeError: the rows are not those that were restored, or fewer than there were.
             AuditError: the ledger did not take the record; the next start tries again.
         """
         memory = self._memory
         if memory is None:
             raise AssertionError("settled before it began")
+        size, root = ledger.found
+        if size < memory.seen:
+            raise LedgerUnsafeError(
+                f"the ledger had {memory.seen} records here, and has {size} now: somebody put an"
+                " older state of the database back; `countersign restore` brings a backup back and"
+                " says so on record"
+            )
         if self._began_anew:
-            size, root = ledger.found
             self._refuse_others(size, root)
             memory = _Memory(
                 instance=memory.instance,
@@ -158,14 +170,13 @@ class RowKeys:
             sync_folder(self._state.root)
         if not memory.noted:
             ledger.append(_accepted(memory))
-            memory = _Memory(
-                instance=memory.instance,
-                accepted=memory.accepted,
-                reason=memory.reason,
-                noted=True,
-            )
-            self._remember(memory)
+        self._remember(replace(memory, noted=True, seen=ledger.size))
         return self.key
+
+    def saw(self, size: int) -> None:
+        """Remember how many records the ledger has when it is closed."""
+        if self._memory is not None and size > self._memory.seen:
+            self._remember(replace(self._memory, seen=size))
 
     def _refuse_others(self, size: int, root: bytes) -> None:
         """Refuse rows that came after a restore, before anybody opened the ledger.
@@ -193,6 +204,7 @@ class RowKeys:
             accepted=_accepted_of(found),
             reason=found["reason"],
             noted=found["noted"],
+            seen=found["seen"],
         )
 
     def _remember(self, memory: _Memory) -> None:
@@ -203,6 +215,7 @@ class RowKeys:
             **_document_of(memory.accepted),
             "reason": memory.reason,
             "noted": memory.noted,
+            "seen": memory.seen,
         }
         _write(path, document)
         self._memory = memory

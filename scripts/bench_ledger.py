@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.fsck import verify_database
 from audit.keys import FileSigner
 from audit.ledger import Ledger, LedgerConfig
+from audit.row_key import mac_of
 from audit.tables import migrate
 from gateway import clock
 from gateway.postgres import EmbeddedPostgres
@@ -104,7 +105,7 @@ class Bench:
         self._folder = folder
         self._yard = Yardsticks(dsn)
         stack.callback(self._yard.close)
-        config = LedgerConfig(dsn=dsn, decision_lane_max=4096)
+        config = LedgerConfig(dsn=dsn, decision_lane_max=4096, mac=mac_of(bytes(32)))
         self.ledger = Ledger.open(config, SIGNER, clock.wall_us)
         stack.callback(self.ledger.close)
         self._ours = Appends(self.ledger)

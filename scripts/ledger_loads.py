@@ -248,5 +248,10 @@ def _punctual_loop() -> asyncio.AbstractEventLoop:
 
 def _values(row: Row) -> tuple[object, ...]:
     record: Record = row.record
-    beside = {"kind": record.kind.value, "account": row.account, "commitments": row.commitments}
+    beside = {
+        "kind": record.kind.value,
+        "account": row.account,
+        "commitments": row.commitments,
+        "mac": record.leaf,  # as long as a MAC
+    }
     return tuple(beside[name] if name in beside else getattr(record, name) for name in COLUMNS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from audit.canonical import JSON
+from audit.disclosures import Disclosures
 from audit.errors import LedgerUnsafeError, RowRefusedError
 from audit.fsck import verify_database
 from audit.kinds import KINDS, Kind, StreamClass
@@ -23,13 +24,16 @@ from audit.row_key import disavowal
 from audit.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
 from audit.vault import Vault
 from gateway.assembly import open_ledger
+from gateway.attach import attached
 from gateway.clock import wall_us
 from gateway.disavowing import disavow
 from gateway.errors import RequestError, SettingsError
+from gateway.forgetting import carry_out
 from gateway.keyring import Keyring
 from gateway.orders import Orders
 from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan, serving_plan
+from gateway.rotating import held_against_key
 from gateway.row_keys import MEMORY, SECRET, read_secret
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import note
@@ -129,6 +133,17 @@ def forge_while_open(plan: Plan, dsn: str) -> dict[Kind, int]:
             " current_database() AND application_name = 'countersign-sequencer'"
         )
     return {r.kind: r.seq for r in forge(dsn, plan.signer, *map(forged, CALLERS))}
+
+
+def test_no_erasure_is_judged_by_a_row_of_the_database(plan: Plan, postgres_dsn: str) -> None:
+    """A hold that somebody lifted there still holds: the verbs of a stopped gateway say so too."""
+    (record,) = forge(postgres_dsn, plan.signer, forged(Kind.HOLD_LIFTED))
+    with attached(plan.settings) as place, held_against_key(place) as reader:
+        judged = Disclosures(place.dsn, row_key=reader.row_key)
+        with pytest.raises(RowRefusedError, match=f"record {record.seq} in stream control"):
+            list(judged.records((), range(judged.size())))
+    with pytest.raises(RowRefusedError, match=f"record {record.seq} in stream control"):
+        carry_out(plan.settings, "release-hold", "approver", hold_id="hold-1", reason="a test")
 
 
 def test_what_a_superuser_does_to_rows_of_the_gateway_stops_the_start(
@@ -254,6 +269,44 @@ def test_rows_of_an_earlier_ledger_of_the_same_name_are_strangers(
         admin.execute("INSERT INTO ledger.head SELECT * FROM public.kept_head")
     arm(postgres_dsn)
     with pytest.raises(RowRefusedError, match="record 0 "), started(plan, postgres_dsn):
+        pass
+
+
+def test_an_older_state_that_was_put_back_stops_the_start(plan: Plan, postgres_dsn: str) -> None:
+    """Rows and head of it are the gateway's own, and so is the checkpoint: only it is too short."""
+    with connect(postgres_dsn) as admin:
+        for table in (b"entry", b"head", b"checkpoint"):
+            admin.execute(b"CREATE TABLE public.kept_" + table + b" AS TABLE ledger." + table)
+        (older,) = admin.execute("SELECT size FROM ledger.head").fetchone() or (0,)
+    with started(plan, postgres_dsn) as (ledger, _, _):
+        ledger.append(note("a kill was pressed"))
+    newer = ledger.size
+    disarm(postgres_dsn)
+    with connect(postgres_dsn) as admin:
+        admin.execute(EMPTY)
+        for table in (b"entry", b"head", b"checkpoint"):
+            admin.execute(b"INSERT INTO ledger." + table + b" SELECT * FROM public.kept_" + table)
+    arm(postgres_dsn)
+    said = f"the ledger had {newer} records here, and has {older} now"
+    with pytest.raises(LedgerUnsafeError, match=said), started(plan, postgres_dsn):
+        pass
+
+
+def test_a_row_that_is_no_map_keeps_nobody_from_disavowing_it(
+    plan: Plan, postgres_dsn: str
+) -> None:
+    heads = Draft(
+        stream="control",
+        kind=Kind.STREAM_HEADS,
+        payload={"part": "none", "parts": 1, "heads": {}},
+        actor="ledger",
+        idem_key="heads:forged",
+    )
+    (record,) = forge(postgres_dsn, plan.signer, heads)
+    with pytest.raises(RowRefusedError, match=f"record {record.seq} "), started(plan, postgres_dsn):
+        pass
+    assert disavow(plan.settings, record.seq, "a test", {}) == 0
+    with started(plan, postgres_dsn):
         pass
 
 
