@@ -26,11 +26,11 @@ from audit.record import Record
 from audit.vault import Vault
 from gateway.app import App
 from gateway.clock import wall_us
+from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay
 from gateway.runner import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, ended
-from tests.doubles.open_postgres import OpenPostgres
 from tests.doubles.privacy_world import NAME, forms, hits
 from tests.doubles.programs import verb
 from tests.doubles.state_folder import state_folder
@@ -188,8 +188,9 @@ def keep(app: App, folder: Path, name: str, decision: str) -> None:
     assert verify_dump(folder / f"{name}.dump", trusted).exit_code == 0
     report = verify_database(app.dsn, trusted, now_us=wall_us())
     assert report.exit_code == 0, report.lines
-    server = OpenPostgres(app.plan.state.root)
-    with psycopg.connect(server.start(), autocommit=True) as admin:
+    server = EmbeddedPostgres(app.plan.state.root)
+    server.start()
+    with server.administration() as dsn, psycopg.connect(dsn, autocommit=True) as admin:
         admin.execute("CHECKPOINT")  # every page to disk
     assert not server.stop()  # the gateway goes on using it
 

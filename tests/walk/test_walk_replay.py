@@ -25,10 +25,10 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record
 from gateway.errors import ReplayDiffersError
+from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay
 from inference.registry import read_table
 from tests.doubles.audit_spoiled import arm, disarm
-from tests.doubles.open_postgres import OpenPostgres
 from tests.doubles.programs import ROOT, play, verb
 from tests.doubles.state_folder import state_folder
 
@@ -69,7 +69,7 @@ def played() -> Iterator[Played]:
     with state_folder() as state:
         code, printed = play(state, DECISIONS)
         assert code == 0, printed
-        server = OpenPostgres(state)
+        server = EmbeddedPostgres(state)
         dsn = server.start()
         reader = LedgerReader(dsn)
         try:
@@ -196,17 +196,21 @@ def test_verify_needs_the_logs_own_key_from_outside(played: Played, tmp_path: Pa
 @pytest.fixture
 def copied(played: Played) -> Iterator[str]:
     """A copy of the ledger's database that may be spoilt."""
-    with psycopg.connect(dsn_of(played.dsn, "postgres"), autocommit=True) as admin:
-        name = played.dsn.partition("?")[0].rpartition("/")[2]
-        admin.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
-        )
-        admin.execute(f"CREATE DATABASE spoilt TEMPLATE {name}".encode())
-    with suppress(AuditError):  # the reader notices that it was cut off
-        played.reader.head()
-    yield dsn_of(played.dsn, "spoilt")
-    with psycopg.connect(dsn_of(played.dsn, "postgres"), autocommit=True) as admin:
-        admin.execute(b"DROP DATABASE spoilt WITH (FORCE)")
+    server = EmbeddedPostgres(played.state)
+    server.start()
+    with server.administration() as admin_dsn:
+        with psycopg.connect(dsn_of(admin_dsn, "postgres"), autocommit=True) as admin:
+            name = played.dsn.partition("?")[0].rpartition("/")[2]
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+            )
+            admin.execute(f"CREATE DATABASE spoilt TEMPLATE {name}".encode())
+        with suppress(AuditError):  # the reader notices that it was cut off
+            played.reader.head()
+        yield dsn_of(admin_dsn, "spoilt")
+        with psycopg.connect(dsn_of(admin_dsn, "postgres"), autocommit=True) as admin:
+            admin.execute(b"DROP DATABASE spoilt WITH (FORCE)")
+    server.stop()
 
 
 def test_one_byte_changed_by_a_superuser_is_found_and_named(played: Played, copied: str) -> None:

@@ -17,12 +17,12 @@ import pytest
 from audit.fsck import verify_database
 from audit.kinds import Kind
 from audit.queries import LedgerReader
+from gateway.postgres import EmbeddedPostgres
 from inference.evidence import judge
 from inference.evidence_bytes import decode_evidence
 from inference.registry import load_pair, load_table
 from inference.rounds import totals
 from tests.doubles.audit_spoiled import arm, disarm
-from tests.doubles.open_postgres import OpenPostgres
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +81,7 @@ def ran(module_state: Path) -> Ran:
 @pytest.fixture(scope="module")
 def dsn(ran: Ran) -> Iterator[str]:
     """The run's database."""
-    server = OpenPostgres(ran.state)
+    server = EmbeddedPostgres(ran.state)
     yield server.start()
     server.stop()
 
@@ -158,13 +158,17 @@ def test_a_bundle_proves_itself_with_a_key_from_outside(
 def test_one_byte_changed_by_a_superuser_is_named(ran: Ran, dsn: str) -> None:
     key = ran.key.read_text().strip()
     flip = "UPDATE ledger.entry SET payload = set_byte(payload, 5, get_byte(payload, 5) # 1)"
-    disarm(dsn)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        row = connection.execute("SELECT max(seq) / 2 FROM ledger.entry").fetchone()
-        assert row is not None
-        seq = int(row[0])
-        connection.execute(f"{flip} WHERE seq = {seq}".encode())
-    arm(dsn)
+    server = EmbeddedPostgres(ran.state)
+    server.start()
+    with server.administration() as admin_dsn:
+        disarm(admin_dsn)
+        with psycopg.connect(admin_dsn, autocommit=True) as connection:
+            row = connection.execute("SELECT max(seq) / 2 FROM ledger.entry").fetchone()
+            assert row is not None
+            seq = int(row[0])
+            connection.execute(f"{flip} WHERE seq = {seq}".encode())
+        arm(admin_dsn)
+    server.stop()
     report = verify_database(dsn, (key,))
     assert report.exit_code == 1
     assert report.first_bad_seq == seq
