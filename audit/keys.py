@@ -160,14 +160,27 @@ def destroy_key(path: Path) -> None:
         raise KeyFileError(f"cannot destroy {path}: {error.strerror}") from error
 
 
+def refuse_open(path: Path, found: os.stat_result) -> None:
+    """Refuse a secret that others may read, or that somebody else owns and may change.
+
+    Raises:
+        KeyFileError: it is one; says what to type.
+    """
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & 0o077:
+        raise KeyFileError(f"{path} has mode {mode:o}; others must not read it (chmod 600)")
+    if found.st_uid not in {0, os.geteuid()}:
+        owner, me = found.st_uid, os.geteuid()
+        raise KeyFileError(f"{path} belongs to user {owner}, who may change it (chown {me})")
+
+
 def _read_private(path: Path) -> Ed25519PrivateKey | MLDSA44PrivateKey:
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
+        found = path.stat()
         data = path.read_bytes()
     except OSError as error:
         raise KeyFileError(f"cannot read {path}: {error.strerror}") from error
-    if mode & 0o077:
-        raise KeyFileError(f"{path} has mode {mode:o}; others must not read it (chmod 600)")
+    refuse_open(path, found)
     try:
         key = serialization.load_pem_private_key(data, password=None)
     except (ValueError, TypeError) as error:

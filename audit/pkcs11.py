@@ -12,7 +12,6 @@ Not here: which key a log uses; see `gateway/rotating.py`.
 Source: RFC 7512 for the URI; PKCS#11 3.0 section 2.3.9 for EdDSA; RFC 8410 for the curve's name.
 """
 
-import stat
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from pkcs11 import Attribute, KeyType, Mechanism, ObjectClass, PKCS11Error
 from pkcs11.util.ec import encode_named_curve_parameters
 
 from audit.errors import KeyFileError
+from audit.keys import refuse_open
 from audit.note import ED25519, PUBLIC_KEY_BYTES, VerifierKey
 
 SCHEME = "pkcs11:"
@@ -198,12 +198,11 @@ def _open(place: KeyUri, *, write: bool) -> pkcs11.Session:
 
 def _pin(path: Path) -> str:
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
+        found = path.stat()
         pin = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise KeyFileError(f"cannot read the PIN from {path}") from error
-    if mode & 0o077:
-        raise KeyFileError(f"{path} has mode {mode:o}; others must not read it (chmod 600)")
+    refuse_open(path, found)
     return pin
 
 

@@ -30,7 +30,7 @@ In reading order, down the walk:
   own_process, simulator: supervisors of the children
 - database: the embedded one or a given one, entered by a plain login
 - clock, errors, failpoints, roles, keyring, statements, log_keys, row_keys, policy_desk, settings,
-  state, telemetry: the ground
+  state, custody, telemetry: the ground
 - profiles, app, assembly, events, server, runner: before the start, the start, the long verbs
 - summary, accepted, progress: the run in numbers, and on the screen
 - replay, replay_past, replay_seeds, replay_forecast, replay_rows, replay_engine, replay_intent,

@@ -4,6 +4,7 @@ GatewayError
 ├── SettingsError        a setting is missing, unknown or out of range
 ├── NoLedgerError        this folder or database holds no ledger
 ├── StateInUseError      another gateway holds this state folder
+├── CustodyError         keys that are not the gateway's alone
 ├── DoorError            somebody else could answer where the gateway should
 ├── IntakeError          bytes from outside are not what this gateway takes in
 ├── PostgresError        the embedded PostgreSQL cannot be started
@@ -76,6 +77,20 @@ class StateInUseError(GatewayError):
             f"state folder {self.state} is in use by process {self.pid}: stop it, or choose another"
             " with COUNTERSIGN_STATE"
         )
+
+
+@dataclass(slots=True, kw_only=True)
+class CustodyError(GatewayError):
+    """Keys that others may read or change; nothing was started."""
+
+    code: ClassVar[str] = "custody"
+    problem: str
+    commands: str
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        return f"keys are not the gateway's alone: {self.problem}. Type: {self.commands}"
 
 
 @dataclass(slots=True, kw_only=True)

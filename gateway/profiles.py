@@ -26,6 +26,7 @@ from fix.ems_control import SimulatorConfig
 from fix.errors import ProfileError
 from fix.profile import Profile, parse_profile, simulator_profile
 from gateway import clock
+from gateway.custody import mend_open, refuse_open
 from gateway.errors import SettingsError
 from gateway.footprint import holds_database
 from gateway.journal import RECORD_RULES, digest_of
@@ -156,6 +157,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
 
     Raises:
         SettingsError: a setting asks for what `run` never does (a foreign address, a live broker).
+        CustodyError: keys are somebody else's.
     """
     if settings.api.host not in {"127.0.0.1", "::1", "localhost"}:
         raise SettingsError(
@@ -170,6 +172,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
     state = StateFolder.of(settings)
     _refuse_without_key(state)
     state.create()
+    mend_open(state)
     keyring = Keyring.create(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=True)
     make_secret(state.keys)
@@ -229,6 +232,7 @@ def serving_plan(settings: Settings) -> Plan:
 
     Raises:
         SettingsError: something that has no default is missing, or a test's hook is set.
+        CustodyError: keys are open to others, or somebody else's.
     """
     for name in ("COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"):
         if os.environ.get(name):
@@ -246,6 +250,7 @@ def serving_plan(settings: Settings) -> Plan:
         raise SettingsError(name=missing[0], problem="has no default in `serve`; set it")
     state = StateFolder.of(settings)
     state.create()
+    refuse_open(state)
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
     read_secret(state.keys)  # or nothing starts

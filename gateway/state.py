@@ -30,10 +30,18 @@ class StateFolder:
         )
 
     def create(self) -> None:
-        """Make the folder and its parts; the database's user must be able to pass through it."""
+        """Make the folder and its parts; the database's user must be able to pass through it.
+
+        Parts of an earlier version that were open to others are closed.
+        """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o711)
         for name in ("fix", "ems", "runs", "logs", "engine"):
-            (self.root / name).mkdir(exist_ok=True, mode=0o700)
+            part = self.root / name
+            part.mkdir(exist_ok=True, mode=0o700)
+            if part.stat().st_uid == os.geteuid() and stat.S_IMODE(part.stat().st_mode) & 0o077:
+                part.chmod(0o700)
+        if self.kill_word.exists() and self.kill_word.stat().st_uid == os.geteuid():
+            self.kill_word.chmod(0o600)
 
     @property
     def kill_word(self) -> Path:
