@@ -6,7 +6,7 @@ product's. A test sets `wall.now_us` ahead to let time pass.
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from typing_extensions import override
 
@@ -28,6 +28,7 @@ from gateway.settlement import Received, settle
 from gateway.strategies import AGENT_WISH, Wish, wish
 from gateway.walk import Case, Tick
 from inference.registry import read_table
+from risk.book_document import book_document
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
 
@@ -140,7 +141,7 @@ class MemoryDesk:
         )
         decision = decide(case, own.tools, own.section)
         if decision.result is not Result.APPROVED:
-            raise AssertionError(f"not approved: {decision}")
+            raise AssertionError(f"not approved: {decision.result}")
         return self.standing(case.decision_id)
 
     def dispatch(self, standing: Standing) -> HandResult | None:
@@ -189,6 +190,48 @@ class MemoryDesk:
         """Return the word that seals a decision; empty while none does."""
         sealed = self.log.records(stream=f"decision/{decision_id}", kinds=(Kind.DECISION_SEALED,))
         return next((str(one.body["outcome"]) for one in sealed), "")
+
+    def after(self) -> dict[str, Any]:
+        """Return what stands now: every decision, and the books."""
+        own = self.small.desk.own
+        ids = sorted(
+            {
+                one.stream.removeprefix("decision/")
+                for one in self.log.records()
+                if one.stream.startswith("decision/")
+            }
+        )
+        standings = [self.standing(name) for name in ids]
+        lists = {
+            "unsent": own.orders.unsent(),
+            "in_doubt": own.orders.in_doubt(),
+            "live": own.orders.live(),
+            "held": own.orders.held(),
+            "unsealed": tuple(own.orders.unsealed()),
+        }
+        return {
+            "decisions": [
+                {
+                    "id": one.decision_id,
+                    "account": one.account,
+                    "stage": one.stage.value,
+                    "order_state": one.order_state,
+                    "filled_lots": one.filled_lots,
+                    "report_status": one.report_status,
+                    "sealed": one.sealed,
+                    "approved": one.approving is not None,
+                    "named": one.cl_ord_id,
+                    "found": own.orders.by_cl_ord_id(one.cl_ord_id) == one,
+                }
+                for one in standings
+            ],
+            "lists": {name: [one.decision_id for one in found] for name, found in lists.items()},
+            "books": [
+                book_document(book)
+                for account in (RUN, AGENT_ACCOUNT)
+                for book in (own.section.book(account), own.section.placebo_book(account))
+            ],
+        }
 
     def lots(self) -> int:
         """Return what the agents' book holds of the instrument."""

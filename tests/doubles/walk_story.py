@@ -46,6 +46,10 @@ class Story:
             if one.kind not in {Kind.STREAM_HEADS, Kind.RUN_STARTED}
         ]
 
+    def after(self, document: dict[str, Any]) -> dict[str, Any]:
+        """Return what stands at the end, told likewise."""
+        return {"after": self._value("after", "", document)}
+
     def _value(self, place: str, name: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
         match value:
             case dict():
