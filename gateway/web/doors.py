@@ -73,11 +73,12 @@ class NotSignedInError(Exception):
 class PageRefusedError(Exception):
     """A page or a form is refused; answered with a page of these words and 403."""
 
-    def __init__(self, heading: str, text: str) -> None:
-        """Take what the person is told."""
+    def __init__(self, heading: str, text: str, back: str = "/") -> None:
+        """Take what the person is told, and where he goes on."""
         super().__init__(text)
         self.heading = heading
         self.text = text
+        self.back = back
 
 
 class SignedIn(Door):
@@ -121,8 +122,8 @@ class Posted(Door):
             request.state.person = Person(caller=found, session=session)
         if found is None:
             entrance.refusals.count(who, Reason.NOT_SIGNED_IN)
-            text = "Nobody is signed in here any more: sign in, open the page again and send it."
-            raise PageRefusedError("Not done", text)
+            text = "Nobody is signed in here any more: sign in, and send it from the page again."
+            raise PageRefusedError("Not done", text, back=form_address(request))
         if refusal := entrance.guard.refusal(request, session, token):
             entrance.refusals.count(who, Reason.FOREIGN_FORM)
             raise PageRefusedError("Not done", f"{refusal[:1].upper()}{refusal[1:]}.")
@@ -156,7 +157,16 @@ async def loopback_only(request: Request) -> None:
 
 def sign_in_address(request: Request) -> str:
     """Return where to sign in, and come back to this page from."""
-    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    query = f"?{request.url.query}" if request.url.query else ""
+    return _coming_back(request.url.path + query)
+
+
+def form_address(request: Request) -> str:
+    """Return where to sign in, and come back from to the page of the form that was posted."""
+    return _coming_back(request.url.path.removesuffix("/approval"))
+
+
+def _coming_back(asked: str) -> str:
     if asked == "/" or len(asked) > NEXT_CHARS_MAX:
         return SIGN_IN
     return f"{SIGN_IN}?next={quote(asked, safe='/')}"

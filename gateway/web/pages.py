@@ -133,8 +133,9 @@ class Pages:
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """Say why a door stayed shut."""
-        heading = error.heading if isinstance(error, PageRefusedError) else "Refused"
-        return self._say(request, heading, str(error), 403)
+        if not isinstance(error, PageRefusedError):
+            raise error
+        return self._sheets.say(request, error.heading, error.text, 403, back=error.back)
 
     def or_say_so(self, handler: Callable[..., Response]) -> Callable[..., Response]:
         """Return the handler, with a page of its own for a ledger that does not answer."""

@@ -93,7 +93,9 @@ class Sheets:
         )
         return HTMLResponse(html, status_code=status, headers=HEADERS)
 
-    def say(self, request: Request, heading: str, text: str, status: int) -> Response:
-        """Return a page of one message; it needs no ledger."""
-        values = {"heading": heading, "text": text, "back": "/"}
+    def say(
+        self, request: Request, heading: str, text: str, status: int, back: str = "/"
+    ) -> Response:
+        """Return a page of one message, with where to go on; it needs no ledger."""
+        values = {"heading": heading, "text": text, "back": back}
         return self.page(request, MESSAGE, values, status=status, plain=True)

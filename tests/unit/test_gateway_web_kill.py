@@ -98,7 +98,7 @@ def test_who_signed_out_or_never_in_presses_nothing(browser: TestClient, actions
     browser.cookies.clear()
     answer = browser.post("/kill", data=form, headers={"Origin": HOME})
     assert answer.status_code == 403
-    assert "sign in" in answer.text
+    assert 'href="/sign-in?next=/kill">Sign in</a>' in answer.text
     assert actions.pressed == []
 
 
