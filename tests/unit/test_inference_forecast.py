@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from inference.errors import ForecastError
 from inference.forecast import (
+    MIN_PATHS,
     Forecast,
     ForecastLabel,
     ForecastSource,
@@ -167,3 +168,65 @@ def test_documents_that_are_no_forecast_are_refused(name: str) -> None:
 def test_a_forecast_cannot_be_edited_into_nonsense() -> None:
     with pytest.raises(ForecastError, match="shape"):
         replace(_forecast(), horizon=3)
+
+
+GOOD: dict[str, Any] = {
+    "expected_1e8": 0,
+    "step_vol_1e8": 1,
+    "horizon_vol_1e8": 0,
+    "p_up_bp": 5_000,
+    "n_paths": MIN_PATHS,
+    "n_dropped": 0,
+    "horizon": 2,
+    "bar_us": 1,
+    "levels_bp": (500, 9_500),
+    "quantiles_1e8": ((-1, -1), (1, 1)),
+    "interval_low_1e8": -1,
+    "interval_high_1e8": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        ("p_up_bp", 0, -1),
+        ("p_up_bp", 10_000, 10_001),
+        ("step_vol_1e8", 1, 0),
+        ("horizon_vol_1e8", 0, -1),
+        ("n_paths", MIN_PATHS, MIN_PATHS - 1),
+        ("n_dropped", 0, -1),
+        ("bar_us", 1, 0),
+        ("expected_1e8", 2**63 - 1, 2**63),
+        ("expected_1e8", -(2**63), -(2**63) - 1),
+        ("step_vol_1e8", 2**63 - 1, 2**63),
+        ("horizon_vol_1e8", 2**63 - 1, 2**63),
+        ("interval_low_1e8", -(2**63), -(2**63) - 1),
+        ("interval_high_1e8", 2**63 - 1, 2**63),
+        ("interval_low_1e8", 1, 2),
+        ("interval_high_1e8", -1, -2),
+        ("levels_bp", (1, 2), (2, 1)),
+        ("levels_bp", (1, 2), (1, 1)),
+        ("levels_bp", (1, 2), (1, 2, 3)),
+        ("levels_bp", (1, 2), ()),
+        ("quantiles_1e8", ((1, 1), (1, 1)), ((1, 2), (1, 1))),
+        ("quantiles_1e8", ((0, 0), (0, 2**63 - 1)), ((0, 0), (0, 2**63))),
+        ("quantiles_1e8", ((0, 0), (0, 0)), ((0,), (0,))),
+        ("quantiles_1e8", ((0, 0), (0, 0)), ((0, 0, 0), (0, 0, 0))),
+        ("quantiles_1e8", ((0, 0), (0, 0)), ((0, 0),)),
+    ],
+)
+def test_a_forecast_is_valid_up_to_each_border_and_not_beyond(
+    field: str,
+    good: Any,  # noqa: ANN401 - any field's value
+    bad: Any,  # noqa: ANN401 - as above
+) -> None:
+    base = replace(_forecast(), **GOOD)
+    assert getattr(replace(base, **{field: good}), field) == good
+    with pytest.raises(ForecastError):
+        replace(base, **{field: bad})
+
+
+def test_a_forecast_of_no_steps_is_none() -> None:
+    base = replace(_forecast(), **GOOD)
+    with pytest.raises(ForecastError, match="horizon"):
+        replace(base, horizon=0, quantiles_1e8=((), ()))
