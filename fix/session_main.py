@@ -2,7 +2,9 @@
 
 It dies with its parent, but not at once: end of file on the pipe, or the kernel's word that the
 parent is gone, closes egress, and the child leaves when its live orders are swept or the profile's
-patience ends. Two children never share a store: the second waits for the first one's lock.
+patience ends. While a kill is in force and something is live it stays, until the broker confirmed
+everything gone, for a day at most, or until another child waits to take over. Two children never
+share a store: the second waits for the first one's lock.
 """
 
 import ctypes
@@ -40,6 +42,8 @@ LOCK_MARGIN_S = 5
 EXIT_MARGIN_S = 3
 EXIT_CONFIG = 78
 EXIT_FAULT = 70
+ORPHAN_S = 86_400
+_NEXT = "session.next"
 _PR_SET_PDEATHSIG = 1
 _EVENTS_MAX = 100_000
 
@@ -102,16 +106,34 @@ def lock_store(folder: Path, patience_s: float) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "session.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    waiting = os.open(folder / _NEXT, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(waiting, fcntl.LOCK_SH)
     until = time.monotonic() + patience_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            if time.monotonic() > until:
-                raise StoreInUseError(path=str(path)) from None
-            time.sleep(0.02)
-        else:
-            return descriptor
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if time.monotonic() > until:
+                    raise StoreInUseError(path=str(path)) from None
+                time.sleep(0.02)
+            else:
+                return descriptor
+    finally:
+        os.close(waiting)
+
+
+def successor_waits(folder: Path) -> bool:
+    """Return whether another child waits for this one's lock."""
+    descriptor = os.open(folder / _NEXT, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def open_journal(path: Path) -> tuple[Journal, bool]:
@@ -204,6 +226,17 @@ def _read_commands(link: socket.socket, desk: Desk, orphan: Callable[[str], None
     orphan("the gateway is gone")
 
 
+def _leave_in_time(desk: Desk, folder: Path, rest_s: float) -> None:
+    """End this process when its time is over; the journal is what the next child goes on from."""
+    began = time.monotonic()
+    while True:
+        age_s = time.monotonic() - began
+        stays = desk.goes_on and age_s < ORPHAN_S and folder.exists()
+        if (age_s > rest_s and not stays) or (stays and successor_waits(folder)):
+            os._exit(0)
+        time.sleep(0.1)
+
+
 def _first_line(link: socket.socket) -> bytes:
     line = b""
     while not line.endswith(b"\n"):
@@ -235,9 +268,8 @@ def main(arguments: list[str]) -> int:
 
     def orphan(why: str) -> None:
         desk.orphaned(why)
-        timer = threading.Timer(profile.pace.sweep_timeout_s + EXIT_MARGIN_S, lambda: os._exit(0))
-        timer.daemon = True
-        timer.start()
+        rest_s = profile.pace.sweep_timeout_s + EXIT_MARGIN_S
+        threading.Thread(target=_leave_in_time, args=(desk, folder, rest_s), daemon=True).start()
 
     install_signals(lambda: orphan("told to terminate"))
     reader = threading.Thread(

@@ -323,7 +323,8 @@ class _Starter:
         self._stack.callback(self._settler.stop)
         skipped = begin_anew(self._plan, ledger, reader)
         fix.start()
-        self._stack.callback(fix.stop)
+        # our own simulator ends with us, and its orders with it; a broker's do not
+        self._stack.callback(fix.stop, alone=self._plan.simulator is None)
         self._events.cancels = CancelRecords(
             ledger, reader, self._settler.session, fix.noted_cancels
         )

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from fix.errors import ChildError, FixError
 from fix.inbox import Entry, read_from
 from fix.journal import CancelNote, LiveOrder, read_cancels, read_live
+from fix.kill import KillWord
 from fix.messages import Fields
 from fix.profile import profile_document
 from fix.session_link import (
@@ -104,8 +105,13 @@ class FixChild:
             self._logon_wanted = None
             raise ChildError(problem=f"logon refused: {answer.get('reason', '')}")
 
-    def stop(self, *, sweep: bool = True) -> None:
-        """Log out and end the child; with `sweep`, cancel what is live first. Idempotent."""
+    def stop(self, *, sweep: bool = True, alone: bool = False) -> None:
+        """Log out and end the child; with `sweep`, cancel what is live first. Idempotent.
+
+        Args:
+            sweep: cancel what is live first, within the profile's patience.
+            alone: leave a child alive that a kill keeps: it goes on cancelling by itself.
+        """
         self._stopping.set()
         life = self._life
         if life is not None and not life.dead.is_set():
@@ -113,6 +119,9 @@ class FixChild:
             self._ask({"op": "stop", "sweep": sweep}, self._config.answer_timeout_s)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 life.process.wait(patience_s)
+            if alone and life.process.poll() is None and self._is_kept():
+                log.error("a kill is in force and orders are live: the FIX child goes on alone")
+                life.leave_alone()
             life.slay()
         if self._supervisor is not None:
             self._supervisor.join(10.0)
@@ -208,6 +217,16 @@ class FixChild:
     def noted_cancels(self) -> tuple[CancelNote, ...]:
         """Return the cancels that the child's journal notes, each before its bytes left."""
         return read_cancels(self._config.folder / "journal")
+
+    def _is_kept(self) -> bool:
+        """Whether a kill is in force and the journal has live orders."""
+        with contextlib.suppress(FixError):
+            word = KillWord(self._config.kill_word)
+            try:
+                return word.read().killed and bool(self.live_orders())
+            finally:
+                word.close()
+        return False
 
     # -- inside ---------------------------------------------------------------------------------
 

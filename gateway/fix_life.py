@@ -3,6 +3,7 @@
 Not here: when a child is started again, and what is said to it (`fix_child`).
 """
 
+import contextlib
 import logging
 import queue
 import socket
@@ -58,6 +59,7 @@ class Life:
     def __init__(self, config: FixChildConfig) -> None:
         self.pending: dict[int, queue.SimpleQueue[Frame]] = {}
         self.dead = threading.Event()
+        self._left_alone = False
         self.lock = threading.Lock()
         self.link, theirs = socket.socketpair()
         config.log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,8 +91,17 @@ class Life:
         finally:
             self.lock.release()
 
+    def leave_alone(self) -> None:
+        """Let it live on without us: it has cancels to send, and ends when they are answered."""
+        self._left_alone = True
+        with contextlib.suppress(OSError):
+            self.link.shutdown(socket.SHUT_RDWR)
+        threading.Thread(target=self.process.wait, name="last FIX child", daemon=True).start()
+
     def slay(self) -> None:
         """Make sure that it is dead; nothing it held back can leave any more."""
+        if self._left_alone:
+            return
         self.process.kill()
         self.process.wait()
 
