@@ -199,6 +199,19 @@ export async function verifyInclusion(leaf, index, size, path, root) {
   return hashes !== null && equal(hashes.at(-1), root);
 }
 
+/** Return the root of the tree that ends with a leaf: the nodes on the left of its path are all that is before it. */
+export async function rootUpTo(leaf, index, size, path) {
+  let at = BigInt(index), last = BigInt(size) - 1n, hash = leaf;
+  for (const sibling of path) {
+    if (at & 1n || at === last) {
+      hash = await nodeHash(sibling, hash);
+      while (!(at & 1n) && at) [at, last] = [at >> 1n, last >> 1n];
+    }
+    [at, last] = [at >> 1n, last >> 1n];
+  }
+  return hash;
+}
+
 export async function verifyConsistency(oldSize, oldRoot, size, root, path) {
   if (oldSize > size || ![oldRoot, ...path].every(isHash)) return false;
   if (oldSize === size) return path.length === 0 && equal(oldRoot, root);
@@ -1347,6 +1360,8 @@ async function judgeBundle(report, bytes, trust, options) {
   await judgeStream(report, stream, bundle.records, signed.size);
   judgeContext(report, stream, bundle.records);
   await judgeBlobs(report, bundle);
+  for (const record of bundle.records) record.upTo = await rootUpTo(record.leaf, record.header.seq, signed.size, record.path);
+  await judgeSeeds(report, stream, bundle.records);
   const digest = hex(await sha256(bundle.verifier));
   if (bundle.format === OLD_BUNDLE && !PUBLISHED.has(digest)) report.find(TAMPERED, "the verify.py in it is none that was published");
   report.say(`the verify.py in it has the digest ${digest}: run one that you took elsewhere`);
@@ -1369,6 +1384,124 @@ async function judgeStream(report, stream, records, size) {
   for (const row of rows) judgeEnd(report, row, streams.at(stream));
   if (!rows.length) report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision");
   judgeSeal(report, stream, own.map(({ header }) => header));
+}
+
+// ---- where seeds come from -------------------------------------------------------------------------
+// Rule 2: a seed's root is that of the largest checkpoint not above the decision's opening record, for a
+// renewal its approval record. Every checkpoint ends with a stream-head map, a record of the stream
+// `control`, dense and chained: the log itself shows that none stood between.
+
+const SEED_RULE = 2, SEEDS_BOUND = 3;
+const UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable";
+
+async function hmac(key, message) {
+  const pad = (byte) => Uint8Array.from({ length: 64 }, (_, i) => byte ^ (key[i] ?? 0));
+  return sha256(pad(0x5c), await sha256(pad(0x36), message));
+}
+
+const bigEndian = (number) => new Uint8Array(new Uint32Array([number]).buffer).reverse();
+
+/** Return the seeds of a decision's attempt, as they stand on record. */
+export async function seedsOf(root, stream, attempt, n) {
+  const key = await hmac(utf8("countersign/decision-seed/v1"), root), seeds = [];
+  const name = utf8(stream.replace(/^decision\//, ""));
+  const seed = await hmac(key, concat(name, Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
+  for (let i = 0; i < n; i += 1) {
+    const drawn = await hmac(seed, concat(utf8("countersign/trajectory/v1"), bigEndian(i)));
+    seeds.push(String(BigInt(`0x${hex(drawn.subarray(0, 8))}`) >> 1n));
+  }
+  return seeds;
+}
+
+/** What a run promises of its records; 1 for one of an earlier version. */
+const rulesOf = ({ record_rules: rules }) => (isInteger(rules) ? rules : 1);
+
+/** Say whether a request's seed follows the rule that can be judged here. */
+function judgeRule(report, { header, payload }, promised) {
+  const { seed_rule: rule = null } = payload;
+  if (rule === SEED_RULE) return true;
+  if (rule === null && promised >= SEEDS_BOUND) report.find(TAMPERED, "its seed follows no rule, and its run promised one", header.seq);
+  return false;
+}
+
+/** Check that seeds follow from the root that is named, and that this is not a later one. */
+async function judgeSeed(report, { header, payload }, opened, number) {
+  const { seed_size: size, seed_root: root, seeds } = payload;
+  if (!isInteger(size) || !Array.isArray(seeds) || !isText(root) || !/^[0-9a-f]{64}$/.test(root)) throw new Bad("a request for a forecast says nothing of its seeds");
+  if (size <= 0 || size > opened) report.find(TAMPERED, "its seed comes from a later root", header.seq);
+  else if (canonical(seeds) !== canonical(await seedsOf(unhex(root), header.stream, number, seeds.length))) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
+  else return true;
+  return false;
+}
+
+/** The seeds of a whole log, judged as its records go by. */
+class Seeds {
+  earlier = 0;
+  #promised = 1;
+  #opened = new Map();
+
+  /** Take a record; `mapped` is the size of the tree that ends with the last whole map. */
+  async see(report, record, mapped, roots) {
+    const { header: { stream, stream_seq: place, seq, kind }, payload } = record;
+    if (kind === "run_started") this.#promised = Math.max(this.#promised, rulesOf(payload));
+    if (!stream.startsWith("decision/")) return;
+    if (place === 0) this.#opened.set(stream, { opened: seq, before: mapped, number: 0 });
+    const now = this.#opened.get(stream);
+    if (!now) return;
+    if (kind === "approval_given") {
+      Object.assign(now, { opened: seq, before: mapped });
+    } else if (kind === "decision_sealed") {
+      this.#opened.delete(stream);
+    } else if (kind === "forecast_requested") {
+      now.number += 1;
+      if (!judgeRule(report, record, this.#promised)) this.earlier += 1;
+      else if (await judgeSeed(report, record, now.opened, now.number - 1)) this.#hold(report, record, now.before, roots.get(now.before));
+    }
+  }
+
+  #hold(report, { header: { seq }, payload }, before, root) {
+    if (payload.seed_size !== before) report.find(TAMPERED, `its seed is the root of ${payload.seed_size}, the last checkpoint was of ${before}`, seq);
+    else if (!root) report.find(INCOMPLETE, `no checkpoint of ${before}: its seed's root`, seq);
+    else if (hex(root) !== payload.seed_root) report.find(TAMPERED, "its seed's root is none that was signed", seq);
+  }
+}
+
+/** Judge each request for a forecast in a bundle by the rule its run promised, as far as is shown. */
+async function judgeSeeds(report, stream, records) {
+  const runs = records.filter(({ header }) => known(header) && header.kind === "run_started");
+  const promised = runs.reduce((most, { payload }) => Math.max(most, rulesOf(payload)), 1);
+  const own = records.filter(({ header }) => header.stream === stream).sort((a, b) => a.header.seq - b.header.seq);
+  let opened = own[0]?.header.seq ?? -1, number = 0;
+  for (const record of own) {
+    const { header: { kind, seq } } = record;
+    if (!known(record.header)) continue;
+    if (kind === "approval_given") opened = seq;
+    if (kind !== "forecast_requested") continue;
+    number += 1;
+    if (!judgeRule(report, record, promised)) report.say(`record ${seq}: ${UNBOUND}`);
+    else if (await judgeSeed(report, record, opened, number - 1)) await judgeLast(report, record, opened, records);
+  }
+}
+
+/** Check that no later checkpoint stood before the opening record, by the stream of maps. */
+async function judgeLast(report, { header: { seq }, payload: { seed_size: size, seed_root: root } }, opened, records) {
+  const maps = (header) => header.kind === "stream_heads";
+  const ends = ({ header, payload }) => maps(header) && known(header) && payload.part + 1 === payload.parts;
+  let before = records.find(({ header }) => header.seq === size - 1);
+  if (!before || !known(before.header)) return report.say(`record ${seq}: its seed's root is not checkable: its map is not shown`);
+  if (hex(before.upTo) !== root) return report.find(TAMPERED, "its seed's root is not that of its tree", seq);
+  if (!ends(before)) return report.find(TAMPERED, "its seed's root is of no checkpoint", seq);
+  const line = new Map(records.filter(({ header }) => header.stream === "control").map((record) => [record.header.stream_seq, record]));
+  while (before.header.seq < opened) {
+    const after = line.get(before.header.stream_seq + 1);
+    if (!after || (maps(after.header) && !known(after.header))) {
+      return report.say(`record ${seq}: its seed is the root of ${size}; whether a later one stood before record ${opened} is not checkable`);
+    }
+    if (after.header.prev !== hex(before.leaf)) return report.find(TAMPERED, "prev is not the leaf before it", after.header.seq);
+    before = after;
+    if (before.header.seq < opened && ends(before)) return report.find(TAMPERED, `its seed is the root of ${size}, a later checkpoint stood before ${opened}`, seq);
+  }
+  return report.say(`record ${seq}: its seed is the root of ${size}, the last before ${opened}`);
 }
 
 /** Check that what a decision rests on and names is there, recorded before it was named. */
@@ -1478,6 +1611,7 @@ class LogVerifier {
   #changed = new Map(); // streams since the last map
   #map = { expected: [], rows: [], next: 0, parts: 0, seq: -1 };
   #mapped = 0;
+  #seeds = new Seeds();
 
   constructor(report, trust, disclosed, rotations) {
     [this.report, this.#trust, this.#disclosed, this.#rotations] = [report, trust, disclosed, rotations];
@@ -1590,6 +1724,7 @@ class LogVerifier {
     this.#disclosed.see(this.report, header);
     if (known(header)) {
       await this.#interpret(header, payload);
+      if (this.#whole) await this.#seeds.see(this.report, { header, payload }, this.#mapped, this.#roots);
     } else {
       this.#unread.add(header);
       this.#unread.maps ||= header.kind === "stream_heads";
@@ -1652,6 +1787,7 @@ class LogVerifier {
     if (!this.#trust.logs.size) report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this");
     this.#disclosed.finish(report);
     this.#unread.finish(report);
+    if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);
   }
 

@@ -4,6 +4,8 @@ Held by the walk, which waits for a checkpoint in flight; by replay; and by the 
 decision's bundle and for the whole log.
 """
 
+import shutil
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from audit import verify
 from audit.canonical import JSON
 from audit.checkpoint import Checkpoint
 from audit.export import build_bundle
-from audit.fsck import verify_database
+from audit.fsck import dump, verify_database
 from audit.keys import FileSigner
 from audit.kinds import Kind
 from audit.ledger import Guard, Lane, Ledger, LedgerConfig
@@ -35,6 +37,7 @@ from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 pytestmark = pytest.mark.postgres
 
 TABLE_FILE = Path(__file__).parents[2] / "inference" / "models" / "pair_v1" / "table.safetensors"
+SECOND = Path(verify.__file__).with_suffix(".mjs")
 TABLE = read_table(TABLE_FILE.read_bytes())
 AGENT = Caller(name="agent", role=Role.AGENT)
 APPROVER = Caller(name="anna", role=Role.APPROVER)
@@ -71,6 +74,7 @@ class World:
     reader: LedgerReader
     dsn: str
     vkey: str
+    folder: Path
 
     def ask(self, key: str, exposure_bp: int = 0) -> str:
         """Submit an agent's intent; return the decision."""
@@ -138,13 +142,33 @@ class World:
         return build_bundle(self.reader, decision_id)
 
     def judged(self, decision_id: str) -> verify.Report:
-        """Let the verifier judge a decision's bundle."""
-        return verify.verify_bundle(self.bundle(decision_id), (self.vkey,))
+        """Let both verifiers judge a decision's bundle; they say the same."""
+        file = self.folder / f"{decision_id}.zip"
+        file.write_bytes(self.bundle(decision_id))
+        report = verify.verify_bundle(file.read_bytes(), (self.vkey,))
+        self._second_says_the_same(file, report)
+        return report
 
     def whole(self) -> verify.Report:
-        """Let the verifier judge the whole log."""
+        """Let both verifiers judge the whole log; they say the same."""
         self.ledger.checkpoint_now()
-        return verify_database(self.dsn, (self.vkey,))
+        file = self.folder / "dump.jsonl"
+        dump(self.dsn, file)
+        with file.open("rb") as lines:
+            report = verify.verify_dump(lines, (self.vkey,))
+        self._second_says_the_same(file, report)
+        assert verify_database(self.dsn, (self.vkey,)).exit_code == report.exit_code
+        return report
+
+    def _second_says_the_same(self, file: Path, report: verify.Report) -> None:
+        """Ask the verifier in JavaScript; of seeds it says the very words."""
+        node = shutil.which("node")
+        assert node is not None, "the second verifier's tests need Node 18 or later"
+        call = [node, "--no-warnings", str(SECOND), str(file), "--key", self.vkey]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == report.exit_code, (report.lines, done.stdout)
+        said = [line for line in done.stdout.splitlines()[:-1] if "its seed" in line]
+        assert [line for line in report.lines if "its seed" in line] == said
 
 
 @pytest.fixture
@@ -156,7 +180,12 @@ def world(postgres_dsn: str, tmp_path: Path) -> Iterator[World]:
         desk = small_desk(ledger, reader, tmp_path, TABLE)
         desk.play(2)
         yield World(
-            desk=desk, ledger=ledger, reader=reader, dsn=postgres_dsn, vkey=str(signer.vkey)
+            desk=desk,
+            ledger=ledger,
+            reader=reader,
+            dsn=postgres_dsn,
+            vkey=str(signer.vkey),
+            folder=tmp_path,
         )
     finally:
         ledger.close()
@@ -361,7 +390,12 @@ def test_a_run_of_an_earlier_version_replays_by_its_own_rule(
         reader = LedgerReader(postgres_dsn)
         desk = small_desk(ledger, reader, tmp_path, TABLE, record_rules=None)
         world = World(
-            desk=desk, ledger=ledger, reader=reader, dsn=postgres_dsn, vkey=str(signer.vkey)
+            desk=desk,
+            ledger=ledger,
+            reader=reader,
+            dsn=postgres_dsn,
+            vkey=str(signer.vkey),
+            folder=tmp_path,
         )
         desk.play(2)
         old = world.checkpoint()
