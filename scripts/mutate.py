@@ -97,7 +97,7 @@ def drawn(copy: Copy, options: argparse.Namespace) -> bool:
     recording = Recording(ROOT, KEPT / "coverage")
     for stage in options.stages:
         recording.record(stage, say)
-    sites = draw(options.seed, options.sites, sources(), options.words)
+    sites = draw(options.seed, options.sites, sources(copy.folder), options.words)
     say(f"seed {options.seed}: {len(sites)} sites")
     trials = Trials(copy, recording, KEPT / "trials.jsonl")
     results: list[Trial] = []

@@ -121,9 +121,14 @@ class Recording:
             self._index[one] = [digest, name]
         self._index_file.write_text(json.dumps(self._index, indent=1, sort_keys=True))
 
-    def tests_of(self, site: Site, stage: str) -> dict[str, float]:
-        """Return the tests of a stage that run a site, with their times; the fast ones first."""
-        now = (self._root / site.file).read_bytes()
+    def tests_of(self, site: Site, stage: str, now: bytes) -> dict[str, float]:
+        """Return the tests of a stage that run a site, with their times; the fast ones first.
+
+        Args:
+            site: where.
+            stage: which tests.
+            now: the site's file, as the site was found in it.
+        """
         found: dict[str, float] = {}
         for chunk in sorted({name for _, name in self._index.values()}):
             recorded = self._chunk(chunk)

@@ -39,7 +39,7 @@ class Trial:
 
 
 def sources(root: Path = ROOT) -> dict[str, bytes]:
-    """Return the text of every file in which faults are planted."""
+    """Return the text of every file of a tree in which faults are planted."""
     return {
         str(path.relative_to(root)): path.read_bytes()
         for room in ROOMS
@@ -94,7 +94,7 @@ class Trials:
 
     def attempt(self, site: Site, stages: Iterable[str]) -> Trial:
         """Return what became of a site, from memory or by trying."""
-        state = hashlib.sha256((ROOT / site.file).read_bytes()).hexdigest()[:12]
+        state = hashlib.sha256(self._text(site)).hexdigest()[:12]
         seen, known = self._known.get(site.key, ("", None))
         if known is not None and (
             (known.outcome == Outcome.CAUGHT and seen.startswith(state))
@@ -107,13 +107,17 @@ class Trials:
             file.write(json.dumps(row) + "\n")
         return trial
 
+    def _text(self, site: Site) -> bytes:
+        """Return the file as it is in the copy: the tree may change while a run goes on."""
+        return (self._copy.folder / site.file).read_bytes()
+
     def _attempt(self, site: Site, stages: Iterable[str]) -> Trial:
-        text = planted((ROOT / site.file).read_bytes(), site)
+        text = planted(self._text(site), site)
         if text is None:
             return _trial(site, Outcome.STALE, "", 0)
         asked = 0
         for stage in stages:
-            times = self._recording.tests_of(site, stage)
+            times = self._recording.tests_of(site, stage, self._text(site))
             asked += len(times)
             answer = self._ask(times, site.file, text)
             if answer is not None and answer.outcome is not Outcome.SURVIVED:
@@ -151,7 +155,7 @@ def together(
         if site.end > last.get(site.file, 1 << 60):
             say(f"not beside its neighbour: {site.key}")
             continue
-        text = texts.get(site.file, (ROOT / site.file).read_bytes())
+        text = texts.get(site.file, (copy.folder / site.file).read_bytes())
         changed = planted(text, site)
         if changed is not None:
             texts[site.file], last[site.file] = changed, site.start

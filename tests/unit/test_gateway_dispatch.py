@@ -1,20 +1,23 @@
 """An approval is spent once, in time, under the policy and kill epoch that it was given under."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from audit.errors import LedgerWriteError
 from audit.kinds import Kind
 from audit.ledger import Lane
-from audit.record import Draft
+from audit.record import Draft, Record
 from fix.identity import cl_ord_id
 from fix.session_link import HandResult
 from gateway.clock import monotonic_us
+from gateway.deadlines import Deadlines
 from gateway.dispatch import LATE_US, dispatch, withdraw_late
-from gateway.orders import Stage, Standing
+from gateway.orders import Orders, Stage, Standing
 from gateway.policy_desk import development_policy
 from gateway.section import Section
 from risk.policy import policy_digest, policy_document, policy_from_document
@@ -149,12 +152,37 @@ def test_an_approval_ends_at_its_send_before(
     assert (desk.withdrawn(order.decision_id) == "send_before_passed") != leaves
 
 
-def test_while_reports_are_not_settled_nothing_is_sent(desk: MemoryDesk) -> None:
+class Unfolded(Orders):
+    """Orders that have met a gap in the log."""
+
+    @property
+    @override
+    def ready(self) -> bool:
+        return False
+
+    @override
+    def catch_up(self, records: Sequence[Record]) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"settling": lambda: False}, "reports_not_settled"),
+        ({"away": lambda: "logged_out"}, "fix_session_logged_out"),
+        ({"deadlines": Deadlines(monotonic_us)}, "approved_before_this_start"),
+        ({"orders": Unfolded()}, "orders_not_folded"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_while_something_is_not_in_order_nothing_is_sent(
+    desk: MemoryDesk, changes: dict[str, Any], reason: str
+) -> None:
     order = desk.approved()
-    tools = replace(desk.small.desk.own.dispatching, settling=lambda: False)
+    tools = replace(desk.small.desk.own.dispatching, **changes)
     assert dispatch(order, tools) is None
     assert desk.small.broker.orders == []
-    assert desk.withdrawn(order.decision_id) == "reports_not_settled"
+    assert desk.withdrawn(order.decision_id) == reason
 
 
 class Broker:
