@@ -17,8 +17,8 @@ In reading order, down the walk:
 - settlement, settler: settle(), report to book, and the thread that runs it (9)
 - ledger_book: records to book events
 - orders: the outbox as a projection
-- differences, quarantine, resolving, differing: the book held against what the broker says, and a
-  person's word on what differs
+- differences, quarantine, book_check, resolving, differing: the book held against what the broker
+  says, and a person's word on what differs
 - holds: held decisions and their renewal
 - killing, cancels, kill_times: the kill, what its sweep sent, and when
 - fix_session: a session that was lost, refused or begun anew

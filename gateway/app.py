@@ -30,6 +30,7 @@ from gateway.assembly import (
     start_database,
     start_engine,
 )
+from gateway.book_check import BookCheck, CheckTools
 from gateway.cancels import CancelRecords
 from gateway.desk import Desk, DeskParts
 from gateway.dispatch import DispatchTools, withdraw_late
@@ -81,6 +82,7 @@ class App:
     engine: EngineChild
     fix: FixChild
     settler: Settler
+    book_check: BookCheck
     simulator: Simulator | None
     server: Server
     housekeeping: Housekeeping
@@ -148,8 +150,7 @@ class _Starter:
         simulator, profile, adopted = start_counterparty(plan, self._stack, self._orders)
         if simulator is not None:
             self._events.stranger = simulator.stranger
-            left = " (adopted)" if adopted else ""
-            self._say(f"broker     simulator on port {simulator.port}{left}")
+            self._say(f"broker     simulator on port {simulator.port}{' (adopted)' * adopted}")
         fix = FixChild(
             FixChildConfig(
                 profile=profile,
@@ -164,8 +165,8 @@ class _Starter:
         self._desk_made = desk
         self._settler = self._make_settler(fix, ledger, reader, profile)
         self._events.fix, self._events.ledger = fix, ledger
-        self._events.kill_switch = kill_switch
-        self._events.settler = self._settler
+        self._events.kill_switch, self._events.settler = kill_switch, self._settler
+        self._events.book_check = book_check = self._book_check(ledger, reader)
         self._housekeeping = self._chores(desk, fix)
         self._begin_run(ledger)
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
@@ -188,6 +189,7 @@ class _Starter:
             engine=engine,
             fix=fix,
             settler=self._settler,
+            book_check=book_check,
             simulator=simulator,
             server=server,
             housekeeping=self._housekeeping,
@@ -235,6 +237,19 @@ class _Starter:
             ),
             reader,
             self._telemetry,
+        )
+
+    def _book_check(self, ledger: Ledger, reader: LedgerReader) -> BookCheck:
+        return BookCheck(
+            CheckTools(
+                ledger=ledger,
+                reader=reader,
+                orders=self._orders,
+                books=self._desk_made.own.section,
+                session=self._settler.session,
+                instruments=self._plan.instruments,
+                pause=clock.pause,
+            )
         )
 
     def _desk(

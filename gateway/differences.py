@@ -194,6 +194,13 @@ class Differences:
                 return False
             if found.cause not in _COUNTED or found.book_lots is None or found.broker_lots is None:
                 return True
+            sides = (found.book_lots, found.broker_lots)
+            if found.cl_ord_id and any(
+                d.found.cl_ord_id == found.cl_ord_id
+                and (d.found.book_lots, d.found.broker_lots) == sides
+                for d in self._known.open.values()
+            ):
+                return False  # told with another cause, as one that could not be booked
             apart = found.broker_lots - found.book_lots
             return apart != self._known.accepted.get(_order_or_account(found), 0)
 

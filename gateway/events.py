@@ -17,6 +17,7 @@ from fix.session_link import Frame, SessionState
 from fix.sweeper import Phase
 from gateway import clock
 from gateway.asking import Budget
+from gateway.book_check import BookCheck
 from gateway.cancels import CancelRecords
 from gateway.fix_child import FixChild
 from gateway.kill_times import STEPS
@@ -26,6 +27,8 @@ from gateway.recovery import reconcile
 from gateway.settler import Settler
 
 _log = logging.getLogger(__name__)
+SETTLED_WITHIN_US = 3_000_000
+POLL_S = 0.02
 
 
 class Events:
@@ -42,6 +45,7 @@ class Events:
         self.ledger: Ledger | None = None
         self.kill_switch: KillSwitch | None = None
         self.cancels: CancelRecords | None = None
+        self.book_check: BookCheck | None = None
         self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
@@ -72,9 +76,21 @@ class Events:
                 self._orders,
                 lambda event, detail: note(ledger, settler.session, self._run_id, event, detail),
                 self._budget,
+                self._hold_against_broker,
                 logon_no=logon_no,
                 inbox_offset=settler.offset,
             )
+
+    def _hold_against_broker(self, inbox_offset: int) -> None:
+        """Compare the book with the broker's reports, once the answers are settled."""
+        settler, check = self.settler, self.book_check
+        if settler is None or check is None:
+            return
+        until_us = clock.monotonic_us() + SETTLED_WITHIN_US
+        while settler.offset < inbox_offset and clock.monotonic_us() < until_us:
+            clock.pause(POLL_S)
+        if check.run("reconciliation"):
+            _log.error("book_differs: countersign differences lists where")
 
     def _swept(self, event: Frame) -> None:
         """Put cancels on record, then how far the sweep is; the first must not keep the second."""

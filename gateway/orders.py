@@ -302,6 +302,10 @@ class Orders:
             s for s in _all(self._fold) if s.stage in {Stage.SENDING, Stage.SENT, Stage.UNKNOWN}
         )
 
+    def traded(self) -> tuple[Standing, ...]:
+        """Orders that traded."""
+        return tuple(s for s in _all(self._sure()) if s.trades)
+
     def held(self) -> tuple[Standing, ...]:
         """Decisions that wait for a person."""
         return tuple(s for s in _all(self._sure()) if s.stage is Stage.HELD)

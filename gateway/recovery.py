@@ -76,6 +76,7 @@ def reconcile(
     orders: Orders,
     note: Note,
     budget: Budget,
+    check: Callable[[int], None],
     *,
     logon_no: int,
     inbox_offset: int,
@@ -83,7 +84,8 @@ def reconcile(
     """Ask the broker for every order that may be live, wait a bounded time, open the session.
 
     `inbox_offset` is where the inbox stood before the questions; answers come after it. What stays
-    unknown goes to `note`. Returns False when the logon was over before its reconciliation.
+    unknown goes to `note`. `check` holds the book against the answers, which end at the offset that
+    it is given. Returns False when the logon was over before its reconciliation.
     """
     live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
     state = Reconciliation.begin(
@@ -112,6 +114,7 @@ def reconcile(
     for event, names in (("quarantined", quarantined), ("not_in_ledger", unknown)):
         if names:
             note(event, " ".join(names))
+    check(inbox_offset)
     return fix.set_reconciled(logon_no)
 
 

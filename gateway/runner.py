@@ -264,6 +264,7 @@ def _finish(
 ) -> int:
     """Summarise from the ledger, verify it, write and print the result; 0 when it verifies."""
     plan = app.plan
+    differences = app.book_check.run("run_end")
     summary: dict[str, Any] = summarise(
         app.reader,
         run_id=plan.tags.run_id,
@@ -286,6 +287,7 @@ def _finish(
             (app.reader.size_bytes() - before_bytes) // decisions if decisions else None
         ),
         "verified": report.exit_code == 0,
+        "differences": differences,
         "complete": played_out,
         "halted": app.desk.parts()["kill"] != "ready",
     }
@@ -296,7 +298,12 @@ def _finish(
     for line in report.lines if report.exit_code else ():
         progress.say(f"verify     {line}")
     _last_lines(app, path, progress)
-    return 0 if report.exit_code == 0 else 1
+    if differences:
+        progress.say(
+            f"DIFFERS    the book and the broker's reports, {differences} times; what it is about"
+            " takes no new order: countersign differences"
+        )
+    return 0 if report.exit_code == 0 and not differences else 1
 
 
 def _last_lines(app: App, path: Path, progress: Progress) -> None:

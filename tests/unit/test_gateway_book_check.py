@@ -1,0 +1,130 @@
+"""The book is held against the broker's own bytes: what our fold lost or invented is found."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from audit.kinds import Kind
+from audit.record import Record
+from gateway.book_check import BookCheck, CheckTools
+from gateway.differences import Cause
+from gateway.orders import Orders
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def check_of(desk: MemoryDesk, orders: Orders | None = None) -> BookCheck:
+    own = desk.small.desk.own
+    return BookCheck(
+        CheckTools(
+            ledger=own.tools.ledger,
+            reader=own.reader,
+            orders=own.orders if orders is None else orders,
+            books=own.section,
+            session=desk.small.settling.session,
+            instruments=own.instruments,
+            pause=lambda _: None,
+        )
+    )
+
+
+def told(desk: MemoryDesk) -> list[tuple[object, ...]]:
+    names = ("reason", "account", "cl_ord_id", "book_lots", "broker_lots", "source")
+    records = desk.log.records(kinds=(Kind.BOOK_DIFFERENCE,))
+    return [tuple(one.body.get(name) for name in names) for one in records]
+
+
+def traded(desk: MemoryDesk) -> str:
+    """Trade two orders in part, with a bust, a duplicate and a cancel; returns one's ClOrdID."""
+    first, second = desk.rest(50), desk.rest(60)
+    fill = desk.report(first, t17="A", t32="5", t14="5")
+    desk.settled(fill)
+    desk.settled(desk.report(desk.standing(first.decision_id), t17="B", t32="2", t14="7"))
+    desk.settled(fill)
+    bust = {"t150": "H", "t17": "C", "t19": "A", "t14": "2", "t151": "99"}
+    desk.settled(desk.report(desk.standing(first.decision_id), **bust))
+    desk.settled(desk.report(second, t32="9", t14="9"))
+    over = {"t150": "4", "t39": "4", "t151": "0", "t14": "9", "t41": second.cl_ord_id, "t11": "X"}
+    desk.settled(desk.report(desk.standing(second.decision_id), **over))
+    assert desk.lots() == 11
+    return first.cl_ord_id
+
+
+def test_a_book_that_follows_the_reports_agrees(desk: MemoryDesk) -> None:
+    traded(desk)
+    check = check_of(desk)
+    assert check.run("reconciliation") == 0
+    assert told(desk) == []
+    order = desk.rest(70)
+    desk.settled(desk.report(order))
+    assert check.run("run_end") == 0, "and goes on from where it has read"
+
+
+def without(records: Iterable[Record], kind: Kind, name: str) -> list[Record]:
+    return [r for r in records if not (r.kind is kind and r.body.get("cl_ord_id") == name)]
+
+
+def test_an_order_that_the_fold_lost_is_found(desk: MemoryDesk) -> None:
+    """As when a batch was told late and dropped: the order has no name, its fills are strangers."""
+    name = traded(desk)
+    lossy = Orders()
+    lossy.fold(without(desk.small.reader.records(), Kind.ORDER_SENDING, name))
+    assert check_of(desk, lossy).run("reconciliation") > 0
+    assert ("CUM_QTY", None, name, 0, 2, "reconciliation") in told(desk)
+    section = desk.small.desk.own.section
+    assert section.differences.blocks("SPXN")
+    before = len(told(desk))
+    assert check_of(desk, lossy).run("run_end") > 0
+    assert len(told(desk)) == before, "told once"
+
+
+def test_a_fill_that_the_fold_lost_is_found(desk: MemoryDesk) -> None:
+    name = traded(desk)
+    lossy = Orders()
+    lost = [
+        r
+        for r in desk.small.reader.records()
+        if not (r.kind is Kind.ORDER_REPORTED and r.body["exec_id"] == "B")
+    ]
+    lossy.fold(lost)
+    assert check_of(desk, lossy).run("run_end") == 2
+    assert sorted(told(desk), key=str) == [
+        ("ACCOUNT_LOTS", AGENT_ACCOUNT, "", 11, 9, "run_end"),
+        ("CUM_QTY", AGENT_ACCOUNT, name, 0, 2, "run_end"),
+    ]
+
+
+def test_a_difference_that_goes_away_by_itself_is_none(desk: MemoryDesk) -> None:
+    """A report is being settled while the check looks."""
+    name = traded(desk)
+    late = Orders()
+    records = list(desk.small.reader.records())
+    late.fold(without(records, Kind.ORDER_SENDING, name))
+    check = check_of(desk, late)
+    own = desk.small.desk.own
+    tools = check._tools  # noqa: SLF001 - to let the fold come along while it waits
+
+    def comes_along(_: float) -> None:
+        late.__init__()  # type: ignore[misc]
+        late.fold(records)
+
+    object.__setattr__(tools, "pause", comes_along)
+    assert check.run("reconciliation") == 0
+    assert told(desk) == []
+    assert own.section.differences.state == "ready"
+
+
+def test_what_was_found_when_it_was_settled_is_not_told_a_second_time(desk: MemoryDesk) -> None:
+    order, other = desk.rest(50), desk.rest(60)
+    desk.settled(desk.report(order, t11="NOBODYS", t32="4", t14="4"))
+    desk.settled(desk.report(order, t31="1.005", t14="1"))
+    desk.settled(desk.report(other, t14="7"))
+    causes = [row[0] for row in told(desk)]
+    assert causes == [Cause.UNKNOWN_ORDER, Cause.UNBOOKABLE, Cause.CUM_QTY]
+    assert check_of(desk).run("run_end") == 3
+    assert [row[0] for row in told(desk)] == causes
