@@ -1,0 +1,130 @@
+"""Tables of the FIX side that were fixed once: order states, what a report tells, messages."""
+
+import itertools
+from collections.abc import Callable, Iterator
+
+from fix.ems_market import DECK
+from fix.identity import cl_ord_id, sweep_id
+from fix.messages import (
+    cancel,
+    mass_cancel,
+    mass_status_request,
+    new_order,
+    parse,
+    status_request,
+    wire_text,
+)
+from fix.order import Anomaly, OrderEvent, OrderState, advance, event_of, lives_again, restated
+from fix.profile import OrderTags, Profile, SessionMode, initiator_settings, simulator_profile
+from fix.reports import ExecutionReport, parse_inbound
+from risk.approved import approve
+from risk.evaluate import evaluate
+from risk.intent import Side
+from tests.doubles.risk_cases import PLAYBACK, bought, fold, intent_with, state_with
+from tests.doubles.small_desk import framed
+
+Golden = Callable[[str, bytes], None]
+LEAF = bytes(range(32))
+WALL_US = 1_795_000_000_123_456
+
+
+def transitions() -> Iterator[str]:
+    for state in OrderState:
+        yield f"{state}: terminal {state.is_terminal}, live {state.is_live}"
+        for event in OrderEvent:
+            after = advance(state, event)
+            said = f"{after.reason}, book {after.book}" if isinstance(after, Anomaly) else after
+            yield f"  {event} -> {said}"
+
+
+def test_where_an_order_stands_after_each_event(golden: Golden) -> None:
+    golden("fix_order_states.txt", "\n".join(transitions()).encode() + b"\n")
+
+
+def report(exec_type: str, status: str, done: str, left: str, why: str) -> ExecutionReport:
+    fields = (
+        (49, "B"),
+        (56, "C"),
+        (34, "2"),
+        (52, "20180102-15:00:00"),
+        (37, "X"),
+        (11, "A" * 20),
+        (17, "E"),
+        (19, "D"),
+        (150, exec_type),
+        (39, status),
+        (103, why),
+        (55, "SPXN"),
+        (54, "1"),
+        (38, "10"),
+        (32, "1"),
+        (31, "5.00"),
+        (151, left),
+        (14, done),
+        (6, "5.00"),
+        (60, "20180102-15:00:00"),
+    )
+    read = parse_inbound(framed("8", tuple(pair for pair in fields if pair[1])))
+    assert isinstance(read, ExecutionReport)
+    return read
+
+
+def tellings() -> Iterator[str]:
+    amounts = (("0", "0"), ("0", "10"), ("4", "6"), ("10", "0"), ("4", "0"), ("10.0", "0.00"))
+    for exec_type, status in itertools.product("0458CDFGHI", "0123456789AC"):
+        for done, left in amounts:
+            for why in ("", "5", "1") if status == "8" else ("",):
+                one = report(exec_type, status, done, left, why)
+                flags = (one.is_status, one.is_trade, one.is_correction, one.undoes, one.has_leaves)
+                bits = "".join(str(int(flag)) for flag in (*flags, lives_again(one)))
+                then = restated(OrderState.SENT, one)
+                yield f"{exec_type} {status} {done}/{left} {why}: {event_of(one)} {bits} {then}"
+
+
+def test_what_a_report_tells(golden: Golden) -> None:
+    golden("fix_reports.txt", "\n".join(tellings()).encode() + b"\n")
+
+
+def bare_profile() -> Profile:
+    return simulator_profile(4_000).model_copy(
+        update={
+            "sender_comp_id": "US",
+            "target_comp_id": "THEM",
+            "host": "broker.example",
+            "mode": SessionMode.RESET,
+            "currency": "EUR",
+            "minor_digits": 4,
+            "account": "OURS",
+            "tags": OrderTags(trader_code="77"),
+        }
+    )
+
+
+def messages() -> Iterator[str]:
+    book = fold(bought(900))
+    for side, profile in itertools.product(Side, (simulator_profile(1), bare_profile())):
+        intent = intent_with(side=side, limit_ticks=26_957 if side is Side.SELL else 26_969)
+        verdict = evaluate(PLAYBACK, state_with(book=book), intent)
+        order = approve(intent, verdict, LEAF, WALL_US, 3)
+        fields = new_order(order, profile=profile, tick_minor=5, lot=10, transact_time_us=WALL_US)
+        yield wire_text(fields)
+        yield wire_text(status_request(fields))
+        yield wire_text(cancel(fields, cancel_id="K1", transact_time_us=WALL_US + 1))
+    yield wire_text(mass_cancel(cancel_id="K2", transact_time_us=WALL_US))
+    yield wire_text(mass_status_request(request_id="Q1"))
+
+
+def test_the_messages_that_we_send(golden: Golden) -> None:
+    said = list(messages())
+    for text in said:
+        assert wire_text([pair for pair in parse(text) if pair[0] not in {8, 9, 10}]) == text
+    names = [cl_ord_id(LEAF), *(sweep_id(k, "A" * 20, n) for k in "CQ" for n in (1, 2, 40))]
+    golden("fix_messages.txt", ("\n".join([*said, *names, *map(str, DECK)]) + "\n").encode())
+
+
+def test_the_settings_of_a_session(golden: Golden) -> None:
+    texts = [
+        initiator_settings(profile, store="S", log="L", dictionary="D")
+        for profile in (simulator_profile(1), bare_profile())
+    ]
+    golden("fix_settings.txt", "\n".join(texts).encode())
