@@ -136,6 +136,15 @@ class LedgerReader:
         )
         return (str(rows[0][0]), bytes(rows[0][1])) if rows else None
 
+    def disavowals(self) -> dict[int, int]:
+        """Return which records are disavowed on record, each with the record that says so.
+
+        To be shown: without a row key nobody looks whether the officers' signatures hold.
+        """
+        found = self.records(stream="control", kinds=(Kind.RECORD_DISAVOWED,))
+        named = ((record.body.get("seq"), record.seq) for record in found)
+        return {seq: by for seq, by in named if isinstance(seq, int)}
+
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         """Return the record of an idempotency key."""
         rows = self._rows(

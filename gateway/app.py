@@ -172,7 +172,7 @@ class _Starter:
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
         self._feel_pulse(ledger, dsn)
-        views = Views(reader, desk.own.tools.table, self._publishing.policy)
+        views = self._views(reader, dsn, desk)
         entrance = entrance_of(desk, plan.keyring)
         server.start(build_site(desk, plan.keyring, views, privacy, entrance=entrance))
         entrance.refusals.start()
@@ -321,6 +321,12 @@ class _Starter:
         )
         complete(privacy, self._say)
         return privacy
+
+    def _views(self, reader: LedgerReader, dsn: str, desk: Desk) -> Views:
+        """Return the pages' values; a single record is shown whoever wrote it."""
+        stored = LedgerReader(dsn)
+        self._stack.callback(stored.close)
+        return Views(reader, desk.own.tools.table, self._publishing.policy, stored=stored)
 
     def _begin_run(self, ledger: Ledger) -> None:
         """Put the run on record: who, which policy, which instruments, which mode."""

@@ -53,11 +53,12 @@ def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> 
         raise UnknownDecisionError(problem=f"no decision {decision_id}")
     blobs = {digest: reader.blob(digest) for r in records for digest in blob_digests(r.body)}
     context = sorted(context_of(reader, records), key=lambda r: r.seq)
-    clocks = clocks_of(reader, records)
+    clocks, by = clocks_of(reader, records), reader.disavowals()
     return {
         "decision_id": decision_id,
         "liability": _liability(records, context),
         "approval": _approval(records),
+        "disavowed": {str(r.seq): by[r.seq] for r in records if r.seq in by},
         "context": [_record(r) for r in context],
         "records": [
             {**_record(r), "clock": _clock(r, clock)}

@@ -214,6 +214,7 @@ class Pages:
         return self._page(
             request,
             "record.html",
+            disavowed_by=self._views.disavowed_by(seq),
             record=record,
             header=record.header.decode(),
             payload=json.dumps(record.body, indent=2, ensure_ascii=False),

@@ -165,9 +165,15 @@ class Views:
         reader: LedgerReader,
         table: QTable | None = None,
         policy: QuorumPolicy | None = None,
+        *,
+        stored: LedgerReader | None = None,
     ) -> None:
-        """Keep the reader, the drafter's table for its probabilities, and the witness policy."""
+        """Keep the reader, the drafter's table for its probabilities, and the witness policy.
+
+        `stored` gives single records whoever wrote them, also such as officers disavowed.
+        """
         self._reader = reader
+        self._stored = stored or reader
         self._table = table
         self._policy = policy
 
@@ -246,9 +252,13 @@ class Views:
         )
         return positions_view(runs, replace(chosen, account=account), equity, records)
 
+    def disavowed_by(self, seq: int) -> int | None:
+        """Return the record by which officers disavowed one, None if nobody did."""
+        return self._reader.disavowals().get(seq)
+
     def record(self, seq: int) -> Record | None:
         """Return one record."""
-        return self._reader.record(seq)
+        return self._stored.record(seq)
 
     def ledger(self, before: int | None) -> LedgerView:
         """Return the log's state with a page of records, newest first."""

@@ -21,6 +21,7 @@ from gateway.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.errors import ApprovalRefusedError
 from gateway.keyring import Caller
 from gateway.orders import Stage, Standing
+from gateway.recovery import close_abandoned
 from gateway.roles import Role
 from gateway.strategies import AGENT_WISH, Wish, wish
 from gateway.walk import Case
@@ -181,6 +182,16 @@ def test_an_approval_of_an_earlier_process_is_withdrawn_however_young_it_looks(
     after_a_start = replace(world.made.desk.own.dispatching, deadlines=other)
     assert dispatch(standing, after_a_start) is None
     assert world.withdrawn(standing.decision_id) == "approved_before_this_start"
+
+
+def test_a_start_withdraws_what_it_finds_unsent(world: World) -> None:
+    standing, own = world.approved(4), world.made.desk.own
+    assert close_abandoned(own.tools.ledger, own.orders, market_time_us=own.market.now_us()) == 1
+    assert world.withdrawn(standing.decision_id) == "restart"
+    book = own.section.book(standing.account)
+    assert standing.decision_id not in {one.decision_id for one in book.reservations}
+    sent = world.made.reader.records(kinds=(Kind.ORDER_SENDING,))
+    assert standing.decision_id not in {record.stream.partition("/")[2] for record in sent}
 
 
 def test_a_persons_agreement_is_renewed_and_sent_within_its_life(world: World) -> None:
