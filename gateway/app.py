@@ -23,6 +23,7 @@ from gateway import clock, failpoints
 from gateway.asking import Budget, Chaser
 from gateway.assembly import (
     make_tools,
+    make_views,
     open_ledger,
     recorded_epoch,
     restore_kill,
@@ -57,7 +58,6 @@ from gateway.stopping import write_address
 from gateway.telemetry import Telemetry
 from gateway.web.doors import SIGN_IN
 from gateway.web.sessions import Sessions
-from gateway.web.views import Views
 from inference.engine import EngineState
 from risk.approved import ApprovedOrder
 
@@ -172,7 +172,7 @@ class _Starter:
         kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
         self._connect(fix, ledger, reader)
         self._feel_pulse(ledger, dsn)
-        views = self._views(reader, dsn, desk)
+        views = make_views(self._stack, dsn, reader, desk.own.tools, self._publishing)
         entrance = entrance_of(desk, plan.keyring)
         server.start(build_site(desk, plan.keyring, views, privacy, entrance=entrance))
         entrance.refusals.start()
@@ -321,12 +321,6 @@ class _Starter:
         )
         complete(privacy, self._say)
         return privacy
-
-    def _views(self, reader: LedgerReader, dsn: str, desk: Desk) -> Views:
-        """Return the pages' values; a single record is shown whoever wrote it."""
-        stored = LedgerReader(dsn)
-        self._stack.callback(stored.close)
-        return Views(reader, desk.own.tools.table, self._publishing.policy, stored=stored)
 
     def _begin_run(self, ledger: Ledger) -> None:
         """Put the run on record: who, which policy, which instruments, which mode."""

@@ -35,6 +35,7 @@ from gateway.row_keys import RowKeys
 from gateway.simulator import Simulator
 from gateway.statements import all_signed, log_id, release_statement, release_statement_v1
 from gateway.walk import SamplingPlan, Tools
+from gateway.web.views import Views
 from inference.codec import ReturnCodec
 from inference.engine import EngineConfig
 from inference.placebo import TableModel
@@ -96,8 +97,7 @@ def open_ledger(
     """
     publishing = Publishing(plan, dsn)
     stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
-    stored = LedgerReader(dsn)
-    stack.callback(stored.close)
+    stored = stored_reader(dsn, stack)
     publishing.refuse_older(stored)
     refuse_lost(plan, stored)
     rows = RowKeys(plan.state, plan.origin)
@@ -126,6 +126,20 @@ def open_ledger(
     ledger.subscribe(orders.follow)
     orders.begin(history_of(reader))  # nothing decides before the start
     return ledger, reader, publishing
+
+
+def stored_reader(dsn: str, stack: ExitStack) -> LedgerReader:
+    """Return a reader that gives what is stored, whoever wrote it: to be shown, not acted on."""
+    reader = LedgerReader(dsn)
+    stack.callback(reader.close)
+    return reader
+
+
+def make_views(
+    stack: ExitStack, dsn: str, reader: LedgerReader, tools: Tools, publishing: Publishing
+) -> Views:
+    """Return the pages' values; a single record is shown whoever wrote it."""
+    return Views(reader, tools.table, publishing.policy, stored=stored_reader(dsn, stack))
 
 
 def restore_kill(
