@@ -391,6 +391,8 @@ def _make_dir(folder: Path, mode: int, user: pwd.struct_passwd | None) -> None:
             os.chown(folder, user.pw_uid, user.pw_gid)
     if folder.is_symlink() or folder.stat().st_uid not in {owner, os.geteuid()}:
         raise PostgresError(f"{folder} belongs to somebody else")
+    if folder.stat().st_mode & 0o777 & ~mode:  # opened since, or by an earlier version
+        folder.chmod(mode)
 
 
 def _open_lock(path: Path) -> IO[bytes]:

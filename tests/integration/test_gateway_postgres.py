@@ -56,6 +56,18 @@ def test_a_server_is_safe_private_and_comes_back(state: Path) -> None:
     assert again.stop()
 
 
+def test_folders_that_were_opened_are_closed_at_the_next_start(state: Path) -> None:
+    server = EmbeddedPostgres(state)
+    server.start()
+    server.stop()
+    private = [state / "pg", state / "pg" / "socket"]
+    for folder in private:
+        folder.chmod(0o755)
+    server.start()
+    assert server.stop()
+    assert [folder.stat().st_mode & 0o777 for folder in private] == [0o700, 0o700]
+
+
 @pytest.mark.parametrize("name", ["my state % a&b#c", "a,b"])
 def test_a_folder_may_have_any_name(state: Path, name: str) -> None:
     server = OpenPostgres(state.with_name(name))
