@@ -25,6 +25,10 @@ class DeskActions:
         epoch, killed = self._desk.kill_switch.state
         return epoch, killed
 
+    def book_state(self) -> str:
+        """Return `ready`, or where the book and the broker differ, as far as is known now."""
+        return self._desk.own.section.differences.state
+
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; say what is in force and what is on record."""
         receipt = self._desk.kill_switch.press(actor=caller.name, reason=reason)

@@ -63,6 +63,10 @@ class Actions(Protocol):
         """Return (kill_epoch, killed) as the shared kill word has it now."""
         ...
 
+    def book_state(self) -> str:
+        """Return `ready`, or where the book and the broker differ, as far as is known now."""
+        ...
+
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; return one line for the person who did."""
         ...
@@ -79,7 +83,12 @@ def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -
     app.state.entrance = entrance
     app.state.refusals = entrance.refusals
     app.state.keyring = entrance.keyring
-    sheets = Sheets(entrance.guard, frame=views.frame, kill_state=actions.kill_state)
+    sheets = Sheets(
+        entrance.guard,
+        frame=views.frame,
+        kill_state=actions.kill_state,
+        book_state=actions.book_state,
+    )
     pages = Pages(views, actions, sheets)
     router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
     router.include_router(SignIn(entrance, sheets).routes())

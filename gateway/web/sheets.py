@@ -44,8 +44,10 @@ class Sheets:
         *,
         frame: Callable[[], Frame],
         kill_state: Callable[[], tuple[int, bool]],
+        book_state: Callable[[], str],
     ) -> None:
-        """Load the templates; `frame` reads the ledger, `kill_state` does not."""
+        """Load the templates; `frame` reads the ledger, the two states do not."""
+        self._book_state = book_state
         self._guard = guard
         self._frame = frame
         self._kill_state = kill_state
@@ -86,6 +88,7 @@ class Sheets:
             token=token,
             killed=killed,
             kill_epoch=epoch,
+            book=self._book_state(),
             sign_in=SIGN_IN,
             sign_out=SIGN_OUT,
             kill=KILL,

@@ -48,6 +48,10 @@ class NoDesk:
     def note_read(self, reader: Caller, what: str) -> None:
         assert (reader.name, what.partition("/")[0]) == ("auditor", "record")
 
+    def book_state(self) -> str:
+        """No difference."""
+        return "ready"
+
     def kill_state(self) -> tuple[int, bool]:
         return 0, False
 

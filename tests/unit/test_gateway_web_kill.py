@@ -22,9 +22,14 @@ class OneDesk:
 
     def __init__(self) -> None:
         self.pressed: list[tuple[str, str]] = []
+        self.book = "ready"
 
     def note_read(self, reader: Caller, what: str) -> None:
         raise NotImplementedError((reader, what))
+
+    def book_state(self) -> str:
+        """Where the book differs."""
+        return self.book
 
     def kill_state(self) -> tuple[int, bool]:
         return len(self.pressed), bool(self.pressed)
@@ -84,6 +89,16 @@ def test_the_kill_works_while_the_database_is_down(browser: TestClient, actions:
     assert answer.status_code == 200
     assert "Kill 1 is in force" in answer.text
     assert actions.pressed == [("operator", "drill")]
+
+
+def test_every_page_says_where_the_book_and_the_broker_differ(
+    browser: TestClient, actions: OneDesk
+) -> None:
+    assert "reports differ" not in browser.get("/kill").text
+    actions.book = "1 unresolved: SPXN"
+    assert "reports differ: 1 unresolved: SPXN" in browser.get("/kill").text
+    browser.cookies.clear()
+    assert "SPXN" not in browser.get("/sign-in").text
 
 
 @pytest.mark.parametrize("token", ["x", "", "0" * 64])

@@ -37,6 +37,10 @@ class NoDesk:
     def note_read(self, reader: Caller, what: str) -> None:
         raise NotImplementedError((reader, what))
 
+    def book_state(self) -> str:
+        """No difference."""
+        return "ready"
+
     def kill_state(self) -> tuple[int, bool]:
         return 0, False
 
