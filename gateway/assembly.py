@@ -108,7 +108,7 @@ def open_ledger(
             predecessors=predecessors(plan.state.ledger_key, plan.signer.vkey),
             clock_source=read_clock,
             sequencer=SequencerConfig(patient=True),
-            mac=rows.begin(stored).mac,
+            mac=rows.begin().mac,
         ),
         plan.signer,
         clock.wall_us,

@@ -65,7 +65,7 @@ def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
         dsn=place.dsn,
         predecessors=predecessors(current, signer.vkey),
         clock_source=read_clock,
-        mac=rows.begin(place.reader).mac,
+        mac=rows.begin().mac,
     )
     names = Vault(place.state.vault) if vault is None else vault
     ledger = Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=names)

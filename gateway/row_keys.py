@@ -9,7 +9,8 @@ In the state folder, for it is of one ledger, and a restore beside it may use th
                     once that is there, nobody can ask for it again by the database
     rows.restored   a restore was here: its rows, which have no MAC, count up to this root, once
 
-An empty ledger begins anew: it is given a key of its own, and no row of before counts in it.
+A ledger with fewer records than it has had is refused, an emptied one too: whoever means to begin
+another in the same state folder removes `rows.accepted`, and no row of before counts in it then.
 """
 
 import json
@@ -20,11 +21,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from audit.durable import sync_folder
-from audit.errors import LedgerError, LedgerUnsafeError
+from audit.errors import LedgerUnsafeError
 from audit.keys import write_new
 from audit.kinds import Kind
 from audit.ledger import Draft, Ledger
-from audit.queries import LedgerReader
 from audit.row_key import Accepted, RowKey
 from audit.whole_file import appearing
 from gateway.errors import SettingsError
@@ -119,23 +119,13 @@ class RowKeys:
             officers=officers_of(self._state.keys),
         )
 
-    def begin(self, reader: LedgerReader) -> RowKey:
-        """Return the key to open the ledger with; a new one where none was settled on.
-
-        Args:
-            reader: of the ledger, not held against a key.
-        """
-        try:
-            size = reader.head().size
-        except LedgerError:
-            size = 0  # nobody opened it yet
+    def begin(self) -> RowKey:
+        """Return the key to open the ledger with; a new one where none was settled on."""
         restored = self._permit() is not None
-        if self._memory is None or restored or size == 0:
+        if self._memory is None or restored:
             reason = "restored from a backup" if restored else "rows of before there was a key"
             self._memory = _Memory(
-                instance=secrets.token_bytes(_INSTANCE_BYTES),
-                accepted=Accepted(),
-                reason=reason,
+                instance=secrets.token_bytes(_INSTANCE_BYTES), accepted=Accepted(), reason=reason
             )
             self._began_anew = True
         return self.key
@@ -154,8 +144,8 @@ class RowKeys:
         if size < memory.seen:
             raise LedgerUnsafeError(
                 f"the ledger had {memory.seen} records here, and has {size} now: somebody put an"
-                " older state of the database back; `countersign restore` brings a backup back and"
-                " says so on record"
+                " older state of the database back. `countersign restore` brings a backup back and"
+                " says so on record; for another ledger use another state folder than this"
             )
         if self._began_anew:
             self._refuse_others(size, root)

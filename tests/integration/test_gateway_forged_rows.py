@@ -260,6 +260,10 @@ def test_rows_of_an_earlier_ledger_of_the_same_name_are_strangers(
     with connect(postgres_dsn) as admin:
         admin.execute(EMPTY)
     arm(postgres_dsn)
+    emptied = pytest.raises(LedgerUnsafeError, match="and has 0 now")
+    with emptied, started(plan, postgres_dsn):
+        pass
+    (plan.state.root / MEMORY).unlink()
     with started(plan, postgres_dsn) as (ledger, _, _):
         ledger.append(note("anew"))
     disarm(postgres_dsn)

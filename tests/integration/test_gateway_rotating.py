@@ -22,7 +22,7 @@ from gateway.attach import Place
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.log_keys import load_signers, place_of
 from gateway.postgres import EmbeddedPostgres
-from gateway.row_keys import make_secret
+from gateway.row_keys import make_secret, permit_restored
 from gateway.settings import LedgerSettings, Settings
 from gateway.state import StateFolder
 from tests.doubles.audit_spoiled import silent
@@ -317,7 +317,9 @@ def test_a_backup_from_before_a_change_of_keys_is_gone_on_from(
     first = desk.keys / f"rotation-{desk.root_key.key_id.hex()}.note"
     with empty_ledger(postgres) as dsn:
         known = Outside(vkeys=[str(desk.root_key)])
-        assert back(dsn, tmp_path / "old.backup", known).report.exit_code == 0
+        result = back(dsn, tmp_path / "old.backup", known)
+        assert result.report.exit_code == 0
+        permit_restored(desk.state, result.size, result.root)  # as the verb does
         desk.dsn = dsn
         statement = first.read_bytes()
         first.unlink()  # without it nothing leads from the one key to the other
