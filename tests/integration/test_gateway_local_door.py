@@ -107,7 +107,7 @@ def test_a_lock_that_a_stranger_may_have_open_is_replaced(state: StateFolder) ->
         fcntl.flock(held, fcntl.LOCK_UN)
         with state.lock():
             state.say_address("http://127.0.0.1:9")
-            fcntl.flock(held, fcntl.LOCK_SH)  # still his, but no longer the folder's lock
+            fcntl.flock(held, fcntl.LOCK_SH | fcntl.LOCK_NB)  # his, and no lock of ours
             with pytest.raises(StateInUseError, match=str(os.getpid())):
                 state.lock()
         state.lock().close()
