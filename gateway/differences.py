@@ -211,12 +211,9 @@ class Differences:
 
     @property
     def state(self) -> str:
-        """`ready`, or which instruments differ and how often."""
-        found = self.open()
-        if not found:
-            return "ready"
-        names = sorted({d.found.instrument or "an order" for d in found})
-        return f"{len(found)} unresolved: {', '.join(names)}; countersign differences lists them"
+        """`ready`, or how many are open; not of what: readiness is told to who has no key."""
+        found = len(self.open())
+        return f"{found} unresolved; countersign differences lists them" if found else "ready"
 
 
 def _order_or_account(found: Found) -> tuple[str, ...]:

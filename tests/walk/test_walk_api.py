@@ -35,6 +35,8 @@ pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]
         ("POST", "/v1/privacy/release-hold"),
         ("GET", "/log/checkpoint"),
         ("GET", "/log/{path}"),
+        ("GET", "/v1/differences"),
+        ("POST", "/v1/differences/1/resolve"),
     ],
 )
 def test_no_key_and_a_wrong_key_get_401(app: App, method: str, path: str) -> None:
@@ -189,7 +191,8 @@ def test_health_and_readiness_need_no_key(app: App) -> None:
     ready = httpx.get(f"{app.server.address}/readyz", trust_env=False)
     assert (health.status_code, ready.status_code) == (200, 200), ready.text
     parts = ready.json()["parts"]
-    assert set(parts) == {"ledger", "engine", "fix", "settler", "policy", "kill", "tiles", "orders"}
+    known = {"ledger", "database", "housekeeping", "engine", "fix", "settler", "orders", "book"}
+    assert set(parts) == known | {"policy", "kill", "tiles"}
     assert set(parts.values()) == {"ready"}
 
 
@@ -209,6 +212,8 @@ def test_every_route_is_documented(app: App) -> None:
         ("POST", "/v1/privacy/release-hold"),
         ("GET", "/log/checkpoint"),
         ("GET", "/log/{path}"),
+        ("GET", "/v1/differences"),
+        ("POST", "/v1/differences/{seq}/resolve"),
         ("GET", "/healthz"),
         ("GET", "/readyz"),
     }
