@@ -66,7 +66,11 @@ def reason_of(key: str) -> str:
 
 def write_page(run: Run, by_hand: Sized) -> None:
     """Write docs/mutation.md."""
-    lines = [HEAD, f"{len(by_hand)} faults stand in the list by hand; each was caught.", ""]
+    lines = [
+        HEAD,
+        f"{len(by_hand)} faults stand in the list by hand; each of them has to be caught.",
+        "",
+    ]
     lines += [run.summary().capitalize() + ".", ""]
     lines += ["| | drawn | caught |", "|---|---|---|"]
     for title, of in (("folder", _room), ("operator", _operator)):

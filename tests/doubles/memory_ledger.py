@@ -26,6 +26,7 @@ class MemoryLedger:
     Attributes:
         lanes: the lane of each append, in order.
         refuses: the error that every append meets while it is set.
+        forged: a record that is read in place of the one of its number.
         before: called with the drafts before each append; what it appends comes first.
     """
 
@@ -40,6 +41,7 @@ class MemoryLedger:
         self._callbacks: list[Callable[[tuple[Record, ...]], None]] = []
         self.lanes: list[Lane] = []
         self.refuses: AuditError | None = None
+        self.forged: Record | None = None
         self.before: Callable[[tuple[Draft, ...]], object] = lambda _: None
         self._position = Position(
             log="memory.test",
@@ -83,6 +85,11 @@ class MemoryLedger:
                 callback(fresh)
             return batch.appended[0][1]
 
+    def checkpoint_of(self, size: int) -> Checkpoint | None:
+        """Return the checkpoint of a size."""
+        last = self.checkpoint_not_above(size)
+        return last if last.size == size else None
+
     def put_blob(self, data: bytes) -> str:
         """Keep bytes under their digest."""
         digest = sha256(data).hexdigest()
@@ -125,7 +132,9 @@ class MemoryLedger:
                 and (wanted is None or one.kind in wanted)
                 and (account is None or named == account)
             ]
-        yield from (found[::-1] if newest_first else found)[:limit]
+        forged = self.forged
+        for one in (found[::-1] if newest_first else found)[:limit]:
+            yield forged if forged is not None and forged.seq == one.seq else one
 
     def record(self, seq: int) -> Record | None:
         """Return the record of a number."""
