@@ -183,7 +183,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.ORDER_SENT,
         _D,
-        "cl_ord_id msg_seq_num raw_digest raw session? sent_us? decision_to_wire_us? sending_time?",
+        "cl_ord_id msg_seq_num raw_digest raw session? sent_us? decision_to_wire_us? sending_time? "
+        "session_epoch?",
         "sent:<cl_ord_id>",
     ),
     _spec(
@@ -246,7 +247,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.SESSION_EVENT,
         _S,
-        "event detail state? msg_seq_in? msg_seq_out? session? profile?",
+        "event detail state? msg_seq_in? msg_seq_out? session? profile? reset_no? cause? "
+        "old_sender? old_target? new_sender? new_target?",
         "event:<run_id>:<n>",
     ),
     _spec(

@@ -13,17 +13,19 @@ Reading order:
 9. ``inbox``: inbound bytes, durable before anything else happens.
 10. ``journal``: the child's own fsynced, chained list of live orders.
 11. ``continuity``: whether the folder goes on where the ledger stands, or begins anew.
-12. ``wire_log``: inbound bytes exactly as they came.
-13. ``guard``: the last word on every outbound message.
-14. ``redial``, ``line``: how often a session that is down is tried; connects that hang.
-15. ``session``: the quickfix initiator, the only file besides ``ems`` that imports quickfix.
-16. ``sweep``, ``sweeper``: cancelling what is live, largest first; when, and until when.
-17. ``session_link``: the pipe between gateway and child.
-18. ``sweep_desk``, ``session_desk``: sweeps noted and sent; what the child does with each command.
-19. ``session_main``: the child process.
-20. ``reconcile``: after a logon, what became of every open order.
-21. ``ems_control``: quotes, clock and command line of the simulator.
-22. ``ems_order``: an order as the simulator keeps it.
-23. ``ems_market``: the simulator's published table and matching, pure.
-24. ``ems``: the simulator, a FIX acceptor in its own process.
+12. ``resets``: what was counted, and each new beginning of the numbers.
+13. ``wire_log``: inbound bytes exactly as they came.
+14. ``guard``: the last word on every outbound message.
+15. ``redial``, ``line``: how often a session that is down is tried; connects that hang.
+16. ``listener``, ``session``: what a session tells; the quickfix initiator, which alone besides
+    ``ems`` imports quickfix.
+17. ``sweep``, ``sweeper``: cancelling what is live, largest first; when, and until when.
+18. ``session_link``: the pipe between gateway and child.
+19. ``sweep_desk``, ``session_desk``: sweeps noted and sent; what the child does with each command.
+20. ``session_main``: the child process.
+21. ``reconcile``: after a logon, what became of every open order.
+22. ``ems_control``: quotes, clock and command line of the simulator.
+23. ``ems_order``: an order as the simulator keeps it.
+24. ``ems_market``: the simulator's published table and matching, pure.
+25. ``ems``: the simulator, a FIX acceptor in its own process.
 """

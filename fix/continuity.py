@@ -15,7 +15,7 @@ from fix.errors import InboxError, StoreInUseError
 from fix.inbox import base_of, begin_at, forget, read_from
 from fix.journal import read_offset
 
-_NUMBERS = re.compile(rb"\s*(\d{1,20})\s*:\s*\d{1,20}\s*")
+_NUMBERS = re.compile(rb"\s*(\d{1,20})\s*:\s*(\d{1,20})\s*")
 
 
 def lacking(folder: Path, *, last_offset: int, next_sender: int) -> tuple[str, ...]:
@@ -37,15 +37,20 @@ def lacking(folder: Path, *, last_offset: int, next_sender: int) -> tuple[str, .
 
 
 def next_number(folder: Path) -> int:
-    """Return the MsgSeqNum that a session's store would send next, 1 without a readable store.
+    """Return the MsgSeqNum that a session's store would send next, 1 without a readable store."""
+    return stored_numbers(folder)[0]
+
+
+def stored_numbers(folder: Path) -> tuple[int, int]:
+    """Return a store's next numbers, ours and theirs; (1, 1) without a readable store.
 
     Source: QuickFIX's FileStore, `*.seqnums`: sender and target number around a colon.
     """
     for path in sorted((folder / "store").glob("*.seqnums")):
         match = _NUMBERS.fullmatch(path.read_bytes())
         if match is not None:
-            return int(match[1])
-    return 1
+            return int(match[1]), int(match[2])
+    return 1, 1
 
 
 def renew(folder: Path, last_offset: int) -> None:

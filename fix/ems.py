@@ -38,11 +38,14 @@ from fix.ems_control import (
 )
 from fix.ems_market import Market
 from fix.ems_order import Answer
+from fix.listener import wire_view
 from fix.messages import parse, timestamp, wire_text
-from fix.session import DICTIONARY, wire_view
+from fix.session import DICTIONARY
 
 POLL_S = 0.02
 EXIT_FAULT = 70
+_MSG_TYPE, _RESET_FLAG = 35, 141
+_LOGON = "A"
 
 
 def wall_us() -> int:
@@ -79,6 +82,8 @@ class Acceptor(quickfix.Application):
         super().__init__()
         self._capture = capture
         self._arrived = arrived
+        self.begin_anew = False
+        """Whether the next logon says 141=Y; the engine then begins its numbers anew."""
 
     def onCreate(self, session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Nothing to do."""
@@ -92,6 +97,9 @@ class Acceptor(quickfix.Application):
 
     def toAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Capture a session message as it leaves."""
+        if self.begin_anew and message.getHeader().getField(_MSG_TYPE) == _LOGON:
+            self.begin_anew = False
+            message.setField(_RESET_FLAG, "Y")
         self._note("out", message)
 
     def toApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
@@ -166,8 +174,19 @@ class Simulator:
             self._quotes_stamp = self._stamp()
             self._quotes = read_quotes(self._config.quotes)
         moved = control.session != self._control.session
+        if control.resets != self._control.resets:
+            self._begin_anew(flagged=control.reset_flag)
         self._control = control
         return self._market.session_changed() if moved else []
+
+    def _begin_anew(self, *, flagged: bool) -> None:
+        """End the session; at the next logon the numbers begin anew, announced or not."""
+        session = quickfix.Session.lookupSession(self._id)
+        self._application.begin_anew = flagged
+        if flagged:
+            session.disconnect()
+        else:
+            session.reset()
 
     def _stamp(self) -> int:
         quotes = self._config.quotes

@@ -4,7 +4,8 @@ The simulator keeps its own copy of the playback's quotes and is told only which
 never sees what the gateway thinks the market is. Files, all in one folder:
 
 - quotes: JSON lines {session, instrument, market_time_us, bid, ask}, prices as decimal text.
-- control: one JSON object {session, silent}, replaced atomically by whoever runs the playback.
+- control: one JSON object {session, silent, resets, reset_flag}, replaced atomically by whoever
+  runs the playback.
 - capture: JSON lines {wall_us, direction, msg_type, raw}, fsynced, everything received and sent.
 """
 
@@ -74,10 +75,17 @@ class SimulatorConfig:
 
 
 class Control(NamedTuple):
-    """What the simulator is told while it runs."""
+    """What the simulator is told while it runs.
+
+    Attributes:
+        resets: raised by one: it ends the session and begins its numbers anew at the next logon.
+        reset_flag: it says so then, by 141=Y; otherwise it just begins again at 1.
+    """
 
     session: int = 0
     silent: bool = False
+    resets: int = 0
+    reset_flag: bool = True
 
 
 class Quote(NamedTuple):
@@ -141,7 +149,12 @@ def read_control(path: Path) -> Control:
     if not path.exists():
         return Control()
     document = json.loads(path.read_text(encoding="ascii"))
-    return Control(session=int(document["session"]), silent=bool(document["silent"]))
+    return Control(
+        session=int(document["session"]),
+        silent=bool(document["silent"]),
+        resets=int(document.get("resets", 0)),
+        reset_flag=bool(document.get("reset_flag", True)),
+    )
 
 
 def set_session(path: Path, session: int) -> None:

@@ -5,13 +5,22 @@ settings text is derived from one profile and nothing else.
 """
 
 from enum import StrEnum
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from fix.errors import ProfileError
 from fix.person_tags import is_undeclared
 
 _WORD = r"^[\x21-\x7e]{1,64}$"
+_TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$"
 
 
 class SessionMode(StrEnum):
@@ -19,6 +28,14 @@ class SessionMode(StrEnum):
 
     RESUME = "resume"
     RESET = "reset"
+
+
+class Resets(StrEnum):
+    """Which new beginnings of the numbers are expected; any other stops the session."""
+
+    NONE = "none"
+    BY_BROKER = "by_broker"
+    NIGHTLY = "nightly"
 
 
 class _Strict(BaseModel):
@@ -75,6 +92,18 @@ class Profile(_Strict):
     host: str = Field(pattern=_WORD, description="peer's address")
     port: int = Field(ge=1, le=65_535, description="peer's TCP port")
     mode: SessionMode = Field(default=SessionMode.RESUME, strict=False)
+    resets: Resets = Field(
+        default=Resets.NONE,
+        strict=False,
+        description="new beginnings of the sequence numbers: none, by_broker (141=Y, or a broker"
+        " that begins again at 1), nightly (both sides, by the session's times)",
+    )
+    session_start: str = Field(
+        default="", pattern=_TIME, description="nightly: when the session begins, HH:MM:SS UTC"
+    )
+    session_end: str = Field(
+        default="", pattern=_TIME, description="nightly: when it ends, HH:MM:SS UTC"
+    )
     heartbeat_s: int = Field(default=10, ge=1, le=120)
     reconnect_s: int = Field(default=5, ge=1, le=60, description="each try costs a MsgSeqNum")
     logon_timeout_s: int = Field(default=10, ge=1, le=60)
@@ -99,6 +128,17 @@ class Profile(_Strict):
             message = f"tag {declared[0]} is not the profile's to declare"
             raise ValueError(message)
         return tags
+
+    @model_validator(mode="after")
+    def _has_its_times(self) -> Self:
+        times = {self.session_start, self.session_end}
+        if self.resets is Resets.NIGHTLY and ("" in times or len(times) == 1):
+            message = "nightly resets need session_start and session_end, two different times"
+            raise ValueError(message)
+        if self.resets is not Resets.NIGHTLY and times != {""}:
+            message = "session_start and session_end belong to nightly resets"
+            raise ValueError(message)
+        return self
 
 
 def parse_profile(raw: bytes | str) -> Profile:
@@ -139,10 +179,13 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
         dictionary: path of the data dictionary.
     """
     reset = "Y" if profile.mode is SessionMode.RESET else "N"
+    times = ["NonStopSession=Y"]
+    if profile.resets is Resets.NIGHTLY:
+        times = [f"StartTime={profile.session_start}", f"EndTime={profile.session_end}"]
     lines = [
         "[DEFAULT]",
         "ConnectionType=initiator",
-        "NonStopSession=Y",
+        *times,
         "ReconnectInterval=1",
         f"LogonTimeout={profile.logon_timeout_s}",
         f"FileStorePath={store}",

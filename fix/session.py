@@ -11,23 +11,25 @@ Not here: what may leave (`fix.guard`), what a message means, and the pipe. Rule
 - No application lock is taken in a callback that is held around ``sendToTarget``.
 """
 
+import contextlib
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import quickfix
 
 from fix.errors import MessageError
 from fix.guard import Gate, Refusal
-from fix.inbox import Entry, Inbox
+from fix.inbox import Inbox
 from fix.line import abandon, hanging
+from fix.listener import Listener, Sent, wire_view
 from fix.messages import MSG_TYPE, Fields, parse, wire_text
 from fix.profile import Profile, initiator_settings
 from fix.redial import Redial
+from fix.resets import Reset, Sequence
 from fix.wire_log import WireLog
 
 DICTIONARY = Path(__file__).with_name("dictionary") / "FIX44.xml"
@@ -37,46 +39,23 @@ _SEQ_NUM = 34
 _SESSION_REJECT = "3"
 _LOGOUT = "5"
 _RESEND_REQUEST = "2"
+_LOGON = "A"
+_NEW_SEQ_NO, _TEXT, _RESET_FLAG = 36, 58, 141
+_TOO_LOW = "MsgSeqNum too low"
+"""How the engine words its Logout to a logon under a number that was used."""
 _LAST_TEST_REQUEST: Fields = ((MSG_TYPE, "1"), (112, "before logout"))
 _LOGOUT_S = 10.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listener:
-    """Where callbacks go; each is quick, thread-safe and never waits for anybody.
-
-    Attributes:
-        received: an application message or reject stands in the inbox.
-        logged_on: both logons were exchanged; the number of this logon, from 1.
-        logged_off: the session ended, with the peer's reason where it gave one.
-        fault: a callback raised; where and what.
-    """
-
-    received: Callable[[Entry], None]
-    logged_on: Callable[[int], None]
-    logged_off: Callable[[str], None]
-    fault: Callable[[str, str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """A message that ``toApp`` let pass: its sequence number and its text as written."""
-
-    msg_seq_num: int
-    raw: str
-
-
-def wire_view(text: str) -> str:
-    """Return quickfix's text, which it decoded as UTF-8, as one character per wire byte."""
-    return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 class Callbacks(quickfix.Application):
     """quickfix's seven callbacks, guarded; the bodies are the methods named ``_on_...``."""
 
-    def __init__(self, gate: Gate, inbox: Inbox, wire: WireLog, listener: Listener) -> None:
+    def __init__(
+        self, gate: Gate, inbox: Inbox, wire: WireLog, listener: Listener, sequence: Sequence
+    ) -> None:
         """Hold the parts; the session id is set once the initiator knows it."""
         super().__init__()
+        self.sequence = sequence
         self.session_id: quickfix.SessionID | None = None
         self.leaving = threading.local()
         self._gate = gate
@@ -88,6 +67,9 @@ class Callbacks(quickfix.Application):
         self.is_leaving = False
         self._logged_on = False
         self._peer_reason = ""
+        self._own_reset = False
+        self._reject_logon = False
+        self._refused: Reset | None = None
 
     @property
     def is_logged_on(self) -> bool:
@@ -96,6 +78,12 @@ class Callbacks(quickfix.Application):
             return False
         session = quickfix.Session.lookupSession(self.session_id)
         return bool(session is not None and session.isLoggedOn())
+
+    def put_back(self, refused: Reset) -> None:
+        """Set the numbers as they were before a new beginning that was refused."""
+        session = quickfix.Session.lookupSession(self.session_id)
+        session.setNextSenderMsgSeqNum(refused.old_sender)
+        session.setNextTargetMsgSeqNum(refused.old_target)
 
     def logout_begins(self) -> None:
         """Take no new order from here on; the engine itself would still send while logging out."""
@@ -113,12 +101,16 @@ class Callbacks(quickfix.Application):
         """The session ended, by logout or disconnect."""
         self._guarded("onLogout", self._on_logout)
 
-    def toAdmin(self, _message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Session messages are the engine's own business."""
+    def toAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
+        """Count what the engine says, and see where its numbers begin anew."""
+        self._guarded("toAdmin", lambda: self._on_own_admin(wire_view(message.toString())))
 
     def fromAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Keep rejects, which decide the fate of an order, and the reason of a logout."""
+        self._reject_logon = False
         self._guarded("fromAdmin", lambda: self._on_admin(wire_view(message.toString())))
+        if self._reject_logon:
+            raise quickfix.RejectLogon
 
     def fromApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Make an application message durable before the engine counts it."""
@@ -144,32 +136,98 @@ class Callbacks(quickfix.Application):
             return Refusal.MALFORMED
         refusal = self._gate.judge(fields, logged_on=self.is_logged_on)
         if refusal is None:
-            self.leaving.sent = Sent(msg_seq_num=msg_seq_num, raw=raw)
+            self.sequence.sent(msg_seq_num)
+            self.leaving.sent = Sent(msg_seq_num=msg_seq_num, raw=raw, epoch=self.sequence.epoch)
         return refusal
 
     def _on_logon(self) -> None:
-        self._peer_reason = ""
+        self._peer_reason, self._own_reset = "", False
+        if self.sequence.logged_on():
+            quickfix.Session.lookupSession(self.session_id).setResetOnLogon(False)
         self.ended.clear()
         logon_no = self._gate.begin_logon()
         self._logged_on = True
         self._listener.logged_on(logon_no)
 
     def _on_logout(self) -> None:
-        self._logged_on = False
+        self._logged_on, self._own_reset = False, False
         self.ended.set()
         self._gate.end_logon()
+        if self._refused is not None:  # the engine had begun anew before it asked
+            self.put_back(self._refused)
+            self._refused = None
         self._listener.logged_off(self._peer_reason)
+
+    def _on_own_admin(self, raw: str) -> None:
+        fields = dict(parse(raw))
+        number = int(fields[_SEQ_NUM])
+        if fields[MSG_TYPE] == _LOGON:
+            self._own_reset = fields.get(_RESET_FLAG) == "Y"
+            made = self.sequence.logging_on(number, self._expected())
+            if made is not None:
+                self._listener.reset(made)
+            return
+        self.sequence.sent(number)
+        refuses = fields[MSG_TYPE] == _LOGOUT and fields.get(_TEXT, "").startswith(_TOO_LOW)
+        if refuses and not self._logged_on:
+            self._on_too_low()
+
+    def _expected(self) -> int:
+        return int(quickfix.Session.lookupSession(self.session_id).getExpectedTargetNum())
+
+    def _count(self, fields: Mapping[int, str]) -> None:
+        """Note a number of theirs that the engine takes now; one too high is asked for first."""
+        number = int(fields[_SEQ_NUM])
+        if number == self._expected():
+            self.sequence.received(max(number, int(fields.get(_NEW_SEQ_NO, "0")) - 1))
+
+    def _on_too_low(self) -> None:
+        found = self.sequence.too_low(self._expected())
+        session = quickfix.Session.lookupSession(self.session_id)
+        if found.allowed:  # the engine refused their logon, for its number was used
+            session.setNextTargetMsgSeqNum(found.new_target)
+        else:
+            self._give_up(session)  # each further try uses numbers, until one fits by chance
+        self._listener.reset(found)
+
+    def _give_up(self, session: quickfix.Session) -> None:
+        self.is_leaving = True
+        session.logout()
+
+    def _on_flagged(self) -> None:
+        """Their logon has 141=Y; the engine has begun anew already, and asks whether to go on.
+
+        It never does in place: it ends, and agrees by a logon of its own with 141=Y, or not at all.
+        """
+        self._reject_logon = True
+        session = quickfix.Session.lookupSession(self.session_id)
+        found = self.sequence.flagged()
+        if found is None or found.allowed:
+            session.setResetOnLogon(True)
+        else:
+            self._refused = found
+            self._give_up(session)
+        if found is not None:
+            self._listener.reset(found)
 
     def _on_admin(self, raw: str) -> None:
         fields = dict(parse(raw))
+        if fields[MSG_TYPE] == _LOGON and fields.get(_RESET_FLAG) == "Y" and not self._own_reset:
+            self._on_flagged()
+        self._count(fields)
         if fields[MSG_TYPE] == _LOGOUT:
             self._peer_reason = fields.get(58, "")
         elif fields[MSG_TYPE] == _SESSION_REJECT:
-            self._on_app(raw)
+            self._keep(raw)
         elif fields[MSG_TYPE] == _RESEND_REQUEST:
             self.resends += 1
 
     def _on_app(self, raw: str) -> None:
+        self._keep(raw)
+        with contextlib.suppress(MessageError, KeyError, ValueError):  # not ours to judge here
+            self._count(dict(parse(raw)))
+
+    def _keep(self, raw: str) -> None:
         try:
             entry = self._inbox.append(self._wire.original(raw))
         except BaseException as error:  # noqa: BLE001  # a report must not be counted and lost
@@ -246,6 +304,25 @@ class InitiatorSession:
         """Return the next sequence numbers: ours to send, theirs to expect."""
         session = quickfix.Session.lookupSession(self._id)
         return int(session.getExpectedSenderNum()), int(session.getExpectedTargetNum())
+
+    @property
+    def sequence(self) -> Sequence:
+        """What was counted, and in which epoch."""
+        return self._callbacks.sequence
+
+    def opened(self) -> Reset | None:
+        """Return the new beginning that the engine made as it opened its store; before `start`.
+
+        One that was refused, and that a crash left half put back, is put back first.
+        """
+        refused = self._callbacks.sequence.last_refused
+        if refused is not None and self.numbers()[0] < refused.old_sender:
+            self._callbacks.put_back(refused)
+        return self._callbacks.sequence.opened(self.numbers()[0])
+
+    def expect_from_first(self) -> None:
+        """Ask the peer for all that it has, from its number 1 on; only before `start`."""
+        quickfix.Session.lookupSession(self._id).setNextTargetMsgSeqNum(1)
 
     def raise_sender(self, number: int) -> None:
         """Skip our own next number forward to what the ledger has seen; only before `start`."""

@@ -13,6 +13,7 @@ from fix.guard import Gate, Refusal, Ticket
 from fix.inbox import Entry, Inbox
 from fix.journal import Journal, LiveOrder
 from fix.kill import KillWord
+from fix.listener import Sent
 from fix.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
 from fix.order import OrderEvent, OrderState, event_of, lives_again, restated
 from fix.profile import Profile, SessionMode
@@ -25,7 +26,8 @@ from fix.reports import (
     order_told_by,
     parse_inbound,
 )
-from fix.session import InitiatorSession, Sent
+from fix.resets import Reset
+from fix.session import InitiatorSession
 from fix.session_link import Frame, SessionState, fields_of, number, text
 from fix.sweep_desk import Sweeping, SweepParts
 
@@ -85,6 +87,7 @@ class Desk:
         self._by_seq_num: dict[int, str] = {}
         self._leave_after_sweep = False
         self._running = True
+        self._refused = ""
 
     # -- called from other threads ------------------------------------------------------------
 
@@ -102,7 +105,11 @@ class Desk:
 
     def logged_off(self, reason: str) -> None:
         """Queue a logout or disconnect."""
-        self._tasks.put(lambda: self._tell(SessionState.CONNECTING, reason))
+        self._tasks.put(lambda: self._logged_off(reason))
+
+    def reset(self, found: Reset) -> None:
+        """Queue a new beginning of the numbers, or one that was refused."""
+        self._tasks.put(lambda: self._reset(found))
 
     def wake(self) -> None:
         """Look at the kill word now, not at the next turn."""
@@ -174,6 +181,18 @@ class Desk:
         """Compare our next number with the ledger's before anything connects."""
         session, wanted = self._parts.session, number(frame, "min_next_sender")
         stored, _ = session.numbers()
+        if session.sequence.epoch > number(frame, "epoch"):
+            wanted = 0  # the numbers began anew since; the gateway reads of it
+        session.sequence.accept_once = frame.get("accept") is True
+        if session.sequence.last_refused is not None:
+            refused, goes_on = str(session.sequence.last_refused), session.sequence.goes_on()
+            if goes_on is None:
+                self._refused = refused
+                self._answer(frame, {"result": "ok"})
+                self._tell(SessionState.REFUSED, refused)
+                return
+            session.expect_from_first()
+            self._reset(goes_on)
         if stored < wanted and self._parts.profile.mode is SessionMode.RESUME:
             if frame.get("adopt") is not True:
                 reason = f"store_behind_ledger: store {stored}, ledger {wanted}"
@@ -240,6 +259,26 @@ class Desk:
             return
         self._tell(SessionState.READY, "")
         self._answer(frame, {"result": "ok"})
+
+    def _reset(self, found: Reset) -> None:
+        """Forget which number was which order; tell the gateway, which puts it on record."""
+        if found.allowed:
+            self._by_seq_num.clear()
+        else:
+            self._refused = str(found)
+        self._parts.post(
+            {
+                "ev": "reset",
+                "reset_no": found.reset_no,
+                "allowed": found.allowed,
+                "new_sender": found.new_sender,
+            }
+        )
+
+    def _logged_off(self, reason: str) -> None:
+        refused = bool(self._refused)
+        state = SessionState.REFUSED if refused else SessionState.CONNECTING
+        self._tell(state, self._refused or reason)
 
     def _logged_on(self, logon_no: int) -> None:
         self._logon_no = logon_no
@@ -334,6 +373,11 @@ def _leaves_nothing(report: ExecutionReport) -> bool:
 def _outcome(result: Sent | Refusal) -> Frame:
     match result:
         case Sent():
-            return {"result": "sent", "msg_seq_num": result.msg_seq_num, "raw": result.raw}
+            return {
+                "result": "sent",
+                "msg_seq_num": result.msg_seq_num,
+                "epoch": result.epoch,
+                "raw": result.raw,
+            }
         case Refusal():
             return {"result": "refused", "reason": result.value}

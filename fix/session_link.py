@@ -7,8 +7,9 @@ Commands (gateway to child):
 
 | op         | fields                                        | answer ``result``        |
 |------------|-----------------------------------------------|--------------------------|
-| configure  | profile (JSON text), folder, kill_word        | none: hello follows      |
-| logon      | min_next_sender, adopt                        | ok, refused              |
+| configure  | profile (JSON text), folder, kill_word,       | none: hello follows      |
+|            | last_reset                                    |                          |
+| logon      | min_next_sender, adopt, epoch, accept         | ok, refused              |
 | hand       | cl_ord_id, fields, kill_epoch, send_before_us,| sent, refused            |
 |            | send_until_us (CLOCK_MONOTONIC of this boot)  |                          |
 | pass       | fields (F, q, H or AF)                        | sent, refused            |
@@ -17,11 +18,12 @@ Commands (gateway to child):
 | sweep      |                                               | ok: sweep events follow  |
 | stop       | sweep (bool)                                  | ok, then the child exits |
 
-``sent`` comes with msg_seq_num and raw, ``refused`` with reason.
+``sent`` comes with msg_seq_num, epoch and raw, ``refused`` with reason.
 
 Events (child to gateway): ``hello`` {next_sender, next_target, live, damaged}; ``session`` {state,
 logon_no, next_sender, next_target, detail}; ``inbox`` {offset, next_offset}; ``sweep`` {phase,
-confirmed, unknown, open}; ``fault`` {where, detail}; ``answer`` {n, result, ...}.
+confirmed, unknown, open}; ``reset`` {reset_no, allowed, new_sender}; ``fault`` {where, detail};
+``answer`` {n, result, ...}.
 
 End of file on this pipe is the strongest command: no new order leaves, live ones are swept.
 """
@@ -40,12 +42,16 @@ LINE_BYTES_MAX = 1 << 20
 
 
 class SessionState(StrEnum):
-    """The session as the gateway sees it; new orders are taken in READY only."""
+    """The session as the gateway sees it; new orders are taken in READY only.
+
+    REFUSED: the numbers began anew and must not; nothing is tried again before the next start.
+    """
 
     DOWN = "DOWN"
     CONNECTING = "CONNECTING"
     RECONCILING = "RECONCILING"
     READY = "READY"
+    REFUSED = "REFUSED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +63,12 @@ class HandResult:
         msg_seq_num: FIX MsgSeqNum (34) when sent.
         raw: the message as it left, when sent.
         reason: why refused or unknown.
+        epoch: which beginning of the numbers msg_seq_num belongs to; see `fix.resets`.
     """
 
     outcome: str
     msg_seq_num: int = 0
+    epoch: int = 0
     raw: str = ""
     reason: str = ""
 

@@ -19,22 +19,24 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fix.continuity import stored_numbers
 from fix.errors import FixError, JournalError, StoreInUseError
 from fix.guard import Gate
 from fix.inbox import Inbox, read_from
 from fix.journal import Journal
 from fix.kill import KillWord
+from fix.listener import Listener
 from fix.profile import Profile, parse_profile
+from fix.resets import Sequence
 from fix.session import (
     INBOX_LOST,
     Callbacks,
     InitiatorSession,
-    Listener,
     install_signals,
     message_log,
 )
 from fix.session_desk import Desk, Parts
-from fix.session_link import Frame, decode, encode, frames, text
+from fix.session_link import Frame, decode, encode, frames, number, text
 from fix.wire_log import WireLog, scrub_since
 
 WATCH_S = 0.01
@@ -147,7 +149,9 @@ def open_journal(path: Path) -> tuple[Journal, bool]:
         return Journal(path), True
 
 
-def build_desk(profile: Profile, folder: Path, kill_word: Path, outbox: Outbox) -> Desk:
+def build_desk(
+    profile: Profile, folder: Path, kill_word: Path, outbox: Outbox, *, last_reset: int = 0
+) -> Desk:
     """Open every part inside `folder` and say hello; nothing connects yet."""
     for name in ("store", "log"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -161,10 +165,14 @@ def build_desk(profile: Profile, folder: Path, kill_word: Path, outbox: Outbox) 
         logged_on=lambda logon_no: desks[0].logged_on(logon_no),  # noqa: PLW0108
         logged_off=lambda reason: desks[0].logged_off(reason),  # noqa: PLW0108
         fault=lambda where, detail: _tell_fault(outbox, where, detail),
+        reset=lambda found: desks[0].reset(found),  # noqa: PLW0108
     )
     scrub_since(message_log(profile, folder), folder / "log.scrubbed")
     wire = WireLog(message_log(profile, folder), profile.target_comp_id)
-    session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener))
+    stored = stored_numbers(folder)
+    sequence = Sequence(folder, profile, wall_us, stored=stored, on_record=last_reset)
+    session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener, sequence))
+    session.opened()  # the gateway reads of a new beginning in its file, before any logon
     desk = Desk(
         Parts(
             profile=profile,
@@ -259,7 +267,13 @@ def main(arguments: list[str]) -> int:
         folder = Path(text(frame, "folder"))
         patience_s = profile.pace.sweep_timeout_s + LOCK_MARGIN_S
         lock = lock_store(folder, patience_s)
-        desk = build_desk(profile, folder, Path(text(frame, "kill_word")), outbox)
+        desk = build_desk(
+            profile,
+            folder,
+            Path(text(frame, "kill_word")),
+            outbox,
+            last_reset=number(frame, "last_reset"),
+        )
     except (FixError, OSError) as error:
         sys.stderr.write(f"fix child: {error}\n")
         outbox.post({"ev": "fault", "where": "start", "detail": str(error)})

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from fix.guard import Gate
 from fix.journal import CancelNote, Journal
 from fix.kill import KillWord
+from fix.listener import Sent
 from fix.messages import CANCEL, CL_ORD_ID, MASS_CANCEL, MSG_TYPE, ORIG_CL_ORD_ID, Fields
 from fix.profile import Profile
 from fix.reports import Inbound, MassCancelReport
-from fix.session import InitiatorSession, Sent
+from fix.session import InitiatorSession
 from fix.session_link import Frame
 from fix.sweep import SweepOutcome
 from fix.sweeper import Phase, Sweeper, View

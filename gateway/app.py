@@ -40,7 +40,7 @@ from gateway.errors import NotReadyError
 from gateway.events import Events
 from gateway.fix_child import FixChild
 from gateway.fix_life import FixChildConfig
-from gateway.fix_session import begin_anew
+from gateway.fix_session import begin_anew, numbers_of, what_to_do
 from gateway.housekeeping import Housekeeping
 from gateway.killing import KillSwitch
 from gateway.market import Market
@@ -48,7 +48,7 @@ from gateway.orders import Orders, Standing
 from gateway.privacy import complete, make_privacy
 from gateway.profiles import Plan
 from gateway.pulse import Pulse
-from gateway.recovery import close_abandoned, highest_sent, mark_unknown
+from gateway.recovery import close_abandoned, mark_unknown
 from gateway.section import Section
 from gateway.server import Server, build_site, entrance_of
 from gateway.settlement import SettleTools
@@ -336,10 +336,11 @@ class _Starter:
         now_us = self._market_us()
         # the FIX child stops first: what its last sweep brings in is still settled
         self._stack.callback(self._settler.stop)
-        skipped = begin_anew(self._plan, ledger, reader)
-        fix.start()
+        begins = begin_anew(self._plan, ledger, reader)
+        fix.start(last_reset=numbers_of(self._plan, reader).last_reset)
         # our own simulator ends with us, and its orders with it; a broker's do not
         self._stack.callback(fix.stop, alone=self._plan.simulator is None)
+        self._events.record_resets()
         self._events.cancels = CancelRecords(
             ledger, reader, self._settler.session, fix.noted_cancels
         )
@@ -350,8 +351,13 @@ class _Starter:
         if ended:
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
         self._settler.start()
-        wanted = highest_sent(reader) + 1 + skipped
-        fix.logon(min_next_sender=wanted, adopt=skipped > 0)
+        known = numbers_of(self._plan, reader)
+        fix.logon(
+            min_next_sender=known.next_sender + begins.skipped,
+            adopt=begins.skipped > 0,
+            epoch=known.epoch,
+            accept=begins.accept,
+        )
         up = self._await_session(fix)
         self._say(f"session    {up}")
 
@@ -365,7 +371,10 @@ class _Starter:
         if fix.wait_for(SessionState.READY, OWN_PEER_S if ours else PEER_S):
             return "FIX logged on and reconciled"
         if ours:
-            raise NotReadyError(part="FIX session", state=f"{fix.state} after {OWN_PEER_S:g} s")
+            why = what_to_do(fix.refused) if fix.refused else f"after {OWN_PEER_S:g} s"
+            raise NotReadyError(part="FIX session", state=f"{fix.state} {why}")
+        if fix.refused:
+            return f"FIX is REFUSED: {what_to_do(fix.refused)}"
         return (
             f"FIX is {fix.state}: the broker does not answer yet. Every new order ends as not sent"
             " until it does"
@@ -389,7 +398,7 @@ class _Starter:
             "database": self._pulse.state,
             "housekeeping": self._housekeeping.state,
             "engine": ready(engine.state is EngineState.READY, engine.state),
-            "fix": ready(fix.state is SessionState.READY, fix.state),
+            "fix": ready(fix.state is SessionState.READY, f"{fix.state} {fix.refused}".rstrip()),
             "settler": self._settler.state,
             "orders": self._orders.state,
             "book": section.differences.state,

@@ -24,6 +24,7 @@ from gateway.kill_times import STEPS
 from gateway.killing import KillSwitch
 from gateway.orders import Orders
 from gateway.recovery import reconcile
+from gateway.sequence import record_resets
 from gateway.settler import Settler
 
 _log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ class Events:
         self._run_id = run_id
         self._orders = orders
         self._one_at_a_time = threading.Lock()
+        self._resets = threading.Lock()
+        self._last_reset = 0
         self.settler: Settler | None = None
         self.fix: FixChild | None = None
         self.ledger: Ledger | None = None
@@ -54,6 +57,8 @@ class Events:
             self.settler.wake()
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
             _in_background(self._reconcile, int(str(event["logon_no"])))
+        elif name == "reset":
+            _in_background(self._reset)
         elif name == "sweep":
             _in_background(self._swept, event)
 
@@ -71,6 +76,7 @@ class Events:
                 fix.drop()  # first: nothing more is said to it, and nothing it says is waited for
                 note(ledger, settler.session, self._run_id, "stranger_at_port", who)
                 return
+            self.record_resets()  # before the first order leaves under new numbers
             reconcile(
                 fix,
                 self._orders,
@@ -91,6 +97,24 @@ class Events:
             clock.pause(POLL_S)
         if check.run("reconciliation"):
             _log.error("book_differs: countersign differences lists where")
+
+    def record_resets(self) -> None:
+        """Put new beginnings of the session's numbers on record, each once.
+
+        Raises:
+            AuditError: the ledger does not take it; nothing may leave under the new numbers.
+        """
+        fix, ledger, settler = self.fix, self.ledger, self.settler
+        if fix is None or ledger is None or settler is None:
+            return
+        with self._resets:
+            fresh = [one for one in fix.resets() if one.reset_no > self._last_reset]
+            record_resets(ledger, settler.session, self._run_id, fresh)
+            self._last_reset = max([self._last_reset, *(one.reset_no for one in fresh)])
+
+    def _reset(self) -> None:
+        with contextlib.suppress(AuditError):  # the next logon tries again before it is READY
+            self.record_resets()
 
     def _swept(self, event: Frame) -> None:
         """Put cancels on record, then how far the sweep is; the first must not keep the second."""

@@ -26,6 +26,7 @@ from fix.journal import CancelNote, LiveOrder, read_cancels, read_live
 from fix.kill import KillWord
 from fix.messages import Fields
 from fix.profile import profile_document
+from fix.resets import Reset, resets_of
 from fix.session_link import (
     Frame,
     HandResult,
@@ -39,7 +40,7 @@ from gateway.fix_life import FixChildConfig, Life, Numbers
 log = logging.getLogger(__name__)
 
 _STABLE_S = 30.0
-_FATAL = frozenset({"toApp", "fromApp", "fromAdmin", "onLogon", "onLogout", "desk"})
+_FATAL = frozenset({"toAdmin", "toApp", "fromApp", "fromAdmin", "onLogon", "onLogout", "desk"})
 
 
 class FixChild:
@@ -67,17 +68,25 @@ class FixChild:
         self._hello: Numbers | None = None
         self._next_sender = 0
         self._logon_wanted: Frame | None = None
+        self._epoch = 0
+        self._last_reset = 0
+        self._detail = ""
         self._stopping = threading.Event()
         self._supervisor: threading.Thread | None = None
 
     # -- life -----------------------------------------------------------------------------------
 
-    def start(self, timeout_s: float = 30.0) -> Numbers:
+    def start(self, timeout_s: float = 30.0, *, last_reset: int = 0) -> Numbers:
         """Start the child and return what it says of its store; it does not connect yet.
+
+        Args:
+            timeout_s: how long to wait for it.
+            last_reset: number of the last new beginning of the session that is on record.
 
         Raises:
             ChildError: it did not come up in time.
         """
+        self._last_reset = last_reset
         self._supervisor = threading.Thread(target=self._supervise, name="fix child", daemon=True)
         self._supervisor.start()
         with self._changed:
@@ -88,18 +97,24 @@ class FixChild:
                 )
             return self._hello
 
-    def logon(self, *, min_next_sender: int, adopt: bool = False) -> None:
+    def logon(
+        self, *, min_next_sender: int, adopt: bool = False, epoch: int = 0, accept: bool = False
+    ) -> None:
         """Let the child connect, now and after every restart.
 
         Args:
             min_next_sender: one above the highest MsgSeqNum that the ledger has as sent.
             adopt: raise a store that is behind to that number instead of refusing.
+            epoch: of that number.
+            accept: the broker may begin its numbers anew, once.
 
         Raises:
             ChildError: the store is behind the ledger, or the child is gone.
         """
-        self._next_sender = max(self._next_sender, min_next_sender)
-        self._logon_wanted = {"op": "logon", "adopt": adopt}
+        with self._number_lock:
+            self._next_sender = max(self._next_sender, min_next_sender)
+            self._epoch = epoch
+        self._logon_wanted = {"op": "logon", "adopt": adopt, "accept": accept}
         answer = self._ask(self._logon_frame(), self._config.answer_timeout_s)
         if answer["result"] != "ok":
             self._logon_wanted = None
@@ -192,6 +207,15 @@ class FixChild:
         return self._state
 
     @property
+    def refused(self) -> str:
+        """Why the session does not go on before the next start; empty unless REFUSED."""
+        return self._detail if self._state is SessionState.REFUSED else ""
+
+    def resets(self) -> tuple[Reset, ...]:
+        """Return every new beginning of the numbers that the session's folder has."""
+        return resets_of(self._config.folder)
+
+    @property
     def logon_no(self) -> int:
         """Number of the present logon in this child's life."""
         return self._logon_no
@@ -235,9 +259,13 @@ class FixChild:
         result = text(answer, "result")
         if result != "sent":
             return HandResult(outcome=result, reason=str(answer.get("reason", "")))
-        msg_seq_num = number(answer, "msg_seq_num")
-        self._next_sender = max(self._next_sender, msg_seq_num + 1)
-        return HandResult(outcome="sent", msg_seq_num=msg_seq_num, raw=text(answer, "raw"))
+        msg_seq_num, epoch = number(answer, "msg_seq_num"), number(answer, "epoch")
+        with self._number_lock:
+            if epoch == self._epoch:
+                self._next_sender = max(self._next_sender, msg_seq_num + 1)
+        return HandResult(
+            outcome="sent", msg_seq_num=msg_seq_num, raw=text(answer, "raw"), epoch=epoch
+        )
 
     def _ask(self, frame: Frame, timeout_s: float) -> Frame:
         """Return the child's answer; ``refused`` without a child, ``unknown`` when none comes."""
@@ -261,7 +289,9 @@ class FixChild:
             life.pending.pop(n, None)
 
     def _logon_frame(self) -> Frame:
-        return {**(self._logon_wanted or {}), "min_next_sender": self._next_sender}
+        with self._number_lock:
+            numbers: Frame = {"min_next_sender": self._next_sender, "epoch": self._epoch}
+        return {**(self._logon_wanted or {}), **numbers}
 
     def _supervise(self) -> None:
         """Run one child after the other until told to stop; this thread is their parent."""
@@ -288,6 +318,7 @@ class FixChild:
                 "profile": profile_document(self._config.profile),
                 "folder": str(self._config.folder),
                 "kill_word": str(self._config.kill_word),
+                "last_reset": self._last_reset,
             },
             self._config.answer_timeout_s,
         )
@@ -308,12 +339,23 @@ class FixChild:
         if name == "hello":
             self._greet(frame)
         elif name == "session":
+            self._detail = text(frame, "detail")
             self._move(SessionState(text(frame, "state")), number(frame, "logon_no"))
+        elif name == "reset":
+            self._begin_anew(frame)
         self._tell(name, frame)
         if name == "fault":
             log.error("fix child fault in %s: %s", frame.get("where"), frame.get("detail"))
             if frame.get("where") in _FATAL:
                 life.slay()  # its egress is closed for good; a fresh one reconciles and goes on
+
+    def _begin_anew(self, frame: Frame) -> None:
+        with self._number_lock:
+            self._last_reset = number(frame, "reset_no")
+            if frame.get("allowed") is True:
+                self._epoch, self._next_sender = self._last_reset, number(frame, "new_sender")
+        if self._logon_wanted is not None and frame.get("allowed") is True:
+            self._logon_wanted = {**self._logon_wanted, "accept": False}  # it was for once
 
     def _greet(self, frame: Frame) -> None:
         live = frame.get("live")

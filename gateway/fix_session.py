@@ -4,8 +4,11 @@ The ledger knows which broker messages are on record and which numbers were used
 behind (a disk was lost and the ledger brought back without `fix/`) would settle reports under keys
 that are taken and use numbers twice, so the start ends before it writes anything. With
 `--new-fix-session REASON` the reason goes on record first; then inbox and numbers go on behind all
-that are on record, and orders in flight are asked for as at every start.
+that are on record, and orders in flight are asked for as at every start. The same words let a
+broker begin its numbers anew, once, where its profile does not allow that.
 """
+
+from dataclasses import dataclass
 
 from audit.kinds import Kind
 from audit.ledger import Ledger
@@ -13,11 +16,13 @@ from audit.queries import LedgerReader
 from fix.continuity import lacking, renew
 from fix.ems_control import exec_number
 from fix.profile import Profile, SessionMode
+from fix.resets import resets_of
+from gateway import clock
 from gateway.errors import RequestError, SessionLostError
 from gateway.events import note
 from gateway.orders import Orders
 from gateway.profiles import Plan
-from gateway.recovery import highest_sent
+from gateway.sequence import Numbers, numbers
 
 SKIPPED = 100_000
 """MsgSeqNums left out of a new beginning: the broker counts heartbeats and cancels as well, which
@@ -36,17 +41,29 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
     folder = str(plan.state.root / "fix")
     if found and not plan.settings.fix.new_session:
         raise SessionLostError(folder=folder, lacking=found)
-    if plan.settings.fix.new_session and not found:
+    refused = numbers_of(plan, reader).refused
+    if plan.settings.fix.new_session and not found and refused is None:
         raise RequestError(
-            problem=f"{folder} lacks nothing that is on record: start without --new-fix-session"
+            problem=f"{folder} lacks nothing that is on record, and no new beginning of the numbers"
+            " was refused: start without --new-fix-session"
         )
 
 
-def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> int:
-    """Put a new beginning on record if one was asked for, then make it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """How a session begins.
 
-    Returns:
-        How many MsgSeqNums the session skips beyond those on record, 0 if it just goes on.
+    Attributes:
+        skipped: how many MsgSeqNums it skips beyond those on record, 0 if it just goes on.
+        accept: the broker may begin its numbers anew, once.
+    """
+
+    skipped: int = 0
+    accept: bool = False
+
+
+def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
+    """Put a new beginning on record if one was asked for, then make it.
 
     Raises:
         FixError: the folder is in use, or cannot be written.
@@ -54,13 +71,30 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> int:
     """
     reason = plan.settings.fix.new_session
     if not reason:
-        return 0
+        return Beginning()
     session = _session(plan).name
-    detail = f"{reason}: {'; '.join(_lacking(plan, reader))}"
+    lost, refused = _lacking(plan, reader), numbers_of(plan, reader).refused
+    detail = f"{reason}: {'; '.join(lost or (str(refused),))}"
     note(ledger, session, plan.tags.run_id, "new_fix_session", detail)
+    if not lost:
+        return Beginning(accept=True)
     # a crash here leaves a folder that still lacks it, and a next start that is refused
     renew(plan.state.root / "fix", _last_offset(reader, session))
-    return SKIPPED
+    return Beginning(skipped=SKIPPED, accept=refused is not None)
+
+
+def numbers_of(plan: Plan, reader: LedgerReader) -> Numbers:
+    """Return where the plan's session stands, by the ledger and its folder."""
+    found = resets_of(plan.state.root / "fix")
+    return numbers(reader, _session(plan), found, clock.wall_us())
+
+
+def what_to_do(refused: str) -> str:
+    """Return a refused beginning with the way on, for an operator."""
+    return (
+        f"{refused}. Ask the broker; if it says so, go on with COUNTERSIGN_FIX__RESETS=by_broker,"
+        " or this once with --new-fix-session 'REASON'"
+    )
 
 
 def simulator_after(plan: Plan, orders: Orders) -> int:
@@ -71,12 +105,13 @@ def simulator_after(plan: Plan, orders: Orders) -> int:
 
 
 def _lacking(plan: Plan, reader: LedgerReader) -> tuple[str, ...]:
-    profile = _session(plan)
-    goes_on = profile.mode is SessionMode.RESUME
+    profile, known = _session(plan), numbers_of(plan, reader)
+    # what a refused beginning left of the old numbers, the child puts back itself
+    goes_on = profile.mode is SessionMode.RESUME and known.refused is None
     return lacking(
         plan.state.root / "fix",
         last_offset=_last_offset(reader, profile.name),
-        next_sender=highest_sent(reader) + 1 if goes_on else 0,
+        next_sender=known.next_sender if goes_on else 0,
     )
 
 

@@ -140,6 +140,7 @@ def handed(
                     "raw": result.raw,
                     "raw_digest": raw_digest,
                     "decision_to_wire_us": decision_to_wire_us,
+                    **({"session_epoch": result.epoch} if result.epoch else {}),
                 },
             )
         case "refused":

@@ -282,14 +282,22 @@ def _broker(fix: FixSettings, port: int) -> Profile:
     """Return the profile of the broker at a port.
 
     Raises:
-        SettingsError: a tag that is not the broker's own is declared to name no person.
+        SettingsError: a tag that is not the broker's own is declared to name no person, or a
+            session's times do not fit its resets.
     """
     profile = simulator_profile(port, sender=fix.sender, target=fix.target)
-    tags = [int(tag) for tag in fix.public_tags.split(",") if tag]
+    given = {
+        "public_tags": [int(tag) for tag in fix.public_tags.split(",") if tag],
+        "resets": fix.resets,
+        "session_start": fix.session_start,
+        "session_end": fix.session_end,
+    }
     try:
-        return parse_profile(json.dumps(profile.model_dump(mode="json") | {"public_tags": tags}))
+        return parse_profile(json.dumps(profile.model_dump(mode="json") | given))
     except ProfileError as error:
-        raise SettingsError(name="COUNTERSIGN_FIX__PUBLIC_TAGS", problem=str(error)) from error
+        named = error.problem.partition(":")[0].partition(".")[0]
+        name = named if named in given else "resets"
+        raise SettingsError(name=f"COUNTERSIGN_FIX__{name.upper()}", problem=str(error)) from error
 
 
 def played_instruments() -> dict[str, Instrument]:

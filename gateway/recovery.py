@@ -13,9 +13,7 @@ Table (stage found -> what is done):
 from collections import deque
 from collections.abc import Callable
 
-from audit.kinds import Kind
 from audit.ledger import Lane
-from audit.queries import LedgerReader
 from audit.record import Draft
 from fix.errors import FixError
 from fix.messages import Fields
@@ -63,12 +61,6 @@ def mark_unknown(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> 
             )
         )
     return len(lost)
-
-
-def highest_sent(reader: LedgerReader) -> int:
-    """Return the highest MsgSeqNum that the ledger has as sent, 0 without one."""
-    numbers = [int(str(r.body["msg_seq_num"])) for r in reader.records(kinds=(Kind.ORDER_SENT,))]
-    return max(numbers, default=0)
 
 
 def reconcile(

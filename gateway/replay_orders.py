@@ -85,7 +85,12 @@ def order_sent(past: Past, record: Record) -> str:
     took_us = record.recorded_at_us - int(str(sending.body["decided_us"]))
     if body["decision_to_wire_us"] not in range(took_us + 1):
         raise ReplayDiffersError(step="order_sent", detail="decision_to_wire_us")
-    sent = HandResult(outcome="sent", msg_seq_num=int(dict(pairs)[MSG_SEQ_NUM]), raw=raw)
+    sent = HandResult(
+        outcome="sent",
+        msg_seq_num=int(dict(pairs)[MSG_SEQ_NUM]),
+        raw=raw,
+        epoch=int(body.get("session_epoch", 0)),
+    )
     matches(record, _handed(past, record, sent))
     return f"message {sent.msg_seq_num}, the announced fields"
 

@@ -114,11 +114,22 @@ class FixSettings(_Section):
         description="user-defined tags of the broker that name no person, as 5700,9730: all others "
         "are kept as personal values",
     )
+    resets: Literal["none", "by_broker", "nightly"] = Field(
+        default="none",
+        description="new beginnings of the sequence numbers that the broker announced: none,"
+        " by_broker (141=Y, or it begins again at 1), nightly (at session_start); any other stops"
+        " the session",
+    )
+    session_start: str = Field(
+        default="", description="nightly: begin of the session, HH:MM:SS UTC"
+    )
+    session_end: str = Field(default="", description="nightly: end of the session, HH:MM:SS UTC")
     new_session: str = Field(
         default="",
         max_length=500,
-        description="the FIX session's folder is lost: begin a new one, for this reason, on record "
-        "(`--new-fix-session`); refused when nothing is lost",
+        description="the FIX session's folder is lost, or the broker began its numbers anew and was"
+        " refused: begin a new one, for this reason, on record (`--new-fix-session`); refused when"
+        " neither is so",
     )
     send_within_s: float = Field(
         default=10.0, gt=0, description="an approval not sent within this is withdrawn, seconds"

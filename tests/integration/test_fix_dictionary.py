@@ -30,7 +30,8 @@ def rewrite() -> Rewrite:
     before = signal.getsignal(signal.SIGINT)
     import quickfix  # noqa: PLC0415
 
-    from fix.session import DICTIONARY, wire_view  # noqa: PLC0415
+    from fix.listener import wire_view  # noqa: PLC0415
+    from fix.session import DICTIONARY  # noqa: PLC0415
 
     signal.signal(signal.SIGINT, before)
 

@@ -1,0 +1,253 @@
+"""What a session has counted, and each new beginning of its numbers, durable before it counts.
+
+MsgSeqNums run on for ever, unless the broker or the schedule begins them anew. Then an old number
+means another message, so each beginning opens an *epoch*: a message of ours is named by (epoch,
+MsgSeqNum). The file ``resets`` has one JSON line for each, fsynced; the gateway puts them on
+record. Not here: quickfix, and who decides (`fix.profile` does: ``resets``).
+
+Rules:
+
+- Allowed or refused, it is in the file before the session goes on or ends.
+- A logon of ours under a number that was used shows a beginning that nobody told of: the schedule's
+  or, in reset mode, our own.
+- Where nothing but our own logon was counted, nothing is lost: that is no new beginning.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from typing_extensions import override
+
+from fix.profile import Profile, Resets, SessionMode
+
+DAY_US = 86_400_000_000
+
+
+class Cause(StrEnum):
+    """Why numbers began anew."""
+
+    BY_BROKER = "by_broker"
+    BEGUN_AGAIN = "begun_again"
+    NIGHTLY = "nightly"
+    AT_LOGON = "at_logon"
+    AFTER_REFUSAL = "after_refusal"
+
+
+_WORDS = {
+    Cause.BY_BROKER: "the broker begins its numbers anew (141=Y in its logon)",
+    Cause.BEGUN_AGAIN: "the broker's logon has a number that was used: it has lost its numbers",
+    Cause.NIGHTLY: "the session's schedule begins the numbers anew",
+    Cause.AFTER_REFUSAL: "after a refusal the session goes on, theirs asked for from 1 on",
+    Cause.AT_LOGON: "the numbers begin anew at each logon, as the profile says",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reset:
+    """One new beginning, or one that was refused.
+
+    Attributes:
+        reset_no: counts all of a session, from 1; that of an allowed one is the epoch it opens.
+        old_sender: our next number before it; `new_sender` after it.
+        old_target: their next number before it; `new_target` after it.
+        at_us: wall clock, microseconds.
+    """
+
+    reset_no: int
+    cause: Cause
+    allowed: bool
+    old_sender: int
+    old_target: int
+    new_sender: int
+    new_target: int
+    at_us: int
+
+    @override
+    def __str__(self) -> str:
+        """Return the operator's line."""
+        after = f"now {self.new_sender} and {self.new_target}" if self.allowed else "refused"
+        return (
+            f"{_WORDS[self.cause]}; next were {self.old_sender} of ours and {self.old_target} of"
+            f" theirs, {after}"
+        )
+
+
+def last_start_us(profile: Profile, now_us: int) -> int:
+    """Return when a nightly session last began, microseconds UTC; 0 for one without a schedule."""
+    if profile.resets is not Resets.NIGHTLY:
+        return 0
+    hours, minutes, seconds = (int(part) for part in profile.session_start.split(":"))
+    begins_us = (hours * 3600 + minutes * 60 + seconds) * 1_000_000
+    return now_us - (now_us - begins_us) % DAY_US
+
+
+def resets_of(folder: Path) -> tuple[Reset, ...]:
+    """Return every new beginning of a session's folder; a line that a crash cut off is left out."""
+    path = folder / "resets"
+    if not path.exists():
+        return ()
+    return tuple(_reset(line) for line in path.read_bytes().split(b"\n")[:-1])
+
+
+class Sequence:
+    """The numbers of one session in one child's life; safe from any thread."""
+
+    def __init__(
+        self,
+        folder: Path,
+        profile: Profile,
+        wall_us: Callable[[], int],
+        *,
+        stored: tuple[int, int],
+        on_record: int,
+    ) -> None:
+        """Go on where the folder stands.
+
+        Args:
+            folder: the session's.
+            profile: says which new beginnings are allowed.
+            wall_us: the wall clock.
+            stored: next numbers in the store, ours and theirs, before the engine opened it.
+            on_record: number of the last new beginning that the ledger has; 0 without one.
+        """
+        self._path = folder / "resets"
+        self._profile = profile
+        self._wall_us = wall_us
+        self._lock = threading.RLock()
+        found = resets_of(folder)
+        self._last_no = max([on_record, *(one.reset_no for one in found)])
+        self._epoch = max([on_record, *(one.reset_no for one in found if one.allowed)])
+        self.last_refused = None if not found or found[-1].allowed else found[-1]
+        """The last new beginning, if it was refused: its numbers hold."""
+        self._sent, self._received = stored[0] - 1, stored[1] - 1
+        self._agreeing = False
+        self.accept_once = False
+        """A person said that the broker may begin anew, once."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that numbers belong to now: the last allowed beginning, 0 without one."""
+        return self._epoch
+
+    def sent(self, number: int) -> None:
+        """Note a number that we used."""
+        with self._lock:
+            self._sent = max(self._sent, number)
+
+    def received(self, number: int) -> None:
+        """Note a number that they used."""
+        with self._lock:
+            self._received = max(self._received, number)
+
+    def opened(self, next_sender: int) -> Reset | None:
+        """Return the new beginning that the engine made as it opened the store, if it did."""
+        with self._lock:
+            return self._begin(Cause.NIGHTLY, 1, 1) if next_sender <= self._sent else None
+
+    def logging_on(self, number: int, expected: int) -> Reset | None:
+        """Note a logon of ours; return the new beginning that its number shows, if it does.
+
+        Args:
+            number: its MsgSeqNum.
+            expected: their next, as the engine has it.
+        """
+        with self._lock:
+            found = None
+            if self._agreeing:
+                self._sent = 0  # as agreed: this logon says 141=Y itself
+            if number <= self._sent:
+                own = self._profile.mode is SessionMode.RESET
+                found = self._begin(Cause.AT_LOGON if own else Cause.NIGHTLY, number, 1)
+            self.sent(number)
+            self._received = expected - 1
+            return found
+
+    def goes_on(self) -> Reset | None:
+        """Return the beginning by which a session goes on after a refused one; None: it does not.
+
+        Only where the profile or a person allows it. Their numbers are asked for from 1 on: by
+        chance they may fit by now, and what came before would be lost.
+        """
+        with self._lock:
+            if self._profile.resets is not Resets.BY_BROKER and not self.accept_once:
+                return None
+            self.last_refused = None
+            return self._begin(Cause.AFTER_REFUSAL, self._sent + 1, 1)
+
+    def flagged(self) -> Reset | None:
+        """Judge a logon of theirs with 141=Y; None where nothing was counted before.
+
+        If it is allowed our next logon agrees to it by 141=Y (`logged_on` ends that): two engines
+        that answer each other's logon in place do so without end.
+        """
+        with self._lock:
+            nothing = self._sent <= 1 and self._received == 0
+            found = None if nothing else self._judge(Cause.BY_BROKER, 1)
+            self._agreeing = found is None or found.allowed
+            return found
+
+    def logged_on(self) -> bool:
+        """Note that both logons were exchanged; return whether that agreed to a beginning."""
+        with self._lock:
+            agreed, self._agreeing = self._agreeing, False
+            return agreed
+
+    def too_low(self, expected: int) -> Reset:
+        """Judge a logon of theirs under a number that was used; ours go on."""
+        with self._lock:
+            self._received = expected - 1
+            return self._judge(Cause.BEGUN_AGAIN, self._sent + 1)
+
+    def _judge(self, cause: Cause, new_sender: int) -> Reset:
+        if self._profile.resets is Resets.BY_BROKER or self.accept_once:
+            self.accept_once = False
+            return self._begin(cause, new_sender, 1)
+        refused = self._entry(cause, allowed=False, new=(self._sent + 1, self._received + 1))
+        self._keep(refused)
+        return refused
+
+    def _begin(self, cause: Cause, new_sender: int, new_target: int) -> Reset:
+        made = self._entry(cause, allowed=True, new=(new_sender, new_target))
+        self._keep(made)
+        self._epoch = made.reset_no
+        self._sent, self._received = new_sender - 1, new_target - 1
+        return made
+
+    def _entry(self, cause: Cause, *, allowed: bool, new: tuple[int, int]) -> Reset:
+        return Reset(
+            reset_no=self._last_no + 1,
+            cause=cause,
+            allowed=allowed,
+            old_sender=self._sent + 1,
+            old_target=self._received + 1,
+            new_sender=new[0],
+            new_target=new[1],
+            at_us=self._wall_us(),
+        )
+
+    def _keep(self, entry: Reset) -> None:
+        """Append an entry; durable on return.
+
+        Raises:
+            OSError: the disk refused; the numbers stay as they are.
+        """
+        line = json.dumps(asdict(entry), separators=(",", ":")).encode("ascii") + b"\n"
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            whole = self._path.read_bytes()
+            os.ftruncate(descriptor, whole.rfind(b"\n") + 1)  # what a crash cut off
+            os.pwrite(descriptor, line, whole.rfind(b"\n") + 1)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._last_no = entry.reset_no
+
+
+def _reset(line: bytes) -> Reset:
+    row = json.loads(line)
+    return Reset(**{**row, "cause": Cause(row["cause"])})

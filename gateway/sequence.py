@@ -1,0 +1,110 @@
+"""The numbers of a FIX session by the ledger: counted from the last new beginning on record.
+
+The child writes each new beginning to a file before the session goes on; here it is put on record,
+before an order leaves under the new numbers. A message of ours is named by (epoch, MsgSeqNum), for
+a number alone names several once they began anew. Not here: who allows it (`fix.profile`), and a
+folder that was lost (`fix_session`).
+"""
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from audit.errors import IdempotencyConflictError
+from audit.kinds import Kind
+from audit.ledger import Lane, Ledger
+from audit.queries import LedgerReader
+from audit.record import Draft
+from fix.profile import Profile
+from fix.resets import Cause, Reset, last_start_us
+
+RESET, RESET_REFUSED = "sequence_reset", "sequence_reset_refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """Where a session stands, by the ledger and by what its folder has besides.
+
+    Attributes:
+        epoch: which beginning of the numbers holds.
+        last_reset: number of the last beginning, allowed or refused; 0 without one.
+        next_sender: one above the highest number that is known as ours in this epoch.
+        refused: the last beginning, if it was refused and nothing came after it.
+    """
+
+    epoch: int
+    last_reset: int
+    next_sender: int
+    refused: Reset | None
+
+
+def numbers(reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_us: int) -> Numbers:
+    """Return where a session stands.
+
+    Args:
+        reader: of the ledger.
+        profile: the session's; a schedule begins anew by itself.
+        found: the new beginnings in the session's folder.
+        now_us: the wall clock.
+    """
+    resets = {one.reset_no: one for one in (*found, *recorded(reader, profile.name))}
+    allowed = [one for one in resets.values() if one.allowed]
+    last = max(resets, default=0)
+    newest = max(allowed, key=lambda one: one.reset_no, default=None)
+    epoch, floor, since_us = (
+        (0, 1, 0) if newest is None else (newest.reset_no, newest.new_sender, newest.at_us)
+    )
+    for record in reader.records(kinds=(Kind.ORDER_SENT,)):
+        if int(str(record.body.get("session_epoch", 0))) == epoch:
+            floor = max(floor, int(str(record.body["msg_seq_num"])) + 1)
+            since_us = max(since_us, record.recorded_at_us)
+    if since_us < last_start_us(profile, now_us):
+        floor = 1  # the schedule has begun the numbers anew since
+    refused = None if last == 0 or resets[last].allowed else resets[last]
+    return Numbers(epoch=epoch, last_reset=last, next_sender=floor, refused=refused)
+
+
+def recorded(reader: LedgerReader, session: str) -> tuple[Reset, ...]:
+    """Return the new beginnings that are on record, oldest first."""
+    return tuple(
+        Reset(
+            reset_no=int(str(record.body["reset_no"])),
+            cause=Cause(str(record.body["cause"])),
+            allowed=record.body["event"] == RESET,
+            old_sender=int(str(record.body["old_sender"])),
+            old_target=int(str(record.body["old_target"])),
+            new_sender=int(str(record.body["new_sender"])),
+            new_target=int(str(record.body["new_target"])),
+            at_us=record.recorded_at_us,
+        )
+        for record in reader.records(stream=f"session/{session}", kinds=(Kind.SESSION_EVENT,))
+        if record.body["event"] in {RESET, RESET_REFUSED}
+    )
+
+
+def record_resets(ledger: Ledger, session: str, run_id: str, found: Iterable[Reset]) -> None:
+    """Put new beginnings on record; one that is there already changes nothing.
+
+    Raises:
+        AuditError: the ledger does not take it; nothing may leave under the new numbers.
+    """
+    for one in found:
+        draft = Draft(
+            stream=f"session/{session}",
+            kind=Kind.SESSION_EVENT,
+            payload={
+                "event": RESET if one.allowed else RESET_REFUSED,
+                "detail": str(one),
+                "run_id": run_id,
+                "reset_no": one.reset_no,
+                "cause": one.cause.value,
+                "old_sender": one.old_sender,
+                "old_target": one.old_target,
+                "new_sender": one.new_sender,
+                "new_target": one.new_target,
+            },
+            actor="fix",
+            idem_key=f"reset:{one.reset_no}",
+        )
+        with contextlib.suppress(IdempotencyConflictError):  # on record, by an earlier run
+            ledger.append(draft, lane=Lane.URGENT)

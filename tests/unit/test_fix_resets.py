@@ -1,0 +1,149 @@
+"""Numbers that begin anew: counted, judged by the profile, and durable before they count."""
+
+from pathlib import Path
+
+import pytest
+
+from fix.errors import ProfileError
+from fix.profile import Profile, Resets, initiator_settings, parse_profile, simulator_profile
+from fix.resets import DAY_US, Cause, Sequence, last_start_us, resets_of
+
+SIMULATOR = simulator_profile(9)
+BY_BROKER = SIMULATOR.model_copy(update={"resets": Resets.BY_BROKER})
+NIGHTLY = SIMULATOR.model_copy(
+    update={"resets": Resets.NIGHTLY, "session_start": "22:15:00", "session_end": "22:00:00"}
+)
+
+
+def counted(
+    folder: Path, profile: Profile = SIMULATOR, *, sent: int = 40, received: int = 30
+) -> Sequence:
+    """A session that has used so many numbers."""
+    stored = (sent + 1, received + 1)
+    return Sequence(folder, profile, lambda: 7, stored=stored, on_record=0)
+
+
+def test_a_beginning_that_is_not_allowed_changes_no_number_and_is_in_the_file(
+    tmp_path: Path,
+) -> None:
+    sequence = counted(tmp_path)
+    found = sequence.flagged()
+    assert found is not None
+    assert (found.allowed, found.cause) == (False, Cause.BY_BROKER)
+    assert (found.old_sender, found.old_target) == (41, 31)
+    assert (found.new_sender, found.new_target) == (41, 31)
+    assert (sequence.epoch, resets_of(tmp_path)) == (0, (found,))
+
+
+def test_an_allowed_beginning_opens_an_epoch(tmp_path: Path) -> None:
+    sequence = counted(tmp_path, BY_BROKER)
+    found = sequence.flagged()
+    assert found is not None
+    assert (found.allowed, found.reset_no, sequence.epoch) == (True, 1, 1)
+    assert (found.old_sender, found.new_sender, found.new_target) == (41, 1, 1)
+    again = counted(tmp_path, BY_BROKER, sent=3, received=3)
+    assert again.epoch == 1
+    second = again.flagged()
+    assert second is not None
+    assert (second.reset_no, second.old_sender, again.epoch) == (2, 4, 2)
+
+
+def test_what_counted_nothing_begins_nothing_anew(tmp_path: Path) -> None:
+    sequence = counted(tmp_path, sent=0, received=0)
+    assert sequence.logging_on(1, 1) is None
+    assert sequence.flagged() is None
+    sequence.sent(1)  # the logout in between
+    assert sequence.logging_on(1, 1) is None  # it agrees by 141=Y
+    assert sequence.logged_on() is True
+    assert sequence.logging_on(2, 2) is None
+    assert sequence.logged_on() is False
+    assert resets_of(tmp_path) == ()
+
+
+def test_a_broker_that_begins_again_leaves_our_own_numbers(tmp_path: Path) -> None:
+    found = counted(tmp_path, BY_BROKER).too_low(31)
+    assert (found.cause, found.allowed) == (Cause.BEGUN_AGAIN, True)
+    assert (found.old_sender, found.new_sender) == (41, 41)
+    assert (found.old_target, found.new_target) == (31, 1)
+
+
+def test_a_used_number_of_our_own_logon_shows_the_schedules_beginning(tmp_path: Path) -> None:
+    sequence = counted(tmp_path, NIGHTLY)
+    assert sequence.logging_on(41, 31) is None
+    found = sequence.logging_on(1, 1)
+    assert found is not None
+    assert (found.cause, found.old_sender, found.old_target) == (Cause.NIGHTLY, 42, 31)
+    assert sequence.logging_on(2, 2) is None
+
+
+def test_a_store_that_the_engine_began_anew_shows_when_it_is_opened(tmp_path: Path) -> None:
+    assert counted(tmp_path, NIGHTLY).opened(41) is None
+    found = counted(tmp_path, NIGHTLY).opened(1)
+    assert found is not None
+    assert found.cause is Cause.NIGHTLY
+
+
+def test_a_persons_word_allows_one_beginning(tmp_path: Path) -> None:
+    sequence = counted(tmp_path)
+    sequence.accept_once = True
+    first, second = sequence.flagged(), sequence.too_low(9)
+    assert first is not None
+    assert (first.allowed, second.allowed) == (True, False)
+
+
+def test_numbers_go_on_behind_what_is_on_record(tmp_path: Path) -> None:
+    """A folder whose file is lost does not use a number of the ledger's again."""
+    sequence = Sequence(tmp_path, BY_BROKER, lambda: 7, stored=(5, 5), on_record=3)
+    assert sequence.epoch == 3
+    found = sequence.flagged()
+    assert found is not None
+    assert (found.reset_no, sequence.epoch) == (4, 4)
+
+
+def test_a_line_that_a_crash_cut_off_is_no_beginning(tmp_path: Path) -> None:
+    counted(tmp_path, BY_BROKER).flagged()
+    whole = (tmp_path / "resets").read_bytes()
+    (tmp_path / "resets").write_bytes(whole + whole[:20])
+    assert len(resets_of(tmp_path)) == 1
+    counted(tmp_path, BY_BROKER).flagged()
+    assert [one.reset_no for one in resets_of(tmp_path)] == [1, 2]
+
+
+def test_a_disk_that_refuses_leaves_the_numbers(tmp_path: Path) -> None:
+    sequence = counted(tmp_path / "gone", BY_BROKER)
+    with pytest.raises(OSError, match="resets"):
+        sequence.flagged()
+    assert sequence.epoch == 0
+
+
+@pytest.mark.parametrize(
+    ("resets", "start", "end"),
+    [
+        ("nightly", "", ""),
+        ("nightly", "22:00:00", ""),
+        ("nightly", "22:00:00", "22:00:00"),
+        ("by_broker", "22:00:00", "21:00:00"),
+        ("none", "", "21:00:00"),
+        ("nightly", "24:00:00", "21:00:00"),
+        ("sometimes", "", ""),
+    ],
+)
+def test_resets_and_times_that_do_not_fit_are_no_profile(resets: str, start: str, end: str) -> None:
+    document = SIMULATOR.model_dump(mode="json")
+    changed = document | {"resets": resets, "session_start": start, "session_end": end}
+    with pytest.raises(ProfileError):
+        parse_profile(Profile.model_construct(**changed).model_dump_json(warnings=False))
+
+
+def test_a_nightly_session_keeps_its_times_in_the_engine() -> None:
+    lines = initiator_settings(NIGHTLY, store="s", log="l", dictionary="d").splitlines()
+    assert {"StartTime=22:15:00", "EndTime=22:00:00"} <= set(lines)
+    assert "NonStopSession=Y" not in lines
+    assert parse_profile(NIGHTLY.model_dump_json()) == NIGHTLY
+
+
+def test_a_session_began_last_at_its_time_of_day() -> None:
+    begins = (22 * 3600 + 15 * 60) * 1_000_000
+    assert last_start_us(NIGHTLY, DAY_US * 5 + begins) == DAY_US * 5 + begins
+    assert last_start_us(NIGHTLY, DAY_US * 5 + begins - 1) == DAY_US * 4 + begins
+    assert last_start_us(SIMULATOR, DAY_US) == 0
