@@ -1,6 +1,7 @@
 """A gateway starts while its broker is away, says so, and goes on when the broker comes."""
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,6 +74,8 @@ def test_a_stranger_who_takes_the_simulators_port_gets_no_order(walk_state: Path
         wait_for(lambda: app.fix.state is not SessionState.READY, 60.0, part="the loss")
         stranger = Broker(walk_state / "stranger")
         stranger.config = replace(stranger.config, port=app.simulator.port)
+        # one that knows the numbers too: an ignorant one is refused before, for its numbers
+        shutil.copytree(walk_state / "ems" / "store", walk_state / "stranger" / "store")
         stranger.start()
         try:
             wait_for(lambda: bool(strangers(app)), 60.0, part="the stranger's logon")
