@@ -36,11 +36,10 @@ from gateway.cancels import CancelRecords
 from gateway.desk import Desk, DeskParts
 from gateway.dispatch import DispatchTools, withdraw_late
 from gateway.engine_child import EngineChild
-from gateway.errors import NotReadyError
 from gateway.events import Events
 from gateway.fix_child import FixChild
 from gateway.fix_life import FixChildConfig
-from gateway.fix_session import begin_anew, numbers_of, what_to_do
+from gateway.fix_session import await_session, begin_anew, numbers_of
 from gateway.housekeeping import Housekeeping
 from gateway.killing import KillSwitch
 from gateway.market import Market
@@ -61,10 +60,6 @@ from gateway.web.sessions import Sessions
 from inference.engine import EngineState
 from risk.approved import ApprovedOrder
 
-OWN_PEER_S = 15.0
-"""How long a start waits for its own simulator."""
-PEER_S = 5.0
-"""How long a start waits for a broker before it serves without one."""
 DEVELOPER: Final = "operator"
 """Whom the address that `run` prints signs in."""
 
@@ -358,27 +353,8 @@ class _Starter:
             epoch=known.epoch,
             accept=begins.accept,
         )
-        up = self._await_session(fix)
+        up = await_session(fix, ours=self._plan.simulator is not None)
         self._say(f"session    {up}")
-
-    def _await_session(self, fix: FixChild) -> str:
-        """Wait for the session; a broker that is away is no reason not to serve.
-
-        Raises:
-            NotReadyError: our own simulator does not answer: there is nobody to wait for.
-        """
-        ours = self._plan.simulator is not None
-        if fix.wait_for(SessionState.READY, OWN_PEER_S if ours else PEER_S):
-            return "FIX logged on and reconciled"
-        if ours:
-            why = what_to_do(fix.refused) if fix.refused else f"after {OWN_PEER_S:g} s"
-            raise NotReadyError(part="FIX session", state=f"{fix.state} {why}")
-        if fix.refused:
-            return f"FIX is REFUSED: {what_to_do(fix.refused)}"
-        return (
-            f"FIX is {fix.state}: the broker does not answer yet. Every new order ends as not sent"
-            " until it does"
-        )
 
     def _approve(self, standing: Standing) -> ApprovedOrder:
         return self._desk_made.approved_order(standing)

@@ -17,9 +17,11 @@ from fix.continuity import lacking, renew
 from fix.ems_control import exec_number
 from fix.profile import Profile, SessionMode
 from fix.resets import resets_of
+from fix.session_link import SessionState
 from gateway import clock
-from gateway.errors import RequestError, SessionLostError
+from gateway.errors import NotReadyError, RequestError, SessionLostError
 from gateway.events import note
+from gateway.fix_child import FixChild
 from gateway.orders import Orders
 from gateway.profiles import Plan
 from gateway.sequence import Numbers, numbers
@@ -47,6 +49,31 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
             problem=f"{folder} lacks nothing that is on record, and no new beginning of the numbers"
             " was refused: start without --new-fix-session"
         )
+
+
+OWN_PEER_S = 15.0
+"""How long a start waits for its own simulator."""
+PEER_S = 5.0
+"""How long a start waits for a broker before it serves without one."""
+
+
+def await_session(fix: FixChild, *, ours: bool) -> str:
+    """Wait for the session; a broker that is away is no reason not to serve.
+
+    Raises:
+        NotReadyError: our own simulator does not answer: there is nobody to wait for.
+    """
+    if fix.wait_for(SessionState.READY, OWN_PEER_S if ours else PEER_S):
+        return "FIX logged on and reconciled"
+    if ours:
+        why = what_to_do(fix.refused) if fix.refused else f"after {OWN_PEER_S:g} s"
+        raise NotReadyError(part="FIX session", state=f"{fix.state} {why}")
+    if fix.refused:
+        return f"FIX is REFUSED: {what_to_do(fix.refused)}"
+    return (
+        f"FIX is {fix.state}: the broker does not answer yet. Every new order ends as not sent"
+        " until it does"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
