@@ -17,6 +17,7 @@ Reading order:
 13. ``wire_log``: inbound bytes exactly as they came.
 14. ``guard``: the last word on every outbound message.
 15. ``redial``, ``line``: how often a session that is down is tried; connects that hang.
+    ``logon_probe``: whether no gap is left after a logon, before anything is sent.
 16. ``listener``, ``session``: what a session tells; the quickfix initiator, which alone besides
     ``ems`` imports quickfix.
 17. ``sweep``, ``sweeper``: cancelling what is live, largest first; when, and until when.

@@ -17,6 +17,7 @@ class Listener:
         logged_off: the session ended, with the peer's reason where it gave one.
         fault: a callback raised; where and what.
         reset: the numbers began anew, or the session ended because they must not.
+        heartbeat: the peer answered a TestRequest; its TestReqID (112).
     """
 
     received: Callable[[Entry], None]
@@ -24,6 +25,7 @@ class Listener:
     logged_off: Callable[[str], None]
     fault: Callable[[str, str], None]
     reset: Callable[[Reset], None]
+    heartbeat: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

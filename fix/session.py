@@ -43,7 +43,7 @@ _LOGON = "A"
 _NEW_SEQ_NO, _TEXT, _RESET_FLAG = 36, 58, 141
 _TOO_LOW = "MsgSeqNum too low"
 """How the engine words its Logout to a logon under a number that was used."""
-_LAST_TEST_REQUEST: Fields = ((MSG_TYPE, "1"), (112, "before logout"))
+_HEARTBEAT, _TEST_REQ_ID = "0", 112
 _LOGOUT_S = 10.0
 
 
@@ -221,6 +221,8 @@ class Callbacks(quickfix.Application):
             self._keep(raw)
         elif fields[MSG_TYPE] == _RESEND_REQUEST:
             self.resends += 1
+        elif fields[MSG_TYPE] == _HEARTBEAT and _TEST_REQ_ID in fields:
+            self._listener.heartbeat(fields[_TEST_REQ_ID])
 
     def _on_app(self, raw: str) -> None:
         self._keep(raw)
@@ -250,12 +252,6 @@ class Callbacks(quickfix.Application):
             self._listener.fault(where, repr(error)[:500])
         except BaseException as second:  # noqa: BLE001
             sys.stderr.write(f"fix child: fault in {where}: {error!r}; then {second!r}\n")
-
-
-def message_log(profile: Profile, folder: Path) -> Path:
-    """Return where the engine logs this session's messages."""
-    name = f"FIX.4.4-{profile.sender_comp_id}-{profile.target_comp_id}.messages.current.log"
-    return folder / "log" / name
 
 
 class InitiatorSession:
@@ -364,9 +360,14 @@ class InitiatorSession:
         self._callbacks.logout_begins()
         if self._started and was_on:
             session.logout()
-            probe = quickfix.Message(wire_text(_LAST_TEST_REQUEST), self._dictionary, False)  # noqa: FBT003
-            quickfix.Session.sendToTarget(probe, self._id)
+            self.probe("before logout")
             self._callbacks.ended.wait(_LOGOUT_S)
+
+    def probe(self, test_req_id: str) -> None:
+        """Ask the peer for a Heartbeat with this TestReqID (112)."""
+        fields: Fields = ((MSG_TYPE, "1"), (_TEST_REQ_ID, test_req_id))
+        message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
+        quickfix.Session.sendToTarget(message, self._id)
 
     def send(self, fields: Fields) -> Sent | Refusal:
         """Send one message now or never; a refusal used no sequence number."""

@@ -14,6 +14,7 @@ from fix.inbox import Entry, Inbox
 from fix.journal import Journal, LiveOrder
 from fix.kill import KillWord
 from fix.listener import Sent
+from fix.logon_probe import LogonProbe
 from fix.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
 from fix.order import OrderEvent, OrderState, event_of, lives_again, restated
 from fix.profile import Profile, SessionMode
@@ -84,6 +85,7 @@ class Desk:
                 wall_us=parts.wall_us,
             )
         )
+        self._probe = LogonProbe()
         self._by_seq_num: dict[int, str] = {}
         self._leave_after_sweep = False
         self._running = True
@@ -110,6 +112,10 @@ class Desk:
     def reset(self, found: Reset) -> None:
         """Queue a new beginning of the numbers, or one that was refused."""
         self._tasks.put(lambda: self._reset(found))
+
+    def heartbeat(self, test_req_id: str) -> None:
+        """Queue the peer's answer to a TestRequest."""
+        self._tasks.put(lambda: self._heartbeat(test_req_id))
 
     def wake(self) -> None:
         """Look at the kill word now, not at the next turn."""
@@ -147,6 +153,7 @@ class Desk:
             try:
                 if task is not None:
                     task()
+                self._step_probe()
                 self._step_sweep()
             except Exception as error:  # noqa: BLE001  # the top of the loop: cancels must go on
                 self._parts.gate.close("fault at the desk")
@@ -276,13 +283,23 @@ class Desk:
         )
 
     def _logged_off(self, reason: str) -> None:
+        self._probe.logged_off()
         refused = bool(self._refused)
         state = SessionState.REFUSED if refused else SessionState.CONNECTING
         self._tell(state, self._refused or reason)
 
     def _logged_on(self, logon_no: int) -> None:
         self._logon_no = logon_no
-        self._tell(SessionState.RECONCILING, "")
+        self._probe.logged_on(logon_no)
+
+    def _step_probe(self) -> None:
+        if test_req_id := self._probe.due(self._parts.monotonic_us()):
+            self._parts.session.probe(test_req_id)
+
+    def _heartbeat(self, test_req_id: str) -> None:
+        """Let the gateway reconcile: what leaves from now on, no gap fill swallows."""
+        if self._probe.answered(test_req_id):
+            self._tell(SessionState.RECONCILING, "")
 
     # -- reports ------------------------------------------------------------------------------
 

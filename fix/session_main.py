@@ -28,16 +28,10 @@ from fix.kill import KillWord
 from fix.listener import Listener
 from fix.profile import Profile, parse_profile
 from fix.resets import Sequence
-from fix.session import (
-    INBOX_LOST,
-    Callbacks,
-    InitiatorSession,
-    install_signals,
-    message_log,
-)
+from fix.session import INBOX_LOST, Callbacks, InitiatorSession, install_signals
 from fix.session_desk import Desk, Parts
 from fix.session_link import Frame, decode, encode, frames, number, text
-from fix.wire_log import WireLog, scrub_since
+from fix.wire_log import WireLog, message_log, scrub_since
 
 WATCH_S = 0.01
 LOCK_MARGIN_S = 5
@@ -166,6 +160,7 @@ def build_desk(
         logged_off=lambda reason: desks[0].logged_off(reason),  # noqa: PLW0108
         fault=lambda where, detail: _tell_fault(outbox, where, detail),
         reset=lambda found: desks[0].reset(found),  # noqa: PLW0108
+        heartbeat=lambda test_req_id: desks[0].heartbeat(test_req_id),  # noqa: PLW0108
     )
     scrub_since(message_log(profile, folder), folder / "log.scrubbed")
     wire = WireLog(message_log(profile, folder), profile.target_comp_id)

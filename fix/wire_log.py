@@ -20,6 +20,7 @@ from pathlib import Path
 from fix.errors import MessageError
 from fix.messages import parse
 from fix.persons import scrubbings
+from fix.profile import Profile
 
 _KEPT_MAX = 10_000
 _SEQ_NUM, _SENDER = 34, 49
@@ -136,3 +137,9 @@ def _differences(old: bytes, new: bytes) -> Iterator[tuple[int, bytes]]:
     for _, run in groupby(enumerate(differs), key=lambda one: one[1] - one[0]):
         found = [place for _, place in run]
         yield found[0], new[found[0] : found[-1] + 1]
+
+
+def message_log(profile: Profile, folder: Path) -> Path:
+    """Return where the engine logs this session's messages."""
+    name = f"FIX.4.4-{profile.sender_comp_id}-{profile.target_comp_id}.messages.current.log"
+    return folder / "log" / name

@@ -82,10 +82,14 @@ class RawBroker:
             fields = dict(parse(raw))
         except MessageError:
             return
+        self.answer(fields)
+        self.received.put(fields)
+
+    def answer(self, fields: dict[int, str]) -> None:
+        """Answer a session message."""
         if fields[35] == "A":
             self.say("A", (98, "0"), (108, fields[108]))
         elif fields[35] == "1":
             self.say("0", (112, fields[112]))
         elif fields[35] == "5":
             self.say("5")
-        self.received.put(fields)

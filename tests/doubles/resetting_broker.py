@@ -134,9 +134,13 @@ class ResettingBroker:
         if msg_type == GAP_FILL:
             self.expects = int(fields[36])
             return True
-        if number > self.expects:
+        if number > self.expects and msg_type != RESEND:  # which no engine leaves unanswered
             return True  # asked for already, at the logon
-        self.expects = number + 1
+        if number == self.expects:
+            self.expects = number + 1
+        return self._answer(fields, msg_type)
+
+    def _answer(self, fields: dict[int, str], msg_type: str) -> bool:
         if msg_type == TEST:
             self.say(HEARTBEAT, (112, fields[112]))
         elif msg_type == RESEND:

@@ -9,6 +9,7 @@ from fix.messages import parse
 from fix.profile import simulator_profile
 from fix.reports import ExecutionReport, parse_inbound
 from tests.doubles.fix_world import Desk, desk_at, order_fields, until
+from tests.doubles.gapped_broker import GappedBroker
 from tests.doubles.raw_broker import RawBroker
 
 pytestmark = pytest.mark.broker
@@ -85,3 +86,12 @@ def test_a_session_reject_of_an_order_closes_it(tmp_path: Path) -> None:
 
 def inbox(desk: Desk) -> list[dict[int, str]]:
     return [dict(parse(entry.raw)) for entry in desk.child.inbox_since(0)]
+
+
+def test_no_order_leaves_into_a_gap_that_the_broker_has_yet_to_see(tmp_path: Path) -> None:
+    with GappedBroker() as broker, desk_at(tmp_path, simulator_profile(broker.port)) as desk:
+        desk.open()
+        assert broker.expects > 0, "the session was open before the broker had our numbers"
+        assert desk.hand(order_fields()).outcome == "sent"
+        assert int(broker.await_type("D")[34]) >= broker.expects
+        assert broker.lost == []

@@ -4,12 +4,8 @@ Held by the walk, which waits for a checkpoint in flight; by replay; and by the 
 decision's bundle and for the whole log.
 """
 
-import shutil
-import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -17,158 +13,17 @@ import pytest
 from audit import verify
 from audit.canonical import JSON
 from audit.checkpoint import Checkpoint
-from audit.export import build_bundle
-from audit.fsck import dump, verify_database
 from audit.keys import FileSigner
 from audit.kinds import Kind
-from audit.ledger import Guard, Lane, Ledger, LedgerConfig
+from audit.ledger import Ledger, LedgerConfig
 from audit.queries import LedgerReader
-from audit.record import Draft, Record
-from gateway.api.models import ApprovalRequest, IntentRequest
+from audit.record import Draft
 from gateway.clock import wall_us
-from gateway.errors import ReplayDiffersError
-from gateway.keyring import Caller
-from gateway.replay import replay
-from gateway.roles import Role
-from inference.registry import read_table
 from inference.seeds import decision_seed, trajectory_seeds
-from tests.doubles.small_desk import RUN, SmallDesk, small_desk
+from tests.doubles.seed_world import TABLE, World, edit
+from tests.doubles.small_desk import RUN, small_desk
 
 pytestmark = pytest.mark.postgres
-
-TABLE_FILE = Path(__file__).parents[2] / "inference" / "models" / "pair_v1" / "table.safetensors"
-SECOND = Path(verify.__file__).with_suffix(".mjs")
-TABLE = read_table(TABLE_FILE.read_bytes())
-AGENT = Caller(name="agent", role=Role.AGENT)
-APPROVER = Caller(name="anna", role=Role.APPROVER)
-Change = Callable[[Draft], Draft]
-
-
-class Liar:
-    """A ledger that puts something else on record than the walk asked for."""
-
-    def __init__(self, ledger: Ledger, change: Change) -> None:
-        self._ledger = ledger
-        self._change = change
-
-    def append(
-        self,
-        *drafts: Draft,
-        lane: Lane = Lane.DECISION,
-        guard: Guard | None = None,
-        timeout_s: float = 5.0,
-    ) -> tuple[Record, ...]:
-        changed = [self._change(one) for one in drafts]
-        return self._ledger.append(*changed, lane=lane, guard=guard, timeout_s=timeout_s)
-
-    def put_blob(self, data: bytes) -> str:
-        return self._ledger.put_blob(data)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """A desk, its ledger, and the log's key."""
-
-    desk: SmallDesk
-    ledger: Ledger
-    reader: LedgerReader
-    dsn: str
-    vkey: str
-    folder: Path
-
-    def ask(self, key: str, exposure_bp: int = 0) -> str:
-        """Submit an agent's intent; return the decision."""
-        request = IntentRequest(client_key=key, instrument="NDXN", target_exposure_bp=exposure_bp)
-        return self.desk.desk.submit(AGENT, request).decision_id
-
-    def agree(self, decision_id: str) -> None:
-        """Approve a hold."""
-        (asked,) = self.of(decision_id, Kind.APPROVAL_REQUESTED)
-        answer = ApprovalRequest(approve=True, intent_digest=str(asked.body["intent_digest"]))
-        self.desk.desk.answer_hold(APPROVER, decision_id, answer)
-        self.desk.answer()
-
-    def of(self, decision_id: str, kind: Kind) -> list[Record]:
-        """Return a decision's records of a kind."""
-        return list(self.reader.records(stream=f"decision/{decision_id}", kinds=(kind,)))
-
-    def checkpoint(self) -> Checkpoint:
-        """Make a checkpoint of now, with something new under it."""
-        number = self.ledger.size
-        text = Draft(
-            stream="control",
-            kind=Kind.ENGINE_EVENT,
-            payload={"event": "tick", "detail": str(number)},
-            actor="gateway",
-            idem_key=f"tick:{number}",
-        )
-        self.ledger.append(text)
-        made = self.ledger.checkpoint_now()
-        assert made is not None
-        return made
-
-    @contextmanager
-    def lying(self, change: Change) -> Iterator[None]:
-        """Let the walk put other records on the ledger than it means to."""
-        own = self.desk.desk.own
-        tools = replace(own.tools, ledger=Liar(self.ledger, change))
-        self.desk.desk.own = replace(own, tools=tools)
-        try:
-            yield
-        finally:
-            self.desk.desk.own = own
-
-    @contextmanager
-    def rooted(self, root: Callable[[int], tuple[bytes, int]]) -> Iterator[None]:
-        """Let the walk take its seeds from another root."""
-        own = self.desk.desk.own
-        self.desk.desk.own = replace(own, tools=replace(own.tools, seed_root=root))
-        try:
-            yield
-        finally:
-            self.desk.desk.own = own
-
-    def replays(self, decision_id: str) -> tuple[str, ...]:
-        return replay(self.reader, TABLE, decision_id).lines
-
-    def differs(self, decision_id: str) -> str:
-        """Return where and why a decision does not replay."""
-        with pytest.raises(ReplayDiffersError) as found:
-            self.replays(decision_id)
-        return str(found.value)
-
-    def bundle(self, decision_id: str) -> bytes:
-        self.ledger.checkpoint_now()
-        return build_bundle(self.reader, decision_id)
-
-    def judged(self, decision_id: str) -> verify.Report:
-        """Let both verifiers judge a decision's bundle; they say the same."""
-        file = self.folder / f"{decision_id}.zip"
-        file.write_bytes(self.bundle(decision_id))
-        report = verify.verify_bundle(file.read_bytes(), (self.vkey,))
-        self._second_says_the_same(file, report)
-        return report
-
-    def whole(self) -> verify.Report:
-        """Let both verifiers judge the whole log; they say the same."""
-        self.ledger.checkpoint_now()
-        file = self.folder / "dump.jsonl"
-        dump(self.dsn, file)
-        with file.open("rb") as lines:
-            report = verify.verify_dump(lines, (self.vkey,))
-        self._second_says_the_same(file, report)
-        assert verify_database(self.dsn, (self.vkey,)).exit_code == report.exit_code
-        return report
-
-    def _second_says_the_same(self, file: Path, report: verify.Report) -> None:
-        """Ask the verifier in JavaScript; of seeds it says the very words."""
-        node = shutil.which("node")
-        assert node is not None, "the second verifier's tests need Node 18 or later"
-        call = [node, "--no-warnings", str(SECOND), str(file), "--key", self.vkey]
-        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == report.exit_code, (report.lines, done.stdout)
-        said = [line for line in done.stdout.splitlines()[:-1] if "its seed" in line]
-        assert [line for line in report.lines if "its seed" in line] == said
 
 
 @pytest.fixture
@@ -190,28 +45,6 @@ def world(postgres_dsn: str, tmp_path: Path) -> Iterator[World]:
     finally:
         ledger.close()
         reader.close()
-
-
-def edit(kind: Kind, make: Callable[[dict[str, JSON]], Mapping[str, JSON]]) -> Change:
-    """Change the payload of drafts of a kind."""
-
-    def change(draft: Draft) -> Draft:
-        if draft.kind is not kind:
-            return draft
-        return replace_draft(draft, make(dict(draft.payload)))
-
-    return change
-
-
-def replace_draft(draft: Draft, payload: Mapping[str, JSON]) -> Draft:
-    return Draft(
-        stream=draft.stream,
-        kind=draft.kind,
-        payload=payload,
-        actor=draft.actor,
-        idem_key=draft.idem_key,
-        personal=draft.personal,
-    )
 
 
 def test_the_root_is_that_of_the_largest_checkpoint_not_above_the_opening_record(

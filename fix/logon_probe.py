@@ -1,0 +1,47 @@
+"""Whether a logon is proven: the counterparty answered a TestRequest that was sent after it. Pure.
+
+A counterparty that saw a gap at the logon asks for a resend up to "infinity". The engine answers
+with a gap fill to its next number, and that swallows whatever left between the two: a new order
+would be sent by our count and unknown to the broker. The FIX session protocol advises a TestRequest
+after the logon for that reason. Its Heartbeat is processed in sequence, so it shows that no gap is
+left. A TestRequest can be swallowed too, so it is repeated until one is answered.
+"""
+
+from typing import Final
+
+PROBE_AGAIN_US: Final = 1_000_000
+_PREFIX: Final = "logon"
+
+
+class LogonProbe:
+    """The probes of one child's logons, one logon at a time."""
+
+    def __init__(self) -> None:
+        """Start without a logon."""
+        self._logon_no = 0
+        self._count = 0
+        self._next_us = 0
+        self._is_open = False
+
+    def logged_on(self, logon_no: int) -> None:
+        """Begin with a new logon; answers to probes of an earlier one count no more."""
+        self._logon_no, self._count, self._next_us, self._is_open = logon_no, 0, 0, True
+
+    def logged_off(self) -> None:
+        """Ask no more: there is nobody to answer."""
+        self._is_open = False
+
+    def due(self, now_us: int) -> str | None:
+        """Return the TestReqID (112) to send now, or None; `now_us` is monotonic."""
+        if not self._is_open or now_us < self._next_us:
+            return None
+        self._count += 1
+        self._next_us = now_us + PROBE_AGAIN_US
+        return f"{_PREFIX}-{self._logon_no}-{self._count}"
+
+    def answered(self, test_req_id: str) -> bool:
+        """Return whether this Heartbeat proves the present logon, and did not before."""
+        if not self._is_open or not test_req_id.startswith(f"{_PREFIX}-{self._logon_no}-"):
+            return False
+        self._is_open = False
+        return True

@@ -1,0 +1,47 @@
+"""A logon counts once the counterparty has answered a question that came after it."""
+
+from fix.logon_probe import PROBE_AGAIN_US, LogonProbe
+
+
+def test_nothing_is_asked_without_a_logon() -> None:
+    probe = LogonProbe()
+    assert probe.due(0) is None
+    assert not probe.answered("")
+    assert not probe.answered("logon-0-1")
+
+
+def test_a_probe_is_asked_at_once_and_again_until_one_is_answered() -> None:
+    probe = LogonProbe()
+    probe.logged_on(3)
+    first = probe.due(0)
+    assert first is not None
+    assert probe.due(PROBE_AGAIN_US - 1) is None
+    second = probe.due(PROBE_AGAIN_US)
+    assert second is not None
+    assert second != first
+    assert probe.answered(second)
+    assert probe.due(10 * PROBE_AGAIN_US) is None
+    assert not probe.answered(first), "a logon is proven once"
+
+
+def test_an_answer_of_another_logon_or_question_proves_nothing() -> None:
+    probe = LogonProbe()
+    probe.logged_on(1)
+    old = probe.due(0)
+    assert old is not None
+    probe.logged_on(11)
+    assert not probe.answered(old)
+    assert not probe.answered("before logout")
+    new = probe.due(0)
+    assert new is not None
+    assert probe.answered(new)
+
+
+def test_an_answer_after_the_logout_proves_nothing() -> None:
+    probe = LogonProbe()
+    probe.logged_on(1)
+    asked = probe.due(0)
+    assert asked is not None
+    probe.logged_off()
+    assert not probe.answered(asked)
+    assert probe.due(PROBE_AGAIN_US) is None
