@@ -196,7 +196,7 @@ def _reported(
         _same_order(report, standing)
         fill = _fill(report, standing, tools, undone)
         booked = standing.filled_lots + _lots(fill) - (0 if undone is None else undone.lots)
-        state, odd = _next_state(report, standing, booked)
+        state, odd = _next_state(report, standing, booked, tools)
     except FixError as error:
         return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
     terminal = state.is_terminal and odd != "missing_trades"
@@ -231,7 +231,7 @@ def _reported(
 
 
 def _next_state(
-    report: ExecutionReport, standing: Standing, booked: int
+    report: ExecutionReport, standing: Standing, booked: int, tools: SettleTools
 ) -> tuple[OrderState, str | None]:
     """Return the order's state once a report has led to `booked` lots, and what is odd about it."""
     now, event = OrderState(standing.order_state), event_of(report)
@@ -240,9 +240,17 @@ def _next_state(
     after = restated(now, report) if report.undoes else advance(now, event)
     if isinstance(after, Anomaly):
         return now, after.reason.value.lower()
-    if after.is_terminal and scaled(report.cum_qty, 0) > booked:
+    told = scaled(report.cum_qty, 0)  # shares; a lot has one or more
+    if after.is_terminal and told > booked and told > booked * _lot(standing, tools):
         return after, "missing_trades"
     return after, None
+
+
+def _lot(standing: Standing, tools: SettleTools) -> int:
+    """Return how many shares a lot of an order's instrument has."""
+    if standing.verdict is None:
+        return 1
+    return tools.instrument(standing.verdict.body["intent"]["instrument"]).lot
 
 
 def _same_order(report: ExecutionReport, standing: Standing) -> None:
