@@ -1,0 +1,353 @@
+"""What a start finds is brought to its end, and a logon asks for every order that may be live."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from audit.kinds import Kind
+from audit.ledger import Lane
+from fix.inbox import Entry
+from fix.journal import LiveOrder
+from fix.messages import Fields
+from fix.reconcile import PATIENCE_US
+from fix.session_link import HandResult, SessionState
+from gateway import clock
+from gateway.asking import Budget
+from gateway.fix_child import FixChild
+from gateway.orders import Stage, Standing
+from gateway.recovery import close_abandoned, mark_unknown, reconcile
+from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.small_desk import framed
+
+LOGON_NO, OFFSET, MARKET_US = 7, 400, 1_514_905_200_000_000
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def closed(desk: MemoryDesk, market_time_us: int = MARKET_US) -> int:
+    own = desk.small.desk.own
+    return close_abandoned(desk.small.ledger, own.orders, market_time_us=market_time_us)
+
+
+def announced(desk: MemoryDesk) -> Standing:
+    """Leave an order that was announced and of whose fate nothing is on record."""
+    standing = desk.approved()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(desk.small.broker, "hand", lost)
+        with pytest.raises(Lost):
+            desk.dispatch(standing)
+    return desk.standing(standing.decision_id)
+
+
+class Lost(Exception):  # noqa: N818 - no error of ours: the process ends here
+    """Stands for the end of the process."""
+
+
+def lost(*_: object) -> HandResult:
+    raise Lost
+
+
+def last_two(desk: MemoryDesk, decision_id: str) -> list[Kind]:
+    return desk.kinds(decision_id)[-2:]
+
+
+def test_a_hold_that_a_start_finds_is_freed_and_sealed(desk: MemoryDesk) -> None:
+    name = desk.hold()
+    assert desk.reserved() > 0
+    assert closed(desk) == 1
+    assert desk.outcome(name) == "hold_expired"
+    assert last_two(desk, name) == [Kind.RESERVATION_RELEASED, Kind.DECISION_SEALED]
+    assert desk.reserved() == 0
+    (freed,) = desk.log.of_kind(Kind.RESERVATION_RELEASED)
+    assert (freed.body["reason"], freed.body["market_time_us"]) == ("gateway restarted", MARKET_US)
+
+
+def test_an_approval_that_a_start_finds_is_withdrawn_and_never_sent(desk: MemoryDesk) -> None:
+    standing = desk.approved()
+    assert closed(desk) == 1
+    assert desk.withdrawn(standing.decision_id) == "restart"
+    assert desk.outcome(standing.decision_id) == "withdrawn"
+    assert (desk.small.broker.orders, desk.reserved()) == ([], 0)
+
+
+def test_an_order_that_may_live_is_left_to_the_broker(desk: MemoryDesk) -> None:
+    order = desk.rest()
+    before = desk.log.size
+    assert (closed(desk), desk.log.size) == (0, before)
+    assert desk.standing(order.decision_id).stage is Stage.SENT
+
+
+def test_a_decision_without_a_verdict_is_abandoned(desk: MemoryDesk) -> None:
+    """The ledger refuses the verdict: the decision was opened and nothing came of it."""
+    opened = desk.log.size
+
+    def stop(drafts: tuple[object, ...]) -> None:
+        if any(getattr(one, "kind", None) is Kind.VERDICT_GIVEN for one in drafts):
+            raise Lost
+
+    desk.log.before = stop
+    with pytest.raises(Lost):
+        desk.ask()
+    desk.log.before = lambda _: None
+    (name,) = {
+        one.stream.removeprefix("decision/")
+        for one in desk.log.records(after_seq=opened - 1)
+        if one.stream.startswith("decision/")
+    }
+    assert closed(desk) == 1
+    assert (desk.outcome(name), desk.kinds(name)[-1]) == ("abandoned", Kind.DECISION_SEALED)
+    assert closed(desk) == 0, "once is enough"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [("2", "filled"), ("4", "cancelled"), ("8", "rejected_by_broker"), ("C", "expired")],
+)
+def test_an_order_that_ended_unsealed_is_sealed_as_it_ended(
+    desk: MemoryDesk, status: str, outcome: str
+) -> None:
+    order = desk.rest()
+    assert order.approving is not None
+    total = str(order.approving.body["intent"]["qty_lots"]) if status == "2" else "0"
+    fields = {"t39": status, "t150": "F" if status == "2" else status, "t151": "0"}
+    raw = desk.report(order, t32=total, t14=total, **fields)
+
+    def stop(drafts: tuple[object, ...]) -> None:
+        if any(getattr(one, "kind", None) is Kind.DECISION_SEALED for one in drafts):
+            raise Lost
+
+    desk.log.before = stop
+    with pytest.raises(Lost):
+        desk.settled(raw)
+    desk.log.before = lambda _: None
+    assert desk.standing(order.decision_id).stage is Stage.CLOSED
+    assert closed(desk) == 1
+    assert desk.outcome(order.decision_id) == outcome
+    assert desk.log.lanes[-1] is Lane.URGENT
+
+
+def test_what_was_announced_and_never_answered_is_unknown_and_not_sent_again(
+    desk: MemoryDesk,
+) -> None:
+    first, second = announced(desk), announced(desk)
+    resting = desk.rest()
+    handed = len(desk.small.broker.orders)
+    own = desk.small.desk.own
+    assert closed(desk) == 0
+    assert mark_unknown(desk.small.ledger, own.orders, market_time_us=MARKET_US) == 2
+    for one in (first, second):
+        now = desk.standing(one.decision_id)
+        assert (now.stage, now.order_state) == (Stage.UNKNOWN, "UNKNOWN")
+    assert desk.standing(resting.decision_id).stage is Stage.SENT
+    assert len(desk.small.broker.orders) == handed
+    (told, _) = desk.log.of_kind(Kind.ORDER_UNKNOWN)
+    assert told.body["reason"] == "gateway restarted before an answer"
+    assert told.body["market_time_us"] == MARKET_US
+    assert mark_unknown(desk.small.ledger, own.orders, market_time_us=MARKET_US) == 0
+
+
+# a logon
+
+
+@dataclass
+class Time:
+    """A monotonic clock that moves when somebody waits."""
+
+    now_us: int = 1_000_000
+
+    def pause(self, seconds: float) -> None:
+        self.now_us += round(seconds * 1_000_000)
+
+    def monotonic_us(self) -> int:
+        return self.now_us
+
+
+@dataclass
+class Child:
+    """A FIX child with a broker behind it that answers as a test says."""
+
+    answers: Callable[[Fields], str | None]
+    state: SessionState = SessionState.RECONCILING
+    live: tuple[LiveOrder, ...] = ()
+    opened: bool = True
+    asked: list[Fields] = field(default_factory=list)
+    inbox: list[Entry] = field(default_factory=list)
+    reconciled: list[int] = field(default_factory=list)
+
+    def status_request(self, fields: Fields) -> None:
+        self.asked.append(fields)
+        raw = self.answers(fields)
+        if raw is not None:
+            self.put(raw)
+
+    def put(self, raw: str) -> None:
+        begin = self.inbox[-1].next_offset if self.inbox else OFFSET
+        self.inbox.append(Entry(offset=begin, next_offset=begin + 100, raw=raw))
+
+    def inbox_since(self, offset: int) -> list[Entry]:
+        return [one for one in self.inbox if one.offset >= offset]
+
+    def live_orders(self) -> tuple[LiveOrder, ...]:
+        return self.live
+
+    def set_reconciled(self, logon_no: int) -> bool:
+        self.reconciled.append(logon_no)
+        return self.opened
+
+    def names(self) -> list[str]:
+        return [dict(one)[11] for one in self.asked]
+
+
+@dataclass
+class Logon:
+    """One logon: what was noted, and at which offset the book was checked."""
+
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    checked: list[int] = field(default_factory=list)
+    result: bool = False
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr(clock, "monotonic_us", time.monotonic_us)
+    monkeypatch.setattr(clock, "pause", time.pause)
+    return time
+
+
+def logon(desk: MemoryDesk, child: Child, per_s: int = 100) -> Logon:
+    done = Logon()
+    done.result = reconcile(
+        cast("FixChild", child),
+        desk.small.desk.own.orders,
+        lambda event, detail: done.notes.append((event, detail)),
+        Budget(per_s),
+        done.checked.append,
+        logon_no=LOGON_NO,
+        inbox_offset=OFFSET,
+    )
+    return done
+
+
+def answering(desk: MemoryDesk, *orders: Standing) -> Callable[[Fields], str | None]:
+    """A broker that reports on some orders, and is silent on the rest."""
+    by_name = {one.cl_ord_id: one for one in orders}
+
+    def answer(fields: Fields) -> str | None:
+        order = by_name.get(dict(fields)[11])
+        if order is None:
+            return None
+        return desk.report(order, t17="0", t150="I", t39="0", t32="0", t31="0", t14="0")
+
+    return answer
+
+
+def test_every_live_order_is_asked_for_and_the_session_opens(desk: MemoryDesk, time: Time) -> None:
+    first, second = desk.rest(20), desk.rest(30)
+    ended = desk.rest(40)
+    desk.settled(desk.report(ended, t150="4", t39="4", t32="0", t31="0", t14="0", t151="0"))
+    child = Child(answering(desk, first, second))
+    done = logon(desk, child)
+    assert child.names() == [first.cl_ord_id, second.cl_ord_id]
+    assert {dict(one)[35] for one in child.asked} == {"H"}
+    assert (done.result, done.notes, child.reconciled) == (True, [], [LOGON_NO])
+    assert done.checked == [child.inbox[-1].next_offset]
+    assert time.now_us < 1_000_000 + PATIENCE_US // 2, "answered: nobody waits on"
+
+
+def test_without_a_live_order_nothing_is_asked_and_nobody_waits(
+    desk: MemoryDesk, time: Time
+) -> None:
+    child = Child(lambda _: None)
+    done = logon(desk, child)
+    assert (child.asked, done.checked, done.result) == ([], [OFFSET], True)
+    assert time.now_us == 1_000_000
+
+
+def test_an_order_without_an_answer_is_asked_for_twice_and_noted(
+    desk: MemoryDesk, time: Time
+) -> None:
+    order, known = desk.rest(20), desk.rest(30)
+    child = Child(answering(desk, known))
+    done = logon(desk, child)
+    assert child.names() == [order.cl_ord_id, known.cl_ord_id, order.cl_ord_id]
+    assert done.notes == [("quarantined", order.cl_ord_id)]
+    assert done.result, "the rest of the desk is not held up"
+    # two orders asked twice within a budget of 100 a second
+    over_us = 1_000_000 + PATIENCE_US + 2 * 20_000
+    assert over_us <= time.now_us < over_us + 100_000
+
+
+def test_questions_keep_to_the_budget_and_wait_their_turn(desk: MemoryDesk, time: Time) -> None:
+    orders = [desk.rest(20 + 10 * place) for place in range(3)]
+    child = Child(answering(desk, *orders))
+    done = logon(desk, child, per_s=1)
+    assert child.names() == [one.cl_ord_id for one in orders]
+    assert done.notes == []
+    assert time.now_us >= 1_000_000 + 2_000_000, "one a second"
+
+
+def test_a_session_that_goes_down_ends_the_questions(desk: MemoryDesk, time: Time) -> None:
+    order = desk.rest()
+    child = Child(lambda _: None, state=SessionState.DOWN, opened=False)
+    done = logon(desk, child)
+    assert (done.result, child.names()) == (False, [order.cl_ord_id])
+    assert time.now_us == 1_000_000, "it does not wait for answers that cannot come"
+
+
+def test_an_answer_that_cannot_be_read_does_not_stop_those_behind_it(
+    desk: MemoryDesk, time: Time
+) -> None:
+    order = desk.rest()
+    good = answering(desk, order)
+    child = Child(lambda fields: good(fields) if child.inbox else None)
+    child.put("no fix at all")
+    child.put(framed("8", ((34, "x"),)))
+    done = logon(desk, child)
+    assert (done.notes, done.result) == ([], True)
+    assert time.now_us < 1_000_000 + PATIENCE_US // 2
+    assert done.checked == [child.inbox[-1].next_offset]
+
+
+def test_what_was_in_the_inbox_before_the_questions_is_no_answer(
+    desk: MemoryDesk, time: Time
+) -> None:
+    order = desk.rest()
+    child = Child(lambda _: None)
+    child.inbox.append(Entry(offset=0, next_offset=OFFSET, raw=desk.report(order)))
+    assert logon(desk, child).notes == [("quarantined", order.cl_ord_id)]
+    assert time.now_us > 1_000_000 + PATIENCE_US
+
+
+def test_an_order_of_the_child_that_the_ledger_lacks_is_noted(desk: MemoryDesk, time: Time) -> None:
+    known = desk.rest()
+    live = tuple(
+        LiveOrder(cl_ord_id=name, fields=((11, name),), inbox_offset=0)
+        for name in ("STRANGER", known.cl_ord_id, "OTHER")
+    )
+    child = Child(answering(desk, known), live=live)
+    done = logon(desk, child)
+    assert done.notes == [("not_in_ledger", "STRANGER OTHER")]
+    assert time.now_us > 1_000_000
+
+
+def test_the_book_is_checked_before_the_session_opens(desk: MemoryDesk, time: Time) -> None:
+    child = Child(lambda _: None)
+    seen: list[tuple[int, list[int]]] = []
+    opened = reconcile(
+        cast("FixChild", child),
+        desk.small.desk.own.orders,
+        lambda *_: None,
+        Budget(10),
+        lambda offset: seen.append((offset, list(child.reconciled))),
+        logon_no=LOGON_NO,
+        inbox_offset=OFFSET,
+    )
+    assert (seen, child.reconciled, opened) == ([(OFFSET, [])], [LOGON_NO], True)
+    assert time.now_us == 1_000_000
