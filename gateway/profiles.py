@@ -36,7 +36,7 @@ from gateway.playback import PLAYED, Playback
 from gateway.policy_desk import development_policy, given_policy
 from gateway.privacy import years_of
 from gateway.row_keys import make_secret, read_secret
-from gateway.settings import FixSettings, Settings
+from gateway.settings import PREFIX, FixSettings, Settings
 from gateway.state import StateFolder
 from gateway.walk import Tags
 from inference.registry import load_pair
@@ -296,8 +296,8 @@ def _broker(fix: FixSettings, port: int) -> Profile:
         return parse_profile(json.dumps(profile.model_dump(mode="json") | given))
     except ProfileError as error:
         named = error.problem.partition(":")[0].partition(".")[0]
-        name = named if named in given else "resets"
-        raise SettingsError(name=f"COUNTERSIGN_FIX__{name.upper()}", problem=str(error)) from error
+        name = (named if named in given else "resets").upper()
+        raise SettingsError(name=f"{PREFIX}FIX__{name}", problem=str(error)) from error
 
 
 def played_instruments() -> dict[str, Instrument]:

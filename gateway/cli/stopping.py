@@ -11,7 +11,9 @@ from gateway.cli.place import StateOption, settings_of
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
     app.command(help="Stop all new orders now; works with the gateway or the database down.")(kill)
-    app.command(help="Say how the newest kill went: what was cancelled, and when.")(kill_report)
+    app.command("kill-report", help="Say how the newest kill went: what was cancelled, and when.")(
+        kill_report
+    )
     app.command(help="Release a kill; needs the risk key and the compliance key.")(release)
 
 

@@ -57,7 +57,8 @@ def test_a_total_above_the_booked_fills_stops_the_instrument_also_after_a_restar
     order, waiting = desk.rest(50), desk.approved()
     found = told(desk.settled(desk.report(order, t14="7")))
     assert found == [("CUM_QTY", "SPXN", 1, 7)]
-    assert "SPXN" in differences(desk).state
+    assert differences(desk).blocks("SPXN")
+    assert differences(desk).state.startswith("1 unresolved")
     assert refused(desk) == str([Reason.BOOK_DIFFERS.value])
     assert desk.dispatch(waiting) is None
     assert "differs" in desk.withdrawn(waiting.decision_id)
