@@ -125,19 +125,24 @@ class KillSwitch:
         return self._word.newest_press(), True
 
     def import_press(self, *, last_recorded_epoch: int) -> None:
-        """Record a press that happened while the ledger could not be written."""
+        """Record a press that happened while the ledger could not be written.
+
+        As not confirmed: whether a child did confirm it then, nothing kept.
+        """
         press = self._word.newest_press()
         if press.killed and press.kill_epoch > last_recorded_epoch:
-            self._record(press, actor="kill word", reason=AWAY, confirmed=True)
+            self._record(press, actor="kill word", reason=AWAY, confirmed=False)
 
     def ensure_recorded(self, press: Press) -> None:
         """Put this press on record where the ledger missed it, before its release.
+
+        As not confirmed, for the same reason as in `import_press`.
 
         Raises:
             AuditError: the ledger does not take it.
         """
         with contextlib.suppress(IdempotencyConflictError):  # on record, as somebody's press
-            self._append_press(press, "kill word", AWAY, confirmed=True)
+            self._append_press(press, "kill word", AWAY, confirmed=False)
 
     def record_outcome(
         self,

@@ -88,7 +88,10 @@ def test_a_kill_needs_no_ledger_and_is_recorded_later(world: World, error: Excep
     world.switch.import_press(last_recorded_epoch=1)
     assert world.pressed() == [], "it is on record already, says the caller"
     world.switch.import_press(last_recorded_epoch=0)
-    assert [body["kill_epoch"] for body in world.pressed()] == [1]
+    (body,) = world.pressed()
+    assert body["kill_epoch"] == 1
+    assert body["confirmed"] is False, "the child that did confirm is gone, and nothing says so"
+    assert "confirmed_us" not in body
 
 
 def test_an_open_gate_has_no_press_to_import(world: World) -> None:
@@ -105,7 +108,9 @@ def test_a_press_that_is_on_record_is_not_recorded_twice(world: World) -> None:
 def test_a_press_that_the_ledger_missed_is_on_record_before_its_release(world: World) -> None:
     world.word.press()
     world.switch.ensure_recorded(world.switch.newest)
-    assert [body["kill_epoch"] for body in world.pressed()] == [1]
+    (body,) = world.pressed()
+    assert (body["kill_epoch"], body["confirmed"]) == (1, False), "nobody was asked to confirm it"
+    assert world.child.asked == []
 
 
 def test_an_invisible_character_in_a_reason_is_shown(world: World) -> None:
