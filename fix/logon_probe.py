@@ -10,6 +10,8 @@ left. A TestRequest can be swallowed too, so it is repeated until one is answere
 from typing import Final
 
 PROBE_AGAIN_US: Final = 1_000_000
+RESENT_US: Final = 100_000
+"""How long after a resend request the next one leaves: the one before it may be swallowed."""
 _PREFIX: Final = "logon"
 
 
@@ -20,22 +22,30 @@ class LogonProbe:
         """Start without a logon."""
         self._logon_no = 0
         self._count = 0
-        self._next_us = 0
+        self._next_us = self._sent_us = 0
         self._is_open = False
 
     def logged_on(self, logon_no: int) -> None:
         """Begin with a new logon; answers to probes of an earlier one count no more."""
-        self._logon_no, self._count, self._next_us, self._is_open = logon_no, 0, 0, True
+        self._logon_no, self._count, self._is_open = logon_no, 0, True
+        self._next_us = self._sent_us = 0
 
     def logged_off(self) -> None:
         """Ask no more: there is nobody to answer."""
         self._is_open = False
 
-    def due(self, now_us: int) -> str | None:
-        """Return the TestReqID (112) to send now, or None; `now_us` is monotonic."""
+    def due(self, now_us: int, resent_us: int = 0) -> str | None:
+        """Return the TestReqID (112) to send now, or None.
+
+        Args:
+            now_us: monotonic microseconds.
+            resent_us: when the peer last asked for a resend, on the same clock; 0 if never.
+        """
+        if resent_us and self._sent_us < resent_us + RESENT_US:
+            self._next_us = min(self._next_us, resent_us + RESENT_US)
         if not self._is_open or now_us < self._next_us:
             return None
-        self._count += 1
+        self._count, self._sent_us = self._count + 1, now_us
         self._next_us = now_us + PROBE_AGAIN_US
         return f"{_PREFIX}-{self._logon_no}-{self._count}"
 

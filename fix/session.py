@@ -24,6 +24,7 @@ import quickfix
 from fix.errors import MessageError
 from fix.guard import Gate, Refusal
 from fix.inbox import Inbox
+from fix.kill import monotonic_us
 from fix.line import abandon, hanging
 from fix.listener import Listener, Sent, wire_view
 from fix.messages import MSG_TYPE, Fields, parse, wire_text
@@ -63,7 +64,7 @@ class Callbacks(quickfix.Application):
         self._wire = wire
         self._listener = listener
         self.ended = threading.Event()
-        self.resends = 0
+        self.resent_us = 0
         self.is_leaving = False
         self._logged_on = False
         self._peer_reason = ""
@@ -141,7 +142,7 @@ class Callbacks(quickfix.Application):
         return refusal
 
     def _on_logon(self) -> None:
-        self._peer_reason, self._own_reset = "", False
+        self._peer_reason, self._own_reset, self.resent_us = "", False, 0
         if self.sequence.logged_on():
             quickfix.Session.lookupSession(self.session_id).setResetOnLogon(False)
         self.ended.clear()
@@ -220,7 +221,7 @@ class Callbacks(quickfix.Application):
         elif fields[MSG_TYPE] == _SESSION_REJECT:
             self._keep(raw)
         elif fields[MSG_TYPE] == _RESEND_REQUEST:
-            self.resends += 1
+            self.resent_us = monotonic_us()
         elif fields[MSG_TYPE] == _HEARTBEAT and _TEST_REQ_ID in fields:
             self._listener.heartbeat(fields[_TEST_REQ_ID])
 
@@ -276,9 +277,8 @@ class InitiatorSession:
         self._id = quickfix.SessionID("FIX.4.4", profile.sender_comp_id, profile.target_comp_id)
         callbacks.session_id = self._id
         self._egress = threading.Lock()
-        self._started = False
+        self._started, self._looked_us = False, 0
         self._redial = Redial(profile)
-        self._looked_us = 0
         self._hanging: frozenset[int] = frozenset()
 
     @property
@@ -292,9 +292,9 @@ class InitiatorSession:
         return self._started
 
     @property
-    def resends(self) -> int:
-        """How often the peer asked for a resend; each may swallow what has just left."""
-        return self._callbacks.resends
+    def resent_us(self) -> int:
+        """When the peer last asked for a resend in this logon; it may swallow what left then."""
+        return self._callbacks.resent_us
 
     def numbers(self) -> tuple[int, int]:
         """Return the next sequence numbers: ours to send, theirs to expect."""

@@ -87,8 +87,7 @@ class Desk:
         )
         self._probe = LogonProbe()
         self._by_seq_num: dict[int, str] = {}
-        self._leave_after_sweep = False
-        self._running = True
+        self._leave_after_sweep, self._running = False, True
         self._refused = ""
 
     # -- called from other threads ------------------------------------------------------------
@@ -284,8 +283,7 @@ class Desk:
 
     def _logged_off(self, reason: str) -> None:
         self._probe.logged_off()
-        refused = bool(self._refused)
-        state = SessionState.REFUSED if refused else SessionState.CONNECTING
+        state = SessionState.REFUSED if self._refused else SessionState.CONNECTING
         self._tell(state, self._refused or reason)
 
     def _logged_on(self, logon_no: int) -> None:
@@ -293,12 +291,14 @@ class Desk:
         self._probe.logged_on(logon_no)
 
     def _step_probe(self) -> None:
-        if test_req_id := self._probe.due(self._parts.monotonic_us()):
-            self._parts.session.probe(test_req_id)
+        parts = self._parts
+        if test_req_id := self._probe.due(parts.monotonic_us(), parts.session.resent_us):
+            parts.session.probe(test_req_id)
 
     def _heartbeat(self, test_req_id: str) -> None:
         """Let the gateway reconcile: what leaves from now on, no gap fill swallows."""
         if self._probe.answered(test_req_id):
+            self._sweeping.proven(self._logon_no)
             self._tell(SessionState.RECONCILING, "")
 
     # -- reports ------------------------------------------------------------------------------

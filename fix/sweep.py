@@ -11,7 +11,8 @@ Not here: sending, and when to sweep and until when (`fix.sweeper`). Rules:
   and every eight, for as long as the sweep lasts.
 - After a logon everything is asked for anew and at once: what the last connection swallowed is
   never sent again by the engine. The same after the peer asked for a resend: the engine answers
-  with one gap fill up to its newest number, which swallows cancels that have just left.
+  with one gap fill up to its newest number, which swallows cancels that have just left. And once
+  more when a logon in which it asked is proven: from then on nothing is swallowed.
 - An order that lives again after it was gone (a bust) is cancelled at once.
 - The outcome tells confirmed (nothing left), open (the broker answers, it still works) and unknown
   (no answer) apart; only all confirmed is done.

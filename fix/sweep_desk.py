@@ -50,6 +50,7 @@ class Sweeping:
         self._sweeper = Sweeper(parts.profile)
         self._last_order_us = parts.journal.last_order_us
         self._cancelled_us: list[int] = []
+        self._proven_no = 0
 
     @property
     def is_busy(self) -> bool:
@@ -69,6 +70,10 @@ class Sweeping:
         """Note the time of a new order whose bytes have just left."""
         self._last_order_us = self._parts.monotonic_us()
 
+    def proven(self, logon_no: int) -> None:
+        """Note that what leaves in this logon from now on, no gap fill swallows."""
+        self._proven_no = logon_no
+
     def heard(self, cl_ord_id: str, inbound: Inbound) -> None:
         """Take an answer of the broker into account."""
         self._sweeper.heard(lambda sweep: sweep.answered(cl_ord_id))
@@ -86,7 +91,8 @@ class Sweeping:
                 kill_epoch=word.kill_epoch,
                 killed=word.killed,
                 logon_no=parts.gate.logon_no if parts.session.is_logged_on else 0,
-                resends=parts.session.resends,
+                resent_us=parts.session.resent_us,
+                proven_no=self._proven_no,
                 live=parts.journal.live(),
                 now_us=parts.monotonic_us(),
                 wall_us=parts.wall_us(),

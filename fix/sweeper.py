@@ -21,7 +21,10 @@ from fix.profile import Profile
 from fix.sweep import Sweep, SweepOutcome
 
 RESEND_GRACE_US = 50_000
-"""How long the engine may take to answer a resend request; cancels wait for that."""
+"""How long the engine may take to answer a resend request; cancels wait for that.
+
+Where it took longer, they are asked for again when the logon is proven.
+"""
 
 
 class Phase(StrEnum):
@@ -40,7 +43,8 @@ class View:
         kill_epoch: of the newest press.
         killed: it is in force.
         logon_no: number of the present logon, from 1; 0 while logged off.
-        resends: how often the peer has asked for a resend so far.
+        resent_us: when the peer last asked for a resend in this logon, monotonic; 0 if never.
+        proven_no: number of the newest logon that is proven (`fix.logon_probe`); 0 without one.
         live: the journal's live orders.
         now_us: monotonic microseconds.
         wall_us: wall clock microseconds, for TransactTime.
@@ -49,7 +53,8 @@ class View:
     kill_epoch: int
     killed: bool
     logon_no: int
-    resends: int
+    resent_us: int
+    proven_no: int
     live: tuple[LiveOrder, ...]
     now_us: int
     wall_us: int
@@ -71,7 +76,7 @@ class Sweeper:
         self._profile = profile
         self._sweep: Sweep | None = None
         self._logon_no = 0
-        self._resends = 0
+        self._resent_us = self._proven_no = 0
         self._told_late = False
         self._attempt = 0
         self._wanted = False
@@ -108,13 +113,8 @@ class Sweeper:
         if sweep is None:  # pragma: no cover - begun above
             return Step()
         sweep.follow(view.live, view.now_us, takes_more=view.killed)
-        if view.logon_no and view.logon_no != self._logon_no:
-            self._logon_no, self._told_late = view.logon_no, False
-            self._resends = view.resends
-            sweep.renew(view.now_us)
-        elif view.resends != self._resends:
-            self._resends = view.resends
-            sweep.renew(view.now_us + RESEND_GRACE_US)
+        if view.logon_no:
+            self._renew(sweep, view)
         messages = sweep.due(view.now_us, view.wall_us) if view.logon_no else ()
         told += self._words(sweep, view)
         return Step(messages=messages, told=tuple(told))
@@ -128,8 +128,22 @@ class Sweeper:
     def _begin(self, view: View) -> None:
         self._attempt = max(view.wall_us, self._attempt + 1)
         self._sweep = Sweep(view.live, self._profile, attempt=self._attempt, now_us=view.now_us)
-        self._logon_no, self._resends = view.logon_no, view.resends
+        self._logon_no = 0
         self._told_late, self._fresh = False, False
+
+    def _renew(self, sweep: Sweep, view: View) -> None:
+        """Ask for everything anew after whatever may have swallowed what left before."""
+        if view.logon_no != self._logon_no:
+            self._logon_no, self._told_late = view.logon_no, False
+            first_us = max(view.now_us, view.resent_us + RESEND_GRACE_US)
+        elif view.resent_us != self._resent_us:
+            first_us = max(view.now_us, view.resent_us + RESEND_GRACE_US)
+        elif view.resent_us and view.proven_no == view.logon_no != self._proven_no:
+            first_us = view.now_us
+        else:
+            return
+        self._resent_us, self._proven_no = view.resent_us, view.proven_no
+        sweep.renew(first_us)
 
     def _words(self, sweep: Sweep, view: View) -> list[tuple[Phase, SweepOutcome]]:
         """Return what there is to tell, and end the sweep if it is over."""

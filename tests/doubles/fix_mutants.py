@@ -97,7 +97,7 @@ def sweeps_once() -> None:
 
     def step(sweeper: Any, view: Any) -> Any:  # noqa: ANN401
         ended = getattr(sweeper, "ended_once", False)
-        done = real(sweeper, dataclasses.replace(view, logon_no=min(view.logon_no, 1), resends=0))
+        done = real(sweeper, dataclasses.replace(view, logon_no=min(view.logon_no, 1), resent_us=0))
         over = any(phase is not Phase.BEGAN for phase, _ in done.told)
         sweeper.ended_once = ended or over
         return Step() if ended else done

@@ -2,13 +2,14 @@
 
 from operator import methodcaller
 
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from hypothesis.strategies import integers, sampled_from
+from hypothesis.strategies import booleans, integers, sampled_from
 
 from fix.journal import LiveOrder
 from fix.messages import Fields
-from fix.sweep import RETRY_US
+from fix.sweep import RETRY_DOUBLINGS_MAX, RETRY_US
 from fix.sweeper import RESEND_GRACE_US, Phase, Sweeper, View
 from tests.doubles.fix_world import PROFILE
 
@@ -30,13 +31,15 @@ class Kills(RuleBasedStateMachine):
         self.sweeper = Sweeper(PROFILE)
         self.now_us = self.wall_us = 1_000_000
         self.epoch, self.killed = 0, False
-        self.logons, self.up, self.silent, self.resends = 0, False, False, 0
+        self.logons, self.up, self.silent = 0, False, False
+        self.resent_us, self.proven_no, self.renewals = 0, 0, 0
         self.journal: dict[str, LiveOrder] = {name: live_order(name) for name in NAMES[:3]}
         self.at_broker: set[str] = set(NAMES[:3])
         self.refusing: set[str] = set()
+        self.swallowing = False
         self.unheard: list[str] = []
         self.ids: set[str] = set()
-        self.asked_us: dict[tuple[str, int, int], int] = {}
+        self.asked: dict[tuple[str, int, int], list[int]] = {}
         self.reopened = 0
         self.answered_epoch = 0
 
@@ -57,6 +60,7 @@ class Kills(RuleBasedStateMachine):
     def log_on(self) -> None:
         if not self.up:
             self.logons, self.up, self.silent = self.logons + 1, True, False
+            self.resent_us = 0
             self.hear(self.unheard)  # the broker sends again what we missed
             self.unheard = []
         self.step()
@@ -73,7 +77,15 @@ class Kills(RuleBasedStateMachine):
     @precondition(lambda self: self.up and not self.silent)
     @rule()
     def ask_for_a_resend(self) -> None:
-        self.resends += 1
+        self.resent_us, self.renewals = self.now_us, self.renewals + 1
+        self.step()
+
+    @precondition(lambda self: self.up and not self.silent)
+    @rule()
+    def prove_the_logon(self) -> None:
+        if self.resent_us and self.proven_no != self.logons:
+            self.renewals += 1
+        self.proven_no = self.logons
         self.step()
 
     @rule(name=sampled_from(NAMES))
@@ -119,24 +131,62 @@ class Kills(RuleBasedStateMachine):
         self.wait(ms)
         self.the_line_comes_back()
 
-    @precondition(lambda self: self.killed and self.up and not self.silent)
-    @rule()
-    def swallow_what_has_just_left(self) -> None:
-        """A gap fill up to the newest number: cancels that were under way are not heard."""
-        self.silent = True
-        self.bust(NAMES[0])
-        self.bust(NAMES[4])
-        self.wait(3_000)
-        self.hear(self.unheard)
-        self.unheard, self.silent = [], False
-        self.wait(3_000)
-        self.silent = True
-        self.wait(3_000)
-        self.silent, self.resends = False, self.resends + 1
-        self.hear(self.unheard)
-        self.unheard = []
-        self.wait(2_000)
-        assert self.at_broker <= self.refusing, "alive 2 s after the gap fill"
+    @rule(name=sampled_from(NAMES), proven=booleans())
+    def swallow_what_has_just_left(self, name: str, *, proven: bool) -> None:
+        """Cancels are swallowed until the next one is seconds away; then the peer tells of it."""
+        self.crash()
+        self.swallowing = True
+        self.refusing.clear()
+        self.log_on()
+        self.press()
+        if proven:
+            self.ask_for_a_resend()
+        self.bust(name)
+        self.wait(3_500)
+        assert name in self.at_broker
+        self.swallowing = False
+        if proven:
+            self.prove_the_logon()
+        else:
+            self.ask_for_a_resend()
+        self.wait(200)
+        assert not self.at_broker, "alive although the peer told that cancels were swallowed"
+
+    @rule(stays=sampled_from(NAMES), name=sampled_from(NAMES))
+    def bust_while_another_one_stays(self, stays: str, name: str) -> None:
+        """A sweep that goes on takes in what it does not know, and what it had confirmed."""
+        if stays == name:
+            return
+        for one in NAMES:
+            self.trade(one)
+        self.crash()
+        self.refusing = {stays}
+        self.log_on()
+        self.bust(stays)
+        self.press()
+        self.wait(100)
+        for _ in range(2):  # unknown to the sweep, then confirmed by it
+            assert name not in self.journal
+            self.bust(name)
+            self.wait(100)
+            assert self.at_broker == {stays}, "what lives again is cancelled at once"
+        self.refusing.clear()
+
+    @rule(name=sampled_from(NAMES))
+    def refuse_for_a_long_time(self, name: str) -> None:
+        """It is asked for after one second, two, four and every eight, and goes on being so."""
+        self.crash()
+        self.refusing = {name}
+        self.log_on()
+        self.bust(name)
+        self.press()
+        self.wait(500)
+        self.prove_the_logon()  # where no gap was, nothing is asked for anew
+        self.wait(39_500)
+        times_us = self.asked[self.key(name)]
+        after_s = [round((one - times_us[0]) / 1_000_000) for one in times_us]
+        assert after_s == [0, 1, 3, 7, 15, 23, 31, 39]
+        self.refusing.clear()
 
     @rule()
     def the_line_comes_back(self) -> None:
@@ -161,7 +211,8 @@ class Kills(RuleBasedStateMachine):
                 kill_epoch=self.epoch,
                 killed=self.killed,
                 logon_no=self.logons if self.up else 0,
-                resends=self.resends,
+                resent_us=self.resent_us,
+                proven_no=self.proven_no,
                 live=tuple(self.journal.values()),
                 now_us=self.now_us,
                 wall_us=self.wall_us,
@@ -177,7 +228,7 @@ class Kills(RuleBasedStateMachine):
         for message in done.messages:
             self.check(message)
         for message in done.messages:
-            if not self.silent:
+            if not (self.silent or self.swallowing):
                 self.receive(dict(message))
 
     def check(self, message: Fields) -> None:
@@ -188,11 +239,15 @@ class Kills(RuleBasedStateMachine):
         assert sent[11] not in self.ids, "an id was used twice"
         self.ids.add(sent[11])
         if sent[35] == "F":
-            key = (sent[41], self.logons, self.resends + self.reopened)
-            before_us = self.asked_us.get(key)
-            least_us = RETRY_US - RESEND_GRACE_US
-            assert before_us is None or self.now_us - before_us >= least_us, "no back-off"
-            self.asked_us[key] = self.now_us
+            times_us = self.asked.setdefault(self.key(sent[41]), [])
+            doublings = min(len(times_us) - 1, RETRY_DOUBLINGS_MAX)
+            least_us = (RETRY_US << max(0, doublings)) - RESEND_GRACE_US
+            assert not times_us or self.now_us - times_us[-1] >= least_us, "no back-off"
+            times_us.append(self.now_us)
+
+    def key(self, name: str) -> tuple[str, int, int]:
+        """An order, and how often there was a reason to begin anew with all."""
+        return name, self.logons, self.renewals + self.reopened
 
     def receive(self, sent: dict[int, str]) -> None:
         names = set(self.at_broker) if sent[35] == "q" else {sent.get(41, "")} & self.at_broker
@@ -225,6 +280,19 @@ class Kills(RuleBasedStateMachine):
     def nothing_is_forgotten(self) -> None:
         unheard = {word[1:] for word in self.unheard}
         assert self.at_broker - set(self.journal) <= unheard
+
+
+@pytest.mark.parametrize("proven", [False, True])
+def test_what_a_gap_fill_swallowed_is_asked_for_again_at_once(*, proven: bool) -> None:
+    Kills().swallow_what_has_just_left(NAMES[4], proven=proven)
+
+
+def test_a_sweep_takes_in_what_lives_again() -> None:
+    Kills().bust_while_another_one_stays(NAMES[0], NAMES[5])
+
+
+def test_the_back_off_doubles_up_to_eight_seconds() -> None:
+    Kills().refuse_for_a_long_time(NAMES[1])
 
 
 TestKills = Kills.TestCase

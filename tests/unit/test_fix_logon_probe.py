@@ -1,6 +1,6 @@
 """A logon counts once the counterparty has answered a question that came after it."""
 
-from fix.logon_probe import PROBE_AGAIN_US, LogonProbe
+from fix.logon_probe import PROBE_AGAIN_US, RESENT_US, LogonProbe
 
 
 def test_nothing_is_asked_without_a_logon() -> None:
@@ -22,6 +22,19 @@ def test_a_probe_is_asked_at_once_and_again_until_one_is_answered() -> None:
     assert probe.answered(second)
     assert probe.due(10 * PROBE_AGAIN_US) is None
     assert not probe.answered(first), "a logon is proven once"
+
+
+def test_a_probe_that_a_gap_fill_may_have_swallowed_is_asked_again_soon() -> None:
+    probe = LogonProbe()
+    probe.logged_on(1)
+    asked_us = 5_000_000
+    assert probe.due(asked_us) is not None
+    resent_us = asked_us + 1_000
+    assert probe.due(resent_us + RESENT_US - 1, resent_us) is None
+    assert probe.due(resent_us + RESENT_US, resent_us) is not None
+    assert probe.due(resent_us + 2 * RESENT_US, resent_us) is None, "once for each request"
+    again_us = resent_us + 3 * RESENT_US
+    assert probe.due(again_us + RESENT_US, again_us) is not None
 
 
 def test_an_answer_of_another_logon_or_question_proves_nothing() -> None:
