@@ -165,3 +165,52 @@ def test_a_script_may_reject_the_message(word: str, msg_type: str, named: str) -
     assert (reject[35], reject[45], reject[372], reject.get(379, "")) == (msg_type, "2", "D", named)
     assert "A" not in broker.orders
     assert seen(broker.receive(order("B")))[-1] == ("F", "2")
+
+
+def test_a_new_session_fills_what_rests_and_now_meets_its_quote() -> None:
+    quotes: list[Quote | None] = [QUOTE]
+    broker = Market(
+        seed="s",
+        script=("fill",) * 3,
+        fee_bp=1,
+        orders_before=0,
+        reports_before=0,
+        known=frozenset(),
+        quote=lambda _symbol: quotes[-1],
+        has_quotes=True,
+    )
+    broker.receive(order("A", t44="269.50"))
+    broker.receive(order("B", t44="200"))
+    assert broker.session_changed() == []
+    quotes.append(None)
+    assert broker.session_changed() == [], "no quote, no trade"
+    quotes.append(Quote(2, Decimal("269.40"), Decimal("269.45")))
+    (filled,) = broker.session_changed()
+    assert (dict(filled.fields)[11], dict(filled.fields)[31]) == ("A", "269.45")
+    assert broker.session_changed() == [], "it is filled"
+    assert seen(broker.cancel_all()) == [("4", "4")]
+
+
+@pytest.mark.parametrize(("tif", "left"), [("3", "4"), ("4", "4"), ("0", "0")])
+def test_an_immediate_order_that_meets_no_quote_is_cancelled(tif: str, left: str) -> None:
+    said = seen(market("fill").receive(order(t44="200", t59=tif)))
+    assert said[-1] == (left, left)
+
+
+def test_an_order_without_a_time_in_force_is_one_for_the_day() -> None:
+    fields = order(t44="200")
+    del fields[59]
+    broker = market("fill")
+    assert seen(broker.receive(fields)) == [("0", "0")]
+    assert broker.orders["A"].tif == "0"
+
+
+def test_a_question_about_everything_breaks_every_silence() -> None:
+    broker = market("silence", "fill")
+    broker.receive(order("A", t44="200"))
+    broker.receive(order("B", t44="200"))
+    said = [dict(one.fields) for one in broker.receive({35: "AF", 34: "9", 584: "Q"})]
+    assert [(one[11], one[150]) for one in said] == [("A", "0"), ("A", "I"), ("B", "I")]
+    assert [(one[584], one[911]) for one in said if one[150] == "I"] == [("Q", "2")] * 2
+    assert len({one[17] for one in said if one[150] != "I"}) == 1
+    assert {one[17] for one in said if one[150] == "I"} == {"0"}

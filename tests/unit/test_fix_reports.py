@@ -4,7 +4,16 @@ import pytest
 
 from fix.errors import FixError, ReportError
 from fix.messages import wire_text
-from fix.order import Anomaly, AnomalyReason, OrderEvent, OrderState, advance, event_of, restated
+from fix.order import (
+    Anomaly,
+    AnomalyReason,
+    OrderEvent,
+    OrderState,
+    advance,
+    event_of,
+    lives_again,
+    restated,
+)
 from fix.reports import (
     BusinessReject,
     CancelReject,
@@ -12,6 +21,7 @@ from fix.reports import (
     MassCancelReport,
     OtherMessage,
     SessionReject,
+    order_told_by,
     parse_inbound,
     scaled,
 )
@@ -231,3 +241,40 @@ def test_after_a_bust_what_is_left_decides_where_an_ended_order_stands(
 ) -> None:
     bust = report(**{"t150": "H", **changes})
     assert restated(OrderState.EXPIRED, bust) is state
+
+
+@pytest.mark.parametrize(
+    ("changes", "quantity"), [({}, "10"), ({"t38": None}, "6"), ({"t38": None, "t151": "0"}, "0")]
+)
+def test_a_cancel_repeats_what_a_report_says(changes: dict[str, str | None], quantity: str) -> None:
+    told = order_told_by(report(**changes), "NAME")
+    assert told == ((35, "D"), (11, "NAME"), (55, "SPXN"), (54, "1"), (38, quantity))
+
+
+@pytest.mark.parametrize(
+    ("exec_type", "leaves", "again"),
+    [
+        ("I", "6", True),
+        ("H", "6", True),
+        ("G", "0.5", True),
+        ("F", "6", False),
+        ("0", "6", False),
+        ("I", "0", False),
+        ("H", "0.00", False),
+        ("G", "-6", False),
+    ],
+)
+def test_who_says_that_an_order_lives_again(exec_type: str, leaves: str, *, again: bool) -> None:
+    found = report(t150=exec_type, t151=leaves)
+    assert lives_again(found) is again
+    assert found.has_leaves is (leaves in {"6", "0.5"})
+
+
+@pytest.mark.parametrize(
+    ("text", "digits", "units"),
+    [("9007199254740991", 0, 2**53 - 1), ("-9007199254740991", 0, 1 - 2**53), ("-0.05", 2, -5)],
+)
+def test_units_up_to_what_a_record_holds(text: str, digits: int, units: int) -> None:
+    assert scaled(text, digits) == units
+    with pytest.raises(ReportError, match=r"beyond 2\^53 - 1"):
+        scaled("9007199254740992", 0)

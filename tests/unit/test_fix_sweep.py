@@ -1,11 +1,13 @@
 """Sweeps: mass cancel first, largest first, paced, and an honest outcome."""
 
+import pytest
+
 from fix.journal import LiveOrder
 from fix.messages import Fields
 from fix.profile import Profile
 from fix.reconcile import Fate, OpenOrder, Reconciliation, strangers
 from fix.reports import parse_inbound
-from fix.sweep import ACCEPTED_GRACE_US, GRACE_US, RETRY_US, Sweep, largest_first
+from fix.sweep import ACCEPTED_GRACE_US, GRACE_US, RETRY_US, Sweep, SweepOutcome, largest_first
 from tests.doubles.fix_world import PROFILE, replace_pace
 from tests.unit.test_fix_reports import raw
 
@@ -141,3 +143,34 @@ def test_nothing_to_ask_is_over_at_once() -> None:
 
 def test_a_journal_order_that_the_ledger_lacks_is_a_stranger() -> None:
     assert strangers(ORDERS, ["small", "large"]) == (ORDERS[2],)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "still_open", "done"),
+    [((), (), True), (("A",), (), False), ((), ("A",), False), (("A",), ("B",), False)],
+)
+def test_a_sweep_is_done_when_nothing_may_trade(
+    unknown: tuple[str, ...], still_open: tuple[str, ...], *, done: bool
+) -> None:
+    assert SweepOutcome(confirmed=("C",), unknown=unknown, open=still_open).is_done is done
+
+
+@pytest.mark.parametrize("takes_more", [True, False])
+def test_an_order_that_lives_again_is_cancelled_again(*, takes_more: bool) -> None:
+    sweep = Sweep(ORDERS, without_mass_cancel(), attempt=1, now_us=0)
+    sweep.due(0, 0)
+    sweep.follow((), 5, takes_more=takes_more)
+    assert sweep.is_done
+    sweep.follow(ORDERS[:1], 9, takes_more=takes_more)
+    assert not sweep.is_done
+    assert sweep.outcome().unknown == ("small",)
+    assert kinds(sweep.due(9, 0)) == [("F", "small")]
+
+
+@pytest.mark.parametrize("takes_more", [True, False])
+def test_only_a_kill_takes_orders_that_the_sweep_did_not_know(*, takes_more: bool) -> None:
+    sweep = Sweep(ORDERS[:1], without_mass_cancel(), attempt=1, now_us=0)
+    sweep.due(0, 0)
+    sweep.follow((*ORDERS[:1], live("new")), 5, takes_more=takes_more)
+    assert kinds(sweep.due(5, 0)) == ([("F", "new")] if takes_more else [])
+    assert sweep.outcome().unknown == (("small", "new") if takes_more else ("small",))

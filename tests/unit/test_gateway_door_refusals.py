@@ -148,3 +148,17 @@ def test_a_ledger_that_is_gone_does_not_stop_the_stop(clock: Clock) -> None:
     refusals.start()
     refusals.count(NOBODY, Reason.NO_KEY)
     refusals.close()
+
+
+def test_no_more_minutes_are_counted_apart_than_are_kept(clock: Clock) -> None:
+    ledger = KeptDrafts()
+    refusals = Refusals(ledger, clock)
+    for minute in range(WINDOWS_MAX + 2):
+        clock.us = START_US + minute * MINUTE_US
+        refusals.count("a", Reason.NO_KEY)
+    refusals.flush()
+    counted = {one.payload["from_us"]: one.payload["count"] for one in ledger.drafts}
+    last = START_US + (WINDOWS_MAX - 1) * MINUTE_US
+    assert len(counted) == WINDOWS_MAX
+    assert counted[last] == 3, "what came later counts as of the newest minute that is kept"
+    assert set(counted.values()) == {1, 3}

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from gateway.cli.main import app
 from gateway.errors import SettingsError
-from gateway.keyring import Keyring
+from gateway.keyring import Keyring, digest_of, officers_of, role_key
 from gateway.log_keys import load_signers
 from gateway.roles import Role
 from gateway.settings import load
@@ -105,3 +105,31 @@ def test_a_missing_log_key_is_said_with_its_folder(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no ledger") as refused:
         load_signers(state, settings.ledger, create=False)
     assert f"in {state.keys}: bring" in str(refused.value)
+
+
+def test_a_signing_roles_key_is_that_of_the_file_named_or_of_the_folder(
+    ring: Keyring, tmp_path: Path
+) -> None:
+    own = role_key(ring, "risk", None)
+    assert own.private_bytes_raw() == ring.signing_key("risk").private_bytes_raw()
+    elsewhere = tmp_path / "another.key"
+    elsewhere.write_text("ab" * 32 + "\n")
+    assert role_key(ring, "risk", elsewhere).private_bytes_raw() == bytes.fromhex("ab" * 32)
+    for bad, text in ((tmp_path / "none", "cannot read"), (ring.folder / "bearer.json", "no sign")):
+        with pytest.raises(SettingsError, match=text) as refused:
+            role_key(ring, "compliance", bad)
+        assert "--compliance-key" in str(refused.value)
+
+
+def test_officers_are_those_of_a_folder_with_both_keys(ring: Keyring) -> None:
+    assert officers_of(ring.folder) == ring.public_keys()
+    assert set(ring.public_keys()) == {"risk", "compliance"}
+    (ring.folder / "risk.key").unlink()
+    assert officers_of(ring.folder) == {}
+
+
+def test_a_digest_is_that_of_the_token_now(ring: Keyring) -> None:
+    token = ring.issue("desk-agent", Role.AGENT)
+    assert ring.digest("desk-agent") == digest_of(token)
+    assert ring.digest("nobody") is None
+    assert ring.token("desk-agent") == token

@@ -253,3 +253,11 @@ def test_a_refusal_closes(kind: Kind) -> None:
 def test_other_streams_move_no_order() -> None:
     orders = folded(record(1, Kind.OPERATOR_NOTE, {"text": "x"}, stream="control"))
     assert list(orders.unsealed()) == []
+
+
+def test_what_is_told_before_anything_was_read_begins_at_the_first_record() -> None:
+    orders = Orders()
+    orders.follow((record(0, Kind.VERDICT_GIVEN, {"account": "a", "result": "held"}),))
+    assert stage(orders) is Stage.HELD
+    orders.follow((record(2, Kind.DECISION_SEALED, {}),))
+    assert not orders.ready, "a gap, and no log to read it from"

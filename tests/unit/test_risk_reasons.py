@@ -1,12 +1,16 @@
 """Each check names its own reason when it is broken."""
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from risk.errors import DocumentError
 from risk.evaluate import evaluate
 from risk.intent import Side
-from risk.state import HISTORY_US, relevant_history, seen
+from risk.state import HISTORY_US, relevant_history, seen, state_document
+from risk.state_document import state_from_document
 from risk.verdict import Action, Outcome, Reason, RuleId
 from tests.doubles.broken_rules import BROKEN
 from tests.doubles.risk_cases import (
@@ -101,3 +105,61 @@ def test_a_disarmed_rule_is_silent_and_no_other_with_it(rule: str) -> None:
     results = evaluate(policy, state_with(policy), INTENT).results
     silent = {str(one.rule_id) for one in results if one.reason is Reason.DISARMED}
     assert silent == {rule}
+
+
+@pytest.mark.parametrize(
+    ("missing", "rules"),
+    [
+        ("quote", {"R04", "R05", "R06", "R07", "R08", "R09", "R24", "R31"}),
+        ("forecast", {"R25", "R26"}),
+        ("narrative_as_of_us", {"R25"}),
+    ],
+)
+def test_what_is_missing_is_said_to_be_missing(missing: str, rules: set[str]) -> None:
+    nothing: dict[str, Any] = {missing: None}
+    results = evaluate(PLAYBACK, state_with(**nothing), INTENT).results
+    refused = {str(one.rule_id) for one in results if one.outcome is Outcome.REFUSED}
+    assert refused == rules
+    assert {one.reason for one in results if one.outcome is Outcome.REFUSED} == {
+        Reason.INPUT_MISSING
+    }
+
+
+def test_what_has_no_digest_is_named_by_zeros_and_refused() -> None:
+    verdict = evaluate(PLAYBACK, state_with(), intent_with(qty_lots=1.5))
+    assert (verdict.intent_digest, verdict.action) == ("0" * 64, Action.REJECT)
+    result = found(verdict, "R00", "intent_readable")
+    assert (result.observed, result.limit, result.margin) == (1, 0, -1)
+    assert (result.outcome, result.reason) == (Outcome.BREACH, Reason.INTENT_MALFORMED)
+    other = found(verdict, "R00", "state_readable")
+    assert (other.observed, other.limit, other.margin, other.outcome) == (0, 0, 0, Outcome.PASS)
+
+
+def test_a_book_that_differs_is_a_breach_of_its_own() -> None:
+    result = found(evaluate(PLAYBACK, state_with(book_differs=True), INTENT), "R00", "book_agrees")
+    assert (result.observed, result.limit, result.margin) == (1, 0, -1)
+    assert (result.outcome, result.action) == (Outcome.BREACH, Action.REJECT)
+    assert result.reason is Reason.BOOK_DIFFERS
+
+
+def test_duplicates_are_counted_each_once() -> None:
+    same = [replace(seen(INTENT, NOW_US - one), decision_id=f"d-{one}") for one in range(3)]
+    verdict = evaluate(PLAYBACK, state_with(recent=tuple(same)), INTENT)
+    assert [found(verdict, "R16", check).observed for check in ("intent", "order")] == [3, 3]
+
+
+@pytest.mark.parametrize("name", ["quote", "policy_status", "kill", "instrument", "book"])
+def test_a_state_with_a_field_too_many_is_no_state(name: str) -> None:
+    document: Any = json.loads(json.dumps(state_document(state_with())))
+    assert state_from_document(document) == state_with()
+    document[name]["more"] = "1"
+    with pytest.raises(DocumentError):
+        state_from_document(document)
+
+
+@pytest.mark.parametrize(("part", "field"), [("quote", "phase"), ("policy_status", "standing")])
+def test_a_state_with_an_unknown_word_is_no_state(part: str, field: str) -> None:
+    document: Any = json.loads(json.dumps(state_document(state_with())))
+    document[part][field] = "ELSEWHERE"
+    with pytest.raises(DocumentError, match=f"unknown {field}"):
+        state_from_document(document)
