@@ -114,6 +114,7 @@ def test_a_head_without_a_value_or_under_another_id_is_tampered_with(
 def test_a_value_that_is_missing_is_named_with_its_record(spoiled: Spoiled, judge: Judge) -> None:
     _, admin = spoiled
     columns = [column.split()[0] for column in TABLES["entry"].split(", ")]
+    columns.remove("mac")  # for the gateway, which refuses a row without it
     assert len(columns) == 15
     for column in columns:
         for seq in (RECORD, *MORE.get(column, ())):
