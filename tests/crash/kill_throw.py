@@ -1,6 +1,7 @@
 """One throw: orders, a line that goes silent, a kill somewhere in it, busts, and the judgement."""
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -124,6 +125,8 @@ def throw(plan: Plan, folder: Path, seed: int) -> Result:
         if desk is not None:
             desk.child.stop(sweep=False)
             desk.word.close()
+            said = [json.dumps({"name": name, **frame}) for name, frame in desk.events]
+            (folder / "events.jsonl").write_text("\n".join([*said, ""]), encoding="utf-8")
         if line is not None:
             line.close()
         broker.stop()

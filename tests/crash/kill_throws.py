@@ -9,6 +9,7 @@ import argparse
 import platform
 import random
 import secrets
+import shutil
 import statistics
 import subprocess
 import sys
@@ -57,6 +58,8 @@ def campaign(plans: Sequence[Plan], seed: int, parallel: int) -> list[Result]:
             name = f"{plan.mutant or 'sound'}-{plan.number}"
             result = throw(plan, Path(folder) / name, seed)
             what = "; ".join(result.faults) or "ok"
+            if result.faults and not plan.mutant:
+                what += f"; kept in {kept(Path(folder) / name, seed)}"
             sys.stdout.write(
                 f"{name:>24} {plan.way:5} -{plan.before_s:4.1f}s +{plan.after_s:4.1f}s"
                 f" crash {plan.crash_s:5.1f}  ack {result.ack_ms:4} ms"
@@ -67,6 +70,13 @@ def campaign(plans: Sequence[Plan], seed: int, parallel: int) -> list[Result]:
             return result
 
         return list(pool.map(play, plans))
+
+
+def kept(folder: Path, seed: int) -> Path:
+    """Keep what a faulty throw left: both engines' logs, capture, journal, and what was told."""
+    place = Path(tempfile.mkdtemp(prefix=f"kill-throw-{seed}-")) / folder.name
+    shutil.copytree(folder, place)
+    return place
 
 
 def _memory() -> str | None:

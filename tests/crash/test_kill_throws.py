@@ -1,6 +1,8 @@
 """A few kills at a silent line, and the judge that all of them go before."""
 
 import random
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from tests.crash.kill_judge import (
     sent_us,
 )
 from tests.crash.kill_throw import drawn, throw
-from tests.crash.kill_throws import MUTANTS, biting, campaign
+from tests.crash.kill_throws import MUTANTS, biting, campaign, kept
 
 S = 1_000_000
 SEED = 41
@@ -72,6 +74,18 @@ def test_the_judge_waits_for_the_logon_after_the_return() -> None:
     capture = [said(1, "out", (35, "A")), said(5, "in", (35, "A")), said(6, "out", (35, "A"))]
     assert logon_after(capture, 2 * S) == 6 * S
     assert logon_after(capture, 7 * S) == 0
+
+
+def test_what_a_faulty_throw_left_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "kept"))
+    (tmp_path / "kept").mkdir()
+    folder = tmp_path / "sound-47"
+    (folder / "ems").mkdir(parents=True)
+    (folder / "ems" / "capture.jsonl").write_text("{}\n")
+    place = kept(folder, SEED)
+    shutil.rmtree(folder)
+    assert place.name == "sound-47"
+    assert (place / "ems" / "capture.jsonl").read_text() == "{}\n"
 
 
 @pytest.mark.broker
