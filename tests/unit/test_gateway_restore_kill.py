@@ -48,7 +48,8 @@ def restored(desk: MemoryDesk, word: KillWord | None = None) -> tuple[str, tuple
     own = desk.small.desk.own
     word = word or own.word
     said = restore_kill(word, own.reader, own.keyring.public_keys(), own.origin)
-    return said, tuple(word.read())
+    state = word.read()
+    return said, (state.kill_epoch, state.killed)
 
 
 def test_an_empty_ledger_leaves_an_open_word_open(desk: MemoryDesk) -> None:
