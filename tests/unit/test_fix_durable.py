@@ -255,3 +255,15 @@ def test_each_part_of_a_word_is_checked(tmp_path: Path, spoiled: str) -> None:
     with pytest.raises(KillWordError, match="damaged"):
         again.release(0)
     again.close()
+
+
+def test_a_closed_word_holds_no_file_open(tmp_path: Path) -> None:
+    path = tmp_path / "kill.word"
+    word = KillWord(path, create=True)
+
+    def is_open() -> bool:
+        return any(one.exists() and one.samefile(path) for one in Path("/proc/self/fd").iterdir())
+
+    assert is_open()
+    word.close()
+    assert not is_open()

@@ -9,6 +9,7 @@ import pytest
 from inference.errors import CaptureError
 from inference.evidence import Bracket, Evidence, Judge, RoundEvidence, _sum_fits, _whole
 from inference.rounds import DrafterKind, DraftRound, Outcome, PlainReason, QTable, row_bytes
+from inference.seeds import Purpose, token_draw
 
 ROW, DIGEST = row_bytes((0.25, 0.75)), bytes(32)
 RECOVERED = DraftRound(
@@ -324,3 +325,28 @@ def test_a_residual_is_no_more_than_a_row(
     before: float, entry: float, total: float, *, fits: bool
 ) -> None:
     assert _sum_fits(Bracket(before=before, total=total), entry) is fits
+
+
+@pytest.mark.parametrize(
+    ("share", "q", "total", "follows"),
+    [
+        (2.0, 1.0, 1.0, True),
+        (0.5, 1.0, 1.0, False),
+        (2.0, 0.0, 1.0, False),
+        (2.0, 1.0, 1.5, False),
+    ],
+)
+def test_a_token_from_the_targets_own_row_follows_if_its_draw_fell_there(
+    share: float, q: float, total: float, *, follows: bool
+) -> None:
+    """`share`: what the token has of the row, in parts of the draw."""
+    draw = token_draw(NETWORK.seeds[0], Purpose.RECOVER, KEPT.step, KEPT.accepted)
+    kept = replace(
+        KEPT,
+        no_rest=True,
+        token_p=min(1.0, share * draw),
+        token_q=q,
+        picked=Bracket(before=0.0, total=total),
+    )
+    faults = Judge(replace(NETWORK, rounds=(kept,))).faults(kept)
+    assert ("token" not in faults) is follows
