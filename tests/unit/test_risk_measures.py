@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from risk.book import Book, DayStarted, Marked
+from risk.book import Book, DayStarted, Marked, MessageSent
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side
 from risk.state import RiskState
@@ -69,3 +69,10 @@ def test_support_is_the_probability_of_the_orders_side(side: Side, p_up: int, su
     assert observed("R26", "direction", state, intent) == support
     assert observed("R26", "interval", state, intent) == 10_500_000
     assert observed("R26", "paths", state, intent) == 32
+
+
+def test_messages_are_kept_in_the_order_of_their_times() -> None:
+    """A clock that was set back between two messages leaves the book as the other order would."""
+    times = (NOW_US - 3, NOW_US - 9, NOW_US - 5)
+    book = fold(*(MessageSent(decision_id=None, time_us=one) for one in times))
+    assert book.message_times_us == tuple(sorted(times))
