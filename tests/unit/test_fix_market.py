@@ -8,6 +8,7 @@ import pytest
 from fix.ems_control import Quote
 from fix.ems_market import DECK, Market, outcome_of
 from fix.ems_order import Answer, Outcome
+from fix.profile import simulator_profile
 
 QUOTE = Quote(1, Decimal("269.50"), Decimal("269.60"))
 
@@ -214,3 +215,14 @@ def test_a_question_about_everything_breaks_every_silence() -> None:
     assert [(one[584], one[911]) for one in said if one[150] == "I"] == [("Q", "2")] * 2
     assert len({one[17] for one in said if one[150] != "I"}) == 1
     assert {one[17] for one in said if one[150] == "I"} == {"0"}
+
+
+def test_the_simulators_profile_says_what_the_simulator_does() -> None:
+    profile = simulator_profile(9_876, sender="US", target="THEM")
+    assert (profile.name, profile.host, profile.port) == ("simulator", "127.0.0.1", 9_876)
+    assert (profile.sender_comp_id, profile.target_comp_id) == ("US", "THEM")
+    can = profile.capabilities
+    assert (can.mass_cancel, can.mass_status, can.cancel_on_disconnect) == (True, True, False)
+    pace = profile.pace
+    assert (pace.cancels_per_s, pace.cancel_burst, pace.sweep_timeout_s) == (500, 500, 5)
+    assert profile.reconnect_s == 1
