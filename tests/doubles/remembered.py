@@ -1,6 +1,7 @@
 """A ledger's reader from memory, with which a test forges one record and looks again."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
@@ -43,8 +44,17 @@ class Remembered(LedgerReader):
         newest_first: bool = False,
     ) -> Iterator[Record]:
         """Yield records as the reader did; columns stay, only the payload is forged."""
-        assert limit is None
-        assert not newest_first
+        found = self._wanted(stream, kinds, account, after_seq, before_seq)
+        yield from islice(reversed(list(found)) if newest_first else found, limit)
+
+    def _wanted(
+        self,
+        stream: str | None,
+        kinds: Iterable[Kind] | None,
+        account: str | None,
+        after_seq: int,
+        before_seq: int | None,
+    ) -> Iterator[Record]:
         wanted = None if kinds is None else set(kinds)
         for record in self._records:
             if (
@@ -75,6 +85,23 @@ class Remembered(LedgerReader):
         assert limit is None
         assert not newest_first
         return self._checkpoints
+
+    @override
+    def checkpoint_not_above(self, seq: int) -> Checkpoint | None:
+        """Return the largest checkpoint whose tree ends before a record."""
+        below = [one for one in self._checkpoints if one.size <= seq]
+        return max(below, key=lambda one: one.size, default=None)
+
+    @override
+    def checkpoint_of(self, size: int) -> Checkpoint | None:
+        """Return the checkpoint of a size."""
+        return next((one for one in self._checkpoints if one.size == size), None)
+
+    @override
+    def by_key(self, stream: str, idem_key: str) -> Record | None:
+        """Return the record of an idempotency key."""
+        found = self.records(stream=stream)
+        return next((record for record in found if record.idem_key == idem_key), None)
 
 
 def leaves(value: object, path: Path = (), *, most: int = 2) -> Iterator[Path]:

@@ -128,6 +128,15 @@ def test_a_port_stolen_before_the_bind_leads_to_another(
         made.stop()
 
 
+def took(thief: socket.socket, port: int) -> bool:
+    """Bind a port; False while the kernel still closes its last owner's sockets."""
+    try:
+        thief.bind(("127.0.0.1", port))
+    except OSError:
+        return False
+    return True
+
+
 def test_who_takes_the_port_of_a_dead_simulator_is_a_stranger(tmp_path: Path) -> None:
     made = simulator(tmp_path)
     made.start()
@@ -136,7 +145,7 @@ def test_who_takes_the_port_of_a_dead_simulator_is_a_stranger(tmp_path: Path) ->
     assert "has ended" in made.stranger()
     with socket.socket() as thief:
         thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        thief.bind(("127.0.0.1", made.port))
+        wait_for(lambda: took(thief, made.port), 20.0, part="the dead simulator's port")
         thief.listen()
         assert listener(started(os.getpid()), made.port) is Listener.ITSELF
         assert "has ended" in made.stranger()

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -61,9 +61,9 @@ def test_agents_at_once_leave_the_brokers_lots_in_the_book(app: App) -> None:
         newest = max(newest, batch[-1].seq)
 
     app.ledger.subscribe(watch)
-    agents = [Agent(app) for _ in range(AGENTS)]
     approved = 0
-    with tidied(app), ThreadPoolExecutor(AGENTS) as pool:
+    with ExitStack() as open_now, tidied(app), ThreadPoolExecutor(AGENTS) as pool:
+        agents = [open_now.enter_context(Agent(app)) for _ in range(AGENTS)]
         for turn in range(ROUNDS):
             level = EXPOSURES_BP[turn % 2]
             asked = [
@@ -74,8 +74,6 @@ def test_agents_at_once_leave_the_brokers_lots_in_the_book(app: App) -> None:
                 if answer.status_code == 200 and answer.json()["result"] == "approved":
                     approved += 1
                     ended(app, answer.json()["decision_id"])
-    for one in agents:
-        one.http.close()
     assert approved
     assert late == []
     book = app.desk.own.section.book(f"{app.plan.tags.account}.agent")

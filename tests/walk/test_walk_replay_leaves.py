@@ -35,6 +35,10 @@ READINGS = {
     (Kind.INTENT_RECEIVED, ("request", "reason")),
     # When the person answered, by the wall clock: all else in the band follows from it.
     (Kind.APPROVAL_GIVEN, ("band", "given_at_us")),
+    # Until when he could answer, by the same clock: replay only bounds it.
+    (Kind.APPROVAL_REQUESTED, ("expires_us",)),
+    # What the person wrote beside the answer: recorded, read by no rule.
+    (Kind.APPROVAL_GIVEN, ("reason",)),
 }
 PEOPLE = (
     Kind.INTENT_RECEIVED,
