@@ -370,10 +370,11 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
 
 
 def _reported(standing: Standing, record: Record) -> Standing:
-    """Return the standing after a report; one that reopens the order unseals its decision."""
+    """Return the standing after a report; only one that reopens the order unseals its decision."""
     body = record.body
     reopens = bool(body.get("reopens"))
-    stage = Stage.CLOSED if body["terminal"] else Stage.SENT if reopens else standing.stage
+    ends = body["terminal"] and (reopens or not standing.sealed)
+    stage = Stage.CLOSED if ends else Stage.SENT if reopens else standing.stage
     return replace(
         standing,
         stage=stage,

@@ -237,6 +237,15 @@ def test_a_sealed_decision_is_nobodys_business() -> None:
     assert list(orders.unsealed()) == []
 
 
+def test_an_answer_that_crossed_the_last_fill_leaves_the_decision_sealed() -> None:
+    last = report(4, "FILLED", 3, terminal=True)
+    late = report(6, "FILLED", 0, terminal=True, exec_id="0")
+    seal = record(5, Kind.DECISION_SEALED, {"outcome": "filled"})
+    orders = folded(SENDING, SENT, last, seal, late)
+    assert stage(orders) is Stage.SEALED
+    assert list(orders.unsealed()) == []
+
+
 @pytest.mark.parametrize(
     "kind",
     [
