@@ -237,7 +237,7 @@ def test_a_bust_that_leaves_nothing_to_work_keeps_the_order_ended(desk: SmallDes
     bust = said(order, **BUST, t17="B1", t19="F1", t39="4", t151="0", t14="0")
     settled(desk, bust)
     now = standing(desk, order.decision_id)
-    assert (now.stage, now.order_state) == (Stage.CLOSED, "CANCELED")
+    assert (now.stage, now.order_state) == (Stage.SEALED, "CANCELED")
     assert (book(desk).lots("SPXN"), reserved(desk, order)) == (0, 0)
 
 
