@@ -120,7 +120,7 @@ def lock_store(folder: Path, patience_s: float) -> int:
 
 
 def successor_waits(folder: Path) -> bool:
-    """Return whether another child waits for this one's lock."""
+    """Return whether another child waits for this one's lock; asked by one thread only."""
     descriptor = os.open(folder / _NEXT, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -275,8 +275,12 @@ def main(arguments: list[str]) -> int:
         outbox.drain(0.2)
         return EXIT_CONFIG
 
+    leaving = threading.Lock()  # taken once: two who look for a successor would see each other
+
     def orphan(why: str) -> None:
         desk.orphaned(why)
+        if not leaving.acquire(blocking=False):
+            return
         rest_s = profile.pace.sweep_timeout_s + EXIT_MARGIN_S
         threading.Thread(target=_leave_in_time, args=(desk, folder, rest_s), daemon=True).start()
 

@@ -1,5 +1,7 @@
 """A child whose gateway is gone goes on cancelling for as long as a kill leaves something live."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -64,6 +66,16 @@ def test_an_orphan_stays_until_the_broker_confirmed_everything_gone(
     assert until(lambda: gone(pid), 30.0)
     assert read_live(tmp_path / "fix" / "journal") == ()
     assert broker.order_ids() == [name]
+
+
+def test_an_orphan_told_often_that_it_is_alone_stays(tmp_path: Path, broker: Broker) -> None:
+    """The pipe's end and the kernel's signal both say it; neither is a successor."""
+    pid, _ = left_alone(tmp_path, broker, quick(broker.profile, PATIENCE_S))
+    before = len(broker.captured("F"))
+    for _ in range(50):
+        os.kill(pid, signal.SIGTERM)
+        time.sleep(0.01)
+    assert until(lambda: len(broker.captured("F")) > before, 20.0), "it left"
 
 
 def test_an_orphan_makes_room_for_the_next_child_which_goes_on(
