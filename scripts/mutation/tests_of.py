@@ -51,15 +51,16 @@ class Recorded:
     """What one chunk left: coverage data, test times, and the sources as they were."""
 
     data: coverage.CoverageData
-    root: str
     times: dict[str, float]
     sources: Path
     _lines: dict[str, dict[int, list[str]]] = field(default_factory=dict)
 
     def lines(self, file: str) -> dict[int, list[str]]:
-        """Return the tests of each line of a file, by line."""
+        """Return the tests of each line of a file, by line; recorded here or in another clone."""
         if file not in self._lines:
-            self._lines[file] = self.data.contexts_by_lineno(str(Path(self.root) / file))
+            names = (one for one in self.data.measured_files() if one.endswith(f"/{file}"))
+            name = next(names, None)
+            self._lines[file] = {} if name is None else self.data.contexts_by_lineno(name)
         return self._lines[file]
 
 
@@ -148,7 +149,7 @@ class Recording:
             data = coverage.CoverageData(basename=str(place / "lines"))
             data.read()
             times = json.loads((place / "lines.json").read_text())
-            self._chunks[name] = Recorded(data, str(self._root), times, place)
+            self._chunks[name] = Recorded(data, times, place)
         return self._chunks[name]
 
 
