@@ -8,14 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from audit.canonical import JSON
 from audit.errors import LedgerWriteError
 from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.record import Draft
+from gateway.api.models import IntentRequest, IntentResponse
+from gateway.differences import Cause, Found, book_difference
 from gateway.errors import NotReadyError
+from gateway.journal import book_digest
 from gateway.killing import KillSwitch
+from gateway.policy_desk import development_policy
+from gateway.section import Section
 from risk.policy import parse_policy, policy_bytes
-from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, StillMarket, memory_desk
 
 KILL_WAIT_S = 5.0
 
@@ -178,3 +184,152 @@ def test_another_policy_is_refused_by_the_rules_and_named_by_status(desk: Memory
     response = desk.ask()
     assert response.result == "rejected"
     assert "POLICY_EXPIRED" in {one.reason for one in response.rules}
+
+
+def differs(instrument: str = "SPXN") -> Draft:
+    """A difference between book and broker."""
+    found = Found(
+        cause=Cause.CUM_QTY,
+        account=AGENT_ACCOUNT,
+        instrument=instrument,
+        cl_ord_id="X",
+        book_lots=1,
+        broker_lots=2,
+    )
+    return book_difference(found, session="EMSSIM", source="report", number=1)
+
+
+def refusals(response: IntentResponse) -> set[str | None]:
+    return {one.reason for one in response.rules if one.action == "REJECT"}
+
+
+def test_a_difference_that_is_told_between_fold_and_verdict_is_seen(desk: MemoryDesk) -> None:
+    once_before_a_verdict(desk, lambda: desk.log.append(differs()))
+    response = desk.ask()
+    assert (response.result, refusals(response)) == ("rejected", {"BOOK_DIFFERS"})
+    assert desk.verdict(response.decision_id).body["state"]["book_differs"] is True
+
+
+@pytest.mark.parametrize(("instrument", "result"), [("SPXN", "rejected"), ("NDXN", "approved")])
+def test_the_newest_record_is_read_although_nobody_told_of_it(
+    desk: MemoryDesk, instrument: str, result: str
+) -> None:
+    """A section that does not follow the ledger finds a difference in it all the same."""
+    own = desk.small.desk.own
+    fresh = Section(
+        ledger=own.tools.ledger,
+        reader=own.reader,
+        bundle=development_policy(desk.small.keyring),
+        policy_keys=desk.small.keyring.public_keys(),
+        kill=own.word.read,
+        wall_us=desk.wall,
+        send_within_us=10_000_000,
+    )
+    fresh.open_account(AGENT_ACCOUNT, 100_000_000)
+    desk.small.desk.own = replace(own, section=fresh)
+    once_before_a_verdict(desk, lambda: desk.log.append(differs(instrument)))
+    response = desk.ask()
+    assert desk.verdict(response.decision_id).body["result"] == result
+
+
+@pytest.mark.parametrize(
+    "epochs", [((Kind.KILL_PRESSED, 5), (Kind.KILL_PRESSED, 2)), ((Kind.KILL_RELEASED, 5),)]
+)
+def test_the_highest_kill_epoch_that_the_ledger_names_counts(
+    desk: MemoryDesk, epochs: tuple[tuple[Kind, int], ...]
+) -> None:
+    """Also where the press itself is not in this ledger, and whatever an older record says."""
+    for kind, epoch in epochs:
+        body: dict[str, JSON] = {
+            "kill_epoch": epoch,
+            "actor_name": "ops",
+            "reason": "of another folder",
+            "confirmed": True,
+        }
+        if kind is Kind.KILL_RELEASED:
+            body = {
+                "kill_epoch": epoch,
+                "press_id": "0" * 32,
+                "log_id": "memory.test#0",
+                "released_by": "ops",
+                "reason": "of another folder",
+                "signatures": {},
+            }
+        desk.log.append(
+            Draft(
+                stream="control", kind=kind, payload=body, actor="ops", idem_key=f"{kind}:{epoch}"
+            )
+        )
+        desk.ask()  # folded one after the other
+    response = desk.ask()
+    assert refusals(response) == {"KILL_EPOCH_DIFFERS"}
+    assert desk.verdict(response.decision_id).body["state"]["kill_epoch"] == 5
+
+
+def test_a_policy_is_judged_by_a_clock_that_does_not_go_back(desk: MemoryDesk) -> None:
+    section = desk.small.desk.own.section
+    desk.wall.ahead_us = -20 * 365 * 86_400_000_000
+    assert section.status().standing == "ACTIVE", "years before it begins, by the wall clock"
+
+
+@pytest.mark.parametrize("ahead_us", [-60_000_000, 0, 60_000_000])
+def test_a_hold_ends_by_the_earlier_of_its_beginning_and_its_record(
+    desk: MemoryDesk, ahead_us: int
+) -> None:
+    """The clock is set while the verdict is about to be committed."""
+
+    def turn() -> None:
+        desk.wall.ahead_us = ahead_us
+
+    once_before_a_verdict(desk, turn)
+    began_us = desk.wall()
+    decision_id = desk.hold()
+    desk.log.before = lambda _: None
+    (asked,) = desk.log.of_kind(Kind.APPROVAL_REQUESTED)
+    life_us = int(desk.small.desk.own.section.policy.approval.ttl.value)
+    at_most_us = desk.verdict(decision_id).recorded_at_us + life_us
+    expires_us = int(asked.body["expires_us"])
+    assert expires_us <= at_most_us
+    if ahead_us < 0:
+        assert expires_us == at_most_us
+    assert began_us + life_us + min(0, ahead_us) <= expires_us
+    assert expires_us <= began_us + life_us + 5_000_000
+    left_us = 5_000_000
+    desk.wall.ahead_us += expires_us - left_us - desk.wall()
+    assert desk.small.desk.expire_holds() == 0
+    desk.wall.ahead_us += left_us
+    assert desk.small.desk.expire_holds() == 1, "at the time that the person was told"
+
+
+def test_a_verdict_names_what_it_was_told_up_to_and_when(desk: MemoryDesk) -> None:
+    market = desk.small.desk.own.market
+    assert isinstance(market, StillMarket)
+    market.time_us += 1_000_000
+    body = desk.verdict(desk.ask().decision_id).body
+    assert body["narrative_as_of_us"] == market.session("SPXN").snapshot.as_of_us
+    assert body["market_now_us"] == body["narrative_as_of_us"] + 1_000_000
+
+
+def test_the_twin_is_judged_against_its_own_book(desk: MemoryDesk) -> None:
+    order = desk.rest(200)
+    desk.settled(desk.report(order, t32="100", t14="100"))
+    twin_before = book_digest(desk.small.desk.own.section.placebo_book(AGENT_ACCOUNT))
+    response = desk.ask(60)
+    (*_, judged) = desk.log.records(
+        stream=f"decision/{response.decision_id}", kinds=(Kind.PLACEBO_JUDGED,)
+    )
+    assert judged.body["verdict"] is not None
+    assert judged.body["book_digest"] == judged.body["judged_book_digest"] == twin_before
+    real = book_digest(desk.small.desk.own.section.book(AGENT_ACCOUNT))
+    assert judged.body["judged_book_digest"] != real
+
+
+def test_the_same_wish_twice_is_a_duplicate(desk: MemoryDesk) -> None:
+    def again(key: str) -> IntentResponse:
+        wanted = IntentRequest(
+            client_key=key, instrument="SPXN", target_exposure_bp=2_000, max_qty_lots=33
+        )
+        return desk.small.desk.submit(AGENT, wanted)
+
+    assert again("one").result == "approved"
+    assert "DUPLICATE_ORDER" in refusals(again("two"))

@@ -1,0 +1,194 @@
+"""What an agent asks for becomes one decision, his own, and what it rests on is on record first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit.kinds import Kind
+from audit.record import Draft
+from gateway.api.models import IntentRequest
+from gateway.desk import INTENTS_MAX
+from gateway.differences import Cause, Found, book_difference
+from gateway.errors import NotReadyError, RequestError, UnknownDecisionError
+from gateway.keyring import Caller
+from gateway.roles import Role
+from gateway.walk import Tick
+from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, APPROVER, MemoryDesk, memory_desk
+from tests.doubles.small_desk import RUN
+
+OTHER = Caller(name="other", role=Role.AGENT)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def request(key: str = "one", **changes: Any) -> IntentRequest:  # noqa: ANN401 - any field
+    fields: dict[str, Any] = {
+        "client_key": key,
+        "instrument": "SPXN",
+        "target_exposure_bp": 2_000,
+        "max_qty_lots": 40,
+    }
+    return IntentRequest(**{**fields, **changes})
+
+
+def test_the_same_key_again_is_the_same_decision_and_no_second_order(desk: MemoryDesk) -> None:
+    first = desk.small.desk.submit(AGENT, request())
+    assert first.result == "approved"
+    size = desk.log.size
+    assert desk.small.desk.submit(AGENT, request()) == first
+    assert (len(desk.small.broker.orders), desk.log.size) == (1, size)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"max_qty_lots": 41}, {"target_exposure_bp": 2_001}, {"instrument": "NDXN"}]
+)
+def test_a_key_that_was_used_for_something_else_is_refused(
+    desk: MemoryDesk, changes: dict[str, Any]
+) -> None:
+    desk.small.desk.submit(AGENT, request())
+    size = desk.log.size
+    with pytest.raises(RequestError, match="another request"):
+        desk.small.desk.submit(AGENT, request(**changes))
+    assert (len(desk.small.broker.orders), desk.log.size) == (1, size)
+
+
+def test_a_key_is_its_callers_own(desk: MemoryDesk) -> None:
+    first = desk.small.desk.submit(AGENT, request())
+    second = desk.small.desk.submit(OTHER, request(max_qty_lots=41))
+    assert first.decision_id != second.decision_id
+    assert len(desk.small.broker.orders) == 2
+
+
+def test_so_many_intents_are_in_hand_at_once_and_no_more(desk: MemoryDesk) -> None:
+    """Each is asked while the one before it is about to be put on record."""
+    results: list[str] = []
+
+    def before(drafts: tuple[Draft, ...]) -> None:
+        if drafts[0].kind is Kind.INTENT_RECEIVED and not results:
+            try:
+                desk.ask(20)
+            except NotReadyError as busy:
+                results.append(str(busy))
+
+    desk.log.before = before
+    desk.ask(20)
+    assert len(results) == 1
+    assert "busy" in results[0]
+    assert len(desk.small.broker.orders) == INTENTS_MAX
+    desk.log.before = lambda _: None
+    assert desk.ask(20).result == "approved", "there is room again"
+
+
+def test_an_intent_that_fails_leaves_its_place(desk: MemoryDesk) -> None:
+    for _ in range(INTENTS_MAX + 1):
+        with pytest.raises(RequestError, match="unknown instrument"):
+            desk.small.desk.submit(AGENT, request(instrument="NOBODY"))
+    assert desk.small.desk.submit(AGENT, request()).result == "approved"
+
+
+def test_agents_trade_in_an_account_of_their_own(desk: MemoryDesk) -> None:
+    order = desk.rest()
+    assert order.account == AGENT_ACCOUNT
+    own = desk.small.desk.own.section
+    assert (len(own.book(AGENT_ACCOUNT).reservations), len(own.book(RUN).reservations)) == (1, 0)
+
+
+def test_the_seed_of_an_agents_decision_is_drawn_from_before_its_request(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    own = desk.small.desk.own
+    drawn = own.tools.seed_root
+
+    def seed_root(opened_seq: int) -> tuple[bytes, int]:
+        asked.append(opened_seq)
+        return drawn(opened_seq)
+
+    monkeypatch.setattr(
+        desk.small.desk, "own", replace(own, tools=replace(own.tools, seed_root=seed_root))
+    )
+    desk.ask()
+    (received,) = desk.log.of_kind(Kind.INTENT_RECEIVED)
+    assert asked == [received.seq]
+
+
+def test_the_market_is_looked_at_after_the_forecast_stands(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quote of before the forecast would be older than what it is judged with."""
+    known: list[set[Kind]] = []
+    market = desk.small.desk.own.market
+    plain: Callable[[str], Tick] = market.tick
+
+    def tick(instrument: str) -> Tick:
+        known.append({one.kind for one in desk.log.records()})
+        return plain(instrument)
+
+    monkeypatch.setattr(market, "tick", tick)
+    desk.ask()
+    assert known
+    assert all(Kind.FORECAST_MADE in kinds for kinds in known)
+    assert all(Kind.QUOTE_TAKEN not in kinds for kinds in known[:1])
+
+
+@pytest.mark.parametrize("directional", [True, False])
+def test_what_the_agent_says_of_its_intent_stands_in_the_intent(
+    desk: MemoryDesk, *, directional: bool
+) -> None:
+    response = desk.small.desk.submit(AGENT, request(directional=directional))
+    intent = desk.verdict(response.decision_id).body["intent"]
+    assert (intent["directional"], intent["author"]) == (directional, AGENT.name)
+    assert (intent["account"], intent["strategy"]) == (AGENT_ACCOUNT, "agent-exposure")
+
+
+def test_reading_a_decision_is_on_record_and_a_decision_that_is_none_is_not(
+    desk: MemoryDesk,
+) -> None:
+    decision_id = desk.rest().decision_id
+    size = desk.log.size
+    for name in ("nobody-knows-it", "a\x00b", ""):
+        with pytest.raises(UnknownDecisionError):
+            desk.small.desk.decision(name, reader=APPROVER)
+    assert desk.log.size == size
+    shown = desk.small.desk.decision(decision_id, reader=APPROVER)
+    assert [one["kind"] for one in shown["records"]] == [k.value for k in desk.kinds(decision_id)]
+    (read,) = desk.log.records(after_seq=size - 1)
+    assert f"decision/{decision_id}" in read.body.values()
+
+
+def difference(instrument: str) -> Draft:
+    """A difference that a report shows."""
+    found = Found(
+        cause=Cause.CUM_QTY,
+        account=AGENT_ACCOUNT,
+        instrument=instrument,
+        cl_ord_id="X",
+        book_lots=1,
+        broker_lots=2,
+    )
+    return book_difference(found, session="EMSSIM", source="report", number=1)
+
+
+@pytest.mark.parametrize(
+    ("instrument", "leaves"), [("SPXN", False), ("*", False), ("NDXN", True), ("", True)]
+)
+def test_what_was_approved_is_not_sent_once_the_book_of_its_instrument_differs(
+    desk: MemoryDesk, instrument: str, *, leaves: bool
+) -> None:
+    order = desk.approved()
+    desk.log.append(difference(instrument))
+    assert (desk.dispatch(order) is not None) == leaves
+    assert len(desk.small.broker.orders) == leaves
+    assert ("differs" in desk.withdrawn(order.decision_id)) != leaves
+
+
+def test_the_state_of_a_kill_is_told_with_the_parts(desk: MemoryDesk) -> None:
+    assert desk.small.desk.parts() == {"ledger": "ready", "kill": "ready"}
+    epoch = desk.small.desk.kill_switch.press(actor="ops", reason="drill").kill_epoch
+    assert desk.small.desk.parts()["kill"] == f"in force, epoch {epoch}"
