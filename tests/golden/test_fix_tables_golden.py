@@ -1,8 +1,9 @@
-"""Tables of the FIX side that were fixed once: order states, what a report tells, messages."""
+"""Tables of the FIX side, fixed once: order states, reports, messages, fields of persons."""
 
 import itertools
 from collections.abc import Callable, Iterator
 
+from fix import person_tags
 from fix.ems_market import DECK
 from fix.identity import cl_ord_id, sweep_id
 from fix.messages import (
@@ -128,3 +129,26 @@ def test_the_settings_of_a_session(golden: Golden) -> None:
         for profile in (simulator_profile(1), bare_profile())
     ]
     golden("fix_settings.txt", "\n".join(texts).encode())
+
+
+def kept_apart() -> Iterator[str]:
+    """Every table of fields that may name a person, in the order of its numbers."""
+    tables = {name: table for name, table in vars(person_tags).items() if name[:2] != "__"}
+    for name, table in sorted(tables.items()):
+        match table:
+            case dict():
+                yield from (f"{name} {key}: {value}" for key, value in table.items())
+            case frozenset():
+                yield f"{name}: {' '.join(map(str, sorted(table)))}"
+            case tuple() | int():
+                yield f"{name}: {table}"
+            case _:
+                pass
+    edges = (*range(940, 1000), 4_999, 5_000, 9_999, 10_000, 39_999, 40_000)
+    yield f"user defined: {[tag for tag in edges if person_tags.is_user_defined(tag)]}"
+    yield f"undeclared: {[tag for tag in edges if person_tags.is_undeclared(tag)]}"
+
+
+def test_which_fields_may_name_a_person(golden: Golden) -> None:
+    """A field that leaves these tables would stay in the ledger, out of erasure's reach."""
+    golden("fix_person_tags.txt", "\n".join(kept_apart()).encode() + b"\n")

@@ -1,0 +1,193 @@
+"""What a report or a reject does to the child's own list of live orders."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fix.journal import LiveOrder
+from fix.messages import Fields, wire_text
+from fix.resets import Cause, Reset
+from tests.doubles.child_desk import ChildDesk, child_desk, order, report
+from tests.doubles.fix_world import PROFILE
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ChildDesk]:
+    with child_desk(tmp_path) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("fields", "live"),
+    [
+        (report("A", "0", "0", t151="5"), True),
+        (report("A", "F", "1", t32="2", t31="10", t151="3", t14="2"), True),
+        (report("A", "F", "2", t32="5", t31="10", t14="5"), False),
+        (report("A", "4", "4"), False),
+        (report("A", "8", "8", t103="0"), False),
+        (report("A", "C", "C"), False),
+        (report("A", "3", "3", t151="5"), True),
+        (report("A", "6", "6", t151="5"), True),
+        (report("A", "I", "8", t103="5"), False),
+        (report("A", "I", "0", t151="5"), True),
+        (report("A", "H", "2", t19="X", t151="0", t14="5"), False),
+        (report("A", "H", "4", t19="X", t151="0", t14="0"), False),
+        (report("A", "G", "0", t19="X", t151="0", t14="3"), True),
+        (report("B", "4", "4"), True),
+        (report("C", "4", "4", t41="A"), False),
+        (report("A", "4", "4", t41="B"), True),
+    ],
+)
+def test_a_report_ends_the_order_it_names_if_it_leaves_nothing(
+    world: ChildDesk, fields: Fields, *, live: bool
+) -> None:
+    assert world.hand("A")["result"] == "sent"
+    entry = world.hears(*fields)
+    assert world.live() == (["A"] if live else [])
+    assert world.said("inbox") == [
+        {"ev": "inbox", "offset": entry.offset, "next_offset": entry.next_offset}
+    ]
+    assert world.journal.inbox_offset == (0 if live else entry.next_offset)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "unknown_is_gone", "live"),
+    [
+        ("2", "0", True, False),
+        ("4", "0", True, False),
+        ("C", "0", True, False),
+        ("8", "0", True, False),
+        ("8", "0", False, False),
+        ("8", "1", True, False),
+        ("8", "1", False, True),
+        ("4", "1", False, False),
+        ("0", "0", True, True),
+        ("1", "3", True, True),
+        ("6", "3", True, True),
+    ],
+)
+def test_a_refused_cancel_says_where_its_order_stands(
+    tmp_path: Path, status: str, reason: str, *, unknown_is_gone: bool, live: bool
+) -> None:
+    can = PROFILE.capabilities.model_copy(update={"unknown_is_gone": unknown_is_gone})
+    with child_desk(tmp_path, PROFILE.model_copy(update={"capabilities": can})) as world:
+        world.hand("A")
+        fields = ((35, "9"), (34, "9"), (37, "E1"), (11, "C1"), (41, "A"))
+        world.hears(*fields, (39, status), (434, "1"), (102, reason))
+        assert world.live() == (["A"] if live else [])
+
+
+def business(ref_type: str, ref_id: str, ref_number: int) -> Fields:
+    name = ((379, ref_id),) if ref_id else ()
+    return ((35, "j"), (34, "9"), (45, str(ref_number)), (372, ref_type), *name, (380, "0"))
+
+
+def session_reject(ref_type: str, ref_number: int) -> Fields:
+    named = ((372, ref_type),) if ref_type else ()
+    return ((35, "3"), (34, "9"), (45, str(ref_number)), *named)
+
+
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        (business("D", "A", 8), ["B"]),
+        (business("D", "", 8), ["A"]),
+        (business("D", "", 3), ["A", "B"]),
+        (business("F", "A", 7), ["A", "B"]),
+        (session_reject("D", 7), ["B"]),
+        (session_reject("D", 8), ["A"]),
+        (session_reject("", 8), ["A"]),
+        (session_reject("D", 9), ["A", "B"]),
+        (session_reject("F", 7), ["A", "B"]),
+        (((35, "r"), (34, "9"), (11, "A"), (531, "7")), ["A", "B"]),
+        (((35, "8"), (34, "9"), (11, "A")), ["A", "B"]),
+    ],
+)
+def test_a_reject_ends_the_new_order_it_names_and_no_other(
+    world: ChildDesk, fields: Fields, left: list[str]
+) -> None:
+    world.hand("A")  # number 7
+    world.hand("B")  # number 8
+    world.hears(*fields)
+    assert world.live() == left
+    assert world.said("inbox"), "whatever it is, the gateway reads it"
+
+
+BEGUN = Reset(
+    reset_no=1,
+    cause=Cause.BY_BROKER,
+    allowed=True,
+    old_sender=8,
+    old_target=9,
+    new_sender=1,
+    new_target=1,
+    at_us=1,
+)
+
+
+def test_a_number_of_an_earlier_beginning_names_no_order(world: ChildDesk) -> None:
+    world.hand("A")
+    world.desk.reset(BEGUN)
+    world.hears(*session_reject("D", 7))
+    assert world.live() == ["A"]
+
+
+def test_a_number_used_again_names_its_new_order_and_the_others_none(world: ChildDesk) -> None:
+    world.hand("A")  # 7
+    world.hand("B")  # 8
+    world.session.first_number = 5  # two have been sent: the next is 7 again
+    world.hand("C")
+    world.hears(*session_reject("D", 8))
+    assert world.live() == ["A", "B", "C"], "8 was of another beginning"
+    world.hears(*session_reject("D", 7))
+    assert world.live() == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "again"),
+    [
+        (report("A", "H", "0", t19="X", t151="5"), True),
+        (report("A", "G", "1", t19="X", t151="2", t14="3"), True),
+        (report("A", "I", "0", t151="5"), True),
+        (report("A", "0", "0", t151="5"), False),
+        (report("A", "H", "4", t19="X", t151="0"), False),
+    ],
+)
+def test_an_order_that_the_broker_lets_live_again_is_live_with_its_own_fields(
+    world: ChildDesk, fields: Fields, *, again: bool
+) -> None:
+    world.hand("A")
+    world.hears(*report("A", "F", "2", t32="5", t31="10", t14="5"))
+    assert world.live() == []
+    entry = world.hears(*fields)
+    assert world.live() == (["A"] if again else [])
+    if again:
+        assert world.journal.live()[0].fields == order("A")
+        assert world.journal.inbox_offset == entry.next_offset
+
+
+def test_an_order_of_an_earlier_journal_lives_again_as_the_report_describes_it(
+    world: ChildDesk,
+) -> None:
+    entry = world.hears(*report("OLD", "H", "0", t19="X", t151="5"))
+    (found,) = world.journal.live()
+    assert found == LiveOrder(
+        cl_ord_id="OLD",
+        fields=((35, "D"), (11, "OLD"), (55, "SPXN"), (54, "1"), (38, "5")),
+        inbox_offset=entry.next_offset,
+    )
+    world.hears(*report("", "H", "0", t19="X", t151="5")[:3], (17, "X"), (150, "H"), (39, "0"))
+    assert world.live() == ["OLD"], "a report that names none revives none"
+
+
+def test_reports_of_an_earlier_life_are_accounted_for_before_anything_else(tmp_path: Path) -> None:
+    """The gateway has not been told of them by this child; it reads the inbox by itself."""
+    with child_desk(tmp_path) as world:
+        world.hand("A")
+        world.hand("B")
+        entries = [world.inbox.append("8=x"), world.inbox.append(wire_text(report("A", "4", "4")))]
+        world.desk.catch_up(entries)
+        assert world.live() == ["B"]
+        assert world.journal.inbox_offset == entries[1].next_offset
+        assert world.said("inbox") == []
