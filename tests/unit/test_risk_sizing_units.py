@@ -1,0 +1,49 @@
+"""Sizing in an instrument's own units, exact to the last digit, and its document field by field."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from risk.errors import DocumentError
+from risk.sizing import ONE_1E8, Sizing, size, size_exposure, sizing_document, sizing_from_document
+from tests.doubles.risk_cases import EQUITY, FORECAST, PLAYBACK, QUOTE, SPXN, fold, policy_with
+
+
+def test_an_uncapped_exposure_is_the_exact_ratio_rounded_down() -> None:
+    policy = policy_with(
+        sizing__target_vol=10_000, sizing__risk_share=10_000, sizing__steps_per_year=1
+    ).sizing
+    for vol in (170_000, 1_000_000, 3):
+        forecast = replace(FORECAST, step_vol_1e8=vol)
+        sizing = size(policy, forecast, fold(), SPXN, QUOTE, EQUITY)
+        assert sizing.vol_year_1e8 == vol
+        assert sizing.uncapped_bp == 10**12 // vol
+    assert ONE_1E8 == 10**8
+
+
+def test_a_lot_of_many_units_is_sized_by_its_whole_value() -> None:
+    shares = replace(SPXN, tick_minor=5, lot=10, multiplier=2)
+    one = size_exposure(PLAYBACK.sizing, 3_000, fold(), SPXN, QUOTE, EQUITY)
+    hundred = size_exposure(PLAYBACK.sizing, 3_000, fold(), shares, QUOTE, EQUITY * 100)
+    assert hundred.delta_qty == one.delta_qty == 3_000 * EQUITY // (10_000 * 26_958)
+    small = size_exposure(PLAYBACK.sizing, 3_000, fold(), shares, QUOTE, EQUITY)
+    assert small.delta_qty == 3_000 * EQUITY // (10_000 * 26_958 * 100)
+    capped = size(
+        PLAYBACK.sizing, replace(FORECAST, step_vol_1e8=1), fold(), shares, QUOTE, EQUITY * 100
+    )
+    assert capped.delta_qty == 20_000_000 // (26_969 * 100)
+    assert (capped.target_exposure_bp, capped.limit_ticks) == (5_000, 26_969)
+
+
+def test_a_sizing_survives_its_document_field_by_field() -> None:
+    names = [f.name for f in fields(Sizing)]
+    base = size_exposure(PLAYBACK.sizing, 3_000, fold(), SPXN, QUOTE, EQUITY)
+    numbers = [name for name in names if isinstance(getattr(base, name), int)]
+    values: dict[str, Any] = {name: 10 + place for place, name in enumerate(numbers)}
+    odd = replace(base, **values)
+    assert list(sizing_document(odd)) == names
+    assert sizing_from_document(sizing_document(odd)) == odd
+    for name in names:
+        with pytest.raises(DocumentError):
+            sizing_from_document({**sizing_document(odd), name: None})
