@@ -56,11 +56,11 @@ def session_of(request: Request) -> str:
 
 
 def keep_session(request: Request, response: Response, session: str, life_s: int) -> None:
-    """Set the session cookie; an empty session takes it away."""
+    """Set the session cookie for so long; a life of 0 takes it away."""
     response.set_cookie(
         cookie_name(request),
         session,
-        max_age=life_s if session else 0,
+        max_age=life_s,
         path="/",
         secure=request.url.scheme == "https",
         httponly=True,

@@ -66,8 +66,9 @@ def test_another_origin_is_refused_even_with_cookie_and_token(
 def test_no_origin_needs_the_browsers_own_word(browser: TestClient) -> None:
     token = browser.get("/form").text
     assert "not sent" in browser.post("/act", data={"token": token}).text
-    cross = {"Sec-Fetch-Site": "cross-site"}
-    assert "not sent" in browser.post("/act", data={"token": token}, headers=cross).text
+    for site_of in ("cross-site", "same-site", "none"):
+        other = {"Sec-Fetch-Site": site_of}
+        assert "not sent" in browser.post("/act", data={"token": token}, headers=other).text
     same = {"Sec-Fetch-Site": "same-origin"}
     assert browser.post("/act", data={"token": token}, headers=same).text == "done"
 

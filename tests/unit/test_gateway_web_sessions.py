@@ -113,3 +113,43 @@ def test_one_key_has_so_many_sessions_and_nobody_elses_end(
         True
     ] * PER_KEY_MAX
     assert sessions.caller(approver) is not None
+
+
+def test_a_session_is_no_link_and_a_link_no_session(sessions: Sessions, keyring: Keyring) -> None:
+    token, link = opened(sessions, keyring), sessions.link("operator")
+    assert link is not None
+    assert sessions.enter(token) is None
+    assert sessions.caller(token) is not None
+    assert sessions.caller(link) is None
+    assert sessions.enter(link) is not None
+
+
+def test_a_key_that_comes_back_brings_no_session_back(sessions: Sessions, keyring: Keyring) -> None:
+    token, file = opened(sessions, keyring), keyring.folder / "bearer.json"
+    before = file.read_text()
+    keyring.issue("operator", Role.OPERATOR)
+    assert sessions.caller(token) is None
+    file.write_text(before)
+    assert sessions.caller(token) is None
+
+
+def test_a_session_that_is_too_old_is_forgotten(
+    sessions: Sessions, keyring: Keyring, clock: Clock
+) -> None:
+    token = opened(sessions, keyring)
+    clock.us += IDLE_S * S + 1
+    assert sessions.caller(token) is None
+    assert not sessions._sessions  # noqa: SLF001 - what is in memory
+
+
+def test_tokens_cannot_be_guessed(sessions: Sessions, keyring: Keyring) -> None:
+    tokens = {opened(sessions, keyring) for _ in range(8)} | {str(sessions.link("operator"))}
+    assert len(tokens) == 9
+    assert all(len(token) * 6 >= 256 for token in tokens), "256 random bits, six a character"
+
+
+def test_a_link_is_good_for_a_quarter_of_an_hour(sessions: Sessions, clock: Clock) -> None:
+    link = sessions.link("operator")
+    clock.us += LINK_S * S
+    assert link is not None
+    assert sessions.enter(link) is not None
