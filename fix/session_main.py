@@ -229,7 +229,7 @@ def _read_commands(link: socket.socket, desk: Desk, orphan: Callable[[str], None
     orphan("the gateway is gone")
 
 
-def _leave_in_time(desk: Desk, folder: Path, rest_s: float) -> None:
+def leave_in_time(desk: Desk, folder: Path, rest_s: float) -> None:
     """End this process when its time is over; the journal is what the next child goes on from."""
     began = time.monotonic()
     while True:
@@ -282,7 +282,7 @@ def main(arguments: list[str]) -> int:
         if not leaving.acquire(blocking=False):
             return
         rest_s = profile.pace.sweep_timeout_s + EXIT_MARGIN_S
-        threading.Thread(target=_leave_in_time, args=(desk, folder, rest_s), daemon=True).start()
+        threading.Thread(target=leave_in_time, args=(desk, folder, rest_s), daemon=True).start()
 
     install_signals(lambda: orphan("told to terminate"))
     reader = threading.Thread(

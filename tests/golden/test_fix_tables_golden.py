@@ -2,9 +2,12 @@
 
 import itertools
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 from fix import person_tags
-from fix.ems_market import DECK
+from fix.ems_control import Quote
+from fix.ems_market import DECK, Market
+from fix.ems_order import Answer
 from fix.identity import cl_ord_id, sweep_id
 from fix.messages import (
     cancel,
@@ -116,11 +119,11 @@ def messages() -> Iterator[str]:
 
 
 def test_the_messages_that_we_send(golden: Golden) -> None:
-    said = list(messages())
-    for text in said:
+    texts = list(messages())
+    for text in texts:
         assert wire_text([pair for pair in parse(text) if pair[0] not in {8, 9, 10}]) == text
     names = [cl_ord_id(LEAF), *(sweep_id(k, "A" * 20, n) for k in "CQ" for n in (1, 2, 40))]
-    golden("fix_messages.txt", ("\n".join([*said, *names, *map(str, DECK)]) + "\n").encode())
+    golden("fix_messages.txt", ("\n".join([*texts, *names, *map(str, DECK)]) + "\n").encode())
 
 
 def test_the_settings_of_a_session(golden: Golden) -> None:
@@ -152,3 +155,85 @@ def kept_apart() -> Iterator[str]:
 def test_which_fields_may_name_a_person(golden: Golden) -> None:
     """A field that leaves these tables would stay in the ledger, out of erasure's reach."""
     golden("fix_person_tags.txt", "\n".join(kept_apart()).encode() + b"\n")
+
+
+QUOTES = {
+    "UP": Quote(1, Decimal("269.50"), Decimal("269.60")),
+    "DOWN": Quote(1, Decimal("9.50"), Decimal("9.75")),
+}
+
+
+def broker(script: str, quotes: dict[str, Quote], *, has_quotes: bool = True) -> Market:
+    return Market(
+        seed="golden",
+        script=tuple(script.split()),
+        fee_bp=7,
+        orders_before=3,
+        reports_before=40,
+        known=frozenset({"OLD"}),
+        quote=quotes.get,
+        has_quotes=has_quotes,
+    )
+
+
+def order(number: int, name: str, side: str, limit: str, **rest: str) -> dict[int, str]:
+    fields = {35: "D", 34: str(number), 11: name, 55: "UP", 54: side, 38: "7", 44: limit}
+    return fields | {int(tag[1:]): value for tag, value in rest.items()}
+
+
+def orders() -> Iterator[dict[int, str]]:
+    names = (f"O{number}" for number in itertools.count())
+    for side, limits in (("1", ("269.60", "269.59", "280")), ("2", ("269.50", "269.51", "1"))):
+        for limit, tif in itertools.product(limits, ("0", "1", "3", "4")):
+            yield order(9, next(names), side, limit, t59=tif, t1="ACC")
+    yield order(9, next(names), "1", "300", t38="1")
+    yield order(9, next(names), "2", "9", t55="DOWN", t38="6.0")
+    yield order(9, next(names), "1", "10", t55="NONE")
+    yield order(9, "OLD", "1", "300")
+
+
+def said(answers: list[Answer]) -> Iterator[str]:
+    for one in answers:
+        fields = "|".join(f"{tag}={value}" for tag, value in one.fields)
+        yield f"  {'later ' if one.later else ''}{fields}"
+
+
+def dealings() -> Iterator[str]:
+    for script in ("", "fill " * 40, "partial " * 40, "silence " * 40, "bust correct " * 20,
+                   "session_reject business_reject reject fill " * 10):  # fmt: skip
+        quotes = dict(QUOTES)
+        market = broker(script, quotes)
+        yield f"script {script[:40]}"
+        for fields in orders():
+            yield f" {fields[11]} {fields[54]} {fields[38]} at {fields[44]} {fields.get(59)}"
+            yield from said(market.receive(fields))
+        questions: tuple[tuple[str, str], ...] = (("F", "O1"), ("H", "O1"), ("F", "O1"))
+        questions += (("H", "O5"), ("F", "O9"), ("F", "NONE"), ("H", "NONE"), ("E", "O1"))
+        for kind, name in questions:
+            yield f" {kind} {name}"
+            asked = {35: kind, 34: "50", 11: "C" if kind == "F" else name, 41: name}
+            yield from said(market.receive(asked | {55: "UP", 54: "1"}))
+        for name in [one for one, known in market.orders.items() if known.trades]:
+            yield f" rest of {name}"
+            yield from said(market.finish(name))
+        yield " a silent time"
+        for name in list(market.orders)[:6]:
+            market.hold(((35, "8"), (150, "0"), (11, name), (58, "held")))
+            market.hold(((35, "8"), (150, "4"), (11, "C"), (41, name), (58, "held, too")))
+            market.hold(((35, "8"), (150, "I"), (11, name), (58, "an answer")))
+            market.hold(((35, "9"), (11, "C"), (41, name), (58, "a refusal")))
+        yield from said(market.receive({35: "AF", 34: "60", 584: "Q"}))
+        quotes["UP"] = Quote(2, Decimal("269.30"), Decimal("269.40"))
+        yield " next session"
+        yield from said(market.session_changed())
+        yield from said(market.receive({35: "q", 34: "61", 11: "M", 530: "7"}))
+        yield from said(market.cancel_all())
+    alone = broker("fill partial", {}, has_quotes=False)
+    for name in ("A", "B"):
+        yield from said(alone.receive(order(9, name, "1", "5")))
+    yield from said(alone.cancel_all())
+
+
+def test_what_the_simulated_broker_says(golden: Golden) -> None:
+    """Its capture is evidence: what it does with which message is published."""
+    golden("fix_simulator.txt", "\n".join(dealings()).encode() + b"\n")
