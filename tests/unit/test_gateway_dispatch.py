@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,21 @@ from typing_extensions import override
 from audit.errors import LedgerWriteError
 from audit.kinds import Kind
 from audit.ledger import Lane
+from audit.personal import Personal
 from audit.record import Draft, Record
 from fix.identity import cl_ord_id
 from fix.session_link import HandResult
 from gateway.clock import monotonic_us
-from gateway.deadlines import Deadlines
+from gateway.deadlines import Deadlines, Moment, sending_of
 from gateway.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.orders import Orders, Stage, Standing
+from gateway.persons import Nobody
 from gateway.policy_desk import development_policy
 from gateway.section import Section
 from risk.policy import policy_digest, policy_document, policy_from_document
 from risk.signing import SignedPolicy, sign_policy
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.small_desk import framed
 
 
 @pytest.fixture
@@ -274,3 +278,113 @@ def test_an_approval_that_nobody_sends_is_withdrawn_when_it_is_late(desk: Memory
     assert withdraw_late(replace(tools, wall_us=lambda: before + LATE_US)) == 0
     assert desk.withdrawn(order.decision_id) == "send_before_passed"
     assert desk.reserved() == 0
+
+
+def test_an_approval_ends_on_the_monotonic_clock_too(desk: MemoryDesk) -> None:
+    """The wall clock was set back: by it there would be time enough."""
+    order = desk.approved()
+    passed_us = 1_000
+    deadlines = Deadlines(lambda: passed_us)
+    end = Moment(wall_us=desk.wall() + 60_000_000, monotonic_us=passed_us)
+    deadlines.keep(sending_of(order.decision_id), end)
+    tools = replace(desk.small.desk.own.dispatching, deadlines=deadlines)
+    assert dispatch(order, tools) is None
+    assert desk.small.broker.orders == []
+    assert desk.withdrawn(order.decision_id) == "send_before_passed"
+    order = desk.approved()
+    deadlines.keep(sending_of(order.decision_id), replace(end, monotonic_us=passed_us + 1))
+    assert dispatch(order, tools) is not None, "a microsecond is left"
+
+
+def test_an_order_ends_at_the_child_when_its_approval_ends(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = desk.approved()
+    assert order.approving is not None
+    ends: list[tuple[int, int]] = []
+    hand = desk.small.broker.hand
+
+    def handed_out(*given: Any) -> HandResult:  # noqa: ANN401 - as the broker takes it
+        ends.append((given[3], given[4]))
+        return hand(*given)
+
+    monkeypatch.setattr(desk.small.broker, "hand", handed_out)
+    end = desk.small.desk.own.section.deadlines.end(sending_of(order.decision_id))
+    assert end is not None
+    desk.dispatch(order)
+    assert ends == [(end.wall_us, end.monotonic_us)]
+    assert order.approving.body["send_before_us"] == end.wall_us
+
+
+class Vault:
+    """A ledger that takes what is personal apart."""
+
+    def __init__(self, desk: MemoryDesk) -> None:
+        self.desk = desk
+        self.sealed: list[Personal] = []
+
+    def put_blob(self, data: bytes) -> str:
+        return self.desk.log.put_blob(data)
+
+    def append(self, *drafts: Draft, **how: Any) -> tuple[Record, ...]:  # noqa: ANN401 - as the log
+        self.sealed += [value for one in drafts for value in one.personal]
+        return self.desk.log.append(*(replace(one, personal=()) for one in drafts), **how)
+
+
+class Anna(Nobody):
+    """Knows one person."""
+
+    @override
+    def named_in(self, text: str) -> str | None:
+        return "p-1" if "Anna" in text else None
+
+    @override
+    def subject(self, name: str) -> str:
+        return "p-1"
+
+    @override
+    def subject_of_words(self, text: str) -> str:
+        return "p-1"
+
+
+def test_a_name_in_our_own_message_is_no_part_of_its_record(desk: MemoryDesk) -> None:
+    order = desk.approved()
+    raw = framed("D", ((49, "COUNTERSIGN"), (56, "EMSSIM"), (34, "2"), (58, "Anna asked for it")))
+    answer = HandResult(outcome="sent", msg_seq_num=2, raw=raw)
+    vault = Vault(desk)
+    tools = replace(
+        desk.small.desk.own.dispatching,
+        broker=Broker(desk, answer),
+        persons=Anna(),
+        ledger=vault,
+    )
+    assert dispatch(order, tools) is answer
+    (sent,) = desk.log.of_kind(Kind.ORDER_SENT)
+    kept = sent.body["raw"]
+    assert "Anna" not in kept
+    assert "p-1" in kept
+    assert sent.body["raw_digest"] == sha256(kept.encode("latin-1")).hexdigest()
+    assert [(one.subject, one.value) for one in vault.sealed] == [("p-1", "Anna asked for it")]
+
+
+def test_a_clock_that_was_set_back_measures_nothing(desk: MemoryDesk) -> None:
+    order = desk.approved()
+    desk.wall.ahead_us = -60_000_000
+    desk.dispatch(order)
+    (sent,) = desk.log.of_kind(Kind.ORDER_SENT)
+    assert sent.body["decision_to_wire_us"] == 0
+
+
+def test_a_withdrawal_is_folded_before_anybody_goes_on(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was withdrawn is waited for, with its seal: it may not be found unsent again."""
+    order = desk.approved()
+    caught: list[list[Kind]] = []
+    orders = desk.small.desk.own.orders
+    monkeypatch.setattr(orders, "catch_up", lambda got: caught.append([one.kind for one in got]))
+    press(desk)
+    assert desk.dispatch(order) is None
+    assert caught == [[Kind.ORDER_WITHDRAWN, Kind.DECISION_SEALED]]
+    sealed = desk.log.of_kind(Kind.DECISION_SEALED)[-1]
+    assert sealed.body["account"] == order.account

@@ -1,15 +1,23 @@
 """A hold is answered once, in time, by another person, and only what he agreed to is sent."""
 
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from audit.kinds import Kind
+from fix.session_link import HandResult
 from gateway.api.models import ApprovalRequest
+from gateway.clock import monotonic_us
+from gateway.deadlines import hold_of
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError
+from gateway.holds import is_over
 from gateway.keyring import Caller
 from gateway.orders import Stage
 from gateway.roles import Role
+from inference.engine import Engine, EngineDescription, SampleRequest, Samples
+from inference.errors import EngineDeadError
 from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk
 
 SECOND_US = 1_000_000
@@ -149,3 +157,136 @@ def test_a_kill_while_a_person_reads_ends_the_hold(desk: MemoryDesk) -> None:
     assert desk.small.broker.orders == []
     assert desk.outcome(decision_id) == "rejected"
     assert desk.reserved() == 0
+
+
+def large(desk: MemoryDesk, exposure_bp: int = 2_800) -> str:
+    """Leave a hold that the exposure bounds, and no number of lots."""
+    response = desk.ask(1_000_000, exposure_bp=exposure_bp)
+    assert response.result == "held"
+    return response.decision_id
+
+
+def test_a_renewal_is_sized_as_if_its_own_reservation_were_free(desk: MemoryDesk) -> None:
+    decision_id = large(desk)
+    held = desk.verdict(decision_id).body
+    assert held["renewal"] is False
+    assert desk.answer(decision_id) == "approved"
+    renewed = desk.verdict(decision_id).body
+    assert renewed["renewal"] is True
+    assert renewed["intent"]["qty_lots"] == held["intent"]["qty_lots"]
+
+
+def buy(desk: MemoryDesk, lots: int) -> None:
+    """Let another order buy so many lots, beside a hold of 2,800 basis points."""
+    response = desk.ask(lots - desk.keys - 1, exposure_bp=5_600)
+    assert response.result == "approved"
+    order = desk.standing(response.decision_id)
+    desk.settled(desk.report(order, t32=str(lots), t14=str(lots), t151="0", t39="2"))
+
+
+def move_market(desk: MemoryDesk, by_bp: int) -> None:
+    """Let the standing quote move."""
+    market = desk.small.desk.own.market
+    now = market.session("SPXN")
+    market.open_session(
+        replace(
+            now,
+            bid_ticks=now.bid_ticks + now.bid_ticks * by_bp // 10_000,
+            ask_ticks=now.ask_ticks + now.ask_ticks * by_bp // 10_000,
+        )
+    )
+
+
+@pytest.mark.parametrize(("by_bp", "sent"), [(0, True), (150, False)])
+def test_a_renewal_that_needs_no_person_is_bound_to_what_he_agreed_to_all_the_same(
+    desk: MemoryDesk, by_bp: int, *, sent: bool
+) -> None:
+    """Another order took most of the room: what is left would go by itself, at any price."""
+    decision_id = large(desk)
+    lots = int(desk.verdict(decision_id).body["intent"]["qty_lots"])
+    buy(desk, lots - 200)
+    move_market(desk, by_bp)
+    orders = len(desk.small.broker.orders)
+    assert desk.answer(decision_id) == ("approved" if sent else "rejected")
+    body = desk.verdict(decision_id).body
+    assert body["verdict"]["action"] in {"ALLOW", "WARN"}, "no rule asks for a person any more"
+    assert len(desk.small.broker.orders) == orders + sent
+    assert (desk.outcome(decision_id) == "rejected") is not sent
+
+
+def test_a_renewal_that_finds_nothing_to_do_ends_the_hold(desk: MemoryDesk) -> None:
+    """Others have bought what the agreement was about."""
+    decision_id = large(desk)
+    lots = int(desk.verdict(decision_id).body["intent"]["qty_lots"])
+    buy(desk, lots - 200)
+    buy(desk, lots - desk.lots())
+    assert desk.lots() == lots
+    assert desk.answer(decision_id) == "no_trade"
+    assert desk.kinds(decision_id)[-2:] == [Kind.RESERVATION_RELEASED, Kind.DECISION_SEALED]
+    assert (desk.outcome(decision_id), desk.reserved()) == ("no_trade", 0)
+
+
+@dataclass(frozen=True)
+class Dead:
+    """An engine that has died."""
+
+    lived: Engine
+
+    def describe(self) -> EngineDescription:
+        return self.lived.describe()
+
+    def sample(self, request: SampleRequest) -> Samples:
+        raise EngineDeadError(request.request_id)
+
+    def close(self) -> None:
+        """Nothing is left to close."""
+
+
+def test_a_renewal_without_a_forecast_ends_the_hold(desk: MemoryDesk) -> None:
+    decision_id = desk.hold()
+    own = desk.small.desk.own
+    tools = replace(own.tools, engine=Dead(own.tools.engine))
+    desk.small.desk.own = replace(own, tools=tools)
+    assert desk.answer(decision_id) == "no_forecast"
+    assert desk.kinds(decision_id)[-3:] == [
+        Kind.FORECAST_FAILED,
+        Kind.RESERVATION_RELEASED,
+        Kind.DECISION_SEALED,
+    ]
+    assert (desk.outcome(decision_id), desk.reserved()) == ("no_forecast", 0)
+    assert desk.small.broker.orders == []
+
+
+def test_a_hold_whose_market_is_gone_cannot_be_approved(desk: MemoryDesk) -> None:
+    """A desk that began after the question has nothing to renew it with."""
+    decision_id = desk.hold()
+    desk.small.desk._cases.clear()  # noqa: SLF001 - as after a restart
+    with pytest.raises(ApprovalRefusedError, match="nothing waits"):
+        desk.answer(decision_id)
+    assert Kind.APPROVAL_GIVEN not in desk.kinds(decision_id)
+
+
+def test_an_agreements_order_ends_with_it_on_the_monotonic_clock_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = memory_desk(tmp_path, send_within_us=24 * 3_600 * SECOND_US)
+    decision_id = desk.hold()
+    ends: list[int] = []
+    hand = desk.small.broker.hand
+
+    def handed_out(*given: Any) -> HandResult:  # noqa: ANN401 - as the broker takes it
+        ends.append(given[4] - monotonic_us())
+        return hand(*given)
+
+    monkeypatch.setattr(desk.small.broker, "hand", handed_out)
+    assert desk.answer(decision_id) == "approved"
+    assert 0 < ends[0] <= ttl_us(desk)
+
+
+def test_a_hold_ends_to_the_microsecond(desk: MemoryDesk) -> None:
+    decision_id = desk.hold()
+    section, standing = desk.small.desk.own.section, desk.standing(decision_id)
+    end = section.deadlines.end(hold_of(decision_id))
+    assert end is not None
+    assert not is_over(standing, section, end.wall_us - 1)
+    assert is_over(standing, section, end.wall_us)
