@@ -14,6 +14,7 @@ from gateway.roles import Role
 from gateway.web.doors import NEXT_CHARS_MAX, Entrance
 from gateway.web.pages import register
 from gateway.web.views import Views
+from tests.doubles.busy_threads import busy
 from tests.doubles.page_person import KeptDrafts, entrance, sign_in
 
 HOME = "http://127.0.0.1:8700"
@@ -247,3 +248,16 @@ def test_a_session_rests_on_the_role_that_its_key_has_now(
     file.write_text(f'{{"operator": {{"role": "{Role.AUDITOR}", "sha256": "{digest}"}}}}')
     assert post(browser, door, "/kill", reason="test") == 403
     assert not desk.done
+
+
+def test_the_pages_kill_goes_through_while_every_thread_is_taken(
+    browser: TestClient, door: Entrance, desk: NotedDesk
+) -> None:
+    sign_in(browser, door.keyring.token("operator"))
+    session = session_in(browser)
+    form = {"token": door.guard.token(session, "/kill"), "reason": "smoke"}
+    assert isinstance(browser.app, FastAPI)
+    with busy(browser.app) as hurried:
+        hurried.cookies.set("countersign_8700", session)
+        assert hurried.post("/kill", data=form, headers=OWN).status_code == 200
+    assert desk.done == [("kill", "operator", "smoke")]
