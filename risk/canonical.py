@@ -11,7 +11,6 @@ Rules kept:
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -53,24 +52,23 @@ def number(value: int) -> int | str:
 
 def _check(value: object) -> None:
     # Exact types: a subclass could serialise differently from how it compares.
-    kind = type(value)
-    if value is None or kind is bool or kind is str:
+    if value is None or type(value) is bool or type(value) is str:
         return
-    if kind is int and isinstance(value, int):
+    if type(value) is int:
         if not -JSON_SAFE <= value <= JSON_SAFE:
             raise DocumentError("integer beyond 2^53 - 1 must be a decimal string")
         return
-    if kind is list and isinstance(value, Sequence):
+    if type(value) is list:
         for item in value:
             _check(item)
         return
-    if kind is dict and isinstance(value, Mapping):
+    if type(value) is dict:
         for key, item in value.items():
             if type(key) is not str or not key.isascii():
                 raise DocumentError("object keys must be ASCII text")
             _check(item)
         return
-    raise DocumentError(f"type {kind.__name__} is outside the profile")
+    raise DocumentError(f"type {type(value).__name__} is outside the profile")
 
 
 @dataclass(slots=True)
