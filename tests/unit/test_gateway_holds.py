@@ -10,7 +10,7 @@ from audit.kinds import Kind
 from fix.session_link import HandResult
 from gateway.api.models import ApprovalRequest
 from gateway.clock import monotonic_us
-from gateway.deadlines import hold_of
+from gateway.deadlines import agreement_of, hold_of
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError
 from gateway.holds import is_over
 from gateway.keyring import Caller
@@ -264,6 +264,8 @@ def test_a_hold_whose_market_is_gone_cannot_be_approved(desk: MemoryDesk) -> Non
     with pytest.raises(ApprovalRefusedError, match="nothing waits"):
         desk.answer(decision_id)
     assert Kind.APPROVAL_GIVEN not in desk.kinds(decision_id)
+    known = desk.small.desk.own.section.deadlines
+    assert known.end(agreement_of(decision_id)) is None, "no agreement has begun to live"
 
 
 def test_an_agreements_order_ends_with_it_on_the_monotonic_clock_too(
