@@ -6,12 +6,13 @@ Not here: what a report means (`settlement`) or what a start does (`recovery`).
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from audit.errors import AuditError
 from audit.kinds import Kind
 from audit.ledger import Lane, Ledger
 from audit.record import Draft
+from audit.tables import DatabaseError
 from fix.errors import FixError
 from fix.session_link import Frame, SessionState
 from fix.sweeper import Phase
@@ -19,6 +20,7 @@ from gateway import clock
 from gateway.asking import Budget
 from gateway.book_check import BookCheck
 from gateway.cancels import CancelRecords
+from gateway.errors import GatewayError
 from gateway.fix_child import FixChild
 from gateway.kill_times import STEPS
 from gateway.killing import KillSwitch
@@ -29,6 +31,8 @@ from gateway.settler import Settler
 
 _log = logging.getLogger(__name__)
 SETTLED_WITHIN_US = 3_000_000
+AGAIN_US = 2_000_000
+"""A reconciliation that failed is tried again after so long, for as long as its logon lasts."""
 POLL_S = 0.02
 
 
@@ -43,6 +47,8 @@ class Events:
         self._one_at_a_time = threading.Lock()
         self._resets = threading.Lock()
         self._last_reset = 0
+        # the logon that could not be reconciled, and when it may be tried again (monotonic)
+        self._left: tuple[int, int] | None = None
         self.settler: Settler | None = None
         self.fix: FixChild | None = None
         self.ledger: Ledger | None = None
@@ -71,7 +77,7 @@ class Events:
         fix, ledger, settler = self.fix, self.ledger, self.settler
         if fix is None or ledger is None or settler is None:
             return
-        with self._one_at_a_time, contextlib.suppress(FixError, AuditError):
+        with self._one_at_a_time, self._tried_again(logon_no):
             if who := self.stranger():
                 fix.drop()  # first: nothing more is said to it, and nothing it says is waited for
                 note(ledger, settler.session, self._run_id, "stranger_at_port", who)
@@ -86,6 +92,25 @@ class Events:
                 logon_no=logon_no,
                 inbox_offset=settler.offset,
             )
+
+    @contextlib.contextmanager
+    def _tried_again(self, logon_no: int) -> Iterator[None]:
+        """Leave one that failed to `reconcile_again`; the session is shut until then."""
+        self._left = None
+        try:
+            yield
+        except (FixError, AuditError, DatabaseError, GatewayError) as error:
+            _log.error("logon %s is not reconciled, it is tried again: %s", logon_no, error)
+            self._left = logon_no, clock.monotonic_us() + AGAIN_US
+
+    def reconcile_again(self) -> None:
+        """Reconcile a logon that lasts and that a ledger which was away has kept shut; a chore."""
+        fix, left = self.fix, self._left
+        if fix is None or left is None or clock.monotonic_us() < left[1]:
+            return
+        self._left = None
+        if fix.state is SessionState.RECONCILING and fix.logon_no == left[0]:
+            _in_background(self._reconcile, left[0])
 
     def _hold_against_broker(self, inbox_offset: int) -> None:
         """Compare the book with the broker's reports, once the answers are settled."""

@@ -10,12 +10,14 @@ import pytest
 
 from audit.errors import LedgerWriteError
 from audit.kinds import Kind
+from audit.tables import DatabaseError
 from fix.resets import Cause, Reset
 from fix.session_link import SessionState
 from gateway import clock
 from gateway import events as events_module
 from gateway.asking import Budget
-from gateway.events import SETTLED_WITHIN_US, Events
+from gateway.errors import NotReadyError
+from gateway.events import AGAIN_US, SETTLED_WITHIN_US, Events
 from gateway.kill_times import STEPS
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
@@ -47,6 +49,7 @@ class Parts:
     offset: int = 100
     differs: int = 0
     state: SessionState = SessionState.RECONCILING
+    logon_no: int = 1
     trouble: Exception | None = None
 
     def wake(self) -> None:
@@ -178,6 +181,72 @@ def test_a_beginning_that_is_not_on_record_keeps_the_session_shut(
     world.events.on_fix("session", {"state": SessionState.RECONCILING.value, "logon_no": 4})
     assert world.parts.done[-1] == "opened 4"
     assert world.notes() == [(f"session/{SESSION}", "sequence_reset")]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        LedgerWriteError("the database is away"),
+        NotReadyError(part="orders", state="a gap"),
+        DatabaseError("gone"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_logon_that_could_not_be_reconciled_is_reconciled_as_soon_as_it_can_be(
+    at_once: None, world: World, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    """The broker goes on answering heartbeats: no other logon would ever come."""
+    del at_once
+    now = [0]
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now[0])
+    world.parts.logon_no = 3
+    troubles = [trouble, trouble]
+
+    def run(source: str) -> int:
+        world.parts.done.append(f"checked {source}")
+        if troubles:
+            raise troubles.pop()
+        return 0
+
+    monkeypatch.setattr(world.parts, "run", run)
+    world.events.on_fix("session", {"state": SessionState.RECONCILING.value, "logon_no": 3})
+    for _ in range(2):
+        world.parts.done.clear()
+        now[0] += AGAIN_US - 1
+        world.events.reconcile_again()
+        assert world.parts.done == [], "a broker is not asked without a pause"
+        now[0] += 1
+        world.events.reconcile_again()
+        assert "checked reconciliation" in world.parts.done
+    assert world.parts.done[-1] == "opened 3"
+    world.parts.done.clear()
+    now[0] += AGAIN_US
+    world.events.reconcile_again()
+    assert world.parts.done == [], "it is reconciled"
+
+
+@pytest.mark.parametrize(
+    ("state", "logon_no"),
+    [(SessionState.READY, 3), (SessionState.DOWN, 3), (SessionState.RECONCILING, 4)],
+)
+def test_a_logon_that_is_over_is_not_reconciled_again(
+    at_once: None,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    state: SessionState,
+    logon_no: int,
+) -> None:
+    del at_once
+    now = [0]
+    monkeypatch.setattr(clock, "monotonic_us", lambda: now[0])
+    world.parts.found = [reset(1)]
+    world.desk.log.refuses = LedgerWriteError("the database is away")
+    world.events.on_fix("session", {"state": SessionState.RECONCILING.value, "logon_no": 3})
+    world.desk.log.refuses = None
+    world.parts.state, world.parts.logon_no = state, logon_no
+    now[0] += AGAIN_US
+    world.events.reconcile_again()
+    assert world.parts.done == []
 
 
 def test_each_new_beginning_is_put_on_record_once(at_once: None, world: World) -> None:
