@@ -14,7 +14,7 @@ from fix.continuity import stored_numbers
 from fix.guard import Gate, Ticket
 from fix.inbox import Inbox, read_from
 from fix.kill import KillWord
-from fix.listener import Listener
+from fix.listener import Listener, wire_view
 from fix.messages import Fields, parse, wire_text
 from fix.profile import Profile
 from fix.resets import Sequence
@@ -29,6 +29,16 @@ Said = tuple[object, ...]
 
 class Up(Callbacks):
     """Callbacks of a session that is up as far as the engine is concerned."""
+
+    asked: list[str]
+
+    @override
+    def toAdmin(self, message: quickfix.Message, session_id: quickfix.SessionID) -> None:
+        """Note a TestRequest's id besides."""
+        fields = dict(parse(wire_view(message.toString())))
+        if fields[35] == "1":
+            self.asked.append(fields[112])
+        super().toAdmin(message, session_id)
 
     @property
     @override
@@ -84,6 +94,15 @@ class Engine:
         ticket = Ticket(cl_ord_id=name, kill_epoch=0, send_before_us=9, send_until_us=9)
         assert self.gate.hand(ticket) is None
 
+    @property
+    def engines(self) -> quickfix.Session:
+        """The engine's own session."""
+        return quickfix.Session.lookupSession(self.callbacks.session_id)
+
+    def asked(self) -> list[str]:
+        """The TestRequests that the engine was to send: their ids."""
+        return self.callbacks.asked if isinstance(self.callbacks, Up) else []
+
     def kept(self) -> list[dict[int, str]]:
         """What stands in the inbox."""
         return [dict(parse(one.raw)) for one in read_from(self.folder / "inbox", 0)]
@@ -98,12 +117,16 @@ def named(profile: Profile) -> Profile:
     return profile.model_copy(update={"sender_comp_id": f"US{next(_NAMES)}"})
 
 
-def engine(folder: Path, profile: Profile = PROFILE, *, on_record: int = 0) -> Engine:
+def engine(
+    folder: Path, profile: Profile = PROFILE, *, on_record: int = 0, kind: type[Callbacks] = Up
+) -> Engine:
     """Open a session in a folder, as a child does before it logs on."""
-    return reopened(folder, named(profile), on_record=on_record)
+    return reopened(folder, named(profile), on_record=on_record, kind=kind)
 
 
-def reopened(folder: Path, profile: Profile, *, on_record: int = 0) -> Engine:
+def reopened(
+    folder: Path, profile: Profile, *, on_record: int = 0, kind: type[Callbacks] = Up
+) -> Engine:
     """Open a session under the ids of an earlier one, which must be gone."""
     for name in ("store", "log"):
         (folder / name).mkdir(exist_ok=True)
@@ -122,7 +145,9 @@ def reopened(folder: Path, profile: Profile, *, on_record: int = 0) -> Engine:
     sequence = Sequence(folder, profile, lambda: 5, stored=stored, on_record=on_record)
     inbox = Inbox(folder / "inbox")
     wire = WireLog(message_log(profile, folder), profile.target_comp_id)
-    callbacks = Up(gate, inbox, wire, listener, sequence)
+    callbacks = kind(gate, inbox, wire, listener, sequence)
+    if isinstance(callbacks, Up):
+        callbacks.asked = []
     session = InitiatorSession(profile, folder, callbacks)
     return Engine(folder, profile, callbacks, session, gate, inbox, said)
 

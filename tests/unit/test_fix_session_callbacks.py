@@ -218,20 +218,3 @@ def test_only_an_answer_to_a_question_is_told_as_a_sign_of_life(world: Engine) -
     world.comes_in((35, "1"), (112, "theirs"), number=3)
     assert world.told("heartbeat") == [("logon-1-1",)]
     assert world.callbacks.resent_us == 0
-
-
-# -- sending
-
-
-def test_a_session_that_is_down_sends_nothing(world: Engine) -> None:
-    assert not world.session.is_logged_on
-    assert not world.session.is_started
-    assert world.session.send(ORDER) is Refusal.NOT_LOGGED_ON
-    assert world.session.numbers() == (1, 1)
-
-
-def test_nothing_is_in_flight_once_no_send_holds_the_way(world: Engine) -> None:
-    assert world.session.nothing_in_flight(0.01)
-    assert world.session.nothing_in_flight(0.01), "asking leaves it free"
-    with world.session._egress:  # noqa: SLF001 - a send that does not return
-        assert not world.session.nothing_in_flight(0.01)

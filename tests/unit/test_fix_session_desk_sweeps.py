@@ -167,6 +167,22 @@ def test_a_refused_mass_cancel_is_followed_by_single_ones_at_once(
     assert world.session.types() == (["D", "q", "F"] if at_once else ["D", "q"]), "it gets time"
 
 
+def test_while_the_session_is_down_no_cancel_is_sent_or_noted(tmp_path: Path) -> None:
+    with child_desk(tmp_path, SINGLE) as world:
+        world.hand("A")
+        world.session.is_logged_on = False
+        world.word.press()
+        world.desk.wake()
+        world.settle()
+        world.now_us += 60_000_000
+        world.settle()
+        assert (world.session.types(), read_cancels(tmp_path / "journal")) == (["D"], ())
+        assert "cancelling" not in phases(world)
+        world.session.is_logged_on = True
+        world.settle()
+        assert world.session.types() == ["D", "F"]
+
+
 def test_a_commanded_sweep_needs_no_kill_and_its_cancels_name_none(tmp_path: Path) -> None:
     with child_desk(tmp_path, SINGLE) as world:
         world.word.release(world.word.press())
