@@ -37,9 +37,11 @@ _SESSION = tuple(
 )
 CHILDREN: Mapping[str, tuple[str, ...]] = {
     "fix/ems.py": _SESSION,
+    "fix/line.py": ("tests/integration/test_fix_redial_line.py",),
     "fix/session.py": _SESSION,
     "fix/session_desk.py": _SESSION,
     "fix/session_main.py": _SESSION,
+    "fix/sweep_desk.py": _SESSION,
     "inference/engine_main.py": ("tests/integration/test_engine_child.py",),
 }
 """What runs in a child of ours only, which no recording follows, and who tests it."""

@@ -326,6 +326,7 @@ def test_a_refused_beginning_is_told_and_stays_the_reason(tmp_path: Path) -> Non
             ("CONNECTING", "line down"),
             ("REFUSED", str(REFUSED)),
         ]
+        assert [one["logon_no"] for one in world.said("session")] == [0, 0], "none so far"
 
 
 # -- a logon is asked for a sign of life

@@ -133,14 +133,17 @@ def test_a_number_of_an_earlier_beginning_names_no_order(world: ChildDesk) -> No
     assert world.live() == ["A"]
 
 
-def test_a_number_used_again_names_its_new_order_and_the_others_none(world: ChildDesk) -> None:
+@pytest.mark.parametrize(("again", "gone"), [(7, 8), (8, 7)])
+def test_a_number_used_again_names_its_new_order_and_the_others_none(
+    world: ChildDesk, again: int, gone: int
+) -> None:
     world.hand("A")  # 7
     world.hand("B")  # 8
-    world.session.first_number = 5  # two have been sent: the next is 7 again
+    world.session.first_number = again - 2  # two have been sent
     world.hand("C")
-    world.hears(*session_reject("D", 8))
-    assert world.live() == ["A", "B", "C"], "8 was of another beginning"
-    world.hears(*session_reject("D", 7))
+    world.hears(*session_reject("D", gone))
+    assert world.live() == ["A", "B", "C"], "it was of another beginning"
+    world.hears(*session_reject("D", again))
     assert world.live() == ["A", "B"]
 
 
