@@ -156,6 +156,7 @@ class RowKeys:
                 noted=size == 0,
             )
             self._remember(memory)  # a crash before it leaves rows that are accepted next time
+            self._began_anew = False
             (self._state.root / PERMIT).unlink(missing_ok=True)
             sync_folder(self._state.root)
         if not memory.noted:
@@ -164,8 +165,11 @@ class RowKeys:
         return self.key
 
     def saw(self, size: int) -> None:
-        """Remember how many records the ledger has when it is closed."""
-        if self._memory is not None and size > self._memory.seen:
+        """Remember how many records the ledger has when it is closed.
+
+        A start that ended before it settled leaves nothing: what counts is looked at next time.
+        """
+        if self._memory is not None and not self._began_anew and size > self._memory.seen:
             self._remember(replace(self._memory, seen=size))
 
     def _refuse_others(self, size: int, root: bytes) -> None:
