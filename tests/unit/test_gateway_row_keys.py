@@ -177,3 +177,11 @@ def test_a_start_that_ended_before_it_settled_leaves_no_word_of_the_ledger(
     (draft,) = settled(begun(state), Found(20)).drafts
     assert draft.payload["size"] == 20
     assert begun(state).key.accepted.size == 20
+
+
+def test_what_a_start_put_on_record_is_counted_at_the_next(state: StateFolder) -> None:
+    assert settled(begun(state), Found(7)).size == 8
+    assert (state.root / MEMORY).stat().st_mode & 0o777 == 0o600
+    with pytest.raises(LedgerUnsafeError, match="had 8 records here, and has 7 now"):
+        settled(begun(state), Found(7))
+    settled(begun(state), Found(8))

@@ -1,0 +1,81 @@
+"""Orders that never left, or of which nobody knows, replay too; no leaf of their ends passes."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from audit.kinds import Kind
+from audit.queries import LedgerReader
+from fix.session_link import HandResult
+from gateway.errors import ReplayDiffersError
+from gateway.replay import replay
+from tests.doubles.memory_desk import APPROVER, TABLE, MemoryDesk, memory_desk
+from tests.doubles.remembered import forged, leaves
+
+ENDS = {
+    "refused": Kind.ORDER_REFUSED,
+    "unknown": Kind.ORDER_UNKNOWN,
+    "withdrawn": Kind.ORDER_WITHDRAWN,
+    "hold_refused": Kind.APPROVAL_REFUSED,
+    "hold_expired": Kind.RESERVATION_RELEASED,
+}
+WORDS = {
+    # words of another process, of a person or of the gateway, and the market's clock
+    (Kind.ORDER_REFUSED, ("reason",)),
+    (Kind.ORDER_REFUSED, ("market_time_us",)),
+    (Kind.ORDER_UNKNOWN, ("reason",)),
+    (Kind.ORDER_UNKNOWN, ("market_time_us",)),
+    (Kind.ORDER_WITHDRAWN, ("reason",)),
+    (Kind.ORDER_WITHDRAWN, ("market_time_us",)),
+    (Kind.APPROVAL_REFUSED, ("approver",)),
+    (Kind.APPROVAL_REFUSED, ("reason",)),
+    (Kind.APPROVAL_REFUSED, ("market_time_us",)),
+    (Kind.RESERVATION_RELEASED, ("reason",)),
+    (Kind.RESERVATION_RELEASED, ("market_time_us",)),
+}
+
+
+def ended(end: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[MemoryDesk, str]:
+    """Return a desk, and a decision on it that came to this end."""
+    desk = memory_desk(folder, send_within_us=0 if end == "withdrawn" else 10_000_000)
+    match end:
+        case "refused" | "unknown":
+            said = HandResult(outcome=end, reason="killed")
+            monkeypatch.setattr(desk.small.broker, "hand", lambda *_: said)
+        case "hold_refused":
+            decision_id = desk.hold()
+            desk.answer(decision_id, approve=False, by=APPROVER, note="too much")
+            return desk, decision_id
+        case "hold_expired":
+            decision_id = desk.hold()
+            desk.small.desk.expire_holds(desk.wall() + 10**12)
+            return desk, decision_id
+        case _:
+            pass
+    return desk, desk.ask().decision_id
+
+
+def replayed(desk: MemoryDesk, decision_id: str) -> tuple[str, ...]:
+    return replay(cast("LedgerReader", desk.log), TABLE, decision_id).lines
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_order_that_did_not_go_its_way_replays_and_binds_its_end(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, decision_id = ended(end, tmp_path, monkeypatch)
+    kinds = desk.kinds(decision_id)
+    assert ENDS[end] in kinds
+    assert [line.split()[0] for line in replayed(desk, decision_id)] == [k.value for k in kinds]
+    passed = set()
+    for record in desk.log.records(stream=f"decision/{decision_id}"):
+        if record.kind in {ENDS[end], Kind.DECISION_SEALED}:
+            for path in leaves(record.body):
+                desk.log.forged = forged(record, path)
+                try:
+                    replayed(desk, decision_id)
+                except ReplayDiffersError:
+                    continue
+                passed.add((record.kind, path))
+    assert passed <= WORDS
