@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fix.errors import JournalError
-from fix.kill import boot_id, monotonic_us
+from fix.kill import boot_id, monotonic_us, sync_folder
 
 _GENESIS = hashlib.sha256(b"countersign journal of live orders").hexdigest()
 COMPACT_BYTES = 4 << 20
@@ -98,6 +98,7 @@ class Journal:
         if found.sound_bytes > COMPACT_BYTES:
             self._compact()
         os.fsync(self._descriptor)
+        sync_folder(path.parent)  # or a power cut takes a new file, or brings the old one back
 
     @property
     def length(self) -> int:

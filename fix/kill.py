@@ -119,7 +119,8 @@ def _drawn(word: bytes) -> bytes:
     return drawn if any(drawn[:_PRESS_ID_BYTES]) and word[_SEAL : _SEAL + 8] == seal else b""
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make what was created, renamed or removed in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -142,7 +143,7 @@ def create_kill_word(path: Path) -> None:
     with contextlib.suppress(FileExistsError):
         os.link(fresh, path)
     fresh.unlink()
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 class KillWord:

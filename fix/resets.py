@@ -23,6 +23,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
+from fix.kill import sync_folder
 from fix.profile import Profile, Resets, SessionMode
 
 DAY_US = 86_400_000_000
@@ -245,6 +246,7 @@ class Sequence:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        sync_folder(self._path.parent)
         self._last_no = entry.reset_no
 
 

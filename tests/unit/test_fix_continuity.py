@@ -1,6 +1,7 @@
 """A session's folder against what is on record, and a new beginning behind all that is."""
 
 import fcntl
+import zlib
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,34 @@ def test_a_folder_in_use_does_not_begin_anew(tmp_path: Path) -> None:
         with pytest.raises(StoreInUseError):
             renew(tmp_path, 5)
     assert not (tmp_path / "inbox").exists()
+
+
+def test_a_message_at_the_very_beginning_of_a_new_inbox_is_looked_for(tmp_path: Path) -> None:
+    begin_at(tmp_path / "inbox", 700)
+    assert lacking(tmp_path, last_offset=699, next_sender=0) == ()
+    assert lacking(tmp_path, last_offset=700, next_sender=0) != (), "it is not there"
+    assert filled(tmp_path, 1) == [700]
+    assert lacking(tmp_path, last_offset=700, next_sender=0) == ()
+
+
+def test_an_offset_within_a_message_is_not_that_messages(tmp_path: Path) -> None:
+    """The bytes there may look like a frame; what is on record stood at its first byte."""
+    inside = b"\x05\x00\x00\x00" + zlib.crc32(b"hello").to_bytes(4, "little") + b"hello"
+    inbox = Inbox(tmp_path / "inbox")
+    first = inbox.append("8=FIX")
+    inbox.append(inside.decode("latin-1"))
+    inbox.close()
+    at = first.next_offset + 8
+    assert lacking(tmp_path, last_offset=first.next_offset, next_sender=0) == ()
+    assert read_from(tmp_path / "inbox", at, 1)[0].raw == "hello"
+    assert lacking(tmp_path, last_offset=3, next_sender=0) != ()
+
+
+def test_names_in_every_message_that_is_put_aside_are_overwritten(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path / "inbox")
+    for who in ("Ada", "Bob", "Cyd"):
+        inbox.append(f"8=FIX.4.4\x0135=8\x01337={who}\x0110=000\x01")
+    inbox.close()
+    renew(tmp_path, 5_000)
+    whole = next(tmp_path.glob("inbox.before-*")).read_bytes()
+    assert not [who for who in (b"Ada", b"Bob", b"Cyd") if who in whole]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fix import journal as journal_module
 from fix.errors import KillWordError
 from fix.inbox import Inbox, begin_at, forget, read_from
 from fix.journal import CancelNote, Journal, LiveOrder, read_cancels, read_live
@@ -112,6 +113,72 @@ def test_a_journal_that_is_closed_is_on_the_disk(tmp_path: Path, disk: Disk) -> 
     assert read_live(tmp_path / "journal") == ()
 
 
+def test_a_new_journal_is_on_the_disk_with_its_folder(tmp_path: Path, disk: Disk) -> None:
+    Journal(tmp_path / "journal").close()
+    assert disk.synced == 3, "the file, its folder, and the file as it was closed"
+
+
+def test_a_compacted_journal_is_on_the_disk_before_it_takes_the_old_ones_place(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut in between must leave one of the two, whole."""
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    journal.opened(order("A", 7))
+    journal.cancelling([CancelNote(cancel_id="X", cl_ord_id="A", kill_epoch=3)], 9)
+    journal.close()
+    noted = read_cancels(path)
+    replaced: list[tuple[int, tuple[LiveOrder, ...], str]] = []
+    real = Path.replace
+
+    def replace(fresh: Path, target: Path) -> Path:
+        replaced.append((disk.unsynced, read_live(fresh), target.name))
+        disk.synced = 0
+        return real(fresh, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 10)
+    again = Journal(path)
+    assert replaced == [(0, (order("A", 9),), "journal")]
+    assert disk.synced == 2, "the file's new name too"
+    assert again.inbox_offset == 9
+    assert again.last_order_us > 0, "it was noted in this boot"
+    assert read_cancels(path) == noted, "with their times"
+    again.close()
+    last = Journal(path)
+    assert last.last_order_us == 0, "an order that was copied left at another time"
+    last.close()
+
+
+def test_a_journal_counts_times_of_this_boot_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    before_us = monotonic_us()
+    journal = Journal(path)
+    journal.opened(order("A"))
+    journal.opened(order("B"))
+    middle_us = monotonic_us()
+    journal.closed("B", 3, "8")
+    journal.close()
+    again = Journal(path)
+    assert before_us <= again.last_order_us <= middle_us
+    again.close()
+    monkeypatch.setattr(journal_module, "boot_id", lambda: bytes(16))
+    other = Journal(path)
+    assert other.last_order_us == 0
+    other.close()
+
+
+def test_an_offset_that_is_accounted_for_stays_so(journal: Journal, tmp_path: Path) -> None:
+    journal.opened(order("A", 40))
+    journal.opened(order("B", 90))
+    journal.closed("A", 60, "8")
+    assert journal.inbox_offset == 90
+    assert Journal(tmp_path / "journal").inbox_offset == 90
+    assert not Journal(tmp_path / "journal").knows("")
+
+
 def test_a_line_written_short_is_an_error(
     journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,7 +232,7 @@ def test_a_beginning_of_the_numbers_is_on_the_disk(tmp_path: Path, disk: Disk) -
     numbers = Sequence(tmp_path, profile, lambda: 9, stored=(5, 7), on_record=0)
     assert numbers.flagged() is not None
     assert disk.unsynced == 0
-    assert disk.synced == 1
+    assert disk.synced == 2, "the file and its folder"
     (kept,) = resets_of(tmp_path)
     assert (kept.old_sender, kept.old_target, kept.new_target, kept.at_us) == (5, 7, 1, 9)
 

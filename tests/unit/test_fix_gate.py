@@ -143,3 +143,24 @@ def test_a_reconciliation_of_an_earlier_logon_opens_nothing() -> None:
     world.gate.begin_logon()
     assert not world.gate.reconciled(old)
     assert world.judge() is Refusal.NOT_RECONCILED
+
+
+def test_the_first_reason_for_a_closed_gate_stays_the_one_that_is_told() -> None:
+    world = World()
+    world.gate.close("fault in toApp")
+    world.gate.close("stopping")
+    assert world.gate.closed == "fault in toApp"
+
+
+def test_a_word_about_an_earlier_logon_is_refused_also_once_this_one_is_reconciled() -> None:
+    world = World()
+    assert not world.gate.reconciled(world.gate.logon_no - 1)
+    assert world.judge() is Refusal.NOT_RECONCILED, "in doubt nothing leaves"
+
+
+def test_a_name_is_handed_in_once_also_before_it_is_used() -> None:
+    world = World()
+    assert world.ticket("ORDER") is Refusal.ALREADY_USED
+    assert world.ticket("OTHER") is None
+    assert world.judge() is None
+    assert world.judge(t11="OTHER") is None

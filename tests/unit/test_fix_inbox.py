@@ -53,3 +53,15 @@ def test_a_message_that_the_disk_refused_does_not_count(
     again = inbox.append("35=8|n=2|")
     assert again.offset == first.next_offset
     assert [one.raw for one in read_from(path, 0)] == ["35=8|n=0|", "35=8|n=2|"]
+
+
+def test_a_message_that_was_written_short_does_not_count(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox(path)
+    real = os.pwrite
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", lambda to, data, at: real(to, data[:-1], at))
+        with pytest.raises(OSError, match="bytes to the inbox"):
+            inbox.append("35=8|n=0|")
+    assert (inbox.end, read_from(path, 0)) == (0, [])

@@ -7,7 +7,7 @@ import pytest
 from fix import journal as journal_module
 from fix.errors import InboxError, JournalError
 from fix.inbox import Inbox, read_from
-from fix.journal import CancelNote, Journal, LiveOrder, read_live
+from fix.journal import CancelNote, Journal, LiveOrder, read_cancels, read_live
 
 MESSAGES = ["8=FIX.4.4\x01a", "\xff\xfe", "", "x" * 70_000]
 
@@ -172,6 +172,10 @@ def test_a_compacted_journal_still_knows_what_ended_last(
     journal.close()
     compacted = Journal(path)
     assert compacted.live() == (order("D"),)
+    compacted.close()
+    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 1 << 20)
+    compacted = Journal(path)  # what the next life reads
+    assert [one.fields for one in compacted.live()] == [order("D").fields]
     for name in "BAC":
         told = LiveOrder(cl_ord_id=name, fields=(), inbox_offset=99)
         compacted.reopened(told)
@@ -182,3 +186,28 @@ def test_a_compacted_journal_still_knows_what_ended_last(
         "A": order("A").fields,
         "C": order("C").fields,
     }
+
+
+def test_a_journal_whose_beginning_is_another_ones_does_not_chain(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    for name in "AB":
+        journal.opened(order(name))
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
+    with pytest.raises(JournalError) as caught:
+        Journal(path)
+    assert caught.value.line == 1
+
+
+def test_the_newest_cancels_are_kept_when_a_journal_is_compacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path)
+    notes = [CancelNote(cancel_id=f"C{n}", cl_ord_id="A", kill_epoch=n) for n in range(5)]
+    journal.cancelling(notes, 3)
+    journal.close()
+    monkeypatch.setattr(journal_module, "COMPACT_BYTES", 10)
+    monkeypatch.setattr(journal_module, "CANCELS_KEPT", 2)
+    Journal(path).close()
+    assert [(one.cancel_id, one.kill_epoch) for one in read_cancels(path)] == [("C3", 3), ("C4", 4)]

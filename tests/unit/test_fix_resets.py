@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from fix.errors import ProfileError
-from fix.profile import Profile, Resets, initiator_settings, parse_profile, simulator_profile
+from fix.profile import (
+    Profile,
+    Resets,
+    SessionMode,
+    initiator_settings,
+    parse_profile,
+    simulator_profile,
+)
 from fix.resets import DAY_US, Cause, Sequence, last_start_us, resets_of
 
 SIMULATOR = simulator_profile(9)
@@ -89,6 +96,112 @@ def test_a_persons_word_allows_one_beginning(tmp_path: Path) -> None:
     first, second = sequence.flagged(), sequence.too_low(9)
     assert first is not None
     assert (first.allowed, second.allowed) == (True, False)
+
+
+def refused(folder: Path) -> Sequence:
+    """A session that has refused a beginning, and was opened again."""
+    assert counted(folder).flagged() is not None
+    return counted(folder)
+
+
+def test_a_refused_beginning_is_remembered_until_the_session_goes_on(tmp_path: Path) -> None:
+    sequence = refused(tmp_path)
+    assert sequence.last_refused == resets_of(tmp_path)[0]
+    assert sequence.epoch == 0
+    assert sequence.goes_on() is None, "neither the profile nor a person allows it"
+    assert sequence.last_refused is not None
+    sequence.accept_once = True
+    found = sequence.goes_on()
+    assert found is not None
+    assert (found.cause, found.allowed, found.reset_no) == (Cause.AFTER_REFUSAL, True, 2)
+    assert (found.new_sender, found.new_target) == (41, 1), "theirs are asked for from 1 on"
+    assert sequence.epoch == 2
+    assert counted(tmp_path).last_refused is None, "after the next start neither"
+    assert counted(tmp_path).epoch == 2
+
+
+def test_a_profile_that_follows_the_broker_goes_on_after_a_refusal(tmp_path: Path) -> None:
+    refused(tmp_path)
+    for profile, goes_on in ((NIGHTLY, False), (BY_BROKER, True)):
+        assert (counted(tmp_path, profile).goes_on() is not None) is goes_on
+
+
+def test_a_refused_beginning_opens_no_epoch_and_keeps_its_number(tmp_path: Path) -> None:
+    counted(tmp_path, BY_BROKER).flagged()
+    refused(tmp_path)
+    sequence = counted(tmp_path, BY_BROKER)
+    assert sequence.epoch == 1
+    third = sequence.flagged()
+    assert third is not None
+    assert (third.reset_no, sequence.epoch) == (3, 3)
+
+
+def test_several_beginnings_in_one_life_are_numbered_on(tmp_path: Path) -> None:
+    sequence = counted(tmp_path, BY_BROKER)
+    first, second = sequence.too_low(31), sequence.flagged()
+    assert second is not None
+    assert (first.reset_no, second.reset_no) == (1, 2)
+    assert (second.old_sender, second.old_target) == (41, 1), "theirs began anew before"
+    assert [one.reset_no for one in resets_of(tmp_path)] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "counts"), [(1, 0, False), (0, 0, False), (2, 0, True), (1, 1, True)]
+)
+def test_more_than_a_logon_of_ours_is_something_to_lose(
+    tmp_path: Path, sent: int, received: int, *, counts: bool
+) -> None:
+    found = counted(tmp_path, sent=sent, received=received).flagged()
+    assert (found is not None) is counts
+
+
+@pytest.mark.parametrize(("number", "begun"), [(39, True), (40, True), (41, False)])
+def test_a_number_that_was_used_shows_a_beginning(
+    tmp_path: Path, number: int, *, begun: bool
+) -> None:
+    assert (counted(tmp_path, NIGHTLY).opened(number) is not None) is begun
+    at_logon = counted(tmp_path, NIGHTLY).logging_on(number, 1)
+    assert (at_logon is not None) is begun
+
+
+def test_in_reset_mode_each_logon_begins_anew_and_says_so(tmp_path: Path) -> None:
+    profile = SIMULATOR.model_copy(update={"mode": SessionMode.RESET})
+    sequence = counted(tmp_path, profile)
+    found = sequence.logging_on(1, 9)
+    assert found is not None
+    assert (found.cause, found.new_sender, found.new_target) == (Cause.AT_LOGON, 1, 1)
+    sequence.sent(5)
+    again = sequence.logging_on(1, 1)
+    assert again is not None
+    assert (again.old_sender, again.old_target, again.reset_no) == (6, 9, 2)
+
+
+def test_a_logon_that_agrees_to_the_brokers_beginning_is_not_one_more(tmp_path: Path) -> None:
+    sequence = counted(tmp_path, BY_BROKER)
+    sequence.flagged()
+    sequence.sent(3)
+    assert sequence.logging_on(1, 1) is None
+    assert sequence.logged_on()
+    assert not sequence.logged_on()
+    found = sequence.logging_on(1, 1)
+    assert found is not None
+    assert found.cause is Cause.NIGHTLY
+
+
+def test_a_refusal_agrees_to_nothing(tmp_path: Path) -> None:
+    sequence = counted(tmp_path)
+    sequence.flagged()
+    assert not sequence.logged_on()
+
+
+def test_numbers_that_arrive_late_count_once(tmp_path: Path) -> None:
+    sequence = counted(tmp_path)
+    sequence.sent(12)
+    sequence.received(11)
+    assert str(sequence.flagged()) == (
+        "the broker begins its numbers anew (141=Y in its logon); next were 41 of ours and 31 of"
+        " theirs, refused"
+    )
 
 
 def test_numbers_go_on_behind_what_is_on_record(tmp_path: Path) -> None:
