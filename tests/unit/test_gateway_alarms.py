@@ -1,5 +1,6 @@
 """Which differences a message is, which of them are news, and what a kill leaves on record."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -202,6 +203,14 @@ def test_what_a_person_accepted_stays_accepted(world: World, one: Found, *, news
     world.resolve(world.tell(found()))
     assert world.differences.open() == ()
     assert world.differences.is_news(one) is news
+
+
+def test_what_was_accepted_of_an_account_is_of_one_instrument(world: World) -> None:
+    of_account = found(Cause.ACCOUNT_LOTS, cl_ord_id="")
+    world.resolve(world.tell(of_account))
+    assert not world.differences.is_news(of_account)
+    assert world.differences.is_news(replace(of_account, instrument="NDXN"))
+    assert world.differences.is_news(replace(of_account, account="b"))
 
 
 def test_the_newest_of_one_subject_counts_and_others_stand_beside_it(world: World) -> None:

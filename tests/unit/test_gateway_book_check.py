@@ -7,7 +7,7 @@ import pytest
 
 from audit.kinds import Kind
 from audit.record import Record
-from gateway.book_check import BookCheck, CheckTools
+from gateway.book_check import PAUSE_S, TRIES, BookCheck, CheckTools
 from gateway.differences import Cause
 from gateway.orders import Orders
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
@@ -128,3 +128,28 @@ def test_what_was_found_when_it_was_settled_is_not_told_a_second_time(desk: Memo
     assert causes == [Cause.UNKNOWN_ORDER, Cause.UNBOOKABLE, Cause.CUM_QTY]
     assert check_of(desk).run("run_end") == 3
     assert [row[0] for row in told(desk)] == causes
+
+
+def test_an_older_report_that_comes_again_is_no_news_of_the_total(desk: MemoryDesk) -> None:
+    order = desk.rest(50)
+    first = desk.report(order, t17="T1")
+    desk.settled(first)
+    second = desk.report(desk.standing(order.decision_id), t17="T2")
+    desk.settled(second)
+    desk.settled(first)
+    assert check_of(desk).run("reconciliation") == 0
+    assert told(desk) == []
+
+
+def test_what_is_apart_is_looked_at_again_and_told_when_it_stays_so(desk: MemoryDesk) -> None:
+    name = traded(desk)
+    lossy = Orders()
+    lossy.fold(without(desk.small.reader.records(), Kind.ORDER_SENDING, name))
+    check = check_of(desk, lossy)
+    pauses: list[float] = []
+    object.__setattr__(check._tools, "pause", pauses.append)  # noqa: SLF001 - to count
+    check.run("reconciliation")
+    assert pauses == [PAUSE_S] * (TRIES - 1)
+    before = len(told(desk))
+    check.run("reconciliation")
+    assert (len(pauses), len(told(desk))) == (TRIES - 1, before), "it is known by now"

@@ -1,5 +1,6 @@
 """A hold is answered once, in time, by another person, and only what he agreed to is sent."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from audit.kinds import Kind
+from audit.record import Record
 from fix.session_link import HandResult
 from gateway.api.models import ApprovalRequest
 from gateway.clock import monotonic_us
@@ -283,6 +285,45 @@ def test_an_agreements_order_ends_with_it_on_the_monotonic_clock_too(
     monkeypatch.setattr(desk.small.broker, "hand", handed_out)
     assert desk.answer(decision_id) == "approved"
     assert 0 < ends[0] <= ttl_us(desk)
+
+
+def test_each_step_of_a_renewal_is_folded_before_the_next(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is acted on next has to know the person's word, then the new verdict."""
+    decision_id = desk.hold()
+    caught: list[Kind] = []
+    orders = desk.small.desk.own.orders
+    plain = orders.catch_up
+
+    def catch_up(records: Sequence[Record]) -> None:
+        caught.extend(one.kind for one in records)
+        plain(records)
+
+    monkeypatch.setattr(orders, "catch_up", catch_up)
+    assert desk.answer(decision_id) == "approved"
+    assert caught == [
+        Kind.APPROVAL_GIVEN,
+        Kind.VERDICT_GIVEN,
+        Kind.ORDER_SENDING,
+        Kind.ORDER_SENT,
+    ]
+
+
+def test_a_refusal_and_an_end_are_folded_too(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused, expired = desk.hold(), large(desk, 5_600)
+    caught: list[Kind] = []
+    orders = desk.small.desk.own.orders
+    monkeypatch.setattr(orders, "catch_up", lambda got: caught.extend(one.kind for one in got))
+    desk.answer(refused, approve=False)
+    assert caught == [Kind.APPROVAL_REFUSED, Kind.DECISION_SEALED]
+    caught.clear()
+    desk.wall.ahead_us = ttl_us(desk)
+    desk.small.desk.expire_holds()
+    assert caught == [Kind.RESERVATION_RELEASED, Kind.DECISION_SEALED]
+    assert desk.outcome(expired) == "hold_expired"
 
 
 def test_a_hold_ends_to_the_microsecond(desk: MemoryDesk) -> None:

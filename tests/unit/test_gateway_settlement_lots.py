@@ -78,3 +78,63 @@ def test_a_cancel_after_a_part_ends_the_order(desk: MemoryDesk) -> None:
     assert reported(desk.settled(word)).body.get("anomaly") is None
     assert desk.outcome(order.decision_id) == "cancelled"
     assert (desk.lots(), desk.reserved()) == (2, 0)
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> MemoryDesk:
+    return memory_desk(tmp_path)
+
+
+def test_a_trade_at_one_tick_is_booked(plain: MemoryDesk) -> None:
+    records = plain.settled(plain.report(plain.rest(), t31="0.01"))
+    assert reported(records).body["fill"]["price_ticks"] == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "fee_minor"),
+    [({}, 123), ({"t12": "0", "t13": "3"}, 0), ({"t12": "9.00", "t13": "3"}, 900)],
+)
+def test_a_correction_that_names_no_commission_leaves_it(
+    plain: MemoryDesk, changes: dict[str, str], fee_minor: int
+) -> None:
+    order = plain.rest()
+    first = plain.report(order, t17="T1", t32="3", t14="3", t31="268.11", t12="1.23", t13="3")
+    plain.settled(first)
+    corrected = {"t150": "G", "t19": "T1", "t32": "2", "t14": "2", "t31": "268.10", **changes}
+    body = reported(plain.settled(plain.report(order, **corrected))).body
+    assert body.get("anomaly") is None
+    fill = body["fill"]
+    assert (fill["qty_lots"], fill["price_ticks"], fill["fee_minor"]) == (2, 26_810, fee_minor)
+    assert plain.lots() == 2
+    book = plain.small.desk.own.section.book(order.account)
+    assert book.cash_minor == 100_000_000 - 2 * 26_810 - fee_minor
+
+
+def test_a_bust_takes_its_trade_back_once_and_reserves_what_is_open_again(
+    plain: MemoryDesk,
+) -> None:
+    order = plain.rest()
+    total = quantity(order)
+    plain.settled(plain.report(order, t17="T1", t32=str(total), t14=str(total), t151="0", t39="2"))
+    assert plain.outcome(order.decision_id) == "filled"
+    bust = {"t150": "H", "t19": "T1", "t39": "0", "t14": "0", "t32": "0", "t31": "0"}
+    body = reported(plain.settled(plain.report(order, t17="T2", **bust))).body
+    assert (body["fill"], body["last_lots"], body["reopens"]) == (None, -total, True)
+    now = plain.standing(order.decision_id)
+    assert (now.stage, now.filled_lots, now.sealed) == (Stage.SENT, 0, False)
+    assert (plain.lots(), plain.reserved()) == (0, total)
+    (alarm, *_) = (
+        one
+        for one in plain.settled(plain.report(order, t17="T3", **bust))
+        if one.kind is Kind.FIX_ANOMALY
+    )
+    assert alarm.body["reason"] == "trade_undone_twice"
+    (alarm, *_) = (
+        one
+        for one in plain.settled(plain.report(order, t17="T4", **{**bust, "t19": "NONE"}))
+        if one.kind is Kind.FIX_ANOMALY
+    )
+    assert alarm.body["reason"] == "undoes_unknown_trade"
+    plain.settled(plain.report(now, t17="T5", t32=str(total), t14=str(total), t151="0", t39="2"))
+    assert (plain.lots(), plain.reserved()) == (total, 0)
+    assert plain.standing(order.decision_id).seals == 2, "it is sealed anew"
