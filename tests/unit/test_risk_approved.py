@@ -75,7 +75,9 @@ def test_a_held_intent_needs_a_person() -> None:
     assert released(LARGE, agreement()).approver == "anna"
 
 
-@pytest.mark.parametrize("approver", ["demo-agent", " Demo-Agent ", "agent-exposure", "", "  "])
+@pytest.mark.parametrize(
+    "approver", ["demo-agent", " Demo-Agent ", "agent-exposure", "\tAGENT-Exposure", "", "  "]
+)
 def test_nobody_approves_his_own_order(approver: str) -> None:
     with pytest.raises(ApprovalError):
         agreement(approver=approver)
@@ -152,6 +154,14 @@ def allowed_verdict(intent: Intent) -> Verdict:
         intent_digest=intent_digest(intent),
         state_digest=passed.state_digest,
     )
+
+
+@pytest.mark.parametrize("field", ["author", "strategy"])
+def test_no_spelling_of_his_name_makes_an_author_another_person(field: str) -> None:
+    named: dict[str, Any] = {field: " Anna"}
+    intent = replace(LARGE, **named)
+    with pytest.raises(ApprovalError, match="author"):
+        grant(PLAYBACK, intent, judged(intent), "ANNA", WALL_US)
 
 
 def test_an_agreement_ends() -> None:

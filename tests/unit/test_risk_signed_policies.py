@@ -88,6 +88,23 @@ def test_a_person_with_a_key_of_his_own_signs_with_no_other() -> None:
     assert verify_signatures(right, broken, now).standing is Standing.UNSIGNED
 
 
+def test_one_bad_signature_spoils_what_two_good_ones_would_allow() -> None:
+    now = PLAYBACK.not_before_us
+    good = signed(PLAYBACK, ROLF, CARLA)
+    assert verify_signatures(good, TRUSTED, now).standing is Standing.ACTIVE
+    for bad in (("risk", "rita", "a"), ("risk", "nobody", "c"), ("risk", PLAYBACK.author, "c")):
+        keys = {**TRUSTED, f"risk:{PLAYBACK.author}": TRUSTED["risk:rita"]}
+        status = verify_signatures(signed(PLAYBACK, ROLF, CARLA, bad), keys, now)
+        assert (status.standing, status.signed_by) == (Standing.UNSIGNED, ())
+
+
+def test_a_key_under_two_names_is_one_person_beside_any_other() -> None:
+    keys = {**TRUSTED, "risk:rita": TRUSTED["risk:rolf"]}
+    twice = signed(PLAYBACK, ROLF, CARLA, ("risk", "rita", "a"))
+    now = PLAYBACK.not_before_us
+    assert verify_signatures(twice, keys, now).standing is Standing.UNSIGNED
+
+
 def test_the_bytes_that_are_signed_are_fixed_for_ever() -> None:
     assert policy_statement("00ff", "risk", "rolf") == (
         b'countersign policy signature v1\n{"policy":"00ff","role":"risk","signer":"rolf"}'

@@ -6,8 +6,25 @@ from typing import Any
 import pytest
 
 from risk.errors import DocumentError
-from risk.sizing import ONE_1E8, Sizing, size, size_exposure, sizing_document, sizing_from_document
-from tests.doubles.risk_cases import EQUITY, FORECAST, PLAYBACK, QUOTE, SPXN, fold, policy_with
+from risk.sizing import (
+    ONE_1E8,
+    Sizing,
+    SizingReason,
+    size,
+    size_exposure,
+    sizing_document,
+    sizing_from_document,
+)
+from tests.doubles.risk_cases import (
+    EQUITY,
+    FORECAST,
+    PLAYBACK,
+    QUOTE,
+    SPXN,
+    bought,
+    fold,
+    policy_with,
+)
 
 
 def test_an_uncapped_exposure_is_the_exact_ratio_rounded_down() -> None:
@@ -47,3 +64,22 @@ def test_a_sizing_survives_its_document_field_by_field() -> None:
     for name in names:
         with pytest.raises(DocumentError):
             sizing_from_document({**sizing_document(odd), name: None})
+
+
+@pytest.mark.parametrize("held", [-3, 3])
+def test_a_forecast_too_wild_for_any_exposure_ends_a_long_and_a_short(held: int) -> None:
+    """Flat is flat: three lots are far inside the band, and go all the same."""
+    wild = replace(FORECAST, step_vol_1e8=10**12)
+    sizing = size(PLAYBACK.sizing, wild, fold(bought(held)), SPXN, QUOTE, EQUITY)
+    assert (sizing.target_exposure_bp, sizing.current_exposure_bp) == (0, 8 * (held // 3))
+    assert (sizing.delta_qty, sizing.reason) == (-held, SizingReason.ORDER)
+    flat = size(PLAYBACK.sizing, wild, fold(), SPXN, QUOTE, EQUITY)
+    assert (flat.delta_qty, flat.reason) == (0, SizingReason.INSIDE_NO_TRADE_BAND)
+
+
+def test_a_limit_never_falls_below_one_tick() -> None:
+    cheap = replace(QUOTE, bid_ticks=8, ask_ticks=9)
+    for bid, limit in ((8, 1), (11, 1), (12, 2)):
+        quote = replace(cheap, bid_ticks=bid, ask_ticks=bid + 1)
+        sold = size_exposure(PLAYBACK.sizing, 0, fold(bought(30)), SPXN, quote, EQUITY)
+        assert (sold.delta_qty, sold.limit_ticks) == (-30, limit)
