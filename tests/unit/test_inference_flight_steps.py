@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inference.errors import ForecastError
-from inference.flight import MAX_MISSES, Flight, Step, softmax
+from inference.flight import MAX_MISSES, Flight, Floats, Sighting, Step, softmax
 from inference.forecast import Forecast, ForecastSource
 from inference.rounds import Outcome, PlainReason, row_bytes
 from inference.seeds import Purpose, accept_draw, pick, token_draw
@@ -179,3 +179,86 @@ def test_a_request_whose_prompt_is_unfinished_makes_no_round() -> None:
     flight, step = greedy_step()
     step.close(np.zeros((3, 3), dtype=np.float32), [()], [10, 11])
     assert (flight.rounds, flight.produced, flight.drafted) == ([], 0 + 1, 0)
+
+
+def drafted_step() -> tuple[Step, Floats, list[list[int]]]:
+    """Two trajectories, two drafts and one: the first rejected at once, the second accepted."""
+    flights = [flight_with(produced=1), flight_with(produced=4, seed=6, index=1)]
+    step = Step(flights, [2, 1], 10)
+    logits = np.log(np.random.default_rng(3).dirichlet([1.0] * 4, size=5)).astype(np.float32)
+    targets = softmax(logits)
+    q = np.random.default_rng(4).dirichlet([1.0] * 4, size=3).astype(np.float32)
+    step.recover(targets[[0, 1, 3]], q)
+    step.sample(targets[[2, 4]])
+    return step, logits, [[11], [12, 13]]
+
+
+def test_a_witness_sees_each_token_with_the_rows_of_its_own_place() -> None:
+    step, logits, emitted = drafted_step()
+    targets, seen = softmax(logits), list[Sighting]()
+    step.close(logits, emitted, [10, 11, 12], keep_rounds=False, witness=seen.append)
+    q = step.q_used
+    assert q is not None
+    wanted = [
+        (5, 1, 1, targets[0], q[0], False),
+        (6, 4, 2, targets[3], q[2], True),
+        (6, 5, 3, targets[4], None, False),
+    ]
+    assert len(seen) == len(wanted)
+    for sighting, (seed, position, bin_, target, draft, accepted) in zip(seen, wanted, strict=True):
+        assert (sighting.seed, sighting.position, sighting.bin) == (seed, position, bin_)
+        assert sighting.target.tolist() == sighting.used.tolist() == target.tolist()
+        assert (None if sighting.draft is None else sighting.draft.tolist()) == (
+            None if draft is None else draft.tolist()
+        )
+        assert sighting.accepted is accepted
+    first, second = step.flights
+    assert (first.rounds, first.produced, first.misses) == ([], 2, 1)
+    assert (second.produced, second.drafted, second.accepted, second.misses) == (6, 1, 1, 0)
+
+
+@pytest.mark.parametrize(("row", "flight"), [(0, 0), (1, 0), (2, 1)])
+def test_a_row_that_a_draft_was_tested_against_must_be_the_targets(row: int, flight: int) -> None:
+    step, logits, emitted = drafted_step()
+    assert step.p_used is not None
+    step.p_used = step.p_used.copy()
+    step.p_used[row] = step.p_used[row][::-1]
+    step.close(logits, emitted, [10, 11, 12])
+    faults = [bool(one.fault) for one in step.flights]
+    assert faults == [flight == 0, flight == 1]
+    assert [len(one.rounds) for one in step.flights] == [0 if bad else 1 for bad in faults]
+
+
+@pytest.mark.parametrize("flight", [0, 1])
+def test_a_row_that_a_last_token_was_drawn_from_must_be_the_targets(flight: int) -> None:
+    step, logits, emitted = drafted_step()
+    assert step.last_rows is not None
+    step.last_rows = step.last_rows.copy()
+    step.last_rows[flight] = step.last_rows[flight][::-1]
+    step.close(logits, emitted, [10, 11, 12])
+    assert [bool(one.fault) for one in step.flights] == [flight == 0, flight == 1]
+
+
+def test_a_row_may_differ_in_its_last_bits_only() -> None:
+    for gap, good in ((0.5e-5, True), (2e-5, False)):
+        step, logits, emitted = drafted_step()
+        assert step.p_used is not None
+        step.p_used = step.p_used + np.float32(gap)
+        step.close(logits, emitted, [10, 11, 12])
+        assert [one.fault == "" for one in step.flights] == [good, good]
+
+
+def test_a_step_keeps_the_rows_of_what_was_decided_and_no_other() -> None:
+    step, logits, emitted = drafted_step()
+    step.close(logits, emitted, [10, 11, 12])
+    p, q = step.p_used, step.q_used
+    assert p is not None
+    assert q is not None
+    (first,), (second,) = (one.rounds for one in step.flights)
+    assert (first.outcome, first.accepted, first.drafts) == (Outcome.RECOVERED, 0, (10, 11))
+    assert first.p_rows == (p[0].tobytes(),)
+    assert first.q_rows == (q[0].tobytes(),)
+    assert (second.outcome, second.accepted, second.drafts) == (Outcome.BONUS, 1, (12,))
+    assert second.p_rows == (p[2].tobytes(), softmax(logits)[4].tobytes())
+    assert second.q_rows == (q[2].tobytes(),)
+    assert second.draws == (accept_draw(6, 4, 0),)

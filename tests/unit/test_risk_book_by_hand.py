@@ -272,3 +272,11 @@ def test_one_is_positive_and_nought_is_not() -> None:
     with pytest.raises(Refusal):
         positive(0)
     assert [ratio_up(part, 10, 3) for part in (-1, 0, 1, 3)] == [-3, 0, 4, 10]
+
+
+def test_a_message_older_than_what_is_remembered_is_forgotten_however_late_it_comes() -> None:
+    memory = 120_000_000
+    now = MessageSent(decision_id=None, time_us=memory + 50)
+    at, past = (replace(now, time_us=time_us) for time_us in (50, 49))
+    assert fold(now, at, past).message_times_us == (50, memory + 50)
+    assert fold(past, at, now).message_times_us == (50, memory + 50)
