@@ -162,3 +162,14 @@ def test_no_more_minutes_are_counted_apart_than_are_kept(clock: Clock) -> None:
     assert len(counted) == WINDOWS_MAX
     assert counted[last] == 3, "what came later counts as of the newest minute that is kept"
     assert set(counted.values()) == {1, 3}
+
+
+def test_the_first_callers_of_a_minute_keep_records_of_their_own(clock: Clock) -> None:
+    ledger = KeptDrafts()
+    refusals = Refusals(ledger, clock)
+    names = [f"caller-{number}" for number in range(CALLERS_MAX)]
+    for who in (*names, "late", names[0], "later", names[-1]):
+        refusals.count(who, Reason.NO_KEY)
+    refusals.flush()
+    counts = {who: count for who, _, count in said(ledger)}
+    assert counts == dict.fromkeys(names, 1) | {names[0]: 2, names[-1]: 2, OTHERS: 2}

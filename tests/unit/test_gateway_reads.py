@@ -118,3 +118,14 @@ def test_what_is_remembered_is_bounded(clock: Clock) -> None:
     for number in range(REMEMBERED_MAX + 100):
         reads.note(AUDITOR, f"record/{number}")
     assert len(reads._noted) == REMEMBERED_MAX  # noqa: SLF001 - what is in memory
+
+
+def test_the_same_name_in_another_role_reads_anew(clock: Clock) -> None:
+    ledger = KeptDrafts()
+    reads = Reads(ledger, clock)
+    for role in (Role.AUDITOR, Role.OPERATOR, Role.AUDITOR):
+        reads.note(Caller(name="ada", role=role), "ledger")
+    assert [(who, role) for who, role, *_ in said(ledger)] == [
+        ("ada", "auditor"),
+        ("ada", "operator"),
+    ]
