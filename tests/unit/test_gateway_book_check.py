@@ -1,6 +1,7 @@
 """The book is held against the broker's own bytes: what our fold lost or invented is found."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -153,3 +154,14 @@ def test_what_is_apart_is_looked_at_again_and_told_when_it_stays_so(desk: Memory
     before = len(told(desk))
     check.run("reconciliation")
     assert (len(pauses), len(told(desk))) == (TRIES - 1, before), "it is known by now"
+
+
+def test_what_the_broker_counts_in_shares_is_compared_in_lots(desk: MemoryDesk) -> None:
+    """As if each lot had ten shares: what was booked as lots is a tenth of what he says."""
+    name = traded(desk)
+    check = check_of(desk)
+    lots = {symbol: replace(one, lot=10) for symbol, one in desk.small.desk.own.instruments.items()}
+    object.__setattr__(check._tools, "instruments", lots)  # noqa: SLF001 - to count in lots
+    check.run("reconciliation")
+    apart = {row[2]: (row[3], row[4]) for row in told(desk) if row[0] == "CUM_QTY"}
+    assert apart[name] == (2, 0), "two shares are no whole lot of ten"

@@ -258,7 +258,12 @@ def test_cancels_questions_and_sweeps_are_passed_on(make: Callable[..., World]) 
     assert len(child.told("sweep")) == 1
 
 
-@pytest.mark.parametrize(("where", "dies"), [("toApp", True), ("somewhere", False)])
+SHUT = ("toAdmin", "toApp", "fromApp", "fromAdmin", "onLogon", "onLogout", "desk")
+
+
+@pytest.mark.parametrize(
+    ("where", "dies"), [*((place, True) for place in SHUT), ("somewhere", False)]
+)
 def test_a_fault_that_shut_egress_for_good_ends_the_child(
     make: Callable[..., World], where: str, *, dies: bool
 ) -> None:

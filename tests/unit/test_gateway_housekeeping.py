@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from audit.errors import LedgerTimeoutError
+from gateway import pulse as pulse_module
 from gateway.housekeeping import BACK_OFF_MAX_S, READY, STANDS_STILL_S, Housekeeping
 from gateway.pulse import SILENT_AFTER_S, Pulse
 
@@ -146,3 +147,25 @@ def test_a_silent_database_is_not_ready_and_comes_back(trouble: Exception) -> No
         assert pulse.state == READY
     finally:
         pulse.stop()
+
+
+def test_a_silence_is_logged_when_it_begins_and_when_it_is_over(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse_module, "BEAT_S", 0.001)
+    heart = Heart()
+    heart.well = False
+    pulse = Pulse(heart, Hand())
+    with caplog.at_level(logging.WARNING):
+        pulse.start()
+        for _ in range(4):
+            assert heart.asked.acquire(timeout=30)
+        heart.well = True
+        for _ in range(5):
+            assert heart.asked.acquire(timeout=30)
+        pulse.stop()
+    said = [one.message for one in caplog.records]
+    assert said == [
+        "the database does not answer: LedgerTimeoutError",
+        "the database answers again",
+    ]

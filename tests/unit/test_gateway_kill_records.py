@@ -10,7 +10,7 @@ from audit.kinds import Kind
 from audit.queries import LedgerReader
 from fix.journal import COMPACT_BYTES, CancelNote, Journal, LiveOrder, read_cancels, read_live
 from fix.kill import KillWord, boot_id, monotonic_us
-from gateway.cancels import CancelRecords
+from gateway.cancels import AT_ONCE, CancelRecords
 from gateway.kill_times import lines, newest_kill, times
 from gateway.killing import KillSwitch
 from tests.doubles.memory_desk import memory_desk
@@ -69,6 +69,18 @@ def test_every_cancel_of_the_journal_is_put_on_record_once(tmp_path: Path) -> No
     assert [body["cl_ord_id"] for body in bodies] == ["X", "Y", "Z"]
     assert [body["reason"] for body in bodies] == ["kill 1", "sweep", "kill 1"]
     assert {one.stream for one in desk.log.of_kind(Kind.CANCEL_SENT)} == {"session/simulator"}
+
+
+def test_many_cancels_go_on_record_in_batches(tmp_path: Path) -> None:
+    desk = memory_desk(tmp_path, live=False)
+    noted = [note(f"C{number}") for number in range(AT_ONCE + 1)]
+    batches: list[int] = []
+    desk.log.before = lambda drafts: batches.append(len(drafts))
+    records = CancelRecords(desk.small.ledger, desk.small.reader, "simulator", lambda: noted)
+    assert records.take() == AT_ONCE + 1
+    assert batches == [100, 1], "a batch of the ledger takes no more"
+    names = [str(one.body["cl_ord_id"]) for one in desk.log.of_kind(Kind.CANCEL_SENT)]
+    assert names == [one.cancel_id for one in noted]
 
 
 def test_what_the_ledger_refused_is_taken_again(tmp_path: Path) -> None:

@@ -136,12 +136,29 @@ def test_a_press_made_in_the_word_is_confirmed_and_recorded_as_one(world: World)
     made = (world.word.press(), world.word.newest_press().press_id)
     receipt = world.switch.press(actor="ops", reason="now", made=made)
     assert (receipt.kill_epoch, receipt.child_confirmed, receipt.recorded) == (1, True, True)
+    assert receipt.durable
     assert tuple(world.switch.state) == (1, True), "no second press"
     (body,) = world.pressed()
     assert (body["actor_name"], body["press_id"]) == ("ops", made[1])
     assert 0 < body["pressed_us"] <= body["confirmed_us"]
     assert world.switch.press(actor="ops", reason="now", made=made).recorded
     assert len(world.pressed()) == 1
+
+
+def test_a_kill_that_the_disk_refused_is_in_force_and_says_that_it_is_not_durable(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press = world.word.press
+
+    def refused() -> int:
+        press()
+        raise KillWordError(path="kill.word", problem="the disk is full")
+
+    monkeypatch.setattr(world.word, "press", refused)
+    receipt = world.switch.press(actor="ops", reason="now")
+    assert (receipt.durable, receipt.child_confirmed, receipt.recorded) == (False, True, True)
+    assert tuple(world.switch.state) == (1, True)
+    assert [body["kill_epoch"] for body in world.pressed()] == [1]
 
 
 def test_a_second_person_presses_anew_and_an_older_release_no_longer_holds(world: World) -> None:
@@ -161,6 +178,7 @@ def test_a_press_that_another_followed_is_recorded_and_the_newest_is_confirmed(
     world.switch.press(actor="bob", reason="faster")
     receipt = world.switch.press(actor="ops", reason="now", made=made)
     assert (receipt.kill_epoch, receipt.child_confirmed, receipt.recorded) == (1, True, True)
+    assert receipt.durable
     assert tuple(world.switch.state) == (2, True)
     assert [epoch for epoch, _, _ in world.child.asked] == [2, 2]
     assert {body["kill_epoch"] for body in world.pressed()} == {1, 2}

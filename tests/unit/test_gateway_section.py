@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,8 @@ from gateway.killing import KillSwitch
 from gateway.policy_desk import development_policy
 from gateway.section import Section
 from risk.policy import parse_policy, policy_bytes
+from risk.state import RiskState
+from risk.verdict import Verdict
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, StillMarket, memory_desk
 
 KILL_WAIT_S = 5.0
@@ -310,7 +313,18 @@ def test_a_verdict_names_what_it_was_told_up_to_and_when(desk: MemoryDesk) -> No
     assert body["market_now_us"] == body["narrative_as_of_us"] + 1_000_000
 
 
-def test_the_twin_is_judged_against_its_own_book(desk: MemoryDesk) -> None:
+def test_the_twin_is_judged_against_its_own_book(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section, states = desk.small.desk.own.section, list[RiskState]()
+    judge = section.judge_placebo
+
+    def judged_twin(*given: Any) -> tuple[Verdict, RiskState]:  # noqa: ANN401 - as the section
+        verdict, state = judge(*given)
+        states.append(state)
+        return verdict, state
+
+    monkeypatch.setattr(section, "judge_placebo", judged_twin)
     order = desk.rest(200)
     desk.settled(desk.report(order, t32="100", t14="100"))
     twin_before = book_digest(desk.small.desk.own.section.placebo_book(AGENT_ACCOUNT))
@@ -322,6 +336,8 @@ def test_the_twin_is_judged_against_its_own_book(desk: MemoryDesk) -> None:
     assert judged.body["book_digest"] == judged.body["judged_book_digest"] == twin_before
     real = book_digest(desk.small.desk.own.section.book(AGENT_ACCOUNT))
     assert judged.body["judged_book_digest"] != real
+    assert {state.book.account for state in states} == {f"{AGENT_ACCOUNT}.placebo"}
+    assert not any(state.renewal for state in states), "its own first verdicts count against it"
 
 
 def test_the_same_wish_twice_is_a_duplicate(desk: MemoryDesk) -> None:
