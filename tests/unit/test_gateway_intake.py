@@ -5,7 +5,13 @@ from decimal import Decimal
 import pytest
 
 from gateway.errors import IntakeError
-from gateway.intake import DailySeries, parse_daily_series, parse_events, refuse_hidden_text
+from gateway.intake import (
+    MAX_SERIES_BYTES,
+    DailySeries,
+    parse_daily_series,
+    parse_events,
+    refuse_hidden_text,
+)
 from gateway.narrative.events import EVENTS_FILE
 
 HEAD = "Date,Open,High,Low,Close,Adj Close,Volume\n"
@@ -50,6 +56,13 @@ def test_a_malformed_series_is_refused_whole(text: str) -> None:
 )
 def test_bytes_that_are_no_gzip_raise_only_our_error(packed: bytes) -> None:
     with pytest.raises(IntakeError):
+        parse_daily_series(packed, name="x", ticks_per_unit=Decimal(10))
+
+
+@pytest.mark.parametrize("beyond", [1, 1_000])
+def test_a_small_file_that_unpacks_to_too_much_is_refused_for_that(beyond: int) -> None:
+    packed = gzip.compress(HEAD.encode().ljust(MAX_SERIES_BYTES + beyond, b"\n"))
+    with pytest.raises(IntakeError, match="larger than"):
         parse_daily_series(packed, name="x", ticks_per_unit=Decimal(10))
 
 

@@ -133,3 +133,12 @@ def test_a_digest_is_that_of_the_token_now(ring: Keyring) -> None:
     assert ring.digest("desk-agent") == digest_of(token)
     assert ring.digest("nobody") is None
     assert ring.token("desk-agent") == token
+
+
+@pytest.mark.parametrize("at", [0, 7, 8, 32, 63])
+def test_a_digest_that_differs_in_one_place_is_nobodys(ring: Keyring, at: int) -> None:
+    digest = ring.digest("operator") or ""
+    other = digest[:at] + ("0" if digest[at] != "0" else "1") + digest[at + 1 :]
+    assert ring.holder(digest) is not None
+    for wrong in (other, digest[:at], f"{digest}0"):
+        assert ring.holder(wrong) is None

@@ -1,15 +1,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log
 from pathlib import Path
 
 import pytest
 
 from gateway.playback import load_playback
-from gateway.web.tokens import PATHS_PER_PAGE, tokens_view
+from gateway.web.tokens import PATHS_PER_PAGE, SHADES, tokens_view
 from inference.codec import ReturnCodec
 from inference.condense import condense
 from inference.engine import SampleRequest
-from inference.evidence import Evidence
+from inference.evidence import ENTROPY_SCALE, Evidence
 from inference.evidence_bytes import decode_evidence, encode_evidence
 from inference.registry import read_table
 from inference.rounds import QTable
@@ -109,3 +110,17 @@ def test_without_the_table_nothing_claims_to_be_checked(capture: Evidence) -> No
 def test_a_page_outside_the_range_shows_the_nearest(capture: Evidence, table: QTable) -> None:
     assert tokens_view(capture, table, 999).page == tokens_view(capture, table).pages - 1
     assert tokens_view(capture, table, -5).page == 0
+
+
+@pytest.mark.parametrize(
+    ("share", "shade"),
+    [(0.0, 0), (0.5, 0), (0.75, 0), (0.77, 1), (0.85, 2), (0.93, 3), (0.99, 4), (1.0, 4)],
+)
+def test_an_uncertain_row_is_shaded_deeper(
+    capture: Evidence, table: QTable, share: float, shade: int
+) -> None:
+    nats = int(share * log(capture.n_bins) * ENTROPY_SCALE)
+    rounds = tuple(replace(r, entropies=(nats,) * len(r.entropies)) for r in capture.rounds)
+    shown = tokens_view(replace(capture, rounds=rounds), table)
+    assert {one.last.shade for path in shown.paths for one in path.rounds} == {shade}
+    assert shade < SHADES
