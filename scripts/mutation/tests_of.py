@@ -178,8 +178,20 @@ def _tests(recorded: Recorded, site: Site, now: bytes) -> set[str]:
     found = {test for line in wanted for test in lines.get(line, ()) if test}
     if not found and any("" in lines.get(line, ()) for line in wanted):
         # it ran at an import only (a class's fields, what makes a constant): whoever uses the file
-        found = {test for tests in lines.values() for test in tests if test}
+        users = [lines, *(recorded.lines(name) for name in _users(recorded.sources, site.file))]
+        found = {test for used in users for tests in used.values() for test in tests if test}
     return found
+
+
+def _users(sources: Path, file: str) -> Iterator[str]:
+    """Yield the files that import one that has no function of its own: a catalogue, constants."""
+    if any(True for _ in _functions(ast.parse((sources / file).read_bytes()).body, "")):
+        return
+    words = f"from {file.removesuffix('.py').replace('/', '.')} import "
+    for room in ROOMS:
+        for path in sorted((sources / room).rglob("*.py")):
+            if words in path.read_text():
+                yield str(path.relative_to(sources))
 
 
 def _span(source: bytes, function: str) -> tuple[int, int] | None:

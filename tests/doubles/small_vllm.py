@@ -100,6 +100,7 @@ class CPUModelRunner:
             rows = self._reject(logits[tested], metadata, rows, greedy=greedy)
         width = max(len(row) for row in rows)
         padded = [row + [-1] * (width - len(row)) for row in rows]
+        logits.zero_()  # the buffer is the next step's
         return SimpleNamespace(sampled_token_ids=torch.tensor(padded))
 
     def _reject(

@@ -82,6 +82,19 @@ def test_a_damaged_pair_is_refused(pair: Path, name: str) -> None:
         load_pair(pair)
 
 
+@pytest.mark.parametrize("part", ["target", "draft", "table"])
+def test_a_manifest_names_every_file_of_a_pair(pair: Path, part: str) -> None:
+    names = json.loads((pair / MANIFEST).read_text())["files"]
+    wanted = [name for name in names if name.startswith(part)]
+    assert wanted
+    for name in wanted:
+        rest = {other: digest for other, digest in names.items() if other != name}
+        manifest = {**json.loads((pair / MANIFEST).read_text()), "files": rest}
+        (pair / MANIFEST).write_text(json.dumps(manifest))
+        with pytest.raises(RegistryError, match=f"{name} is not in the manifest"):
+            load_pair(pair)
+
+
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RegistryError):
         load_pair(tmp_path / "nowhere")

@@ -277,6 +277,19 @@ def test_output_that_differs_from_its_record_is_no_sample(door: SimpleNamespace)
     assert done == {request.request_id: "trajectory 1: the record and the output differ"}
 
 
+def test_a_trajectory_whose_prompt_is_unfinished_gets_no_token(door: SimpleNamespace) -> None:
+    engine = engine_of(door, DrafterKind.NONE)
+    request = asked(3, 5)
+    engine.begin(request)
+    skipped = engine._llm.runner.discard_request_mask.np  # noqa: SLF001 - what the engine holds
+    skipped[1] = True
+    engine.step()
+    skipped[1] = False
+    flights = [engine._deck.flights[f"{request.request_id}/{n}"] for n in range(3)]  # noqa: SLF001 - what the engine holds
+    assert [(one.produced, len(one.rounds)) for one in flights] == [(1, 1), (0, 0), (1, 1)]
+    assert engine.abort(request.request_id)
+
+
 def test_greedy_tokens_are_the_largest_with_and_without_drafts(door: SimpleNamespace) -> None:
     for kind in DrafterKind:
         samples = engine_of(door, kind).sample(asked(1, 8, greedy=True))

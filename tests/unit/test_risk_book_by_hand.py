@@ -1,6 +1,8 @@
 """A book worked out by hand: every field after every sort of event, rounding included."""
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,9 +20,10 @@ from risk.book import (
     Reserved,
     apply,
 )
+from risk.book_document import book_document, book_from_document
 from risk.book_fold import BookFold, TradeUndone, surviving
 from risk.canonical import RANGE
-from risk.errors import BookError
+from risk.errors import BookError, DocumentError
 from risk.holding import Position, trade
 from risk.intent import Side
 from risk.rules.rule import Refusal, positive, ratio_up, whole
@@ -280,3 +283,14 @@ def test_a_message_older_than_what_is_remembered_is_forgotten_however_late_it_co
     at, past = (replace(now, time_us=time_us) for time_us in (50, 49))
     assert fold(now, at, past).message_times_us == (50, memory + 50)
     assert fold(past, at, now).message_times_us == (50, memory + 50)
+
+
+@pytest.mark.parametrize("part", ["positions", "reservations", "past_days", "day", ""])
+def test_no_part_of_a_books_document_has_a_field_too_many(part: str) -> None:
+    book = fold(DayStarted(day="mon", time_us=1), ORDER, replace(FILL, decision_id=None))
+    document: Any = json.loads(json.dumps(book_document(book)))
+    assert book_from_document(document) == book
+    inner = document[part] if part else document
+    (inner[0] if isinstance(inner, list) else inner)["more"] = 1
+    with pytest.raises(DocumentError, match="unknown field more"):
+        book_from_document(document)

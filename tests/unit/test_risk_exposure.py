@@ -112,6 +112,13 @@ def test_a_renewal_leaves_its_own_reservation_out_and_no_other() -> None:
     assert first.high_lots == renewed.high_lots + 300
 
 
+def test_an_order_without_a_name_counts_like_any_other() -> None:
+    nameless = exposure(case_of(PLAYBACK, state_with(book=fold(reserved("", 300))), INTENT))
+    named = exposure(case_of(PLAYBACK, state_with(book=fold(reserved("d-7", 300))), INTENT))
+    assert nameless == named
+    assert nameless.high_lots == 300 + INTENT.qty_lots
+
+
 def entry(decision_id: str, digest: str, age_us: int) -> SeenIntent:
     """An intent that was judged some time ago."""
     return SeenIntent(

@@ -141,6 +141,7 @@ def test_without_volatility_there_is_no_order() -> None:
     object.__setattr__(broken, "step_vol_1e8", -1)
     sizing = size(POLICY, broken, fold(), SPXN, QUOTE, EQUITY)
     assert (sizing.delta_qty, sizing.reason) == (0, SizingReason.NO_VOLATILITY)
+    assert (sizing.vol_year_1e8, sizing.uncapped_bp, sizing.target_exposure_bp) == (0, 0, 0)
 
 
 def test_an_agents_wish_is_translated_uncapped() -> None:
