@@ -39,7 +39,7 @@ OLD_SIZE = 32
 CLOSING = 24
 _PRESS = 32
 _SEAL = 72
-_PRESS_ID_BYTES = 16
+_ID_BYTES = 16
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 LOCK_WAIT_S = 1.0
 _READ_TRIES = 4
@@ -81,9 +81,10 @@ def monotonic_us() -> int:
 def boot_id() -> bytes:
     """Return this boot's id, zero where the system has none."""
     try:
-        return bytes.fromhex(_BOOT_ID.read_text(encoding="ascii").strip().replace("-", ""))
+        found = bytes.fromhex(_BOOT_ID.read_text(encoding="ascii").strip().replace("-", ""))
     except (OSError, ValueError):
-        return bytes(16)
+        found = b""
+    return found if len(found) == _ID_BYTES else bytes(_ID_BYTES)
 
 
 def _encode(state: KillState, drawn: bytes) -> bytes:
@@ -96,7 +97,7 @@ def _encode(state: KillState, drawn: bytes) -> bytes:
 
 def _draw() -> bytes:
     """Return a new press id, the time, and the boot."""
-    return secrets.token_bytes(_PRESS_ID_BYTES) + monotonic_us().to_bytes(8, "little") + boot_id()
+    return secrets.token_bytes(_ID_BYTES) + monotonic_us().to_bytes(8, "little") + boot_id()
 
 
 def _decode(word: bytes) -> tuple[KillState, bool]:
@@ -116,7 +117,7 @@ def _drawn(word: bytes) -> bytes:
     """Return what was drawn at the press, empty where it is damaged or was never drawn."""
     drawn = word[_PRESS:_SEAL]
     seal = hashlib.sha256(MAGIC + word[8:16] + drawn).digest()[:8]
-    return drawn if any(drawn[:_PRESS_ID_BYTES]) and word[_SEAL : _SEAL + 8] == seal else b""
+    return drawn if any(drawn[:_ID_BYTES]) and word[_SEAL : _SEAL + 8] == seal else b""
 
 
 def sync_folder(folder: Path) -> None:
@@ -205,7 +206,7 @@ class KillWord:
             return Press(*state, press_id="", pressed_us=0, boot_id="")
         return Press(
             *state,
-            press_id=drawn[:_PRESS_ID_BYTES].hex(),
+            press_id=drawn[:_ID_BYTES].hex(),
             pressed_us=int.from_bytes(drawn[16:24], "little"),
             boot_id=drawn[24:].hex(),
         )
@@ -266,7 +267,7 @@ class KillWord:
                 problem = f"release names epoch {kill_epoch}, pressed is {state.kill_epoch}"
                 raise KillWordError(path=str(self._path), problem=problem)
             drawn = _drawn(self._map[:])
-            if press_id and drawn[:_PRESS_ID_BYTES].hex() != press_id:
+            if press_id and drawn[:_ID_BYTES].hex() != press_id:
                 problem = "release names another press"
                 raise KillWordError(path=str(self._path), problem=problem)
             self._store(KillState(kill_epoch, killed=False), drawn or _draw())

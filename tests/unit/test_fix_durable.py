@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fix import journal as journal_module
+from fix import kill as kill_module
 from fix.errors import KillWordError
 from fix.inbox import Inbox, begin_at, forget, read_from
 from fix.journal import CancelNote, Journal, LiveOrder, read_cancels, read_live
@@ -334,3 +335,19 @@ def test_a_closed_word_holds_no_file_open(tmp_path: Path) -> None:
     assert is_open()
     word.close()
     assert not is_open()
+
+
+@pytest.mark.parametrize("text", [None, "no id", "", "abcd"])
+def test_a_system_without_a_boot_id_has_a_whole_one_of_zeros(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    """A press is written all the same, in its place of 96 bytes."""
+    if text is not None:
+        (tmp_path / "boot_id").write_text(text)
+    monkeypatch.setattr(kill_module, "_BOOT_ID", tmp_path / "boot_id")
+    assert boot_id() == bytes(16)
+    word = KillWord(tmp_path / "kill.word", create=True)
+    word.press()
+    assert (word.newest_press().boot_id, len(word.newest_press().press_id)) == ("00" * 16, 32)
+    assert word.read() == (1, True)
+    word.close()

@@ -263,3 +263,29 @@ def test_tables_say_why() -> None:
     assert all(reasons)
     assert not set(PERSON_TAGS) & set(NOT_PERSONS)
     assert json.dumps(sorted(PERSON_TAGS))
+
+
+@pytest.mark.parametrize(
+    ("kind", "stays"), [("8", False), ("9", False), ("3", False), ("5", True), ("A", True)]
+)
+def test_words_of_the_session_itself_stay_and_all_others_go(kind: str, *, stays: bool) -> None:
+    """They name fields and numbers; an operator needs them."""
+    body = f"8=FIX.4.4{SOH}35={kind}{SOH}58=Jane Roe was here{SOH}10=000{SOH}".encode()
+    assert (b"Jane" in scrubbings(body)[-1]) is stays
+
+
+@pytest.mark.parametrize(
+    ("fields", "stays"),
+    [
+        (("523=Jane",), False),
+        (("523=Jane", "803=2"), False),
+        (("523=Jane", "803=1"), True),
+        (("803=1", "523=Jane"), False),
+        (("523=Jane", "58=x"), False),
+    ],
+)
+def test_a_partys_own_name_goes_unless_its_type_behind_it_is_a_firms(
+    fields: tuple[str, ...], *, stays: bool
+) -> None:
+    text = "".join(f"{one}{SOH}" for one in ("8=FIX.4.4", "35=8", *fields))
+    assert (b"Jane" in scrubbings(text.encode())[-1]) is stays

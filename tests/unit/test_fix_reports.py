@@ -278,3 +278,42 @@ def test_units_up_to_what_a_record_holds(text: str, digits: int, units: int) -> 
     assert scaled(text, digits) == units
     with pytest.raises(ReportError, match=r"beyond 2\^53 - 1"):
         scaled("9007199254740992", 0)
+
+
+def test_of_a_field_that_stands_twice_the_first_counts() -> None:
+    """Behind the body a group may repeat the tag for somebody else."""
+    twice = wire_text((*((tag, value) for tag, value in REPORT.items()), (11, "OTHER"), (32, "9")))
+    found = parse_inbound(twice)
+    assert isinstance(found, ExecutionReport)
+    assert (found.cl_ord_id, found.last_qty) == ("ORDER", "4")
+
+
+def test_a_trade_names_its_quantity_and_its_price() -> None:
+    for missing in ("t31", "t32"):
+        with pytest.raises(ReportError, match="without LastQty"):
+            parse_inbound(raw(**{missing: None}))
+
+
+def test_a_possible_duplicate_says_so() -> None:
+    for word, said in (("Y", True), ("N", False), (None, False)):
+        changes = {} if word is None else {"t43": word}
+        assert parse_inbound(raw(**changes)).envelope.poss_dup is said
+
+
+@pytest.mark.parametrize("kind", ["1", "2", "4"])
+def test_a_commission_that_is_not_an_amount_is_refused(kind: str) -> None:
+    with pytest.raises(ReportError, match="not absolute"):
+        parse_inbound(raw(t13=kind))
+
+
+def test_a_business_reject_names_our_message_by_its_own_field() -> None:
+    fields = ((35, "j"), (34, "3"), (45, "2"), (372, "D"), (11, "B"), (379, "A"), (380, "0"))
+    found = parse_inbound(wire_text(fields))
+    assert isinstance(found, BusinessReject)
+    assert (found.ref_id, found.ref_seq_num, found.ref_msg_type) == ("A", 2, "D")
+
+
+def test_a_report_that_names_no_quantity_does_not_complete_its_order() -> None:
+    found = parse_inbound(raw(t38=None, t151="0", t14="0", t39="1"))
+    assert isinstance(found, ExecutionReport)
+    assert event_of(found) is OrderEvent.TRADED_PART

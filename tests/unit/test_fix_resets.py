@@ -188,6 +188,14 @@ def test_a_logon_that_agrees_to_the_brokers_beginning_is_not_one_more(tmp_path: 
     assert found.cause is Cause.NIGHTLY
 
 
+def test_a_schedule_does_not_let_the_broker_begin_anew(tmp_path: Path) -> None:
+    sequence = counted(tmp_path, NIGHTLY)
+    found = sequence.flagged()
+    assert found is not None
+    assert not found.allowed
+    assert not sequence.too_low(31).allowed
+
+
 def test_a_refusal_agrees_to_nothing(tmp_path: Path) -> None:
     sequence = counted(tmp_path)
     sequence.flagged()

@@ -3,7 +3,7 @@
 import pytest
 
 from fix.journal import LiveOrder
-from fix.messages import Fields
+from fix.messages import Fields, wire_text
 from fix.profile import Profile
 from fix.reconcile import Fate, OpenOrder, Reconciliation, strangers
 from fix.reports import parse_inbound
@@ -125,6 +125,31 @@ def test_a_report_outweighs_a_broker_that_says_it_knows_nothing() -> None:
         for inbound in story:
             asked = asked.heard(inbound)
         assert asked.closed() == {"A": Fate.KNOWN}
+
+
+def reject(msg_type: str, name: str) -> str:
+    fields = ((35, "j"), (34, "3"), (45, "2"), (372, msg_type), (379, name), (380, "0"))
+    return wire_text(fields)
+
+
+def test_a_question_that_is_refused_needs_a_person_and_another_refusal_says_nothing() -> None:
+    asked = begin("A").heard(parse_inbound(reject("F", "A"))).heard(parse_inbound(reject("D", "A")))
+    assert [dict(one)[11] for one in asked.questions()] == ["A"], "it is still asked for"
+    asked = asked.heard(parse_inbound(reject("H", "A")))
+    assert asked.questions() == ()
+    assert asked.closed() == {"A": Fate.QUARANTINED}
+
+
+def test_a_report_about_a_cancel_settles_the_order_that_it_names() -> None:
+    asked = begin("A", "C").heard(parse_inbound(raw(t11="C", t41="A", t150="4", t39="4")))
+    assert asked.fates == (Fate.KNOWN, Fate.ASKED)
+
+
+def test_a_reconciliation_takes_five_seconds_at_most() -> None:
+    order = OpenOrder(cl_ord_id="A", fields=live("A").fields)
+    asked = Reconciliation.begin([order], logon_no=3, now_us=7)
+    assert (asked.logon_no, asked.is_over(7 + 4_999_999)) == (3, False)
+    assert asked.is_over(7 + 5_000_000)
 
 
 def test_questions_are_asked_once_more_at_half_time() -> None:
