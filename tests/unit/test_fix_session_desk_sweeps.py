@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fix.journal import CancelNote, Journal, read_cancels
+from fix.journal import CancelNote, Journal, LiveOrder, read_cancels
 from fix.messages import wire_text
-from tests.doubles.child_desk import NOW_US, ChildDesk, child_desk, report
+from tests.doubles.child_desk import NOW_US, ChildDesk, child_desk, order, report
 from tests.doubles.fix_world import PROFILE, replace_pace
 
 
@@ -134,6 +134,20 @@ def test_a_kill_tells_when_what_left_and_when_the_broker_had_answered(tmp_path: 
         last = world.said("sweep")[-1]
         assert (last["phase"], last["first_cancel_us"], last["last_cancel_us"]) == ("ended", 0, 0)
         assert last["answered_us"] == world.now_us, "nothing was live at all"
+
+
+def test_a_kill_tells_of_the_last_order_of_an_earlier_life(tmp_path: Path) -> None:
+    """Its bytes left before this child began; the journal noted when."""
+    journal = Journal(tmp_path / "journal")
+    journal.opened(LiveOrder(cl_ord_id="A", fields=order("A"), inbox_offset=0))
+    journal.close()
+    with child_desk(tmp_path, SINGLE) as world:
+        assert world.journal.last_order_us > 0
+        world.word.press()
+        world.desk.wake()
+        world.settle()
+        (began,) = [one for one in world.said("sweep") if one["phase"] == "began"]
+        assert began["last_order_us"] == world.journal.last_order_us
 
 
 def test_an_answer_that_leaves_an_order_working_makes_it_open(tmp_path: Path) -> None:
