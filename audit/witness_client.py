@@ -185,7 +185,7 @@ def _deadline(
     try:
         yield late
     except (OSError, http.client.HTTPException) as error:
-        if late.is_set():
+        if late.is_set() or isinstance(error, TimeoutError):  # the socket's own may come first
             raise TimeoutError(f"no answer in {timeout_s:g} s") from error
         raise
     finally:

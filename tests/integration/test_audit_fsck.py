@@ -61,6 +61,7 @@ def check(filled: str, tmp_path: Path) -> Callable[..., Report]:
     return run
 
 
+@pytest.mark.timeout(600)
 def test_fsck_and_verify_give_one_verdict_on_every_mutation(
     filled: str, check: Callable[..., Report], tmp_path: Path
 ) -> None:

@@ -91,6 +91,14 @@ def connect(url: str) -> socket.socket:
     return socket.create_connection((address.hostname, address.port), timeout=GIVE_UP_S)
 
 
+def answered(connection: socket.socket) -> bytes:
+    """Return one whole answer of the small site; its head and its body may come apart."""
+    data = b""
+    while not data.endswith(b"}") and (piece := connection.recv(65_536)):
+        data += piece
+    return data
+
+
 def closed(connection: socket.socket) -> bool:
     """Say whether the other side closes, without an answer, before this side gives up."""
     try:
@@ -191,14 +199,14 @@ def test_the_gateway_ends_what_does_not_become_a_request() -> None:
 def test_a_second_request_has_the_same_deadline() -> None:
     with served(replace(SHORT, idle_s=600)) as url, connect(url) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+        assert answered(connection).startswith(b"HTTP/1.1 200")
         assert trickle(connection, 0.05)
 
 
 def test_an_early_answer_does_not_end_the_wait_for_the_body() -> None:
     with served(SHORT) as url, connect(url) as connection:
         connection.sendall(HALF.replace(b"/body", b"/refused"))
-        assert connection.recv(65_536).startswith(b"HTTP/1.1 200")
+        assert answered(connection).startswith(b"HTTP/1.1 200")
         assert closed(connection)
 
 
