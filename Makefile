@@ -19,6 +19,9 @@ N ?=
 MINUTES ?=
 SEED ?=
 
+# `make test`: test files at once; each worker has its own database server.
+WORKERS ?= 4
+
 BIN := .venv/bin
 
 .PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash fight kill-throws mutate train playback ledger-size screenshots docs lock clean
@@ -36,8 +39,8 @@ check: setup ## format, lint, types, import contracts
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-test: check ## check, then every test
-	@$(BIN)/pytest
+test: check ## check, then every test, WORKERS=4 at once: most of them wait for children
+	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 
 unit: setup ## only the tests that need no server and no engine
 	@$(BIN)/pytest tests/unit tests/property tests/golden tests/test_layout.py
