@@ -22,7 +22,14 @@ from audit.tables import TupleConnection
 
 _INDEX = re.compile(r"USING btree \((?P<keys>[^)]*)\)(?: WHERE \((?P<where>[^)]*)\))?")
 _TABLE_ONLY = ("seqscan=on", "indexscan=off", "indexonlyscan=off", "bitmapscan=off")
-_INDEX_ONLY = ("seqscan=off", "indexscan=on", "indexonlyscan=on", "bitmapscan=off", "sort=off")
+_INDEX_ONLY = (
+    "seqscan=off",
+    "indexscan=on",
+    "indexonlyscan=on",
+    "bitmapscan=off",
+    "sort=off",
+    "incremental_sort=off",  # of an index that begins with the same column
+)
 _WORKERS = "max_parallel_workers_per_gather=4"
 _ONCE = "entry_once"
 

@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - statements are this file's own constants
 
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 
 from audit.defences import EXPECTED
 from audit.errors import LedgerWriteError
+from audit.ledger import Ledger, LedgerConfig
 from audit.tables import connect
 from audit.verify import OK, TAMPERED, Report
-from tests.doubles.audit_log import SIGNER
+from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import (
     disarm,
     fill,
@@ -232,3 +234,20 @@ def test_another_revisions_tables_are_no_finding_and_not_judged(
         verify_database(filled, [KEY])
     with pytest.raises(LedgerWriteError, match="schema is 0001, expected"):
         fsck_database(filled, plan_of(tmp_path, KEY), silent, None)
+
+
+@pytest.mark.parametrize("statistics", ["none", "one stream in order, its keys at random"])
+def test_no_statistics_of_the_planner_make_a_whole_ledger_a_false_one(
+    postgres_dsn: str, tmp_path: Path, statistics: str
+) -> None:
+    """With one stream, sorting what is sorted by stream is cheaper than an index without order."""
+    config = LedgerConfig(dsn=postgres_dsn, checkpoint_every_s=0)
+    with Ledger.open(config, SIGNER, lambda: TIME_US) as ledger:
+        keys = [hashlib.sha256(bytes([number])).hexdigest() for number in range(240)]
+        ledger.append(*(note(key) for key in keys))
+        ledger.checkpoint_now()
+    if statistics != "none":
+        with connect(postgres_dsn) as admin:
+            admin.execute("ANALYZE ledger.entry")
+    assert verify_database(postgres_dsn, [KEY]).exit_code == OK
+    assert fsck_database(postgres_dsn, plan_of(tmp_path, KEY), silent, None).exit_code == OK

@@ -38,7 +38,7 @@ from tests.doubles.audit_spoiled import (
 )
 from tests.doubles.cosigners import WITNESSES
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.timeout(600)]
 KEY = str(SIGNER.vkey)
 PAYLOAD_COLUMNS = {"header", "payload", "account"}
 
@@ -61,7 +61,6 @@ def check(filled: str, tmp_path: Path) -> Callable[..., Report]:
     return run
 
 
-@pytest.mark.timeout(600)
 def test_fsck_and_verify_give_one_verdict_on_every_mutation(
     filled: str, check: Callable[..., Report], tmp_path: Path
 ) -> None:
