@@ -164,3 +164,7 @@ def test_the_engine_is_told_to_keep_no_message_for_resending() -> None:
     lines = initiator_settings(PROFILE, store="s", log="l", dictionary="d").splitlines()
     assert "PersistMessages=N" in lines
     assert "ResetOnLogon=N" in lines
+
+
+def test_nothing_has_no_sign() -> None:
+    assert (decimal_text(0, 2), decimal_text(-1, 2), decimal_text(0, 0)) == ("0.00", "-0.01", "0")

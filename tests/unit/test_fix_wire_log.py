@@ -65,3 +65,10 @@ def test_a_log_that_begins_anew_is_followed(path: Path) -> None:
     came = message(1, (39, "2"), (11, "A"))
     write(path, came)
     assert wire.original(message(1, (11, "A"), (39, "2"))) == came
+
+
+def test_our_own_message_of_the_same_number_does_not_take_the_brokers_place(path: Path) -> None:
+    wire = WireLog(path, "THEM")
+    came = message(1, (39, "2"), (11, "A"))
+    write(path, came, message(1, (11, "x"), sender="US"))
+    assert wire.original(message(1, (11, "A"), (39, "2"))) == came
