@@ -1,7 +1,7 @@
 """A silent broker is asked ever less often, and never beyond the budget of a second."""
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -92,6 +92,9 @@ def test_an_order_that_was_reported_or_is_gone_is_asked_for_no_more() -> None:
     broker.orders = []
     broker.pass_time(chaser, 60_000_000)
     assert len(broker.asked) == before == 1
+    broker.orders = [replace(standing(2), report_status="0"), replace(standing(3), sending=None)]
+    broker.pass_time(chaser, 120_000_000)
+    assert len(broker.asked) == 1, "one was reported on, one was never announced"
 
 
 def test_a_session_that_is_down_is_asked_nothing_and_all_is_asked_once_it_is_ready() -> None:
