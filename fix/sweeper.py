@@ -129,7 +129,7 @@ class Sweeper:
         self._attempt = max(view.wall_us, self._attempt + 1)
         self._sweep = Sweep(view.live, self._profile, attempt=self._attempt, now_us=view.now_us)
         self._logon_no = 0
-        self._told_late, self._fresh = False, False
+        self._told_late = False
 
     def _renew(self, sweep: Sweep, view: View) -> None:
         """Ask for everything anew after whatever may have swallowed what left before."""

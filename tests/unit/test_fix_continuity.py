@@ -167,3 +167,12 @@ def test_names_in_every_message_that_is_put_aside_are_overwritten(tmp_path: Path
     renew(tmp_path, 5_000)
     whole = next(tmp_path.glob("inbox.before-*")).read_bytes()
     assert not [who for who in (b"Ada", b"Bob", b"Cyd") if who in whole]
+
+
+def test_a_new_inbox_begins_at_the_first_offset_that_no_message_on_record_has(
+    tmp_path: Path,
+) -> None:
+    renew(tmp_path, 5_000)
+    assert base_of(tmp_path / "inbox") == 5_001
+    assert filled(tmp_path, 1) == [5_001]
+    assert lacking(tmp_path, last_offset=5_001, next_sender=0) == ()

@@ -26,7 +26,7 @@ class Disk:
     """Watches writes and synchronisations; `refuses` makes the latter fail."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.unsynced = 0
+        self.unsynced = self.unsynced_max = 0
         self.synced = 0
         self.refuses = False
         self._patch = patch
@@ -46,6 +46,7 @@ class Disk:
 
     def _written(self) -> None:
         self.unsynced += 1
+        self.unsynced_max = max(self.unsynced_max, self.unsynced)
 
     def _synchronised(self) -> None:
         if self.refuses:
@@ -220,8 +221,10 @@ def test_names_that_are_overwritten_are_so_on_the_disk(tmp_path: Path, disk: Dis
     inbox = Inbox(tmp_path / "inbox")
     raw = "8=FIX.4.4\x0135=8\x01337=JANE DOE\x0110=000\x01"
     entry = inbox.append(raw)
+    disk.unsynced_max = 0
     forget(tmp_path / "inbox", entry.offset)
     assert disk.unsynced == 0
+    assert disk.unsynced_max == 1, "the new checksum is there before the first name goes"
     (found,) = read_from(tmp_path / "inbox", entry.offset)
     assert "JANE" not in found.raw
     assert len(found.raw) == len(raw)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fix.inbox import Inbox, read_from
+from fix.errors import InboxError
+from fix.inbox import FRAME_BYTES_MAX, Inbox, read_from
 
 
 @pytest.fixture
@@ -65,3 +66,38 @@ def test_a_message_that_was_written_short_does_not_count(
         with pytest.raises(OSError, match="bytes to the inbox"):
             inbox.append("35=8|n=0|")
     assert (inbox.end, read_from(path, 0)) == (0, [])
+
+
+def test_a_last_frame_that_a_power_cut_left_whole_but_wrong_is_dropped(path: Path) -> None:
+    """Its length reached the disk, its bytes did not: it was never counted."""
+    inbox = Inbox(path)
+    first, second = inbox.append("35=8|n=0|"), inbox.append("35=8|n=1|")
+    inbox.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-3] + bytes(3))
+    assert [one.raw for one in read_from(path, 0)] == ["35=8|n=0|"]
+    again = Inbox(path)
+    assert again.end == path.stat().st_size == first.next_offset
+    assert again.append("35=8|n=2|").offset == second.offset
+    again.close()
+    assert [one.raw for one in read_from(path, 0)] == ["35=8|n=0|", "35=8|n=2|"]
+
+
+@pytest.mark.parametrize("too_many", [0, 1])
+def test_a_length_that_no_frame_has_is_damage_and_not_a_frame_on_its_way(
+    path: Path, too_many: int
+) -> None:
+    inbox = Inbox(path)
+    first = inbox.append("35=8|n=0|")
+    inbox.close()
+    head = (FRAME_BYTES_MAX + too_many).to_bytes(4, "little") + bytes(4)
+    path.write_bytes(path.read_bytes() + head + b"35=8|")
+    if too_many:
+        with pytest.raises(InboxError, match=str(first.next_offset)):
+            read_from(path, 0)
+        with pytest.raises(InboxError):
+            Inbox(path)
+    else:
+        assert [one.raw for one in read_from(path, 0)] == ["35=8|n=0|"]
+        Inbox(path).close()
+        assert path.stat().st_size == first.next_offset

@@ -58,3 +58,14 @@ def test_an_answer_after_the_logout_proves_nothing() -> None:
     probe.logged_off()
     assert not probe.answered(asked)
     assert probe.due(PROBE_AGAIN_US) is None
+
+
+def test_a_probe_sent_while_the_engine_answers_a_resend_request_is_asked_again() -> None:
+    """Until the grace is over the gap fill may be on its way, and swallows what left before it."""
+    for after_us, again in ((0, True), (RESENT_US - 1, True), (RESENT_US, False)):
+        probe = LogonProbe()
+        probe.logged_on(1)
+        resent_us = 5_000_000
+        assert probe.due(resent_us + after_us) is not None
+        due = probe.due(resent_us + RESENT_US, resent_us)
+        assert (due is not None) is again

@@ -1,5 +1,7 @@
 """Orders become fields exactly, and nothing else becomes an order."""
 
+from dataclasses import replace
+
 import pytest
 
 from fix.errors import MessageError, ProfileError
@@ -103,6 +105,16 @@ def test_a_price_or_quantity_that_is_not_positive_is_refused(numbers: dict[str, 
     units = {"tick_minor": 1, "lot": 1} | numbers
     with pytest.raises(MessageError, match="positive"):
         new_order(approved(), profile=PROFILE, transact_time_us=TIME_US, **units)
+
+
+@pytest.mark.parametrize("field", ["qty_lots", "limit_ticks"])
+@pytest.mark.parametrize("number", [0, -1])
+def test_an_order_for_nothing_or_at_no_price_is_refused(field: str, number: int) -> None:
+    """Also where a fault elsewhere has emptied an order that was approved."""
+    spoiled, changes = approved(), {field: number}
+    object.__setattr__(spoiled, "intent", replace(spoiled.intent, **changes))  # type: ignore[arg-type]
+    with pytest.raises(MessageError, match="quantity, price"):
+        new_order(spoiled, profile=PROFILE, tick_minor=1, lot=1, transact_time_us=TIME_US)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ def test_a_refused_beginning_is_remembered_until_the_session_goes_on(tmp_path: P
     assert found is not None
     assert (found.cause, found.allowed, found.reset_no) == (Cause.AFTER_REFUSAL, True, 2)
     assert (found.new_sender, found.new_target) == (41, 1), "theirs are asked for from 1 on"
+    assert sequence.last_refused is None, "the next logon of this life asks for nothing anew"
     assert sequence.epoch == 2
     assert counted(tmp_path).last_refused is None, "after the next start neither"
     assert counted(tmp_path).epoch == 2

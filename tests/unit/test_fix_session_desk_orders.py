@@ -61,6 +61,17 @@ def test_an_order_that_the_journal_refuses_does_not_leave_then_or_later(
         assert world.session.sent == []
 
 
+def test_an_order_that_the_session_refused_unasked_never_leaves_later(tmp_path: Path) -> None:
+    """The line went down between the desk's look and the engine's: the gate was never asked."""
+    with child_desk(tmp_path) as world:
+        world.session.refuses = Refusal.NOT_LOGGED_ON
+        assert world.hand("A")["reason"] == "NOT_LOGGED_ON"
+        assert world.live() == []
+        world.session.refuses = None
+        assert world.session.send(order("A")) is Refusal.ALREADY_USED
+        assert world.session.sent == []
+
+
 def logged_off(world: ChildDesk) -> None:
     world.session.is_logged_on = False
 

@@ -164,6 +164,24 @@ def test_a_store_that_a_crash_left_begun_anew_is_put_back_if_that_was_refused(
     assert again.session.numbers() == (41, 31)
 
 
+@pytest.mark.parametrize("numbers", [(41, 35), (44, 31), (44, 35)])
+def test_a_store_that_went_on_after_a_refusal_is_not_put_back(
+    tmp_path: Path, numbers: tuple[int, int]
+) -> None:
+    """What was used or taken since would be used or taken a second time."""
+    world = counted(tmp_path, PROFILE)
+    with pytest.raises(quickfix.RejectLogon):
+        world.comes_in(*FLAGGED)
+    world.engines.setNextSenderMsgSeqNum(numbers[0])
+    world.engines.setNextTargetMsgSeqNum(numbers[1])
+    profile = world.profile
+    del world
+    gc.collect()
+    again = reopened(tmp_path, profile)
+    assert again.session.opened() is None
+    assert again.session.numbers() == numbers
+
+
 def test_a_store_that_goes_on_opens_nothing_anew(tmp_path: Path) -> None:
     world = counted(tmp_path, PROFILE)
     assert world.session.opened() is None

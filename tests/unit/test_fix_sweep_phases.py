@@ -145,6 +145,15 @@ def test_a_release_ends_the_sweep_and_tells_what_it_left() -> None:
     assert phases(again) == [Phase.BEGAN]
 
 
+def test_a_press_during_a_sweep_is_answered_by_its_end_and_by_nothing_else() -> None:
+    sweeper, _ = swept()
+    second = replace(KILLED, kill_epoch=2)
+    assert phases(sweeper.step(second)) == []
+    assert phases(sweeper.step(replace(second, live=()))) == [Phase.ENDED]
+    assert not sweeper.is_sweeping
+    assert sweeper.step(replace(second, live=())) == Step(), "one press, one last word"
+
+
 def test_two_sweeps_share_no_id() -> None:
     """Also if the wall clock stands still, or was set back."""
     ids: set[str] = set()

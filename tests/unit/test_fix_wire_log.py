@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fix.messages import wire_text
-from fix.wire_log import WireLog
+from fix.wire_log import WireLog, scrub_since
 
 
 def message(seq: int, *body: tuple[int, str], sender: str = "THEM") -> str:
@@ -72,3 +72,24 @@ def test_our_own_message_of_the_same_number_does_not_take_the_brokers_place(path
     came = message(1, (39, "2"), (11, "A"))
     write(path, came, message(1, (11, "x"), sender="US"))
     assert wire.original(message(1, (11, "A"), (39, "2"))) == came
+
+
+def test_what_an_earlier_life_left_in_the_log_is_no_original(path: Path) -> None:
+    """Numbers may have begun anew since: a line of then is another message."""
+    write(path, message(1, (39, "2"), (11, "A")))
+    ours = message(1, (11, "A"), (39, "2"))
+    assert WireLog(path, "THEM").original(ours) == ours
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 1_000])
+def test_a_log_that_is_shorter_than_when_it_was_left_is_looked_through_from_its_start(
+    path: Path, beyond: int
+) -> None:
+    """Somebody put another one there: how far the last life came says nothing about it."""
+    mark = path.with_name("log.scrubbed")
+    write(path, message(1, (337, "JANE DOE")))
+    size = path.stat().st_size
+    mark.write_text(str(size + beyond))
+    scrub_since(path, mark)
+    assert (b"JANE" in path.read_bytes()) is (beyond == 0)
+    assert mark.read_text() == str(size)
