@@ -97,7 +97,12 @@ class Child:
 class World:
     """A supervisor whose children live in this process."""
 
-    def __init__(self, folder: Path, answer_timeout_s: float = BOUND_S) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        answer_timeout_s: float = BOUND_S,
+        backoff_s: tuple[float, float] = (0.0, 0.01),
+    ) -> None:
         """Make a supervisor; nothing runs yet."""
         KillWord(folder / "kill.word", create=True).close()
         self.config = FixChildConfig(
@@ -106,7 +111,7 @@ class World:
             kill_word=folder / "kill.word",
             log_path=folder / "child.log",
             answer_timeout_s=answer_timeout_s,
-            backoff_s=(0.0, 0.01),
+            backoff_s=backoff_s,
         )
         self.born: queue.Queue[Child] = queue.Queue()
         self.events: list[tuple[str, Frame]] = []

@@ -6,6 +6,7 @@ checkpoints, threads of its own. Subscribers are told before `append` returns, i
 """
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 
@@ -157,3 +158,23 @@ class MemoryLedger:
     def of_kind(self, *kinds: Kind) -> list[Record]:
         """Return every record of some kinds, in order."""
         return list(self.records(kinds=kinds))
+
+    def checkpoints(self, *, limit: int | None = None) -> Iterator[Checkpoint]:  # noqa: ARG002
+        """Yield none: nothing is signed here."""
+        return iter(())
+
+    def cosigned_checkpoints(self, *, limit: int | None = None) -> Iterator[Checkpoint]:  # noqa: ARG002
+        """Yield none: nothing is signed here."""
+        return iter(())
+
+    def kind_counts(self) -> Counter[Kind]:
+        """Return how many records there are of each kind."""
+        return Counter(one.kind for one in self._records)
+
+    def size_bytes(self) -> int:
+        """Return the size of all payloads."""
+        return sum(len(one.payload) for one in self._records)
+
+    def disavowals(self) -> dict[int, int]:
+        """Return none: rows need no authority here."""
+        return {}

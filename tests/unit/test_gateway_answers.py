@@ -15,6 +15,7 @@ from gateway.errors import NotReadyError, RequestError
 from gateway.intents import decision_id_of, wish_of
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import INSTRUMENTS
+from tests.doubles.walk_scenes import without_a_forecast
 
 
 def record(kind: Kind, **body: Any) -> Record:  # noqa: ANN401 - any body
@@ -164,6 +165,14 @@ def test_no_trade_is_told_without_a_verdict(desk: MemoryDesk) -> None:
     sealed = desk.log.record(answer.record_seq)
     assert sealed is not None
     assert (sealed.kind, sealed.leaf.hex()) == (Kind.DECISION_SEALED, answer.record_leaf)
+
+
+def test_a_forecast_that_failed_is_told_as_such_and_not_as_no_trade(desk: MemoryDesk) -> None:
+    without_a_forecast(desk)
+    (failed,) = desk.log.of_kind(Kind.FORECAST_FAILED)
+    name = failed.stream.removeprefix("decision/")
+    answer = intent_response(desk.small.desk.own.reader, name)
+    assert (answer.result, answer.verdict, answer.cl_ord_id) == ("no_forecast", None, None)
 
 
 # intents

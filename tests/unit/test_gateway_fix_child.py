@@ -3,9 +3,13 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from fix.errors import ChildError
 from fix.profile import profile_document
@@ -20,7 +24,7 @@ FIELDS = ((35, "D"), (11, "NAME"))
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
     worlds: list[World] = []
 
-    def made(**changes: float) -> World:
+    def made(**changes: Any) -> World:  # noqa: ANN401 - any of its arguments
         world = World(tmp_path, **changes)
         worlds.append(world)
         monkeypatch.setattr(fix_child, "Life", world.life())
@@ -317,3 +321,38 @@ def test_a_child_that_does_not_come_up_is_said_so(make: Callable[..., World]) ->
     world = make()
     with pytest.raises(ChildError, match="no hello"):
         world.fix.start(0.05)
+
+
+class NotedPauses(threading.Event):
+    """Tells a supervisor when to stop; keeps how long it would have waited, and never waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    def has(self, so_many: int) -> bool:
+        return len(self.pauses) == so_many
+
+    @override
+    def wait(self, timeout: float | None = None) -> bool:
+        if timeout is not None:
+            self.pauses.append(timeout)
+        return self.is_set()
+
+
+def test_pauses_double_up_to_the_longest_and_begin_anew_after_a_child_that_lived(
+    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [1_000.0]
+    monkeypatch.setattr(fix_child, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    world = make(backoff_s=(0.25, 1.5))
+    noted = NotedPauses()
+    world.fix._stopping = noted  # noqa: SLF001 - its only clock
+    child = world.start()
+    for number, lived_s in enumerate((1.0, 2.0, 3.0, 29.0, 31.0, 1.0), start=1):
+        now_s[0] += lived_s
+        child.die()
+        assert until(partial(noted.has, number))
+        child = world.child()
+        child.hello()
+    assert noted.pauses == [0.25, 0.5, 1.0, 1.5, 0.25, 0.5]

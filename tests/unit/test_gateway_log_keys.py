@@ -15,6 +15,7 @@ import pytest
 from audit.errors import KeyFileError
 from audit.keys import FileSigner, public_file
 from audit.note import VerifierKey
+from gateway import log_keys
 from gateway.log_keys import (
     FILE,
     hand_over,
@@ -24,6 +25,7 @@ from gateway.log_keys import (
     old_of,
     open_key,
     own_vkeys,
+    place_of,
     retire,
     settle,
 )
@@ -150,3 +152,32 @@ def test_a_lost_key_is_not_replaced_by_another_beside_its_public_line(current: P
     with pytest.raises(KeyFileError, match="without its key"):
         FileSigner.generate(current, ORIGIN)
     assert not current.exists()
+
+
+def test_a_key_in_a_device_without_its_file_is_said_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who believed that the key was made would sign with it at no later start."""
+
+    class Device:
+        """A device that has the key."""
+
+        vkey = "keys.example/log+00000000+AQ=="
+
+        def __init__(self, *_: object) -> None:
+            """Open it."""
+
+        @staticmethod
+        def exists(_place: str) -> bool:
+            """Say that it was made before."""
+            return True
+
+    monkeypatch.setattr(log_keys, "Pkcs11Signer", Device)
+    place = "pkcs11:token=t;object=k"
+    path = tmp_path / "ledger.key"
+    make_key(path, ORIGIN, place)
+    assert place_of(path) == place
+    with pytest.raises(KeyFileError, match="exist"):
+        make_key(path, ORIGIN, place)
+    with pytest.raises(KeyFileError, match="cannot write"):
+        make_key(path / "ledger.key", ORIGIN, place)

@@ -7,6 +7,7 @@ from audit.canonical import canonical
 from audit.errors import LedgerWriteError
 from audit.kinds import Kind
 from audit.record import Record
+from gateway import orders as orders_module
 from gateway.errors import NotReadyError
 from gateway.orders import Orders, Stage
 
@@ -270,3 +271,18 @@ def test_what_is_told_before_anything_was_read_begins_at_the_first_record() -> N
     assert stage(orders) is Stage.HELD
     orders.follow((record(2, Kind.DECISION_SEALED, {}),))
     assert not orders.ready, "a gap, and no log to read it from"
+
+
+def test_who_appends_waits_until_his_own_record_is_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fold that ends just before it does not know the order yet: its fill would be a stranger."""
+    monkeypatch.setattr(orders_module, "CATCH_UP_S", 0.01)
+    log = Log(*WALK[:2])
+    orders = following(log)
+    appended = log.append(SENDING)
+    with pytest.raises(NotReadyError, match="behind"):
+        orders.catch_up(appended)
+    orders.follow(appended)
+    orders.catch_up(appended)
+    assert orders.by_cl_ord_id(NAME) is not None

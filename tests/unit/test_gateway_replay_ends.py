@@ -5,11 +5,15 @@ from typing import cast
 
 import pytest
 
+from audit.errors import CanonicalError, DraftError, LedgerTimeoutError
 from audit.kinds import Kind
 from audit.queries import LedgerReader
+from fix.errors import MessageError
 from fix.session_link import HandResult
-from gateway.errors import ReplayDiffersError
-from gateway.replay import replay
+from gateway.errors import ReplayDiffersError, RequestError
+from gateway.replay import STEPS, Step, replay
+from inference.errors import ForecastError
+from risk.errors import BookError
 from tests.doubles.memory_desk import APPROVER, TABLE, MemoryDesk, memory_desk
 from tests.doubles.remembered import forged, leaves
 
@@ -79,3 +83,51 @@ def test_an_order_that_did_not_go_its_way_replays_and_binds_its_end(
                     continue
                 passed.add((record.kind, path))
     assert passed <= WORDS
+
+
+ODD = (
+    BookError("of the rules"),
+    ForecastError("of the engine"),
+    MessageError(problem="of a message"),
+    RequestError(problem="of the gateway"),
+    CanonicalError("no such bytes"),
+    DraftError("no such record"),
+    KeyError("missing"),
+    IndexError("too short"),
+    ZeroDivisionError("nothing"),
+    OverflowError("too large"),
+    ValueError("not a number"),
+    TypeError("not of that type"),
+    AttributeError("not there"),
+)
+
+
+@pytest.mark.parametrize("error", ODD, ids=lambda one: type(one).__name__)
+def test_whatever_a_recorded_value_breaks_is_named_as_the_step_that_differs(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = memory_desk(tmp_path)
+    decision_id = desk.rest().decision_id
+
+    def breaks(*_: object) -> str:
+        raise error
+
+    monkeypatch.setitem(cast("dict[Kind, Step]", STEPS), Kind.QUOTE_TAKEN, breaks)
+    with pytest.raises(ReplayDiffersError, match="cannot be recomputed") as told:
+        replayed(desk, decision_id)
+    assert told.value.step == Kind.QUOTE_TAKEN.value
+    assert type(error).__name__ in str(told.value)
+
+
+def test_a_database_that_fails_is_no_step_that_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = memory_desk(tmp_path)
+    decision_id = desk.rest().decision_id
+
+    def fails(*_: object) -> str:
+        raise LedgerTimeoutError("no answer", written=False)
+
+    monkeypatch.setitem(cast("dict[Kind, Step]", STEPS), Kind.QUOTE_TAKEN, fails)
+    with pytest.raises(LedgerTimeoutError):
+        replayed(desk, decision_id)

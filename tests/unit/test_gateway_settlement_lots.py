@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from audit.canonical import JSON
 from audit.kinds import Kind
 from audit.record import Record
+from gateway.journal_orders import order_draft
 from gateway.orders import Stage, Standing
 from gateway.settlement import SettleTools
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 
 LOT = 10
 
@@ -138,3 +140,54 @@ def test_a_bust_takes_its_trade_back_once_and_reserves_what_is_open_again(
     plain.settled(plain.report(now, t17="T5", t32=str(total), t14=str(total), t151="0", t39="2"))
     assert (plain.lots(), plain.reserved()) == (total, 0)
     assert plain.standing(order.decision_id).seals == 2, "it is sealed anew"
+
+
+def test_the_last_word_on_an_order_whose_verdict_does_not_count_stops_nothing(
+    plain: MemoryDesk,
+) -> None:
+    """As when officers disavowed its row: no account is known, so a person has to say."""
+    other = plain.rest()
+    stray = Standing(decision_id="stray", account=AGENT_ACCOUNT, cl_ord_id="STRAY")
+    fields: list[JSON] = [[55, "SPXN"], [54, "1"], [38, "7"], [44, "268.11"]]
+    payload: dict[str, JSON] = {
+        "cl_ord_id": "STRAY",
+        "fields": fields,
+        "approving_seq": 0,
+        "kill_epoch": 0,
+        "send_before_us": 0,
+        "market_now_us": plain.small.desk.own.market.now_us(),
+    }
+    plain.log.append(order_draft(stray, Kind.ORDER_SENDING, "sending:STRAY", payload))
+    order = plain.standing("stray")
+    assert order.verdict is None
+    last = plain.report(order, t150="F", t39="2", t32="7", t14="7", t151="0")
+    records = plain.settled(last)
+    assert [one.kind for one in records] == [
+        Kind.FIX_INBOUND,
+        Kind.FIX_ANOMALY,
+        Kind.BOOK_DIFFERENCE,
+    ]
+    assert records[1].body["reason"] == "unbookable"
+    assert plain.standing("stray").stage is Stage.SENDING
+    assert plain.ask().result == "rejected", "until a person has resolved it"
+    plain.settled(plain.report(other))
+    assert plain.lots() == 1, "what comes behind it is settled"
+
+
+@pytest.mark.parametrize(("total", "news"), [("1", False), ("2", True)])
+def test_without_a_memory_of_differences_only_equal_totals_are_no_news(
+    plain: MemoryDesk, total: str, *, news: bool
+) -> None:
+    plain.small = replace(plain.small, settling=replace(plain.small.settling, differences=None))
+    order = plain.rest()
+    records = plain.settled(plain.report(order, t14=total))
+    assert [one.kind for one in records if one.kind is Kind.BOOK_DIFFERENCE] == (
+        [Kind.BOOK_DIFFERENCE] if news else []
+    )
+    strange = plain.report(order, t11="STRANGER", t14="0")
+    (alarm,) = (one for one in plain.settled(strange) if one.kind is Kind.BOOK_DIFFERENCE)
+    assert (alarm.body["reason"], alarm.body["book_lots"], alarm.body["broker_lots"]) == (
+        "UNKNOWN_ORDER",
+        0,
+        0,
+    )
