@@ -19,7 +19,7 @@ from fix.messages import wire_text
 from fix.profile import Profile, Resets
 from fix.resets import Cause, resets_of
 from fix.session_desk import Desk
-from fix.session_link import Frame, frames
+from fix.session_link import LINE_BYTES_MAX, Frame, encode, frames, number
 from fix.session_main import (
     Outbox,
     build_desk,
@@ -317,3 +317,63 @@ def test_a_press_is_noticed_without_anybody_saying_so(folder: Path) -> None:
         worker.join(BOUND_S)
         word.close()
     assert not worker.is_alive()
+
+
+# -- what the gateway says
+
+
+class Heard:
+    """A desk as far as the reader of the pipe uses it."""
+
+    def __init__(self) -> None:
+        self.at_once: list[Frame] = []
+        self.queued: list[Frame] = []
+
+    def confirm_kill(self, frame: Frame) -> None:
+        number(frame, "kill_epoch")
+        self.at_once.append(frame)
+
+    def command(self, frame: Frame) -> None:
+        self.queued.append(frame)
+
+
+def read_all(*lines: bytes) -> tuple[Heard, list[str]]:
+    """Return what a pipe's reader passed on, and why it said that the gateway is gone."""
+    ours, theirs = socket.socketpair()
+    heard, gone = Heard(), list[str]()
+    with ours:
+        for line in lines:
+            theirs.sendall(line)
+        theirs.close()
+        session_main._read_commands(ours, cast("Desk", heard), gone.append)  # noqa: SLF001 - its thread's body
+    return heard, gone
+
+
+def test_a_kill_is_answered_at_once_and_everything_else_in_its_turn() -> None:
+    kill: Frame = {"op": "kill", "n": 2, "kill_epoch": 1}
+    others: list[Frame] = [{"op": "hand", "n": 1}, {"op": "sweep", "n": 3}, {"n": 4}]
+    heard, gone = read_all(encode(others[0]), encode(kill), *map(encode, others[1:]))
+    assert (heard.at_once, heard.queued) == ([kill], others)
+    assert gone == ["the gateway is gone"]
+
+
+@pytest.mark.parametrize(
+    "line", [b"no frame\n", b"[]\n", encode({"op": "kill", "n": 1}), b"x" * (LINE_BYTES_MAX + 1)]
+)
+def test_whoever_does_not_speak_like_the_gateway_is_not_heard_any_more(line: bytes) -> None:
+    hand: Frame = {"op": "hand", "n": 1}
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        heard, gone = Heard(), list[str]()
+        reader = threading.Thread(
+            target=session_main._read_commands,  # noqa: SLF001 - its thread's body
+            args=(ours, cast("Desk", heard), gone.append),
+        )
+        reader.start()
+        theirs.sendall(encode(hand))
+        assert until(lambda: heard.queued == [hand], BOUND_S)
+        theirs.sendall(line)
+        reader.join(BOUND_S)
+        assert not reader.is_alive(), "the pipe is still open, and it is read no more"
+    assert (heard.at_once, heard.queued) == ([], [hand])
+    assert gone[0] != "the gateway is gone", "the reason is said first"

@@ -387,3 +387,25 @@ def test_what_is_not_ours_is_left_to_the_engine(door: SimpleNamespace) -> None:
     proposer = adapter.TableProposer(None)
     proposer.load_model(None)
     assert proposer.propose([1, 2]) == [[], []]
+
+
+@pytest.mark.parametrize("kind", [DrafterKind.NETWORK, DrafterKind.NONE])
+def test_a_batch_with_a_stranger_in_it_is_sampled_by_the_engine_alone(
+    door: SimpleNamespace, kind: DrafterKind
+) -> None:
+    """Rows and drafts could not be told apart: none of them goes on record as ours."""
+    engine = engine_of(door, kind)
+    request = asked(2, 5)
+    params = SimpleNamespace(
+        extra_args=None, max_tokens=5, temperature=1.0, allowed_token_ids=list(range(128, 384))
+    )
+    engine.begin(request)
+    engine._llm.add_request("stranger", {"prompt_token_ids": [5]}, params)  # noqa: SLF001 - what the engine holds
+    engine.step()
+    flights = [engine._deck.flights[f"{request.request_id}/{n}"] for n in range(2)]  # noqa: SLF001 - what the engine holds
+    assert [(one.produced, len(one.rounds)) for one in flights] == [(0, 0)] * 2
+    (stranger,) = (r for k, r in engine._llm.runner.requests.items() if k == "stranger")  # noqa: SLF001 - what the engine holds
+    assert len(stranger.tokens) == 1, "the engine itself goes on"
+    engine._llm.abort_request(["stranger"])  # noqa: SLF001 - what the engine holds
+    assert engine.abort(request.request_id)
+    assert not engine.busy

@@ -18,7 +18,7 @@ from risk.errors import ApprovalError, DocumentError
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side, intent_digest
 from risk.state import seen
-from risk.verdict import Action, Verdict, make_verdict
+from risk.verdict import Action, RuleId, Verdict, make_verdict
 from tests.doubles.risk_cases import (
     INTENT,
     NOW_US,
@@ -193,6 +193,31 @@ def test_no_agreement_lifts_anything_but_a_hold(action: Action) -> None:
         approve(LARGE, worse, LEAF, WALL_US, 3, agreement())
     with pytest.raises(ApprovalError):
         grant(PLAYBACK, LARGE, worse, "anna", WALL_US)
+
+
+@pytest.mark.parametrize("other_alone", [True, False])
+def test_a_person_lifts_only_what_was_held_for_a_person(*, other_alone: bool) -> None:
+    """Also where another rule should come to hold orders: nobody is asked about its reasons."""
+    verdict = judged(LARGE)
+    approval = agreement()
+    place = next(n for n, one in enumerate(verdict.results) if one.rule_id is not RuleId.R31)
+    results = [
+        replace(one, action=Action.ALLOW) if other_alone and one.rule_id is RuleId.R31 else one
+        for one in verdict.results
+    ]
+    results[place] = replace(results[place], action=Action.HOLD)
+    held = make_verdict(
+        results=tuple(results),
+        policy_digest=verdict.policy_digest,
+        intent_digest=verdict.intent_digest,
+        state_digest=verdict.state_digest,
+    )
+    assert held.action is Action.HOLD
+    with pytest.raises(ApprovalError, match="something else than R31"):
+        approve(LARGE, held, LEAF, WALL_US + 1_000_000, 3, approval)
+    with pytest.raises(ApprovalError, match="nothing waits"):
+        grant(PLAYBACK, LARGE, held, "anna", WALL_US)
+    released(LARGE, approval)
 
 
 def test_a_person_cannot_lift_a_duplicate() -> None:
