@@ -306,9 +306,12 @@ def small_vllm() -> Iterator[SimpleNamespace]:
     kept = {name: sys.modules.pop(name, None) for name in (*modules, *ours)}
     named = {name: vars(package).pop(name, None) for name in OURS}
     sys.modules.update(modules)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # its matrices are small: on a busy machine threads mostly wait
     try:
         yield SimpleNamespace(**{name: import_module(f"inference.{name}") for name in OURS})
     finally:
+        torch.set_num_threads(threads)
         for name, module in kept.items():
             sys.modules.pop(name, None)
             if module is not None:

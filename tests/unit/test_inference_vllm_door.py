@@ -37,7 +37,7 @@ from inference.rounds import (
 from inference.seeds import Purpose, accept_draw, pick, token_draw
 from inference.self_test import golden_prompt
 from tests.doubles.reference_sampler import ReferenceSampler, Row, request_of
-from tests.doubles.small_vllm import DRAFT, TARGET, VOCAB, small_vllm
+from tests.doubles.small_vllm import DRAFT, TARGET, VOCAB, Given, small_vllm
 
 PAIR = Path(__file__).parents[2] / "inference" / "models" / "pair_v1"
 CODEC = ReturnCodec()
@@ -60,9 +60,8 @@ def door() -> Iterator[SimpleNamespace]:
         yield modules
 
 
-@pytest.fixture
-def fresh() -> Iterator[SimpleNamespace]:
-    """Our modules as first loaded."""
+@pytest.fixture(name="fresh")
+def freshly_loaded() -> Iterator[SimpleNamespace]:
     with opened() as modules:
         yield modules
 
@@ -231,15 +230,14 @@ def test_an_engine_says_what_serves(door: SimpleNamespace) -> None:
     assert (table.model_id, table.model_digest) == (pair.model_id, pair.manifest_digest)
     assert (table.table_digest, table.codec_digest) == (pair.table_digest, CODEC.digest)
     assert (table.versions["vllm"], table.versions["attention_split"]) == ("small", "0")
-    assert table.start_ms["import"] == 12
-    assert table.self_test.passed
+    assert (table.start_ms["import"], table.self_test.passed) == (12, True)
     none = engine_of(door, DrafterKind.NONE)
     assert none.describe().table_digest == ""
     arguments = none._llm.arguments  # noqa: SLF001 - what the engine holds
     assert (arguments.speculative_config, arguments.dtype) == (None, "float32")
     assert (arguments.max_num_seqs, arguments.max_model_len) == (64, 512)
-    assert arguments.kv_cache_memory_bytes == 1 << 30
-    assert (arguments.model, arguments.seed) == (str(pair.target), 0)
+    given = (arguments.model, arguments.seed, arguments.kv_cache_memory_bytes)
+    assert given == (str(pair.target), 0, 1 << 30)
 
 
 def test_a_wrong_environment_or_a_pair_of_another_codec_is_refused(
@@ -389,23 +387,14 @@ def test_what_is_not_ours_is_left_to_the_engine(door: SimpleNamespace) -> None:
     assert proposer.propose([1, 2]) == [[], []]
 
 
-@pytest.mark.parametrize("kind", [DrafterKind.NETWORK, DrafterKind.NONE])
-def test_a_batch_with_a_stranger_in_it_is_sampled_by_the_engine_alone(
-    door: SimpleNamespace, kind: DrafterKind
-) -> None:
-    """Rows and drafts could not be told apart: none of them goes on record as ours."""
-    engine = engine_of(door, kind)
-    request = asked(2, 5)
-    params = SimpleNamespace(
-        extra_args=None, max_tokens=5, temperature=1.0, allowed_token_ids=list(range(128, 384))
-    )
-    engine.begin(request)
-    engine._llm.add_request("stranger", {"prompt_token_ids": [5]}, params)  # noqa: SLF001 - what the engine holds
+def test_a_batch_with_a_stranger_in_it_goes_on_nobodys_record(door: SimpleNamespace) -> None:
+    engine = engine_of(door, DrafterKind.NETWORK)
+    llm, flights = engine._llm, engine._deck.flights  # noqa: SLF001 - what the engine holds
+    engine.begin(asked(request_id="own"))
+    params = vars(llm.runner.requests["own/0"].sampling_params) | {"extra_args": None}
+    llm.add_request("z", {"prompt_token_ids": [5]}, Given(**params))
     engine.step()
-    flights = [engine._deck.flights[f"{request.request_id}/{n}"] for n in range(2)]  # noqa: SLF001 - what the engine holds
-    assert [(one.produced, len(one.rounds)) for one in flights] == [(0, 0)] * 2
-    (stranger,) = (r for k, r in engine._llm.runner.requests.items() if k == "stranger")  # noqa: SLF001 - what the engine holds
-    assert len(stranger.tokens) == 1, "the engine itself goes on"
-    engine._llm.abort_request(["stranger"])  # noqa: SLF001 - what the engine holds
-    assert engine.abort(request.request_id)
-    assert not engine.busy
+    assert {(one.produced, len(one.rounds)) for one in flights.values()} == {(0, 0)}
+    assert len(llm.runner.requests["z"].tokens) == 1
+    llm.abort_request(["z"])
+    assert engine.abort("own")
