@@ -145,3 +145,16 @@ class _Silent:
 
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:  # noqa: ARG002
         return False
+
+
+def test_the_end_of_an_earlier_kill_is_not_told_as_that_of_the_newest(tmp_path: Path) -> None:
+    """Who reads that every order is gone must not read it of the press before."""
+    desk = memory_desk(tmp_path, live=False)
+    switch = desk.small.desk.kill_switch
+    switch.press(actor="ada", reason="first")
+    switch.record_outcome(confirmed=["A"], unknown=[], still_open=[], times_us={})
+    switch.press(actor="bob", reason="second")
+    told = newest_kill(desk.small.reader)
+    assert told is not None
+    assert (told["kill_epoch"], told["pressed_by"], told.get("confirmed")) == (2, "bob", None)
+    assert lines(told)[1] == "no outcome is on record yet"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import DoorError
+from gateway.errors import DoorError, StateInUseError
 from gateway.local_client import Answer, get, post
 from gateway.local_door import SOCKET_NAME, connect, leave, listen, peer_uid
 from gateway.settings import load
@@ -118,6 +118,23 @@ def test_a_folder_has_one_holder_and_says_who(tmp_path: Path) -> None:
         assert state.lock_file.read_text() == str(os.getpid())
     with state.lock():
         pass
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
+def test_a_lock_that_others_may_open_is_replaced_by_a_private_one(
+    tmp_path: Path, mode: int
+) -> None:
+    """Who has the old one open still keeps nobody out."""
+    state = StateFolder.of(load(state=tmp_path / "state"))
+    state.create()
+    state.lock_file.touch()
+    state.lock_file.chmod(mode)
+    with state.lock_file.open() as stranger, state.lock() as handle:
+        assert state.lock_file.stat().st_mode & 0o777 == 0o600
+        assert os.path.samestat(os.fstat(handle.fileno()), state.lock_file.stat())
+        assert not os.path.samestat(os.fstat(stranger.fileno()), state.lock_file.stat())
+        with pytest.raises(StateInUseError, match=str(os.getpid())):
+            state.lock()
 
 
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
