@@ -317,3 +317,65 @@ def test_a_report_that_names_no_quantity_does_not_complete_its_order() -> None:
     found = parse_inbound(raw(t38=None, t151="0", t14="0", t39="1"))
     assert isinstance(found, ExecutionReport)
     assert event_of(found) is OrderEvent.TRADED_PART
+
+
+@pytest.mark.parametrize("exec_type", ["F", "1", "2"])
+def test_trades_of_older_brokers_are_trades_too(exec_type: str) -> None:
+    """FIX 4.2 says 1 and 2 where 4.4 says F."""
+    assert report(t150=exec_type).is_trade
+
+
+def test_a_reject_that_does_not_say_to_what_number_is_still_heard() -> None:
+    fields = ((35, "j"), (34, "7"), (372, "D"), (379, "ORDER"), (380, "0"))
+    found = parse_inbound(wire_text(fields))
+    assert isinstance(found, BusinessReject)
+    assert (found.ref_seq_num, found.ref_id) == (0, "ORDER")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ((35, "9"), (34, "7"), (11, "C"), (39, "0"), (434, "1")),
+        ((35, "r"), (34, "7"), (11, "C"), (533, "0")),
+    ],
+)
+def test_an_answer_that_does_not_say_to_what_or_what_is_refused(
+    fields: tuple[tuple[int, str], ...],
+) -> None:
+    """A cancel reject without its order (41), a mass cancel report without its response (531)."""
+    with pytest.raises(ReportError, match="has no tag"):
+        parse_inbound(wire_text(fields))
+
+
+@pytest.mark.parametrize(
+    ("event", "state"),
+    [
+        (OrderEvent.ACKNOWLEDGED, OrderState.NEW),
+        (OrderEvent.REJECTED, OrderState.REJECTED),
+        (OrderEvent.TRADED_ALL, OrderState.FILLED),
+    ],
+)
+def test_any_report_proves_that_an_order_left(event: OrderEvent, state: OrderState) -> None:
+    assert advance(OrderState.SENDING, event) is state
+
+
+def test_an_order_of_unknown_fate_counts_as_live() -> None:
+    ended = {"WITHDRAWN", "REFUSED", "NOT_RECEIVED", "FILLED", "CANCELED", "REJECTED", "EXPIRED"}
+    assert {state for state in OrderState if not state.is_live} == ended | {"INTENT"}
+    assert {state for state in OrderState if state.is_terminal} == ended
+
+
+def test_an_order_that_is_done_for_the_day_may_expire() -> None:
+    assert advance(OrderState.DONE_FOR_DAY, OrderEvent.EXPIRED) is OrderState.EXPIRED
+
+
+@pytest.mark.parametrize(("ordered", "traded"), [("010", "10"), ("10", "010.0"), ("10.50", "10.5")])
+def test_one_quantity_may_be_written_in_several_ways(ordered: str, traded: str) -> None:
+    told = report(t39="1", t38=ordered, t14=traded, t151="0")
+    assert event_of(told) is OrderEvent.TRADED_ALL
+
+
+def test_a_status_report_that_rejects_without_a_reason_says_that_nothing_arrived() -> None:
+    told = report(t150="I", t39="8", t151="0")
+    assert told.reject_reason == ""
+    assert event_of(told) is OrderEvent.NOT_KNOWN_THERE
