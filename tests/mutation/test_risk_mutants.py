@@ -114,7 +114,8 @@ def lay_out(folder: Path, mutant: Mutant | None) -> str:
     shutil.copytree(ROOT / "risk", folder / "risk", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "inference").symlink_to(ROOT / "inference")
     (folder / "tests/doubles").mkdir(parents=True)
-    shutil.copy(ROOT / "tests/doubles/risk_cases.py", folder / "tests/doubles")
+    for double in ("risk_cases", "open_postgres"):  # the latter for conftest
+        shutil.copy(ROOT / f"tests/doubles/{double}.py", folder / "tests/doubles")
     shutil.copy(ROOT / "tests/conftest.py", folder / "tests")  # no deadline on a busy machine
     for suite in SUITES if mutant is None else mutant[:1]:
         shutil.copy(ROOT / f"tests/unit/test_risk_{suite}.py", folder / "tests")
