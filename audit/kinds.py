@@ -295,7 +295,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.KILL_RELEASED,
         _C,
-        "kill_epoch released_by reason signatures? log_id? press_id?",
+        "kill_epoch released_by reason signatures? log_id? press_id? live?",
         "release:<kill_epoch>",
         firm_wide=True,
     ),

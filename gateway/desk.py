@@ -276,11 +276,12 @@ class Desk:
                 problem="both roles, risk and compliance, must sign the statement of this press"
                 " in this ledger; GET /v1/kill has it"
             )
-        draft = kill_released(press, log, actor, reason, signatures)
+        live = sorted(one.cl_ord_id for one in self.own.orders.live())
+        draft = kill_released(press, log, actor, reason, signatures, live)
         self.own.tools.ledger.append(draft, lane=Lane.URGENT)
         # a crash here leaves a release on record and the gate shut: released again by the same two
         self.own.word.release(kill_epoch, press.press_id)
-        return {"kill_epoch": kill_epoch, "killed": False}
+        return {"kill_epoch": kill_epoch, "killed": False, "live": live}
 
     def kill_state(self) -> dict[str, Any]:
         """Return what holds, and what two roles would sign to release it.

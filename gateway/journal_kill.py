@@ -4,7 +4,7 @@ Not here: when one is appended (`killing`, `desk`, `stopping`). Times are
 monotonic microseconds of the boot that the record names: those of one boot compare.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from audit.canonical import JSON
 from audit.kinds import Kind
@@ -15,9 +15,14 @@ from gateway.journal import digest_of
 
 
 def kill_released(
-    press: Press, log: str, actor: str, reason: str, signatures: dict[str, str]
+    press: Press,
+    log: str,
+    actor: str,
+    reason: str,
+    signatures: dict[str, str],
+    live: Sequence[str] = (),
 ) -> Draft:
-    """Two roles signed: the gate may open again after this record.
+    """Two roles signed: the gate may open again after this record, whatever is live still.
 
     After a crash between record and gate another person may release the same press again.
     """
@@ -29,6 +34,8 @@ def kill_released(
         "reason": reason,
         "signatures": dict(signatures),
     }
+    if live:
+        payload["live"] = list(live)
     return Draft(
         stream="control",
         kind=Kind.KILL_RELEASED,

@@ -52,12 +52,14 @@ class KillReceipt:
         recorded: the ledger holds the press already.
         durable: the press is on disk; False means the gate is shut in every process, but a power
             cut might open it: the disk refused.
+        killed: the gate is shut now; False where the press that was named is released already.
     """
 
     kill_epoch: int
     child_confirmed: bool
     recorded: bool
     durable: bool
+    killed: bool
 
 
 class KillSwitch:
@@ -105,6 +107,7 @@ class KillSwitch:
             child_confirmed=confirmed,
             recorded=recorded,
             durable=durable,
+            killed=self._word.read().killed,
         )
 
     def _close(self, made: tuple[int, str] | None) -> tuple[Press, bool]:

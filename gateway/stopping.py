@@ -65,6 +65,7 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
     word = _word(state)
     if not word.read().killed:
         raise ReleaseRefusedError(problem="no kill is in force")
+    live: list[str] = []
     keyring = Keyring(state.keys)
     keys = {role: role_key(keyring, role, key_files.get(role)) for role in SIGNING_ROLES}
     try:
@@ -76,8 +77,13 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
             word.release(press.kill_epoch, press.press_id)
     except StateInUseError:
         press = word.newest_press()
-        _ask_gateway(state, press, reason, keys, settings.ledger.origin)
+        live = _ask_gateway(state, press, reason, keys, settings.ledger.origin)
     sys.stdout.write(f"kill {press.kill_epoch} is released\n")
+    if live:
+        sys.stdout.write(
+            f"{len(live)} orders may still work at the broker and are cancelled no more:"
+            f" {' '.join(live)}\n"
+        )
     return 0
 
 
@@ -166,8 +172,8 @@ def _ask_gateway(
     reason: str,
     keys: dict[str, Ed25519PrivateKey],
     origin: str,
-) -> None:
-    """Let the running gateway record and release.
+) -> list[str]:
+    """Let the running gateway record and release; return which orders may still be live.
 
     Its word for the ledger's first record is taken: a wrong one would only make signatures that
     release nothing here. What is signed names our own press all the same.
@@ -179,11 +185,8 @@ def _ask_gateway(
         if not log.startswith(f"{origin}#"):
             raise ReleaseRefusedError(problem="the running gateway cannot read its ledger")
         signed = release_statement(log, press.kill_epoch, press.press_id)
-        _post(
-            state,
-            "/v1/kill/release",
-            {"kill_epoch": press.kill_epoch, "signatures": _sign(keys, signed), "reason": reason},
-        )
+        body = {"kill_epoch": press.kill_epoch, "signatures": _sign(keys, signed), "reason": reason}
+        return list(_post(state, "/v1/kill/release", body).get("live", ()))
     except (OSError, DoorError, RequestError) as error:
         raise ReleaseRefusedError(problem=f"the running gateway did not release: {error}") from None
 

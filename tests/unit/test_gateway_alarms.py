@@ -358,11 +358,23 @@ def test_only_the_press_in_force_is_released(desk: MemoryDesk) -> None:
             desk.small.desk.release("operator", press.kill_epoch, {role: signatures[role]}, "over")
     assert own.word.read().killed
     released = desk.small.desk.release("operator", press.kill_epoch, signatures, "over")
-    assert released == {"kill_epoch": press.kill_epoch, "killed": False}
+    assert released == {"kill_epoch": press.kill_epoch, "killed": False, "live": []}
     assert not own.word.read().killed
     with pytest.raises(ReleaseRefusedError, match="not in force"):
         desk.small.desk.release("operator", press.kill_epoch, signatures, "again")
     assert len(desk.log.of_kind(Kind.KILL_RELEASED)) == 1
+
+
+def test_a_release_says_which_orders_may_still_work(desk: MemoryDesk) -> None:
+    own = desk.small.desk.own
+    standing = desk.rest()
+    own.kill_switch.press(actor="operator", reason="a test")
+    press = own.kill_switch.newest
+    signatures = signed(desk, press.kill_epoch, press.press_id)
+    released = desk.small.desk.release("operator", press.kill_epoch, signatures, "over")
+    assert released["live"] == [standing.cl_ord_id]
+    (record,) = desk.log.of_kind(Kind.KILL_RELEASED)
+    assert record.body["live"] == [standing.cl_ord_id]
 
 
 def test_the_state_of_a_kill_has_what_is_to_be_signed(desk: MemoryDesk) -> None:

@@ -198,6 +198,7 @@ def test_a_press_that_was_released_since_is_recorded_and_closes_nothing(world: W
     world.word.release(*made)
     receipt = world.switch.press(actor="ops", reason="now", made=made)
     assert (receipt.child_confirmed, receipt.recorded) == (False, True)
+    assert not receipt.killed, "who named it is told that nothing is shut"
     assert world.child.asked == [], "a child asked to confirm would close its gate for good"
     assert tuple(world.switch.state) == (1, False)
 

@@ -47,7 +47,12 @@ def test_a_kill_over_http_stops_orders_until_two_keys_release_it(
     assert pressed.status_code == 200
     receipt = pressed.json()
     assert receipt.pop("durable")
-    assert receipt == {"kill_epoch": epoch + 1, "child_confirmed": True, "recorded": True}
+    assert receipt == {
+        "kill_epoch": epoch + 1,
+        "child_confirmed": True,
+        "recorded": True,
+        "killed": True,
+    }
     pressed_record = list(app.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,)))[-1]
     assert pressed_record.body["reason"] == "a<U+202E> test", "shown, and no reason to refuse"
     ready = httpx.get(f"{app.server.address}/readyz", trust_env=False)
