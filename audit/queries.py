@@ -136,6 +136,13 @@ class LedgerReader:
         )
         return (str(rows[0][0]), bytes(rows[0][1])) if rows else None
 
+    def key_of(self, seq: int) -> tuple[str, str] | None:
+        """Return the stream and the idempotency key that a row holds, whoever wrote it."""
+        rows = self._rows(
+            "SELECT stream, idem_key FROM ledger.entry WHERE seq = %(seq)s", {"seq": seq}
+        )
+        return (str(rows[0][0]), str(rows[0][1])) if rows else None
+
     def disavowals(self) -> dict[int, int]:
         """Return which records are disavowed on record, each with the record that says so.
 

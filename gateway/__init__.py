@@ -14,6 +14,7 @@ In reading order, down the walk:
 - journal, journal_orders, journal_kill, journal_access: one function per record kind (7)
 - dispatch: dispatch(), approved to sent (8)
 - persons: names out of broker messages, into personal fields (8, 9)
+- own_keys: what goes on record although a disavowed row holds its key (9)
 - settlement, settler: settle(), report to book, and the thread that runs it (9)
 - ledger_book: records to book events
 - orders: the outbox as a projection

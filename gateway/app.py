@@ -44,6 +44,7 @@ from gateway.housekeeping import Housekeeping
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, Standing
+from gateway.own_keys import OwnKeys
 from gateway.privacy import complete, make_privacy
 from gateway.profiles import Plan
 from gateway.pulse import Pulse
@@ -155,7 +156,7 @@ class _Starter:
             ),
             on_event=self._events.on_fix,
         )
-        kill_switch = KillSwitch(word=word, child=fix, ledger=ledger)
+        kill_switch = KillSwitch(word=word, child=fix, ledger=OwnKeys(ledger, reader))
         desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
         self._desk_made = desk
         self._settler = self._make_settler(fix, ledger, reader, profile)
@@ -220,7 +221,7 @@ class _Starter:
         return Settler(
             fix,
             SettleTools(
-                ledger=ledger,
+                ledger=OwnKeys(ledger, reader),
                 orders=self._orders,
                 session=profile.name,
                 minor_digits=profile.minor_digits,

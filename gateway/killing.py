@@ -11,7 +11,6 @@ Order (a crash after any step leaves the gate closed):
    unknown, open) is recorded after its patience, and at the end.
 """
 
-import contextlib
 import logging
 import threading
 from collections.abc import Mapping
@@ -20,7 +19,9 @@ from types import MappingProxyType
 from typing import Protocol
 
 from audit.errors import AuditError, IdempotencyConflictError
+from audit.kinds import Kind
 from audit.ledger import Lane
+from audit.record import Record
 from fix.errors import KillWordError
 from fix.kill import KillWord, Press, monotonic_us
 from gateway import clock
@@ -39,6 +40,14 @@ class KillableChild(Protocol):
 
     def kill(self, kill_epoch: int, timeout_s: float = CONFIRM_WITHIN_S) -> bool:
         """Make the child confirm the epoch; kill it with SIGKILL otherwise. True when confirmed."""
+        ...
+
+
+class KillLedger(LedgerPort, Protocol):
+    """A ledger that also says which record counts under a key."""
+
+    def by_key(self, stream: str, idem_key: str) -> Record | None:
+        """Return the record that counts under a draft's key, or None."""
         ...
 
 
@@ -65,7 +74,7 @@ class KillReceipt:
 class KillSwitch:
     """The kill of one gateway."""
 
-    def __init__(self, *, word: KillWord, child: KillableChild, ledger: LedgerPort) -> None:
+    def __init__(self, *, word: KillWord, child: KillableChild, ledger: KillLedger) -> None:
         """Keep the parts; presses are serialised."""
         self._word = word
         self._child = child
@@ -144,8 +153,11 @@ class KillSwitch:
         Raises:
             AuditError: the ledger does not take it.
         """
-        with contextlib.suppress(IdempotencyConflictError):  # on record, as somebody's press
+        try:
             self._append_press(press, "kill word", AWAY, confirmed=False)
+        except IdempotencyConflictError as error:  # on record, as somebody's press?
+            if not self._on_record(press, error):
+                raise
 
     def record_outcome(
         self,
@@ -175,12 +187,31 @@ class KillSwitch:
     ) -> bool:
         try:
             self._append_press(press, actor, reason, confirmed=confirmed, confirmed_us=confirmed_us)
-        except IdempotencyConflictError:  # on record already, as this press or by an import of it
-            return True
+        except IdempotencyConflictError as error:  # as this press, or by an import of it?
+            return self._on_record(press, error)
         except AuditError as error:
             _log.error("kill %s is in force but not yet on record: %s", press.kill_epoch, error)
             return False
         return True
+
+    def _on_record(self, press: Press, conflict: IdempotencyConflictError) -> bool:
+        """Say whether the record that holds a press's key counts and is of this press."""
+        try:
+            held = self._ledger.by_key(conflict.stream, conflict.idem_key)
+        except AuditError as error:
+            _log.error("kill %s is in force; is it on record? %s", press.kill_epoch, error)
+            return False
+        if held is not None and held.kind is Kind.KILL_PRESSED:
+            named = held.body.get("press_id")  # one of the two may have none: damaged, or old
+            same = not named or not press.press_id or named == press.press_id
+            if same and held.body["kill_epoch"] == press.kill_epoch:
+                return True
+        _log.critical(
+            "kill %s is in force and not on record: %s; stop and run `countersign fsck`",
+            press.kill_epoch,
+            conflict,
+        )
+        return False
 
     def _append_press(
         self, press: Press, actor: str, reason: str, *, confirmed: bool, confirmed_us: int = 0

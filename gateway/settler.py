@@ -4,24 +4,30 @@ And never gives up.
 
 A ledger that does not answer delays a report, it never loses one: the inbox has it on disk, and the
 offset only moves after the record is durable. A fault that nobody foresaw stands in `state` until
-the report behind it is settled: the desk is not ready then and sends no new order.
+the report behind it is settled, and so does a report that waits for longer than `LASTING_US`: the
+desk is not ready then and sends no new order.
 """
 
 import logging
 import threading
+from collections.abc import Callable
+from hashlib import sha256
 from typing import Protocol
 
 from audit.errors import AuditError, CanonicalError, DraftError, IdempotencyConflictError
 from audit.kinds import Kind
 from audit.queries import LedgerReader
 from fix.inbox import Entry
+from gateway import clock
 from gateway.errors import GatewayError
+from gateway.persons import hide
 from gateway.settlement import Received, SettleTools, settle
 from gateway.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 POLL_S = 0.05
 RETRY_S = 0.2
+LASTING_US = 2_000_000
 READY = "ready"
 
 
@@ -37,16 +43,25 @@ class Settler:
     """Settles one session's inbox."""
 
     def __init__(
-        self, fix: InboxPort, tools: SettleTools, reader: LedgerReader, telemetry: Telemetry
+        self,
+        fix: InboxPort,
+        tools: SettleTools,
+        reader: LedgerReader,
+        telemetry: Telemetry,
+        monotonic: Callable[[], int] = clock.monotonic_us,
     ) -> None:
         """Start from the last inbox offset that is on record."""
         self._fix = fix
+        self._reader = reader
+        self._monotonic = monotonic
         self._telemetry = telemetry
         self._tools = tools
         self._offset, self._skip = _resume(reader, tools.session)
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._trouble = ""
+        self._waits: tuple[int, int] | None = None  # offset of the report at hand, since when
+        self._told = False
         self._thread = threading.Thread(target=self._run, name="settler", daemon=True)
 
     @property
@@ -64,6 +79,9 @@ class Settler:
         """`ready`, or what keeps reports from the book."""
         if self._trouble:
             return self._trouble
+        waits = self._waits
+        if waits is not None and self._monotonic() - waits[1] > LASTING_US:
+            return f"stuck at {waits[0]}: the report waits for the ledger"
         began = self._thread.ident is not None
         return "stopped" if began and not self._thread.is_alive() else READY
 
@@ -106,10 +124,11 @@ class Settler:
                 if entry.offset == self._skip:
                     self._tools.forget(entry.offset)  # a crash may have come between the two
                 elif not self._take(entry):
+                    self._tell_if_it_lasts()
                     return False
-                self._offset = entry.next_offset
+                self._offset, self._waits, self._told = entry.next_offset, None, False
         except Exception as error:  # noqa: BLE001 - the loop's top: a dead settler settles nothing
-            trouble = f"stuck at {self._offset}: {type(error).__name__}"
+            trouble = f"stuck at {self._offset}: {type(error).__name__}{_way_on(error)}"
             if trouble != self._trouble:
                 _log.critical("settling is %s; no new order is sent", trouble, exc_info=True)
             self._trouble = trouble
@@ -119,10 +138,15 @@ class Settler:
 
     def _take(self, entry: Entry) -> bool:
         """Settle one message; False when the ledger did not take it."""
+        if self._waits is None:
+            self._waits = (entry.offset, self._monotonic())
+        received = Received(offset=entry.offset, raw=entry.raw)
         try:
             with self._telemetry.span("settle"):
-                settle(Received(offset=entry.offset, raw=entry.raw), self._tools)
+                settle(received, self._tools)
         except IdempotencyConflictError as error:
+            if not self._on_record(received):
+                raise  # its key is held by something else
             # an earlier try did reach the ledger, at another market time
             _log.warning("report at %s is on record already: %s", entry.offset, error)
             self._tools.forget(entry.offset)
@@ -132,6 +156,28 @@ class Settler:
             _log.error("report at %s waits for the ledger: %s", entry.offset, error)
             return False
         return True
+
+    def _on_record(self, received: Received) -> bool:
+        """Say whether a record that counts has this very message, at its place in the inbox."""
+        stream, kinds = f"session/{self.session}", (Kind.FIX_INBOUND,)
+        raw, _ = hide(received.raw, self._tools.persons, self._tools.public_tags)
+        digest = sha256(raw.encode("latin-1", "replace")).hexdigest()
+        return any(
+            (record.body["offset"], record.body["digest"]) == (received.offset, digest)
+            for record in self._reader.records(stream=stream, kinds=kinds, newest_first=True)
+        )
+
+    def _tell_if_it_lasts(self) -> None:
+        if not self.ready and not self._told:
+            self._told = True
+            _log.critical("settling is %s; no new order is sent", self.state)
+
+
+def _way_on(error: Exception) -> str:
+    """Return what to do about an error, where a person can do something."""
+    if not isinstance(error, IdempotencyConflictError):
+        return ""
+    return f": {error}, no report of ours; stop the gateway and run `countersign fsck`"
 
 
 def _resume(reader: LedgerReader, session: str) -> tuple[int, int]:

@@ -28,6 +28,7 @@ class MemoryLedger:
         lanes: the lane of each append, in order.
         refuses: the error that every append meets while it is set.
         forged: a record that is read in place of the one of its number.
+        disavowed: numbers of records that hold their keys and count for nothing.
         before: called with the drafts before each append; what it appends comes first.
     """
 
@@ -43,6 +44,7 @@ class MemoryLedger:
         self.lanes: list[Lane] = []
         self.refuses: AuditError | None = None
         self.forged: Record | None = None
+        self.disavowed: set[int] = set()
         self.before: Callable[[tuple[Draft, ...]], object] = lambda _: None
         self._position = Position(
             log="memory.test",
@@ -128,6 +130,7 @@ class MemoryLedger:
                 one
                 for one, named in zip(self._records, self._accounts, strict=True)
                 if one.seq > after_seq
+                and one.seq not in self.disavowed
                 and (before_seq is None or one.seq < before_seq)
                 and (stream is None or one.stream == stream)
                 and (wanted is None or one.kind in wanted)
@@ -143,7 +146,12 @@ class MemoryLedger:
 
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         """Return the record of an idempotency key."""
-        return self._by_key.get((stream, idem_key))
+        found = self._by_key.get((stream, idem_key))
+        return None if found is None or found.seq in self.disavowed else found
+
+    def key_of(self, seq: int) -> tuple[str, str] | None:
+        """Return the stream and the key that a row holds."""
+        return self._records[seq].stream, self._records[seq].idem_key
 
     def blob(self, digest: str) -> bytes | None:
         """Return a blob."""
@@ -176,5 +184,5 @@ class MemoryLedger:
         return sum(len(one.payload) for one in self._records)
 
     def disavowals(self) -> dict[int, int]:
-        """Return none: rows need no authority here."""
-        return {}
+        """Return what a test has disavowed, each as if by a record behind the last."""
+        return dict.fromkeys(self.disavowed, self.size)

@@ -26,6 +26,7 @@ from gateway.keyring import Keyring
 from gateway.killing import KillSwitch
 from gateway.market import Market
 from gateway.orders import Orders, history_of
+from gateway.own_keys import OwnKeys
 from gateway.playback import PLAYED, Playback, PlaybackSession, load_playback
 from gateway.policy_desk import development_policy
 from gateway.profiles import order_profile
@@ -263,7 +264,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
                 wall_us=wall,
                 market_now_us=market.now_us,
             ),
-            kill_switch=KillSwitch(word=word, child=broker, ledger=ledger),
+            kill_switch=KillSwitch(word=word, child=broker, ledger=OwnKeys(ledger, reader)),
             word=word,
             keyring=keyring,
             origin="pages.test",

@@ -7,14 +7,17 @@ from typing import Any, cast
 import pytest
 from fastapi.testclient import TestClient
 
-from audit.errors import LedgerStoppedError, LedgerTimeoutError
+from audit.errors import IdempotencyConflictError, LedgerStoppedError, LedgerTimeoutError
 from audit.kinds import Kind
 from audit.ledger import Ledger
+from audit.queries import LedgerReader
 from fix.errors import KillWordError
-from fix.kill import KillWord
+from fix.kill import KillWord, Press
 from gateway.api.routes import build_api
+from gateway.journal_kill import kill_pressed
 from gateway.keyring import SIGNING_ROLES, Keyring
 from gateway.killing import KillSwitch
+from gateway.own_keys import OwnKeys
 from gateway.roles import MAY, Role
 from gateway.statements import log_id, release_statement
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
@@ -54,7 +57,7 @@ class World:
 def world(tmp_path: Path) -> World:
     word, log = KillWord(tmp_path / "kill.word", create=True), MemoryLedger()
     child = Child(word, log)
-    switch = KillSwitch(word=word, child=child, ledger=cast("Ledger", log))
+    switch = KillSwitch(word=word, child=child, ledger=log)
     return World(word, log, child, switch)
 
 
@@ -97,6 +100,37 @@ def test_a_kill_needs_no_ledger_and_is_recorded_later(world: World, error: Excep
 def test_an_open_gate_has_no_press_to_import(world: World) -> None:
     world.switch.import_press(last_recorded_epoch=-1)
     assert world.pressed() == []
+
+
+def test_a_disavowed_row_that_holds_the_key_of_a_kill_hides_no_kill(world: World) -> None:
+    squat(world)
+    world.log.disavowed = {0}
+    reader = cast("LedgerReader", world.log)
+    own = OwnKeys(cast("Ledger", world.log), reader)
+    switch = KillSwitch(word=world.word, child=world.child, ledger=own)
+    assert switch.press(actor="ops", reason="now").recorded
+    (kept,) = world.log.of_kind(Kind.KILL_PRESSED)
+    assert (kept.idem_key, kept.body["actor_name"]) == ("kill:1#1", "ops")
+    switch.ensure_recorded(switch.newest)
+    assert len(world.pressed()) == 1
+
+
+@pytest.mark.parametrize("disavowed", [set(), {0}])
+def test_a_kill_whose_key_another_row_holds_is_not_said_to_be_on_record(
+    world: World, disavowed: set[int]
+) -> None:
+    squat(world)
+    world.log.disavowed = disavowed
+    receipt = world.switch.press(actor="ops", reason="now")
+    assert (receipt.recorded, receipt.child_confirmed) == (False, True)
+    with pytest.raises(IdempotencyConflictError):
+        world.switch.ensure_recorded(world.switch.newest)
+
+
+def squat(world: World) -> None:
+    """Put another press under the key of the next one."""
+    other = Press(kill_epoch=1, killed=True, press_id="ab" * 16, pressed_us=0, boot_id="")
+    world.log.append(kill_pressed(other, "nobody", "squat", confirmed=True))
 
 
 def test_a_press_that_is_on_record_is_not_recorded_twice(world: World) -> None:

@@ -18,7 +18,6 @@ from gateway.api.models import IntentRequest, IntentResponse
 from gateway.differences import Cause, Found, book_difference
 from gateway.errors import NotReadyError
 from gateway.journal import book_digest
-from gateway.killing import KillSwitch
 from gateway.policy_desk import development_policy
 from gateway.section import Section
 from risk.policy import parse_policy, policy_bytes
@@ -143,7 +142,7 @@ def test_a_word_that_is_ahead_of_the_ledger_approves_nothing(desk: MemoryDesk) -
 
 def test_a_recorded_and_released_kill_lets_orders_through_again(desk: MemoryDesk) -> None:
     own = desk.small.desk.own
-    switch = KillSwitch(word=own.word, child=desk.small.broker, ledger=desk.small.ledger)
+    switch = own.kill_switch
     epoch = switch.press(actor="ops", reason="drill").kill_epoch
     assert desk.ask().result == "rejected"
     own.word.release(epoch)

@@ -3,17 +3,21 @@
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from audit.errors import LedgerWriteError
+from audit.errors import LedgerStoppedError, LedgerWriteError
 from audit.kinds import Kind
 from audit.ledger import Ledger
 from audit.queries import LedgerReader
 from fix.inbox import Entry
-from gateway.settler import READY, Settler
+from gateway.clock import monotonic_us
+from gateway.journal_orders import fix_inbound
+from gateway.own_keys import OwnKeys
+from gateway.settler import LASTING_US, READY, Settler
 from gateway.telemetry import Telemetry
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
@@ -51,10 +55,15 @@ def inbox() -> Inbox:
 
 
 def settler_of(
-    desk: MemoryDesk, inbox: Inbox, forget: Callable[[int], None] = lambda _: None
+    desk: MemoryDesk,
+    inbox: Inbox,
+    forget: Callable[[int], None] = lambda _: None,
+    monotonic: Callable[[], int] = monotonic_us,
 ) -> Settler:
-    tools = replace(desk.small.settling, forget=forget)
-    return Settler(inbox, tools, cast("LedgerReader", desk.log), Telemetry())
+    reader = cast("LedgerReader", desk.log)
+    own = OwnKeys(desk.small.ledger, reader)
+    tools = replace(desk.small.settling, forget=forget, ledger=own)
+    return Settler(inbox, tools, reader, Telemetry(), monotonic)
 
 
 def offsets(desk: MemoryDesk) -> list[int]:
@@ -117,6 +126,65 @@ def test_a_ledger_that_is_away_delays_a_report_and_loses_none(
     desk.log.before = lambda _: None
     assert settler.drain()
     assert (settler.offset, desk.lots()) == (second.next_offset, 2)
+
+
+def test_a_report_that_waits_for_long_stops_new_orders_until_it_is_settled(
+    desk: MemoryDesk, inbox: Inbox
+) -> None:
+    order, now = desk.rest(), [1]
+    inbox.put(desk.report(order))
+    settler = settler_of(desk, inbox, monotonic=lambda: now[0])
+    desk.log.refuses = LedgerStoppedError("stopped for good")
+    assert not settler.drain()
+    now[0] += LASTING_US
+    assert settler.ready, "a short wait stops nothing"
+    now[0] += 1
+    assert not settler.ready, "also while an append hangs"
+    assert not settler.drain()
+    assert settler.state == "stuck at 0: the report waits for the ledger"
+    desk.log.refuses = None
+    assert settler.drain()
+    assert (settler.state, desk.lots()) == (READY, 1)
+    now[0] += 10 * LASTING_US
+    assert settler.ready, "nothing waits"
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_a_disavowed_row_that_holds_the_key_of_a_fill_hides_no_fill(
+    desk: MemoryDesk, inbox: Inbox, *, same: bool
+) -> None:
+    order = desk.rest()
+    entry = inbox.put(desk.report(order))
+    squat(desk, entry, raw=entry.raw if same else "squat")
+    desk.log.disavowed = {desk.log.size - 1}
+    settler = settler_of(desk, inbox)
+    assert settler.drain()
+    assert (settler.state, desk.lots()) == (READY, 1)
+    (inbound,) = desk.log.of_kind(Kind.FIX_INBOUND)
+    assert (inbound.idem_key, inbound.body["raw"]) == ("inbound:0#1", entry.raw)
+    again = settler_of(desk, inbox)
+    again._skip = -1  # noqa: SLF001 - as if nobody knew that it is on record
+    assert again.drain()
+    assert (desk.lots(), offsets(desk)) == (1, [0]), "the same key at each try"
+
+
+def test_a_fill_whose_key_another_record_holds_stops_new_orders(
+    desk: MemoryDesk, inbox: Inbox
+) -> None:
+    entry = inbox.put(desk.report(desk.rest()))
+    settler = settler_of(desk, inbox)
+    squat(desk, entry, raw="not what the broker sent")
+    assert not settler.drain()
+    assert (settler.offset, settler.ready, desk.lots()) == (0, False, 0)
+    assert "key 'inbound:0' is record" in settler.state
+    assert "countersign fsck" in settler.state
+
+
+def squat(desk: MemoryDesk, entry: Entry, *, raw: str) -> None:
+    """Put a row under the key that the record of a message will want."""
+    digest = sha256(raw.encode("latin-1")).hexdigest()
+    draft = fix_inbound("EMSSIM", offset=entry.offset, raw=raw, msg_type="8", digest=digest)
+    desk.log.append(draft)
 
 
 def away(now: object) -> None:
