@@ -11,6 +11,7 @@ leaves vLLM's sampler as shipped; the self-test must then refuse). `serve` does 
 import argparse
 import ctypes
 import gc
+import ipaddress
 import os
 import signal
 import socket
@@ -37,7 +38,6 @@ from inference.frames import (
 
 FAULT = "COUNTERSIGN_ENGINE_FAULT"
 _PR_SET_PDEATHSIG = 1
-_LOCAL = ("127.", "::1", "localhost")
 EXIT_REFUSED = 3
 EXIT_CRASHED = 1
 
@@ -171,13 +171,21 @@ def end_with_parent(parent: int) -> None:
         sys.exit(EXIT_REFUSED)
 
 
+def is_here(host: str) -> bool:
+    """Whether an address or name is this machine's own; of names, localhost only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 def stay_on_this_machine() -> None:
     """Refuse every connection that would leave this machine, whoever in the process asks."""
 
     def watch(event: str, args: tuple[Any, ...]) -> None:
         if event == "socket.connect" and isinstance(args[1], tuple):
             host = str(args[1][0])
-            if not host.startswith(_LOCAL):
+            if not is_here(host):
                 raise PermissionError(f"the engine child connects to nothing outside: {host}")
 
     sys.addaudithook(watch)

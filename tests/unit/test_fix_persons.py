@@ -121,6 +121,14 @@ def test_text_goes_when_it_names_somebody_known_or_named_here() -> None:
         assert restored(done.text, {one.path: one.value for one in done.named}) == raw
 
 
+def test_an_encoded_text_that_nobody_can_read_goes_whole() -> None:
+    """ISO 2022 changes alphabets by escapes: what stands between them may be a name."""
+    raw = framed((354, "9"), (355, "\x1b$B;3ED\x1b("))
+    done = out(raw)
+    assert ";3ED" not in done.text
+    assert "355" in {one.path.rpartition("/")[2] for one in done.named}
+
+
 def test_length_and_checksum_do_not_confirm_a_guess() -> None:
     short, long = out(framed((57, "Jo"))), out(framed((57, "Wilhelmina Featherstonehaugh")))
     assert short.text == long.text

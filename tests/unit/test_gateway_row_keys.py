@@ -185,3 +185,14 @@ def test_what_a_start_put_on_record_is_counted_at_the_next(state: StateFolder) -
     with pytest.raises(LedgerUnsafeError, match="had 8 records here, and has 7 now"):
         settled(begun(state), Found(7))
     settled(begun(state), Found(8))
+
+
+@pytest.mark.parametrize("text", ["", "[", '{"size": 1'])
+def test_a_note_of_ours_that_cannot_be_read_is_named_and_stops_the_start(
+    state: StateFolder, text: str
+) -> None:
+    permit_restored(state, 1, ROOT)
+    path = state.root / PERMIT
+    path.write_text(text, encoding="ascii")
+    with pytest.raises(SettingsError, match=f"cannot read {path}"):
+        settled(begun(state), Found(1))

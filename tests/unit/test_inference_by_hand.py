@@ -25,7 +25,7 @@ from inference.codec import (
 )
 from inference.drafters import NetworkDrafter, NoDrafter, TableDrafter
 from inference.engine import MAX_ID_LENGTH, MAX_SPEC_K, MAX_TOKENS, MAX_TRAJECTORIES
-from inference.errors import CodecError, FrameError, SnapshotError
+from inference.errors import CodecError, EngineRefusedError, FrameError, SnapshotError
 from inference.forecast import ForecastSource
 from inference.frames import MAX_BODY, MAX_HEADER, Frame, read_frame, write_frame
 from inference.narrative import narrative_tokens
@@ -35,6 +35,7 @@ from inference.rounds import DrafterKind, QTable, row_bytes
 from inference.seeds import Purpose, dither_key, pick, token_draw, trajectory_seeds
 from inference.self_test import golden_snapshot
 from inference.snapshot import (
+    BAR_US,
     MAX_TICKS,
     Bar,
     Direction,
@@ -293,6 +294,17 @@ def test_a_request_at_its_limits_can_be_made(change: dict[str, Any]) -> None:
     request = replace(request_of(), **change)
     assert {name: getattr(request, name) for name in change} == change
     assert (MAX_ID_LENGTH, MAX_TOKENS, MAX_TRAJECTORIES, MAX_SPEC_K) == (128, 256, 1_024, 16)
+
+
+@pytest.mark.parametrize("prompt", [(), (-1,), (-1, 5), (5, -1)])
+def test_a_prompt_with_a_token_below_zero_is_no_request(prompt: tuple[int, ...]) -> None:
+    with pytest.raises(EngineRefusedError, match="prompt_ids"):
+        replace(request_of(), prompt_ids=prompt)
+
+
+def test_a_bar_is_a_day_or_an_hour_to_the_microsecond() -> None:
+    lengths = {one: int(length_us) for one, length_us in BAR_US.items()}
+    assert lengths == {Frequency.DAILY: 24 * 3_600 * 10**6, Frequency.HOURLY: 3_600 * 10**6}
 
 
 def test_each_drafter_asks_the_engine_for_exactly_its_own_kind_of_drafts() -> None:

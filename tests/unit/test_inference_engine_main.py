@@ -10,7 +10,7 @@ import pytest
 
 from inference.capture import encode_capture
 from inference.engine import EngineDescription, SampleRequest, Samples, SelfTest
-from inference.engine_main import EXIT_REFUSED, EngineServer, run
+from inference.engine_main import EXIT_REFUSED, EngineServer, is_here, run
 from inference.errors import EngineRefusedError, FrameError, RegistryError
 from inference.frames import (
     Frame,
@@ -214,3 +214,16 @@ def test_files_that_are_not_the_manifests_are_refused_by_name() -> None:
     assert heard(ours) == Frame(op="refusing", fields=why)
     ours.close()
     theirs.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost"])
+def test_the_child_may_talk_to_its_own_machine(host: str) -> None:
+    assert is_here(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["10.0.0.1", "0.0.0.0", "::2", "", "127.0.0.1.example", "127.example", "localhost.example"],  # noqa: S104 - refused
+)
+def test_a_name_that_only_looks_local_is_outside(host: str) -> None:
+    assert not is_here(host)

@@ -156,6 +156,18 @@ def allowed_verdict(intent: Intent) -> Verdict:
     )
 
 
+def test_what_only_warns_goes_without_a_person() -> None:
+    passed = judged(INTENT)
+    warning = make_verdict(
+        results=(replace(passed.results[0], action=Action.WARN), *passed.results[1:]),
+        policy_digest=passed.policy_digest,
+        intent_digest=passed.intent_digest,
+        state_digest=passed.state_digest,
+    )
+    assert warning.action is Action.WARN
+    assert approve(INTENT, warning, LEAF, WALL_US, 3).approver == ""
+
+
 @pytest.mark.parametrize("field", ["author", "strategy"])
 def test_no_spelling_of_his_name_makes_an_author_another_person(field: str) -> None:
     named: dict[str, Any] = {field: " Anna"}
