@@ -77,6 +77,10 @@ def _ask(state: StateFolder, what: tuple[str, str, str], token: str, timeout_s: 
         connection.request(method, path, content.encode(), headers)
         answer = connection.getresponse()
         found = json.loads(answer.read())
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise ConnectionRefusedError(
+            f"no gateway runs on {state.root}: start it, or name its folder with --state"
+        ) from error
     except (http.client.HTTPException, ValueError) as error:
         raise ConnectionError(f"its answer was cut off ({type(error).__name__})") from error
     finally:

@@ -43,7 +43,7 @@ def press_kill(settings: Settings, reason: str) -> int:
     word = _word(state)
     epoch = word.press()
     made = word.newest_press()
-    sys.stdout.write(f"kill {epoch} is in force: no new order passes\n")
+    sys.stdout.write(f"kill {epoch} is in force in {state.root}: no new order passes\n")
     told = _tell_gateway(state, reason, made)
     sys.stdout.write(
         f"gateway: {told}\n"

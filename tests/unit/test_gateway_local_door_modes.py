@@ -222,3 +222,13 @@ def test_a_key_goes_to_its_folders_owner_and_to_nobody_else(tmp_path: Path) -> N
         os.chown(state.door, 2, -1)
         with pytest.raises(DoorError, match="belongs to user 2"):
             get(state, "/v1/kill", "a-key", 5.0)
+
+
+def test_without_a_gateway_a_verb_is_told_which_folder_was_asked(tmp_path: Path) -> None:
+    state = StateFolder.of(load(state=tmp_path / "state"))
+    state.create()
+    state.keys.mkdir(mode=0o700, exist_ok=True)
+    for _ in ("no door", "a door that nobody opens"):
+        with pytest.raises(OSError, match=f"no gateway runs on {state.root}: start it"):
+            get(state, "/v1/kill", "a-key", 5.0)
+        listen(state.door).close()
