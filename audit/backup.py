@@ -11,7 +11,7 @@ must not bring back what was erased. Disclosures are in it as they are stored: e
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from audit.backup_form import ABOUT, DONE, FORMAT, HEAD, KEYS, STAGES, TABLES, About, encoded
-from audit.errors import BackupError, LedgerWriteError
+from audit.errors import BackupError, LedgerWriteError, RowRefusedError
 from audit.kinds import Kind
 from audit.merkle import Frontier
+from audit.row_judge import RowJudge
+from audit.row_key import RowKey
 from audit.tables import READER_ROLE, connect
 from audit.whole_file import PRIVATE, appearing
 
@@ -35,7 +37,14 @@ _LEVEL = 3
 _SHOWN_EVERY = 1000
 
 
-def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
+def backup(
+    dsn: str,
+    path: Path,
+    taken_at_us: int,
+    progress: Progress,
+    *,
+    row_key: RowKey | None = None,
+) -> About:
     """Write a backup: durable and whole, or not there.
 
     Args:
@@ -43,11 +52,14 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
         path: of the file, or `-`; an older one there is replaced at the end, in one step.
         taken_at_us: the time, for people; nothing is judged by it.
         progress: told how far it is.
+        row_key: what every row is held against first: the file has no MACs, and once it is restored
+            all its rows count that nobody disavowed. None writes whatever is stored.
 
     Raises:
         LedgerWriteError: the database cannot be read.
-        BackupError: there is no ledger, an erasure in it is not signed yet, or the file cannot
-            be written.
+        LedgerUnsafeError: the rows from before there was a key are not those accepted.
+        BackupError: there is no ledger, an erasure in it is not signed yet, a row is a stranger's,
+            or the file cannot be written.
         FileError: something that is no file has that name.
     """
     try:
@@ -56,6 +68,8 @@ def backup(dsn: str, path: Path, taken_at_us: int, progress: Progress) -> About:
             head = _signed_head(connection)
             about = About(origin=head["origin"], size=head["size"], taken_at_us=taken_at_us)
             _refuse_half_erased(connection, about.size)
+            if row_key is not None:
+                _refuse_strangers(connection, about.size, row_key, progress)
             with (
                 appearing(path, PRIVATE) as file,
                 gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed,
@@ -81,6 +95,35 @@ def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> Non
             f"record {row[0]}, an erasure, is signed by nobody yet: a backup without it could not"
             " say why values are gone; try again in a second (a stopped gateway signs at its start)"
         )
+
+
+def _refuse_strangers(
+    connection: "psycopg.Connection[Any]", size: int, row_key: RowKey, progress: Progress
+) -> None:
+    """Refuse a row that the gateway did not write, unless a disavowal of it is in the backup too.
+
+    Raises:
+        BackupError: there is one; says which and what to do.
+    """
+
+    def rows(query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        return connection.execute(query.encode(), values).fetchall()
+
+    judge = RowJudge(row_key, rows, below=size)
+    with connection.cursor(name="backup_judged") as cursor:
+        cursor.itersize = _LEAVES
+        query = "SELECT seq, stream, leaf, mac FROM ledger.entry WHERE seq < %s ORDER BY seq"
+        for seq, stream, leaf, mac in cursor.execute(query, (size,)):
+            try:
+                judge.stands(seq, stream, bytes(leaf), mac)
+            except RowRefusedError as refused:
+                raise BackupError(
+                    f"no backup is written, for its restore would take a stranger's row for the"
+                    f" gateway's: {refused}. If that was done, nobody has signed it yet: try again"
+                    " in a second (a stopped gateway signs at its start)"
+                ) from refused
+            if seq % _SHOWN_EVERY == 0:
+                progress("held against the key", seq, size)
 
 
 def _signed_head(connection: "psycopg.Connection[Any]") -> dict[str, Any]:

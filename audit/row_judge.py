@@ -32,17 +32,19 @@ Rows = Callable[[str, Mapping[str, object]], Sequence[Row]]
 class RowJudge:
     """Judges rows for one reader."""
 
-    def __init__(self, key: RowKey, rows: Rows) -> None:
+    def __init__(self, key: RowKey, rows: Rows, *, below: int | None = None) -> None:
         """Start with nothing read.
 
         Args:
             key: what rows are held against.
             rows: asks the database.
+            below: disavowals count only if their own number is smaller; None for all.
         """
         self._key = key
         self._rows = rows
+        self._below = below
         self._leaves: bytes | None = None
-        self._disavowed: Mapping[int, bytes] = {}
+        self._disavowed: Mapping[int, bytes] | None = None
 
     def counts(self, row: Row, mac: bytes | None) -> bool:
         """Say whether a row is the gateway's; False of one that officers have disavowed.
@@ -55,15 +57,28 @@ class RowJudge:
             RowRefusedError: it is neither.
             LedgerUnsafeError: the rows from before there was a key are not those accepted.
         """
-        problem = self._problem(row, mac)
-        if not problem:
+        return self.stands(row[_SEQ], str(row[_STREAM]), bytes(row[_LEAF]), mac)
+
+    def stands(self, seq: int, stream: str, leaf: bytes, mac: bytes | None) -> bool:
+        """Say the same of a row by what of it is judged.
+
+        Disavowals come before acceptance: a backup has no MACs, so after its restore every row
+        counts that was in it, those too that officers had disavowed before.
+
+        Raises:
+            RowRefusedError: see `counts`.
+            LedgerUnsafeError: see `counts`.
+        """
+        if self._key.made(leaf, mac):
             return True
-        seq, leaf = row[_SEQ], bytes(row[_LEAF])
-        if seq not in self._disavowed:
+        problem = self._key.problem(seq, leaf, mac, self._accepted)
+        if self._disavowed is None or (problem and seq not in self._disavowed):
             self._disavowed = self._read_disavowed()
         if self._disavowed.get(seq) == leaf:
             return False
-        raise RowRefusedError(seq, str(row[_STREAM]), problem, disavowable=True)
+        if problem:
+            raise RowRefusedError(seq, stream, problem, disavowable=True)
+        return True
 
     def sound(self, row: Row) -> Record:
         """Return the record of a row that counts.
@@ -86,10 +101,16 @@ class RowJudge:
         for *row, mac in self._rows(_DISAVOWED_SQL, {"kind": Kind.RECORD_DISAVOWED.value}):
             if self._problem(row, mac):
                 continue
-            body = self.sound(row).body
-            seq, leaf = int(str(body["seq"])), bytes.fromhex(str(body["leaf"]))
-            statement = disavowal(self._key.log, seq, leaf)
-            if signed_by_all(statement, body["signatures"], self._key.officers):
+            if self._below is not None and row[_SEQ] >= self._below:
+                continue
+            record = self.sound(row)
+            try:
+                body = record.body
+                seq, leaf = int(str(body["seq"])), bytes.fromhex(str(body["leaf"]))
+                signatures = body["signatures"]
+            except (KeyError, TypeError, ValueError):
+                continue  # a stranger's, disavowed, that a restore made count: it says nothing
+            if signed_by_all(disavowal(self._key.log, seq, leaf), signatures, self._key.officers):
                 found[seq] = leaf
         return found
 

@@ -9,8 +9,8 @@ each row; readers whose answers lead to an effect refuse a row without the right
 - the key is one ledger's own: drawn anew for each, so rows of an earlier ledger of the same name
   are strangers;
 - rows from before there was a key count up to a size and root that are named once (`Accepted`);
-- two officers may disavow a row that is not the gateway's: readers then leave it out. A row that
-  the gateway wrote cannot be disavowed.
+- two officers may disavow a row that is not the gateway's: readers then leave it out, also when a
+  restore has made all its rows count. A row that the gateway wrote cannot be disavowed.
 
 Outsiders rely on checkpoints, not on the MAC: whoever has the key could make any. Pure.
 """
@@ -93,6 +93,10 @@ class RowKey:
         key = hmac.digest(secret, _LABEL + origin.encode() + b"\n" + instance, "sha256")
         return cls(origin, mac_of(key), accepted, officers)
 
+    def made(self, leaf: bytes, mac: bytes | None) -> bool:
+        """Say whether a MAC is this gateway's own of a leaf."""
+        return mac is not None and hmac.compare_digest(self.mac(leaf), mac)
+
     def problem(
         self, seq: int, leaf: bytes, mac: bytes | None, accepted: Callable[[], bytes]
     ) -> str:
@@ -104,7 +108,7 @@ class RowKey:
             mac: as it is stored beside.
             accepted: returns the leaves of the accepted rows, joined.
         """
-        if mac is not None and hmac.compare_digest(self.mac(leaf), mac):
+        if self.made(leaf, mac):
             return ""
         at = seq * HASH_BYTES
         if seq < self.accepted.size and accepted()[at : at + HASH_BYTES] == leaf:

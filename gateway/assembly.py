@@ -97,10 +97,11 @@ def open_ledger(
     """
     publishing = Publishing(plan, dsn)
     stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
-    stored = stored_reader(dsn, stack)
-    publishing.refuse_older(stored)
-    refuse_lost(plan, stored)
     rows = RowKeys(plan.state, plan.origin)
+    before = LedgerReader(dsn, row_key=rows.found)
+    stack.callback(before.close)
+    publishing.refuse_older(before)
+    refuse_lost(plan, before)
     ledger = Ledger.open(
         LedgerConfig(
             dsn=dsn,

@@ -27,7 +27,7 @@ from gateway.footprint import begin_unfinished, end_unfinished, on_trial
 from gateway.log_keys import load_signers
 from gateway.progress import RateBar
 from gateway.rotating import open_ledger
-from gateway.row_keys import permit_restored
+from gateway.row_keys import RowKeys, permit_restored
 from gateway.settings import Settings
 from gateway.state import StateFolder
 from gateway.upkeep import Given
@@ -36,10 +36,24 @@ ACTOR = "operator"
 
 
 def back_up(place: Place, path: Path) -> None:
-    """Write a backup of the whole ledger; a running gateway goes on."""
+    """Write a backup of the whole ledger; a running gateway goes on.
+
+    Every row is held against the row key first, which no backup carries: what is restored counts.
+
+    Raises:
+        BackupError: this folder knows nothing of the ledger's rows, or one is a stranger's.
+        SettingsError: the key folder has no row key.
+    """
+    row_key = RowKeys(place.state, place.settings.ledger.origin).found
+    if row_key is None:
+        raise BackupError(
+            f"{place.state.root} does not know which rows of this ledger are the gateway's, and"
+            " once they are restored all of them count: back up with the state folder that the"
+            " gateway runs in, after its first start with a row key"
+        )
     bar = RateBar(sys.stderr, monotonic_us)
     try:
-        about = backup(place.dsn, path, wall_us(), bar.show)
+        about = backup(place.dsn, path, wall_us(), bar.show, row_key=row_key)
     finally:
         bar.end()
     long = "" if path == STDOUT else f", {path.stat().st_size:,} bytes"

@@ -3,9 +3,10 @@
 Pure but for the reader. Times are monotonic; those of another boot than the press's are left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from audit.errors import RowRefusedError
 from audit.kinds import Kind
 from audit.queries import LedgerReader
 from audit.record import Record
@@ -20,15 +21,25 @@ STEPS: Final[Mapping[str, str]] = {
 """Field -> what happened then; fields of `kill_pressed` and `kill_outcome`."""
 
 
-def newest_kill(reader: LedgerReader) -> dict[str, Any] | None:
-    """Return the newest press on record, its newest outcome, and the times; None without one."""
-    pressed = next(iter(_newest(reader, Kind.KILL_PRESSED)), None)
+def newest_kill(
+    reader: LedgerReader, on_stranger: Callable[[RowRefusedError], None] | None = None
+) -> dict[str, Any] | None:
+    """Return the newest press on record, its newest outcome, and the times; None without one.
+
+    Args:
+        reader: of the ledger.
+        on_stranger: told of each row that is not the gateway's, which is left out then.
+
+    Raises:
+        RowRefusedError: there is one, and nobody is told.
+    """
+    pressed = _newest(reader, Kind.KILL_PRESSED, on_stranger)
     if pressed is None:
         return None
     epoch = pressed.body["kill_epoch"]
-    outcome = next(
-        (r for r in _newest(reader, Kind.KILL_OUTCOME) if r.body["kill_epoch"] == epoch), None
-    )
+    outcome = _newest(reader, Kind.KILL_OUTCOME, on_stranger)
+    if outcome is not None and outcome.body["kill_epoch"] != epoch:
+        outcome = None
     told: dict[str, Any] = {
         "kill_epoch": epoch,
         "pressed_by": pressed.body["actor_name"],
@@ -66,5 +77,18 @@ def lines(kill: Mapping[str, Any]) -> list[str]:
     return [first, ended, *steps]
 
 
-def _newest(reader: LedgerReader, kind: Kind) -> list[Record]:
-    return list(reader.records(stream="control", kinds=(kind,), newest_first=True, limit=1))
+def _newest(
+    reader: LedgerReader, kind: Kind, on_stranger: Callable[[RowRefusedError], None] | None
+) -> Record | None:
+    before = None
+    while True:
+        try:
+            found = reader.records(
+                stream="control", kinds=(kind,), before_seq=before, newest_first=True, limit=1
+            )
+            return next(found, None)
+        except RowRefusedError as refused:
+            if on_stranger is None:
+                raise
+            on_stranger(refused)
+            before = refused.seq

@@ -111,13 +111,18 @@ class RowKeys:
         """
         if self._memory is None:
             raise LedgerUnsafeError("the ledger was never opened with the key of its rows")
-        return RowKey.of(
-            self._secret,
-            self._origin,
-            self._memory.instance,
-            accepted=self._memory.accepted,
-            officers=officers_of(self._state.keys),
-        )
+        return self._key_of(self._memory.instance, self._memory.accepted)
+
+    @property
+    def found(self) -> RowKey | None:
+        """What rows can be held against before the ledger is opened, None if nothing is settled.
+
+        After a restore it is what was restored, which has no MACs: what follows is a stranger's.
+        """
+        permit = self._permit()
+        if permit is not None:
+            return self._key_of(b"", permit)
+        return None if self._memory is None else self.key
 
     def begin(self) -> RowKey:
         """Return the key to open the ledger with; a new one where none was settled on."""
@@ -171,6 +176,15 @@ class RowKeys:
         """
         if self._memory is not None and not self._began_anew and size > self._memory.seen:
             self._remember(replace(self._memory, seen=size))
+
+    def _key_of(self, instance: bytes, accepted: Accepted) -> RowKey:
+        return RowKey.of(
+            self._secret,
+            self._origin,
+            instance,
+            accepted=accepted,
+            officers=officers_of(self._state.keys),
+        )
 
     def _refuse_others(self, size: int, root: bytes) -> None:
         """Refuse rows that came after a restore, before anybody opened the ledger.

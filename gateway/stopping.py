@@ -7,6 +7,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from audit.errors import RowRefusedError
 from audit.kinds import Kind
 from audit.ledger import Lane
 from fix.kill import KillWord, Press
@@ -23,7 +24,8 @@ from gateway.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.kill_times import lines, newest_kill
 from gateway.killing import AWAY
 from gateway.local_client import Answer, get, post
-from gateway.rotating import open_ledger
+from gateway.own_keys import OwnKeys
+from gateway.rotating import held_against_key, open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
 from gateway.statements import all_signed, log_id, release_statement
@@ -88,16 +90,21 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
 
 
 def report_kill(settings: Settings) -> int:
-    """Say what is on record of the newest kill, with its times.
+    """Say what is on record of the newest kill, with its times; strangers' rows are left out.
 
     Raises:
         NoLedgerError: there is no ledger.
         RequestError: no press is on record.
+        LedgerUnsafeError: the folder knows nothing of the ledger's rows.
+        SettingsError: the key folder has no row key.
     """
-    with attached(settings) as place:
-        kill = newest_kill(place.reader)
+    strangers: list[RowRefusedError] = []
+    with attached(settings) as place, held_against_key(place) as reader:
+        kill = newest_kill(reader, strangers.append)
+    left_out = [f"left out: {stranger}" for stranger in strangers]
     if kill is None:
-        raise RequestError(problem="no kill is on record")
+        raise RequestError(problem="; ".join(["no kill is on record", *left_out]))
+    sys.stderr.write("".join(f"countersign: {line}\n" for line in left_out))
     sys.stdout.write("".join(f"{line}\n" for line in lines(kill)))
     return 0
 
@@ -138,18 +145,23 @@ def _record_release(
     Raises:
         ReleaseRefusedError: the keys are not those of the two roles.
     """
-    with attached(settings) as place, open_ledger(place) as ledger:
-        pressed = place.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
+    with (
+        attached(settings) as place,
+        open_ledger(place) as ledger,
+        held_against_key(place) as reader,
+    ):
+        own = OwnKeys(ledger, reader)
+        pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
         if all(r.body["kill_epoch"] != press.kill_epoch for r in pressed):
-            ledger.append(kill_pressed(press, "kill word", AWAY, confirmed=True), lane=Lane.URGENT)
-        log = log_id(place.reader, settings.ledger.origin)
+            own.append(kill_pressed(press, "kill word", AWAY, confirmed=True), lane=Lane.URGENT)
+        log = log_id(reader, settings.ledger.origin)
         signed = release_statement(log, press.kill_epoch, press.press_id)
         signatures = _sign(keys, signed)
         if not all_signed(signed, signatures, public):
             raise ReleaseRefusedError(
                 problem="both roles, risk and compliance, must sign the release"
             )
-        ledger.append(kill_released(press, log, "cli", reason, signatures), lane=Lane.URGENT)
+        own.append(kill_released(press, log, "cli", reason, signatures), lane=Lane.URGENT)
 
 
 def _tell_gateway(state: StateFolder, reason: str, made: Press) -> str:

@@ -3,13 +3,29 @@
 No key file is read; the public half of the log's key is enough to take over the position.
 """
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
 from audit.batch import Builder
+from audit.canonical import JSON
 from audit.keys import Signer
+from audit.kinds import KINDS, Kind, StreamClass
 from audit.lanes import Append
+from audit.ledger import Ledger
+from audit.queries import LedgerReader
 from audit.record import Draft, Record, prepare
 from audit.recovery import position_of
 from audit.store import Head, Store
+from audit.vault import Vault
 from audit.watchdog import Watchdog
+from gateway.assembly import open_ledger
+from gateway.orders import Orders
+from gateway.profiles import Plan
+from tests.doubles.live_desk import plan_for
+
+NAMES = {StreamClass.CONTROL: "", StreamClass.MARKET: "X", StreamClass.SESSION: "x"}
 
 
 def forge(dsn: str, signer: Signer, *drafts: Draft) -> tuple[Record, ...]:
@@ -36,3 +52,32 @@ def forge(dsn: str, signer: Signer, *drafts: Draft) -> tuple[Record, ...]:
     finally:
         watchdog.close()
     return tuple(row.record for row in rows)
+
+
+def forged(kind: Kind, **fields: JSON) -> Draft:
+    """Draft a record of any kind, as far as a database looks at one; with some fields' values."""
+    spec = KINDS[kind]
+    known: dict[str, JSON] = {"account": "r1.agent", "run_id": "r1", "mode": "paper", "dev": True}
+    payload = {name: known.get(name) for name in spec.fields} | fields
+    return Draft(
+        stream=spec.stream.value + NAMES.get(spec.stream, "forged"),
+        kind=kind,
+        payload=payload,
+        actor="gateway",
+        idem_key=f"forged:{kind}",
+    )
+
+
+@contextmanager
+def started(plan: Plan, dsn: str) -> Iterator[tuple[Ledger, LedgerReader, Orders]]:
+    """Open the ledger as a start does; what it yields is what everything else folds from."""
+    with ExitStack() as stack:
+        orders = Orders()
+        ledger, reader, _ = open_ledger(plan, stack, dsn, orders, Vault(plan.state.vault))
+        yield ledger, reader, orders
+
+
+def plan_on(state: Path, dsn: str) -> Plan:
+    made = plan_for(state)
+    ledger = made.settings.ledger.model_copy(update={"dsn": dsn})
+    return replace(made, settings=made.settings.model_copy(update={"ledger": ledger}))

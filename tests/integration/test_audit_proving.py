@@ -26,6 +26,7 @@ from gateway.cli.main import app, exit_code_of
 from gateway.exporting import UNWITNESSED, export_decision
 from gateway.listing import newest_decision
 from gateway.proving import Question, answer, write_receipt
+from gateway.row_keys import make_secret, permit_restored
 from gateway.state import StateFolder
 from gateway.verifying import dump_ledger
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note, sealed, snapshot, started
@@ -197,6 +198,9 @@ def test_no_verb_writes_over_what_is_no_file(
     place: Place, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """As root a rename would put a file in the place of a device; `-` is standard output."""
+    make_secret(place.state.keys)
+    head = place.reader.head()
+    permit_restored(place.state, head.size, head.root)
     out, size = tmp_path / "out", place.reader.checkpoints(limit=1)[0].size
     verbs: tuple[Callable[[Path], object], ...] = (
         lambda path: dump_ledger(place, path),

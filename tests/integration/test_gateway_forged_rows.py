@@ -5,7 +5,6 @@ nothing on its word, and says which row it was.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,15 +21,12 @@ from audit.queries import LedgerReader
 from audit.record import Draft
 from audit.row_key import disavowal
 from audit.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
-from audit.vault import Vault
-from gateway.assembly import open_ledger
 from gateway.attach import attached
 from gateway.clock import wall_us
 from gateway.disavowing import disavow
 from gateway.errors import RequestError, SettingsError
 from gateway.forgetting import carry_out
 from gateway.keyring import Keyring
-from gateway.orders import Orders
 from gateway.postgres import EmbeddedPostgres
 from gateway.profiles import Plan, serving_plan
 from gateway.rotating import held_against_key
@@ -39,45 +35,19 @@ from tests.conftest import dsn_of
 from tests.doubles.audit_log import note
 from tests.doubles.audit_spoiled import arm, disarm
 from tests.doubles.live_desk import plan_for
-from tests.doubles.row_forger import forge
+from tests.doubles.row_forger import forge, forged, plan_on, started
 
 pytestmark = pytest.mark.postgres
-NAMES = {StreamClass.CONTROL: "", StreamClass.MARKET: "X", StreamClass.SESSION: "x"}
 EMPTY = b"; ".join(
     b"DELETE FROM ledger." + name for name in (b"entry", b"head", b"checkpoint", b"tile")
 )
 CALLERS = [kind for kind, spec in KINDS.items() if not spec.ledger_only]
 
 
-def forged(kind: Kind) -> Draft:
-    """Draft a record of any kind, as far as a database looks at one."""
-    spec = KINDS[kind]
-    known: dict[str, JSON] = {"account": "r1.agent", "run_id": "r1", "mode": "paper", "dev": True}
-    payload = {name: known.get(name) for name in spec.fields}
-    return Draft(
-        stream=spec.stream.value + NAMES.get(spec.stream, "forged"),
-        kind=kind,
-        payload=payload,
-        actor="gateway",
-        idem_key=f"forged:{kind}",
-    )
-
-
-@contextmanager
-def started(plan: Plan, dsn: str) -> Iterator[tuple[Ledger, LedgerReader, Orders]]:
-    """Open the ledger as a start does; what it yields is what everything else folds from."""
-    with ExitStack() as stack:
-        orders = Orders()
-        ledger, reader, _ = open_ledger(plan, stack, dsn, orders, Vault(plan.state.vault))
-        yield ledger, reader, orders
-
-
 @pytest.fixture
 def plan(tmp_path: Path, postgres_dsn: str) -> Plan:
     """A gateway that has run once on the database."""
-    made = plan_for(tmp_path / "state")
-    ledger = made.settings.ledger.model_copy(update={"dsn": postgres_dsn})
-    made = replace(made, settings=made.settings.model_copy(update={"ledger": ledger}))
+    made = plan_on(tmp_path / "state", postgres_dsn)
     with started(made, postgres_dsn) as (ledger_, _, _):
         ledger_.append(note("a"), note("b"))
     return made

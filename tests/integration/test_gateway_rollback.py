@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from audit.errors import LedgerUnsafeError
+from audit.errors import LedgerUnsafeError, RowRefusedError
 from audit.kinds import Kind
 from audit.ledger import Ledger, LedgerConfig
 from audit.queries import LedgerReader
@@ -128,6 +128,9 @@ def test_a_ledger_older_than_a_witness_remembers_does_not_start(
         config = LedgerConfig(dsn=empty, checkpoint_every_s=0)
         with Ledger.open(config, plan.signer, wall_us) as other:
             other.append(restored(seen - 1, 0))
+        with pytest.raises(RowRefusedError, match="has no MAC"):  # of a restore that nobody made
+            size_after_start(plan, empty)
+        let_count(plan, empty)
         with pytest.raises(LedgerUnsafeError, match=f"has seen {seen}, this ledger has"):
             size_after_start(plan, empty)
         with Ledger.open(config, plan.signer, wall_us) as other:
