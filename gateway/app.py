@@ -50,6 +50,7 @@ from gateway.profiles import Plan
 from gateway.pulse import Pulse
 from gateway.recovery import close_abandoned, mark_unknown
 from gateway.section import Section
+from gateway.sequence import epoch_of
 from gateway.server import Server, build_site, entrance_of
 from gateway.settlement import SettleTools
 from gateway.settler import Settler
@@ -231,6 +232,7 @@ class _Starter:
                 public_tags=profile.public_tags,
                 forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
                 differences=self._desk_made.own.section.differences,
+                epoch=lambda: epoch_of(reader, profile.name, fix.resets()),
             ),
             reader,
             self._telemetry,

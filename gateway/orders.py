@@ -117,8 +117,8 @@ class _Fold:
         self.by_cl_ord_id: dict[str, str] = {}
         # (session, trade date, ExecID) -> the report as it was booked
         self.reports: dict[tuple[str, str, str], Any] = {}
-        # MsgSeqNum -> ClOrdID of the order that left with it last
-        self.by_msg_seq_num: dict[int, str] = {}
+        # (session epoch, MsgSeqNum) -> ClOrdID of the order that left with it
+        self.by_msg_seq_num: dict[tuple[int, int], str] = {}
         self.next_seq = 0
 
     def take(self, records: Iterable[Record]) -> None:
@@ -136,7 +136,8 @@ class _Fold:
             self.by_cl_ord_id[after.cl_ord_id] = decision_id
         body = record.body
         if record.kind is Kind.ORDER_SENT:
-            self.by_msg_seq_num[int(str(body.get("msg_seq_num", 0)))] = after.cl_ord_id
+            epoch, number = (int(str(body.get(n, 0))) for n in ("session_epoch", "msg_seq_num"))
+            self.by_msg_seq_num[epoch, number] = after.cl_ord_id
         if record.kind is Kind.ORDER_REPORTED:
             self.reports[(body["session"], body["trade_date"], body["exec_id"])] = body["report"]
 
@@ -275,9 +276,9 @@ class Orders:
         decision_id = fold.by_cl_ord_id.get(cl_ord_id)
         return None if decision_id is None else fold.by_decision[decision_id]
 
-    def by_msg_seq_num(self, number: int) -> Standing | None:
-        """Return the standing of the order that left under a MsgSeqNum (34), or None."""
-        return self.by_cl_ord_id(self._sure().by_msg_seq_num.get(number, ""))
+    def by_msg_seq_num(self, epoch: int, number: int) -> Standing | None:
+        """Return the standing of the order that left under a number (34) of an epoch, or None."""
+        return self.by_cl_ord_id(self._sure().by_msg_seq_num.get((epoch, number), ""))
 
     def names(self) -> frozenset[str]:
         """Return every ClOrdID that the ledger knows."""

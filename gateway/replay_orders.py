@@ -224,6 +224,7 @@ def _settled(past: Past, record: Record, known: Sequence[Record], raw: str) -> t
         instrument=past.instrument,
         market_now_us=lambda: int(body["market_time_us"]),
         persons=RECORDED,
+        epoch=lambda: _epoch(known),
     )
     try:
         settle(Received(offset=body["inbox_offset"], raw=raw), tools)
@@ -232,6 +233,12 @@ def _settled(past: Past, record: Record, known: Sequence[Record], raw: str) -> t
         if {record.kind, Kind.FIX_INBOUND} <= set(found):
             return found[record.kind], found[Kind.FIX_INBOUND]
     raise ReplayDiffersError(step=record.kind.value, detail="its message reports nothing")
+
+
+def _epoch(known: Sequence[Record]) -> int:
+    """Return the epoch in which the decision's own order left."""
+    sent = [record for record in known if record.kind is Kind.ORDER_SENT]
+    return int(str(sent[-1].body.get("session_epoch", 0))) if sent else 0
 
 
 def _known(before: Sequence[Record]) -> Iterator[Sequence[Record]]:

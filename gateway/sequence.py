@@ -64,6 +64,18 @@ def numbers(reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_
     return Numbers(epoch=epoch, last_reset=last, next_sender=floor, refused=refused)
 
 
+def epoch_of(reader: LedgerReader, session: str, found: Iterable[Reset]) -> int:
+    """Return which beginning of the numbers holds now; one in the folder counts before its record.
+
+    Args:
+        reader: of the ledger.
+        session: its name.
+        found: the new beginnings in the session's folder.
+    """
+    known = (*found, *recorded(reader, session))
+    return max((one.reset_no for one in known if one.allowed), default=0)
+
+
 def recorded(reader: LedgerReader, session: str) -> tuple[Reset, ...]:
     """Return the new beginnings that are on record, oldest first."""
     return tuple(

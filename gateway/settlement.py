@@ -79,6 +79,7 @@ class SettleTools:
         persons: keeps the names that a message brings.
         public_tags: fields that name no person, as the broker's profile declares.
         differences: what is known to differ; each is told once.
+        epoch: which beginning of our numbers holds; an old number may name another order now.
         forget: overwrites them in the inbox, once the message at an offset is on record.
     """
 
@@ -92,6 +93,7 @@ class SettleTools:
     public_tags: tuple[int, ...] = ()
     forget: Callable[[int], None] = field(default=lambda _: None)
     differences: Differences | None = None
+    epoch: Callable[[], int] = field(default=lambda: 0)
 
 
 def settle(received: Received, tools: SettleTools) -> None:
@@ -342,7 +344,9 @@ def _refused(
     if message.ref_msg_type not in {NEW_ORDER, ""}:
         return (inbound, _anomaly(received, tools, "rejected_by_peer", message.text)), None
     named = message.ref_id if isinstance(message, BusinessReject) else ""
-    standing = tools.orders.by_cl_ord_id(named) or tools.orders.by_msg_seq_num(message.ref_seq_num)
+    standing = tools.orders.by_cl_ord_id(named)
+    if standing is None:
+        standing = tools.orders.by_msg_seq_num(tools.epoch(), message.ref_seq_num)
     if standing is None and any(s.stage is Stage.SENDING for s in tools.orders.live()):
         raise NotReadyError(part="the refused order's number", state="not on record yet")
     now = OrderState.INTENT if standing is None else OrderState(standing.order_state)

@@ -239,19 +239,21 @@ def test_a_report_that_reopens_unseals_and_the_next_seal_is_another() -> None:
     assert (kept.stage, kept.sealed) == (Stage.SEALED, True)
 
 
-def test_orders_are_found_by_the_number_they_left_under() -> None:
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_orders_are_found_by_the_number_they_left_under(epoch: int) -> None:
     orders = Orders()
-    sent = {"msg_seq_num": 8}
+    sent = {"msg_seq_num": 8, **({"session_epoch": epoch} if epoch else {})}
     orders.fold(
         (
             record(Kind.ORDER_SENDING, {"cl_ord_id": "A"}, seq=1),
             record(Kind.ORDER_SENT, sent, seq=2),
         )
     )
-    found = orders.by_msg_seq_num(8)
+    found = orders.by_msg_seq_num(epoch, 8)
     assert found is not None
     assert found.cl_ord_id == "A"
-    assert orders.by_msg_seq_num(7) is None
+    assert orders.by_msg_seq_num(epoch, 7) is None
+    assert orders.by_msg_seq_num(epoch + 1, 8) is None, "the numbers have begun anew since"
     assert [one.decision_id for one in orders.live()] == ["d-1"]
 
 

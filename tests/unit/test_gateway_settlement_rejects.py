@@ -1,6 +1,7 @@
 """A message of ours that the broker refuses ends the order it names, once, and no other."""
 
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import pytest
 
 from audit.kinds import Kind
 from audit.record import Record
+from fix.resets import Cause, Reset
 from fix.session_link import HandResult
 from gateway.errors import NotReadyError
 from gateway.orders import Stage, Standing
 from gateway.persons import RAW_MAX
+from gateway.sequence import epoch_of, record_resets
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 
@@ -83,6 +86,46 @@ def test_a_reject_that_names_no_type_may_be_about_an_order(desk: MemoryDesk, of:
     order = desk.rest()
     desk.settled(session(number_of(desk, order), of=of))
     assert desk.outcome(order.decision_id) == "rejected_by_broker"
+
+
+@pytest.mark.parametrize("of", ["D", ""])
+def test_a_reject_after_a_reset_ends_no_order_of_before(
+    desk: MemoryDesk, of: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number that it names belongs to another message since."""
+    before = desk.rest(20)
+    number = number_of(desk, before)
+    begin_anew(desk, reset_no=1)
+    (found,) = anomalies(desk.settled(session(number, of=of)))
+    assert found == ("reject_unmatched", f"MsgSeqNum {number} ")
+    assert desk.standing(before.decision_id).stage is Stage.SENT
+    hand = desk.small.broker.hand
+    monkeypatch.setattr(
+        desk.small.broker,
+        "hand",
+        lambda *order: replace(hand(*order), msg_seq_num=int(number), epoch=1),
+    )
+    after = desk.rest(30)
+    desk.settled(session(number, of=of))
+    assert desk.outcome(after.decision_id) == "rejected_by_broker"
+    assert desk.standing(before.decision_id).stage is Stage.SENT
+
+
+def begin_anew(desk: MemoryDesk, *, reset_no: int) -> None:
+    """Put a new beginning of the session's numbers on record, as the gateway does."""
+    one = Reset(
+        reset_no=reset_no,
+        cause=Cause.BY_BROKER,
+        allowed=True,
+        old_sender=9,
+        old_target=8,
+        new_sender=1,
+        new_target=1,
+        at_us=1,
+    )
+    record_resets(desk.small.ledger, "EMSSIM", "run", [one])
+    now = partial(epoch_of, desk.small.reader, "EMSSIM", ())
+    desk.small = replace(desk.small, settling=replace(desk.small.settling, epoch=now))
 
 
 @pytest.mark.parametrize("of", ["F", "H", "q", "AF"])
