@@ -32,6 +32,12 @@ def own_key(stream: str, idem_key: str, taken: AbstractSet[Key]) -> str:
     return key
 
 
+def stands_for(idem_key: str, recorded: str) -> bool:
+    """Say whether a record's key is a draft's own, or one that it may have got in its place."""
+    begins, mark, number = recorded.rpartition("#")
+    return recorded == idem_key or (begins == idem_key and bool(mark) and number.isdecimal())
+
+
 class OwnKeys:
     """A ledger on which no key is held by a disavowed row; a `LedgerPort` that can be asked."""
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,11 +16,14 @@ from audit.ledger import Ledger
 from audit.queries import LedgerReader
 from fix.inbox import Entry
 from gateway.clock import monotonic_us
+from gateway.errors import ReplayDiffersError
 from gateway.journal_orders import fix_inbound
 from gateway.own_keys import OwnKeys
+from gateway.replay_past import matches
 from gateway.settler import LASTING_US, READY, Settler
 from gateway.telemetry import Telemetry
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
+from tests.doubles.memory_ledger import MemoryLedger
 
 WAIT_S = 20.0
 
@@ -178,6 +182,18 @@ def test_a_fill_whose_key_another_record_holds_stops_new_orders(
     assert (settler.offset, settler.ready, desk.lots()) == (0, False, 0)
     assert "key 'inbound:0' is record" in settler.state
     assert "countersign fsck" in settler.state
+
+
+@pytest.mark.parametrize(
+    ("recorded", "same"),
+    [("inbound:5", True), ("inbound:5#1", True), ("inbound:5#", False), ("inbound:51", False)],
+)
+def test_a_replay_takes_a_key_that_stood_in(recorded: str, *, same: bool) -> None:
+    digest = sha256(b"raw").hexdigest()
+    draft = fix_inbound("EMSSIM", offset=5, raw="raw", msg_type="8", digest=digest)
+    (record,) = MemoryLedger().append(replace(draft, idem_key=recorded))
+    with nullcontext() if same else pytest.raises(ReplayDiffersError, match="idem_key"):
+        matches(record, draft)
 
 
 def squat(desk: MemoryDesk, entry: Entry, *, raw: str) -> None:
