@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -84,6 +84,14 @@ def test_without_a_policy_nobody_is_asked(plan: Plan, postgres_dsn: str) -> None
         assert publishing.parts() == {"tiles": "ready"}
         assert publishing.document() is None
     publishing.stop()
+
+
+@pytest.mark.parametrize(("tiles", "public"), [("auditor", False), ("public", True)])
+def test_tiles_are_public_only_where_the_setting_says_so(
+    plan: Plan, tiles: str, *, public: bool
+) -> None:
+    publishing = Publishing(with_policy(plan, None, tiles=tiles), "")
+    assert publishing.log_files(cast("LedgerReader", None)).public is public
 
 
 def test_a_policy_that_cannot_work_stops_the_start(plan: Plan, tmp_path: Path) -> None:
