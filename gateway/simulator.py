@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from gateway.own_process import Listener, Started, is_running, listener, started
 
 START_WITHIN_S = 20.0
 ADOPT_WITHIN_S = 5.0
+END_WITHIN_S = 5.0
 LOCK_WITHIN_S = 2.0
 PORTS_TRIED = 5
 """Free ports that are tried when strangers take them first."""
@@ -92,9 +94,15 @@ class Simulator:
         found = self._noted()
         if found is not None:
             os.kill(found[0].pid, signal.SIGTERM)
+        if found is not None and self._process is None:  # adopted: nobody's child any more
+            running = found[0]
+            with suppress(NotReadyError):
+                wait_for(lambda: started(running.pid) != running, END_WITHIN_S, part="simulator")
+            if self._is_ours(running):
+                os.kill(running.pid, signal.SIGKILL)
         if self._process is not None:
             try:
-                self._process.wait(5.0)
+                self._process.wait(END_WITHIN_S)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

@@ -1,6 +1,7 @@
 """The simulator is taken for ours only where the kernel says so: no order goes to a stranger."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -70,6 +71,19 @@ def test_one_that_outlived_its_gateway_is_adopted(tmp_path: Path) -> None:
         assert (second.port, second.stranger()) == (port, "")
     finally:
         second.stop()
+
+
+def test_an_adopted_one_that_hangs_is_ended_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.simulator.END_WITHIN_S", 0.3)
+    left_behind(tmp_path)
+    second = simulator(tmp_path)
+    assert second.start() is True
+    pid = pid_of(tmp_path)
+    os.kill(pid, signal.SIGSTOP)
+    second.stop()
+    wait_for(lambda: started(pid) is None, 10.0, part="the end")
 
 
 def test_a_stranger_on_the_noted_port_is_not_adopted(
