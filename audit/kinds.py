@@ -273,7 +273,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.DIFFERENCE_RESOLVED,
         _C,
-        "of_seq of_leaf right resolved_by reason evidence adjustment? ends? signatures?",
+        "of_seq of_leaf right resolved_by reason evidence adjustment? ends? signatures? "
+        "book_lots? broker_lots? with_seq?",
         "resolved:<seq of the difference>",
         firm_wide=True,
     ),

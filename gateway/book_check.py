@@ -19,7 +19,7 @@ from fix.errors import FixError
 from fix.reports import ExecutionReport, parse_inbound, scaled
 from gateway.differences import Cause, Differences, Found, book_difference
 from gateway.orders import Orders
-from gateway.quarantine import tells_total
+from gateway.quarantine import sets_total, tells_total
 from gateway.walk import LedgerPort
 from risk.book import Book
 from risk.instrument import Instrument
@@ -70,6 +70,17 @@ class _Total:
     quantity: int
 
 
+def traded_lots(orders: Orders) -> Mapping[tuple[str, str], int]:
+    """Return what the booked trades of all orders come to, by account and instrument."""
+    traded: dict[tuple[str, str], int] = defaultdict(int)
+    for standing in orders.traded():
+        for trade in standing.trades:
+            if trade.fill is not None:
+                sign = Side(trade.fill["side"]).sign
+                traded[standing.account, str(trade.fill["instrument"])] += sign * trade.lots
+    return traded
+
+
 class BookCheck:
     """The check of one session; what it has read of the log it does not read again."""
 
@@ -96,7 +107,7 @@ class BookCheck:
             size = tools.reader.head().size
             self._read(size)
             differences.read(size)
-            found = tuple(one for one in self._apart() if differences.is_news(one))
+            found = tuple(one for one in self._apart() if differences.is_news(one, healing=False))
             if not found:
                 break
             if number < TRIES - 1:
@@ -138,6 +149,8 @@ class BookCheck:
         before = self._totals.get(name)
         if not tells_total(report) and (before is None or quantity <= before.quantity):
             return
+        if before is not None and not sets_total(report):
+            quantity = max(quantity, before.quantity)  # a trade that arrives late
         names = tuple(dict.fromkeys((name, report.cl_ord_id)))
         symbol = report.symbol or ("" if before is None else before.symbol)
         self._totals[name] = _Total(names=names, symbol=symbol, quantity=quantity)
@@ -151,24 +164,20 @@ class BookCheck:
             if standing is not None and standing.verdict is not None:
                 symbol = str(standing.verdict.body["intent"]["instrument"])
             lot = tools.instruments[symbol].lot if symbol in tools.instruments else 1
+            name = total.names[0] if standing is None else standing.cl_ord_id
+            booked = 0 if standing is None else standing.filled_lots
             yield Found(
                 cause=Cause.CUM_QTY,
                 account="" if standing is None else standing.account,
                 instrument=symbol,
-                cl_ord_id=total.names[0] if standing is None else standing.cl_ord_id,
-                book_lots=0 if standing is None else standing.filled_lots,
+                cl_ord_id=name,
+                book_lots=booked + tools.books.differences.adjusted_of(name),
                 broker_lots=total.quantity // lot,
             )
         yield from self._accounts_apart()
 
     def _accounts_apart(self) -> Iterator[Found]:
-        books = self._tools.books
-        traded: dict[tuple[str, str], int] = defaultdict(int)
-        for standing in self._tools.orders.traded():
-            for trade in standing.trades:
-                if trade.fill is not None:
-                    sign = Side(trade.fill["side"]).sign
-                    traded[standing.account, str(trade.fill["instrument"])] += sign * trade.lots
+        books, traded = self._tools.books, traded_lots(self._tools.orders)
         for account in sorted(books.accounts):
             book = books.book(account)
             for symbol in sorted(self._tools.instruments):

@@ -9,6 +9,8 @@ Rules kept:
 - The ledger alone says what is open, so a restart forgets nothing.
 - A difference told again with other numbers takes the place of the first.
 - What was resolved is not told again: the order's two totals may stay apart by as much as then.
+- An adjustment belongs to its order: what is compared is the booked fills and what was adjusted.
+- While an order differs each change of either side is told, also that they agree by now.
 """
 
 import threading
@@ -116,6 +118,7 @@ class _Known:
     open: dict[tuple[str, ...], Difference] = field(default_factory=dict)
     accepted: dict[tuple[str, ...], int] = field(default_factory=dict)
     adjusted: dict[tuple[str, str], int] = field(default_factory=dict)
+    of_order: dict[str, int] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
         if record.kind is Kind.BOOK_DIFFERENCE:
@@ -136,13 +139,28 @@ class _Known:
         if place is None:
             return
         found = self.open.pop(place).found
-        if found.book_lots is not None and found.broker_lots is not None:
-            self.accepted[_order_or_account(found)] = found.broker_lots - found.book_lots
+        if "with_seq" in body:
+            return  # another difference of the order was resolved, and this one with it
+        # records of before these two fields were adjusted by the numbers at detection
+        book, broker = body.get("book_lots", found.book_lots), body.get("broker_lots")
+        broker = found.broker_lots if broker is None else broker
+        if book is None or broker is None:
+            return
         adjustment = body.get("adjustment")
-        if adjustment is not None:
+        self.accepted[_order_or_account(found)] = 0 if adjustment is not None else broker - book
+        if adjustment is None:
+            return
+        if found.cl_ord_id:
+            name = found.cl_ord_id
+            self.of_order[name] = self.of_order.get(name, 0) + broker - book
+        if found.cause is not Cause.ACCOUNT_LOTS:  # that one made the book what the trades are
             key = (str(body["account"]), str(adjustment["instrument"]))
             signed = Side(adjustment["side"]).sign * int(adjustment["qty_lots"])
             self.adjusted[key] = self.adjusted.get(key, 0) + signed
+
+    def newest(self, cl_ord_id: str) -> Found | None:
+        found = [d for d in self.open.values() if cl_ord_id and d.found.cl_ord_id == cl_ord_id]
+        return max(found, key=lambda one: one.seq).found if found else None
 
 
 class Differences:
@@ -186,34 +204,69 @@ class Differences:
         """Whether an instrument is not ready."""
         return any(d.found.instrument in {instrument, EVERY} for d in self.open())
 
-    def is_news(self, found: Found) -> bool:
-        """Whether a difference is neither resolved with these numbers nor open with them."""
+    def is_news(self, found: Found, *, healing: bool = True) -> bool:
+        """Whether a difference is neither resolved with these numbers nor open with them.
+
+        Args:
+            found: the two sides.
+            healing: whether it is news too that an open difference is none any more.
+        """
         with self._lock:
-            before = self._known.open.get(found.subject)
-            if before is not None and before.found == found:
+            before, newest = (
+                self._known.open.get(found.subject),
+                self._known.newest(found.cl_ord_id),
+            )
+            same = newest is None or _sides(newest) == _sides(found)
+            if before is not None and before.found == found and same:
                 return False
             if found.cause not in _COUNTED or found.book_lots is None or found.broker_lots is None:
                 return True
-            sides = (found.book_lots, found.broker_lots)
-            if found.cl_ord_id and any(
-                d.found.cl_ord_id == found.cl_ord_id
-                and (d.found.book_lots, d.found.broker_lots) == sides
-                for d in self._known.open.values()
-            ):
+            if newest is not None and same:
                 return False  # told with another cause, as one that could not be booked
+            if newest is not None and healing:
+                return True
             apart = found.broker_lots - found.book_lots
             return apart != self._known.accepted.get(_order_or_account(found), 0)
 
     def adjusted(self, account: str, instrument: str) -> int:
-        """Return the signed lots that resolutions put into an account's book."""
+        """Return the signed lots that resolutions put into an account's book beside its orders."""
         with self._lock:
             return self._known.adjusted.get((account, instrument), 0)
+
+    def adjusted_of(self, cl_ord_id: str) -> int:
+        """Return the lots that resolutions added to what is booked of an order."""
+        with self._lock:
+            return self._known.of_order.get(cl_ord_id, 0)
+
+    def total_told(self, cl_ord_id: str, booked: int) -> int | None:
+        """Return the total that the broker told last of an order; None if it cannot be said.
+
+        Args:
+            cl_ord_id: the order.
+            booked: what its fills and adjustments come to; without a difference he said so too.
+        """
+        with self._lock:
+            newest = self._known.newest(cl_ord_id)
+            if newest is not None:
+                return newest.broker_lots
+            return booked + self._known.accepted.get((cl_ord_id,), 0)
+
+    def of_one_order(self, one: Difference) -> tuple[Difference, ...]:
+        """Return the other open differences of its order, oldest first."""
+        name = one.found.cl_ord_id
+        return tuple(
+            d for d in self.open() if name and d.found.cl_ord_id == name and d.seq != one.seq
+        )
 
     @property
     def state(self) -> str:
         """`ready`, or how many are open; not of what: readiness is told to who has no key."""
         found = len(self.open())
         return f"{found} unresolved; countersign differences lists them" if found else "ready"
+
+
+def _sides(found: Found) -> tuple[int | None, int | None]:
+    return (found.book_lots, found.broker_lots)
 
 
 def _order_or_account(found: Found) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ def list_differences(settings: Settings) -> int:
     found = _listed(StateFolder.of(settings))
     for one in found["open"]:
         sides = f"book {one['book_lots']}, broker {one['broker_lots']}"
+        if one.get("lots") == 0:
+            sides += "; they agree by now: --right broker closes it and changes nothing"
         about = f"{one['instrument'] or '-'} {one['account'] or '-'} {one['cl_ord_id'] or '-'}"
         sys.stdout.write(f"{one['seq']:>8} {one['reason']:22} {about}: {sides}\n")
     if not found["open"]:
@@ -42,9 +45,12 @@ def resolve_difference(
     """
     state = StateFolder.of(settings)
     found = _listed(state)
-    leaf = next((one["leaf"] for one in found["open"] if one["seq"] == seq), "")
-    if not leaf:
+    one = next((one for one in found["open"] if one["seq"] == seq), None)
+    if one is None:
         raise RequestError(problem=f"no difference {seq} is open: countersign differences")
+    leaf = str(one["leaf"])
+    if request.right == "broker" and "lots" not in request.model_fields_set:
+        request = request.model_copy(update={"lots": one.get("lots") or 0})
     if request.right == "broker" or request.ends:
         signed = resolution_statement(str(found["log_id"]), seq, leaf, request)
         signatures = {
@@ -55,11 +61,12 @@ def resolve_difference(
     body = json.dumps(request.model_dump(mode="json"))
     token = Keyring(state.keys).token("operator")
     _told(post(state, f"/v1/differences/{seq}/resolve", body, token, WITHIN_S))
-    sys.stdout.write(f"difference {seq} is resolved: the {request.right} is right\n")
+    by = f", the book adjusted by {request.lots} lots" if request.right == "broker" else ""
+    sys.stdout.write(f"difference {seq} is resolved: the {request.right} is right{by}\n")
     return 0
 
 
-def request_of(given: dict[str, str]) -> ResolveRequest:
+def request_of(given: Mapping[str, str | int]) -> ResolveRequest:
     """Return the request that these options make.
 
     Raises:

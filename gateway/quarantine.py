@@ -1,12 +1,14 @@
 """What a broker's message says that the book does not, each one as it is settled.
 
 Pure, but for what is asked of the orders. A report's CumQty (14) is held against the fills that are
-booked once it is applied; a message that cannot be applied is quarantined, which is a difference
-too: what it tells may be true. Not here: the whole book against all reports (`book_check`).
+booked once it is applied, and what was adjusted; a message that cannot be applied is quarantined,
+which is a difference too: what it tells may be true. Not here: the whole book against all reports
+(`book_check`).
 """
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from audit.kinds import Kind
@@ -31,6 +33,7 @@ QUARANTINED: Final = {
 """Anomalies that a person resolves, by the reason in `fix_anomaly`."""
 
 _TRADING: Final = frozenset("F12GH")
+_LATE: Final = frozenset("F12")
 _EXEC_TYPE, _CUM_QTY, _SYMBOL, _CL_ORD_ID, _ORIG_CL_ORD_ID = 150, 14, 55, 11, 41
 _TEXT_MAX: Final = 64
 
@@ -46,6 +49,11 @@ def tells_total(report: ExecutionReport) -> bool:
         or report.is_status
         or event in {OrderEvent.CANCELED, OrderEvent.EXPIRED, OrderEvent.TRADED_ALL}
     )
+
+
+def sets_total(report: ExecutionReport) -> bool:
+    """Whether CumQty counts also below what was told before: a trade may arrive late."""
+    return tells_total(report) and not report.is_trade
 
 
 def alarms(
@@ -73,9 +81,12 @@ def alarms(
     for draft in drafts:
         body: dict[str, Any] = dict(draft.payload)
         if draft.kind is Kind.FIX_ANOMALY:
-            found.append(_quarantined(body["reason"], _tags(raw), standing, instrument))
+            one = _quarantined(body["reason"], _tags(raw), standing, instrument)
+            late = _tags(raw).get(_EXEC_TYPE, "") in _LATE
+            found.append(_as_known(one, 0, differences, late=late))
         elif draft.kind is Kind.ORDER_REPORTED:
-            found.append(_totals_apart(raw, body, standing, instrument))
+            one, late = _totals_apart(raw, body, standing, instrument, differences)
+            found.append(_as_known(one, int(body["last_lots"]), differences, late=late))
     return tuple(
         book_difference(one, session=session, source="report", number=offset)
         for one in found
@@ -133,17 +144,19 @@ def _totals_apart(
     body: Mapping[str, Any],
     standing: Callable[[str], Standing | None],
     instrument: Callable[[str], Instrument],
-) -> Found | None:
-    """Return the two totals of an order once a report is applied, None if they are equal."""
+    differences: Differences | None,
+) -> tuple[Found | None, bool]:
+    """Return an order's fills and total once a report is applied, and if it may be an old one."""
     report, order = parse_inbound(raw), standing(str(body["cl_ord_id"]))
     if not isinstance(report, ExecutionReport) or order is None or order.verdict is None:
-        return None
+        return None, False
     symbol = str(order.verdict.body["intent"]["instrument"])
     booked = order.filled_lots + int(body["last_lots"])
+    adjusted = 0 if differences is None else differences.adjusted_of(order.cl_ord_id)
     lots = scaled(report.cum_qty, 0) // instrument(symbol).lot
-    if lots < booked and not tells_total(report):
-        return None
-    return Found(
+    if lots < booked + adjusted and not tells_total(report):
+        return None, False
+    found = Found(
         cause=Cause.CUM_QTY,
         account=order.account,
         instrument=symbol,
@@ -151,6 +164,28 @@ def _totals_apart(
         book_lots=booked,
         broker_lots=lots,
     )
+    return found, not sets_total(report)
+
+
+def _as_known(
+    found: Found | None, last_lots: int, differences: Differences | None, *, late: bool
+) -> Found | None:
+    """Return two sides as they are with what is known of the order: adjusted, and told before.
+
+    Args:
+        found: the order's fills, and the total of one message.
+        last_lots: what of the fills this message adds.
+        differences: what was adjusted and told.
+        late: whether a higher total that was told before still counts.
+    """
+    if found is None or differences is None or not found.cl_ord_id or found.book_lots is None:
+        return found
+    book = found.book_lots + differences.adjusted_of(found.cl_ord_id)
+    told = differences.total_told(found.cl_ord_id, book - last_lots)
+    broker = found.broker_lots
+    if late and broker is not None and told is not None:
+        broker = max(broker, told)
+    return replace(found, book_lots=book, broker_lots=broker)
 
 
 def _tags(raw: str) -> dict[int, str]:

@@ -1,8 +1,11 @@
 """A person's word on a difference between the book and the broker, on record before it counts.
 
 Two answers: the book is right, and nothing changes; or the broker is, and an adjustment books what
-is missing or takes out what is too much. What changes a book or ends an order needs the signatures
-of both roles, over a statement that names this difference in this ledger; the rest one operator.
+is missing or takes out what is too much. Both are about the numbers of now, not those of when it
+was found, and close every difference of the order; an adjustment of other lots than were signed is
+refused, and where the sides agree by now there is none. What changes a book or ends an order needs
+the signatures of both roles, over a statement that names this difference in this ledger; the rest
+one operator.
 Not here: who may call (`api`), and what is open (`differences`).
 """
 
@@ -17,8 +20,9 @@ from fix.errors import ReportError
 from fix.order import OrderState
 from fix.reports import scaled
 from gateway.api.models import ResolveRequest
+from gateway.book_check import traded_lots
 from gateway.desk import DeskParts
-from gateway.differences import Cause, Difference, order_ended_by
+from gateway.differences import Cause, Difference, Found, order_ended_by
 from gateway.errors import ResolutionRefusedError
 from gateway.journal import decision_sealed
 from gateway.orders import Standing
@@ -34,6 +38,8 @@ class _Case:
     own: DeskParts
     difference: Difference
     request: ResolveRequest
+    book_lots: int | None
+    broker_lots: int | None
 
     @property
     def order(self) -> Standing | None:
@@ -52,6 +58,7 @@ def resolution_statement(log: str, seq: int, leaf: str, request: ResolveRequest)
         f"price {request.price or '-'}",
         f"account {request.account or '-'}",
         f"side {request.side or '-'}",
+        f"lots {request.lots}",
         f"ends {request.ends or '-'}",
     )
 
@@ -61,8 +68,36 @@ def listed(own: DeskParts) -> dict[str, Any]:
     own.section.differences.read(own.reader.head().size)
     return {
         "log_id": log_id(own.reader, own.origin),
-        "open": [one.document() for one in own.section.differences.open()],
+        "open": [_document(own, one) for one in own.section.differences.open()],
     }
+
+
+def _document(own: DeskParts, one: Difference) -> dict[str, Any]:
+    """Return a difference with the numbers of now, and what an adjustment would have to be."""
+    book, broker = _sides_now(own, one.found)
+    return one.document() | {
+        "book_lots": book,
+        "broker_lots": broker,
+        "lots": None if book is None or broker is None else broker - book,
+        "found_book_lots": one.found.book_lots,
+        "found_broker_lots": one.found.broker_lots,
+    }
+
+
+def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None]:
+    """Return what the book holds by now, and what the broker said last."""
+    differences = own.section.differences
+    if found.cause is Cause.ACCOUNT_LOTS and found.account in own.section.accounts:
+        account, symbol = found.account, found.instrument
+        traded = traded_lots(own.orders).get((account, symbol), 0)
+        return own.section.book(account).lots(symbol), traded + differences.adjusted(
+            account, symbol
+        )
+    if not found.cl_ord_id or found.book_lots is None:
+        return found.book_lots, found.broker_lots
+    order = own.orders.by_cl_ord_id(found.cl_ord_id)
+    book = (0 if order is None else order.filled_lots) + differences.adjusted_of(found.cl_ord_id)
+    return book, differences.total_told(found.cl_ord_id, book)
 
 
 def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> dict[str, Any]:
@@ -77,7 +112,8 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
         raise ResolutionRefusedError(
             problem=f"no difference {seq} is open: countersign differences lists them"
         )
-    case = _Case(own=own, difference=found, request=request)
+    book, broker = _sides_now(own, found.found)
+    case = _Case(own=own, difference=found, request=request, book_lots=book, broker_lots=broker)
     adjustment = _adjustment(case) if request.right == "broker" else None
     ended = _ended(case)
     if adjustment is not None or request.ends:
@@ -89,19 +125,27 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
                 problem="it changes a book or ends an order: both roles, risk and compliance, must"
                 " sign this resolution in this ledger"
             )
-    drafts = (_resolved(case, actor, adjustment), *ended)
+    beside = own.section.differences.of_one_order(found)
+    drafts = (
+        _resolved(case, actor, adjustment),
+        *(_resolved(case, actor, None, beside=one) for one in beside),
+        *ended,
+    )
     # a crash before leaves it open, after it resolved: one batch has all of it
     own.orders.catch_up(own.tools.ledger.append(*drafts, lane=Lane.URGENT))
     own.section.differences.read(own.reader.head().size)
     return {"seq": seq, "right": request.right, "adjustment": adjustment}
 
 
-def _resolved(case: _Case, actor: str, adjustment: dict[str, JSON] | None) -> Draft:
-    request, found = case.request, case.difference.found
-    account = found.account or request.account
+def _resolved(
+    case: _Case, actor: str, adjustment: dict[str, JSON] | None, *, beside: Difference | None = None
+) -> Draft:
+    """Return a person's word on a difference, or on one `beside` it, of the same order."""
+    request, of = case.request, beside or case.difference
+    account = of.found.account or request.account
     payload: dict[str, JSON] = {
-        "of_seq": case.difference.seq,
-        "of_leaf": case.difference.leaf.hex(),
+        "of_seq": of.seq,
+        "of_leaf": of.leaf.hex(),
         "right": request.right,
         "resolved_by": actor,
         "reason": request.reason,
@@ -110,36 +154,46 @@ def _resolved(case: _Case, actor: str, adjustment: dict[str, JSON] | None) -> Dr
     }
     if account:
         payload["account"] = account
+    if case.book_lots is not None and case.broker_lots is not None:
+        payload |= {"book_lots": case.book_lots, "broker_lots": case.broker_lots}
+    if beside is not None:
+        payload["with_seq"] = case.difference.seq
     if adjustment is not None:
         payload["adjustment"] = adjustment
-    if request.ends:
+    if request.ends and beside is None:
         payload["ends"] = request.ends
-    if request.signatures:
+    if request.signatures and beside is None:
         payload["signatures"] = {str(role): text for role, text in request.signatures.items()}
     return Draft(
         stream="control",
         kind=Kind.DIFFERENCE_RESOLVED,
         payload=payload,
         actor=f"person:{actor}",
-        idem_key=f"resolved:{case.difference.seq}",
+        idem_key=f"resolved:{of.seq}",
     )
 
 
-def _adjustment(case: _Case) -> dict[str, JSON]:
-    """Return the trade that brings the book to the broker's side.
+def _adjustment(case: _Case) -> dict[str, JSON] | None:
+    """Return the trade that brings the book to the broker's side, None if it is there by now.
 
     Raises:
         ResolutionRefusedError: it cannot be said what to book.
     """
     own, request, found = case.own, case.request, case.difference.found
-    if found.book_lots is None or found.broker_lots is None:
+    if case.book_lots is None or case.broker_lots is None:
         raise ResolutionRefusedError(problem="its quantities are not known: right can only be book")
-    lots = found.broker_lots - found.book_lots
-    account = found.account or request.account
-    if not lots or found.instrument not in own.instruments or account not in own.section.accounts:
+    lots = case.broker_lots - case.book_lots
+    if lots != request.lots:
         raise ResolutionRefusedError(
-            problem="name an account of this gateway; the instrument must be one of it, and the two"
-            " sides must differ"
+            problem=f"book {case.book_lots}, broker {case.broker_lots} by now: the adjustment is of"
+            f" {lots} lots, not {request.lots}; list the differences again and sign that"
+        )
+    if not lots:
+        return None
+    account = found.account or request.account
+    if found.instrument not in own.instruments or account not in own.section.accounts:
+        raise ResolutionRefusedError(
+            problem="name an account of this gateway; the instrument must be one of it too"
         )
     instrument = own.instruments[found.instrument]
     side = Side.BUY if found.cause is Cause.ACCOUNT_LOTS else _side(case)

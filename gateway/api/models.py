@@ -239,6 +239,14 @@ class ResolveRequest(_Body):
     ] = ""
     account: Annotated[str, Field(max_length=64, pattern=r"^[\x21-\x7e]*$")] = ""
     side: Literal["", "BUY", "SELL"] = ""
+    lots: Annotated[
+        int,
+        Field(
+            ge=-1_000_000_000,
+            le=1_000_000_000,
+            description="of the adjustment, as listed: the broker's lots less the book's",
+        ),
+    ] = 0
     ends: Annotated[
         str,
         Field(pattern=r"^[A-Z2-7]{0,20}$", description="ClOrdID of an order that is at an end"),

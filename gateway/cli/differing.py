@@ -29,6 +29,9 @@ def resolve(  # noqa: PLR0913, PLR0917 - one option each
     price: Annotated[str, typer.Option(help="of the adjustment, as 269.50")] = "",
     account: Annotated[str, typer.Option(help="where the order is none of ours")] = "",
     side: Annotated[str, typer.Option(help="BUY or SELL, where the order is none of ours")] = "",
+    lots: Annotated[
+        int | None, typer.Option(help="of the adjustment, broker less book; if not given as listed")
+    ] = None,
     ends: Annotated[str, typer.Option(help="ClOrdID of an order that is at an end")] = "",
     risk_key: Annotated[Path | None, typer.Option(help="file of the risk role's key")] = None,
     compliance_key: Annotated[
@@ -40,6 +43,8 @@ def resolve(  # noqa: PLR0913, PLR0917 - one option each
     from gateway.differing import request_of, resolve_difference
 
     given = {"right": right, "reason": reason, "evidence": evidence, "price": price}
-    request = request_of(given | {"account": account, "side": side, "ends": ends})
+    more: dict[str, str | int] = {} if lots is None else {"lots": lots}
+    more |= {"account": account, "side": side, "ends": ends}
+    request = request_of(given | more)
     keys = {"risk": risk_key, "compliance": compliance_key}
     raise typer.Exit(resolve_difference(settings_of(state), difference, request, keys))

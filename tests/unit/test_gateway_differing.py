@@ -121,6 +121,32 @@ def test_what_changes_a_book_or_ends_an_order_is_signed_by_both_over_this_differ
     assert all_signed(signed, body["signatures"], public)
 
 
+@pytest.mark.parametrize(("given", "signed"), [({}, 1), ({"lots": 7}, 7), ({"lots": 0}, 0)])
+def test_the_lots_that_are_signed_are_those_given_or_those_listed(
+    settings: Settings,
+    gateway: Gateway,
+    capsys: pytest.CaptureFixture[str],
+    given: dict[str, int],
+    signed: int,
+) -> None:
+    gateway.open[0] |= {"lots": 1}
+    word = {"right": "broker", "reason": "looked", "evidence": "a call", "price": "268.11"}
+    resolve_difference(settings, 7, request_of(word | given), {})
+    ((_, body, _),) = gateway.posted
+    assert body["lots"] == signed
+    assert f"adjusted by {signed} lots" in capsys.readouterr().out
+
+
+def test_sides_that_agree_by_now_are_said_to(
+    settings: Settings, gateway: Gateway, capsys: pytest.CaptureFixture[str]
+) -> None:
+    list_differences(settings)
+    assert "agree by now" not in capsys.readouterr().out
+    gateway.open[0] |= {"book_lots": 2, "lots": 0}
+    assert list_differences(settings) == 1
+    assert "book 2, broker 2; they agree by now" in capsys.readouterr().out
+
+
 def test_nothing_is_said_of_what_is_not_open(settings: Settings, gateway: Gateway) -> None:
     with pytest.raises(RequestError, match="no difference 8 is open"):
         resolve_difference(settings, 8, asked("book"), {})

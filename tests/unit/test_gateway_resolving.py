@@ -32,6 +32,9 @@ def request_with(**changes: Any) -> ResolveRequest:  # noqa: ANN401 - any field
 def signed(
     desk: MemoryDesk, found: Difference, request: ResolveRequest, *, leaf: str = ""
 ) -> ResolveRequest:
+    if request.right == "broker" and found.found.broker_lots is not None:
+        lots = found.found.broker_lots - (found.found.book_lots or 0)
+        request = request.model_copy(update={"lots": lots})
     own = desk.small.desk.own
     text = resolution_statement(
         str(listed(own)["log_id"]), found.seq, leaf or found.leaf.hex(), request
@@ -83,7 +86,8 @@ def test_where_the_broker_is_right_two_officers_adjust_the_book_and_end_the_orde
     decision = missing_trades(desk)
     found = open_one(desk)
     assert found.found.broker_lots is not None
-    request = request_with(right="broker", price="269.00")
+    lots = found.found.broker_lots - 1
+    request = request_with(right="broker", price="269.00", lots=lots)
     with pytest.raises(ResolutionRefusedError, match="both roles"):
         resolve(desk.small.desk.own, "otto", found.seq, request)
     assert not ready(desk)
@@ -106,7 +110,9 @@ def test_where_the_broker_is_right_two_officers_adjust_the_book_and_end_the_orde
     assert book.lots("SPXN") == desk.lots()
 
 
-@pytest.mark.parametrize("change", ["price", "right", "another difference", "one role", "swapped"])
+@pytest.mark.parametrize(
+    "change", ["price", "lots", "right", "another difference", "one role", "swapped"]
+)
 def test_signatures_hold_for_this_resolution_of_this_difference_only(
     desk: MemoryDesk, change: str
 ) -> None:
@@ -116,6 +122,8 @@ def test_signatures_hold_for_this_resolution_of_this_difference_only(
     match change:
         case "price":
             request = request.model_copy(update={"price": "1.00"})
+        case "lots":
+            request = request.model_copy(update={"lots": request.lots + 1})
         case "right":
             other = signed(desk, found, request_with(right="book"))
             request = request.model_copy(update={"signatures": other.signatures})

@@ -28,6 +28,9 @@ def request_with(**changes: Any) -> ResolveRequest:  # noqa: ANN401 - any field
 
 
 def signed(desk: MemoryDesk, found: Difference, request: ResolveRequest) -> ResolveRequest:
+    if request.right == "broker" and found.found.broker_lots is not None:
+        lots = found.found.broker_lots - (found.found.book_lots or 0)
+        request = request.model_copy(update={"lots": lots})
     own = desk.small.desk.own
     log = str(listed(own)["log_id"])
     text = resolution_statement(log, found.seq, found.leaf.hex(), request)
@@ -54,12 +57,13 @@ def refused(desk: MemoryDesk) -> Difference:
         {"price": "269.00"},
         {"account": AGENT_ACCOUNT},
         {"side": "SELL"},
+        {"lots": 3},
         {"ends": "A" * 20},
     ],
     ids=lambda one: next(iter(one)),
 )
-def test_every_answer_changes_what_the_officers_sign(change: dict[str, str]) -> None:
-    def text(**changes: str) -> bytes:
+def test_every_answer_changes_what_the_officers_sign(change: dict[str, Any]) -> None:
+    def text(**changes: Any) -> bytes:  # noqa: ANN401 - any field
         return resolution_statement("log#00", 4, "ab" * 32, request_with(**changes))
 
     assert text(**change) != text()
@@ -83,6 +87,10 @@ def test_an_account_is_brought_to_the_brokers_lots_from_either_side(
 ) -> None:
     order = desk.rest()
     desk.settled(desk.report(order, t32=str(book), t14=str(book)))
+    now = desk.standing(order.decision_id)
+    fill = {**(now.trades[0].fill or {}), "qty_lots": broker}
+    fold = desk.small.desk.own.orders._fold  # noqa: SLF001 - as if the order's fold had gone wrong
+    fold.by_decision[now.decision_id] = replace(now, trades=(replace(now.trades[0], fill=fill),))
     one = Found(
         cause=Cause.ACCOUNT_LOTS,
         account=AGENT_ACCOUNT,
@@ -97,6 +105,9 @@ def test_an_account_is_brought_to_the_brokers_lots_from_either_side(
     done = resolve(desk.small.desk.own, "otto", found.seq, request)
     assert (done["adjustment"]["side"], done["adjustment"]["qty_lots"]) == (side, 2)
     assert desk.lots() == broker
+    news = desk.small.desk.own.section.differences.is_news
+    assert not news(replace(one, book_lots=broker, broker_lots=broker))
+    assert news(one), "it is as far apart again"
 
 
 @pytest.mark.parametrize(("price", "ticks"), [("269.03", None), ("269.05", 5_381)])
