@@ -130,8 +130,8 @@ def test_the_lots_that_are_signed_are_those_given_or_those_listed(
     signed: int,
 ) -> None:
     gateway.open[0] |= {"lots": 1}
-    word = {"right": "broker", "reason": "looked", "evidence": "a call", "price": "268.11"}
-    resolve_difference(settings, 7, request_of(word | given), {})
+    word: dict[str, str | int] = {"right": "broker", "reason": "looked", "evidence": "a call"}
+    resolve_difference(settings, 7, request_of({**word, **given}), {})
     ((_, body, _),) = gateway.posted
     assert body["lots"] == signed
     assert f"adjusted by {signed} lots" in capsys.readouterr().out
