@@ -148,7 +148,8 @@ class KillSwitch:
     def ensure_recorded(self, press: Press) -> None:
         """Put this press on record where the ledger missed it, before its release.
 
-        As not confirmed, for the same reason as in `import_press`.
+        As not confirmed, for the same reason as in `import_press`. After a restore the word may
+        have been made anew: the epoch is on record then, under the id of the press before.
 
         Raises:
             AuditError: the ledger does not take it.
@@ -156,7 +157,7 @@ class KillSwitch:
         try:
             self._append_press(press, "kill word", AWAY, confirmed=False)
         except IdempotencyConflictError as error:  # on record, as somebody's press?
-            if not self._on_record(press, error):
+            if not self._on_record(press._replace(press_id=""), error):
                 raise
 
     def record_outcome(

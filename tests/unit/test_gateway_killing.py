@@ -123,6 +123,9 @@ def test_a_kill_whose_key_another_row_holds_is_not_said_to_be_on_record(
     world.log.disavowed = disavowed
     receipt = world.switch.press(actor="ops", reason="now")
     assert (receipt.recorded, receipt.child_confirmed) == (False, True)
+    if not disavowed:  # after a restore: the epoch is on record, and may be released
+        world.switch.ensure_recorded(world.switch.newest)
+        return
     with pytest.raises(IdempotencyConflictError):
         world.switch.ensure_recorded(world.switch.newest)
 
