@@ -65,6 +65,17 @@ def test_a_press_or_a_command_that_finds_nothing_is_answered_once(*, killed: boo
         assert sweeper.step(again) == Step()
 
 
+def test_a_sweep_that_begins_within_a_press_ends_before_the_presss_own_answer() -> None:
+    """The gate shuts before the new epoch is on disk: a child sees it killed under the old one."""
+    sweeper, step = swept(replace(KILLED, kill_epoch=0))
+    assert phases(step) == [Phase.BEGAN]
+    gone = replace(KILLED, kill_epoch=0, live=())
+    assert sweeper.step(gone).told == ((Phase.ENDED, SweepOutcome(confirmed=("A",))),)
+    own = replace(gone, kill_epoch=1)
+    assert sweeper.step(own).told == ((Phase.ENDED, SweepOutcome()),)
+    assert sweeper.step(own) == Step()
+
+
 def test_a_press_that_was_released_before_it_was_seen_is_not_answered() -> None:
     sweeper = Sweeper(SINGLE)
     assert sweeper.step(replace(QUIET, live=(), kill_epoch=1)) == Step()
