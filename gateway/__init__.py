@@ -21,7 +21,7 @@ In reading order, down the walk:
 - differences, quarantine, book_check, resolving, differing: the book held against what the broker
   says, and a person's word on what differs
 - holds: held decisions and their renewal
-- killing, cancels, kill_times: the kill, what its sweep sent, and when
+- killing, cancels, kill_times, releasing: the kill, what its sweep sent, when, and its end
 - sequence, fix_session: a session's numbers; one that was lost, refused or begun anew
 - asking, recovery: silent orders asked for; what a start finds and does
 - housekeeping, pulse: what time asks for, and whether the database answers

@@ -208,7 +208,8 @@ def _releases(
     agreed = (now.kill_epoch, now.killed) == (epoch, False)
     if not named:
         return agreed and all_signed(release_statement_v1(origin, epoch), signatures, keys)
-    signed = release_statement(log_id(reader, origin), epoch, named)
+    live = tuple(map(str, release.body.get("live", ())))
+    signed = release_statement(log_id(reader, origin), epoch, named, live)
     ours = named == press_id or (agreed and named == now.press_id)
     return ours and all_signed(signed, signatures, keys)
 

@@ -6,11 +6,9 @@ Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting 
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from audit.errors import AuditError
 from audit.kinds import Kind
 from audit.ledger import Lane
 from audit.queries import LedgerReader
@@ -24,22 +22,18 @@ from gateway.dispatch import DispatchTools, dispatch
 from gateway.errors import (
     ApprovalRefusedError,
     NotReadyError,
-    ReleaseRefusedError,
     RequestError,
     UnknownDecisionError,
 )
 from gateway.holds import agree, end_hold, is_over, release
 from gateway.intents import decision_id_of, request_document, wish_of
-from gateway.journal_kill import kill_released
 from gateway.keyring import Caller, Keyring
-from gateway.kill_times import newest_kill
 from gateway.killing import KillSwitch
 from gateway.log_files import LogFiles
 from gateway.market import Market
 from gateway.orders import Orders, Standing
 from gateway.reads import HOUR_S, Reads
 from gateway.section import Section
-from gateway.statements import all_signed, log_id, release_statement
 from gateway.strategies import AGENT_WISH, wish
 from gateway.telemetry import Telemetry
 from gateway.walk import Case, Tags, Tools
@@ -252,54 +246,6 @@ class Desk:
                     market_time_us=self.own.market.now_us(),
                 )
         return len(late)
-
-    def release(
-        self, actor: str, kill_epoch: int, signatures: dict[str, str], reason: str
-    ) -> dict[str, Any]:
-        """Release a kill: record first, then open the gate.
-
-        Raises:
-            ReleaseRefusedError: a signature is missing or wrong, or another epoch is in force.
-        """
-        press = self.kill_switch.newest
-        if not press.killed or press.kill_epoch != kill_epoch:
-            raise ReleaseRefusedError(
-                problem=f"kill epoch {kill_epoch} is not in force (now {press.kill_epoch})"
-            )
-        if not press.press_id:
-            raise ReleaseRefusedError(problem="a press has begun or is damaged: press again first")
-        self.kill_switch.ensure_recorded(press)
-        log = log_id(self.own.reader, self.own.origin)
-        signed = release_statement(log, kill_epoch, press.press_id)
-        if not all_signed(signed, signatures, self.own.keyring.public_keys()):
-            raise ReleaseRefusedError(
-                problem="both roles, risk and compliance, must sign the statement of this press"
-                " in this ledger; GET /v1/kill has it"
-            )
-        live = sorted(one.cl_ord_id for one in self.own.orders.live())
-        draft = kill_released(press, log, actor, reason, signatures, live)
-        self.own.tools.ledger.append(draft, lane=Lane.URGENT)
-        # a crash here leaves a release on record and the gate shut: released again by the same two
-        self.own.word.release(kill_epoch, press.press_id)
-        return {"kill_epoch": kill_epoch, "killed": False, "live": live}
-
-    def kill_state(self) -> dict[str, Any]:
-        """Return what holds, and what two roles would sign to release it.
-
-        The statement is missing while the ledger cannot be read: a kill is shown all the same.
-        """
-        press = self.kill_switch.newest
-        state: dict[str, Any] = {"kill_epoch": press.kill_epoch, "killed": press.killed}
-        if press.killed and press.press_id:
-            state["press_id"] = press.press_id
-            with suppress(AuditError, NotReadyError):
-                log = log_id(self.own.reader, self.own.origin)
-                signed = release_statement(log, press.kill_epoch, press.press_id)
-                state |= {"log_id": log, "to_sign": signed.decode()}
-        with suppress(AuditError):
-            found = newest_kill(self.own.reader)
-            state |= {"on_record": found} if found is not None else {}
-        return state
 
     def approved_order(self, standing: Standing) -> ApprovedOrder:
         """Return the sendable order of an approved standing.

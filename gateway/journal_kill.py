@@ -22,7 +22,9 @@ def kill_released(
     signatures: dict[str, str],
     live: Sequence[str] = (),
 ) -> Draft:
-    """Two roles signed: the gate may open again after this record, whatever is live still.
+    """Two roles signed: the gate may open again after this record.
+
+    What is live still is named here and in what they signed.
 
     After a crash between record and gate another person may release the same press again.
     """

@@ -49,6 +49,11 @@ class StateFolder:
         return self.root / "kill.word"
 
     @property
+    def fix_journal(self) -> Path:
+        """The FIX child's own list of live orders."""
+        return self.root / "fix" / "journal"
+
+    @property
     def fix_logs(self) -> Path:
         """What the FIX engine logs."""
         return self.root / "fix" / "log"

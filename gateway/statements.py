@@ -9,14 +9,14 @@ id, then what it is about. Not here: keys, and what happens once it is signed. R
   the kill word keeps and no copy of the ledger brings back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from audit.queries import LedgerReader
-from gateway.errors import NotReadyError
+from gateway.errors import NotReadyError, ReleaseRefusedError
 from gateway.keyring import SIGNING_ROLES
 
 FORM: Final = "countersign statement v2"
@@ -54,9 +54,32 @@ def statement(purpose: str, log: str, *particulars: str) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def release_statement(log: str, kill_epoch: int, press_id: str) -> bytes:
-    """Return what releases one press of the kill: the newest of this epoch in this ledger."""
-    return statement(RELEASE, log, f"epoch {kill_epoch}", f"press {press_id}")
+def release_statement(log: str, kill_epoch: int, press_id: str, live: Sequence[str] = ()) -> bytes:
+    """Return what releases one press of the kill: the newest of this epoch in this ledger.
+
+    Args:
+        log: the log id.
+        kill_epoch: of the press.
+        press_id: its random bits.
+        live: ClOrdIDs that may still work at the broker, which the signers know of.
+    """
+    known = (f"although live {' '.join(live)}",) if live else ()
+    return statement(RELEASE, log, f"epoch {kill_epoch}", f"press {press_id}", *known)
+
+
+def refuse_unnamed(live: Sequence[str], named: Sequence[str]) -> None:
+    """A kill ends when nothing is live, or with what is live named in what both roles sign.
+
+    Raises:
+        ReleaseRefusedError: an order may work at the broker that the release does not name.
+    """
+    unnamed = sorted(set(live) - set(named))
+    if unnamed:
+        raise ReleaseRefusedError(
+            problem=f"{len(unnamed)} orders may still work at the broker: {' '.join(unnamed)}. Let"
+            " the kill cancel them, end each with `countersign resolve`, or release although they"
+            " work: sign the statement that names them (`countersign release --although-live`)"
+        )
 
 
 def release_statement_v1(origin: str, kill_epoch: int) -> bytes:

@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.errors import RowRefusedError
 from audit.kinds import Kind
 from audit.ledger import Lane
+from fix.errors import JournalError
+from fix.journal import read_live
 from fix.kill import KillWord, Press
 from gateway.attach import attached
 from gateway.errors import (
@@ -28,7 +32,7 @@ from gateway.own_keys import OwnKeys
 from gateway.rotating import held_against_key, open_ledger
 from gateway.settings import Settings
 from gateway.state import StateFolder
-from gateway.statements import all_signed, log_id, release_statement
+from gateway.statements import all_signed, log_id, refuse_unnamed, release_statement
 
 CONFIRM_WITHIN_S = 2.0
 
@@ -56,18 +60,29 @@ def press_kill(settings: Settings, reason: str) -> int:
     return 0
 
 
-def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | None]) -> int:
+def release_kill(
+    settings: Settings,
+    reason: str,
+    key_files: dict[str, Path | None],
+    *,
+    although_live: bool = False,
+) -> int:
     """Release the kill with both roles' signatures; recorded before the gate opens.
 
+    Args:
+        settings: where the state is.
+        reason: recorded.
+        key_files: by role; the key folder's own where there is none.
+        although_live: sign also that orders may still work at the broker, each by its ClOrdID.
+
     Raises:
-        ReleaseRefusedError: nothing is pressed, or a signature does not hold.
+        ReleaseRefusedError: nothing is pressed, a signature does not hold, or orders may work.
         SettingsError: nothing ever ran in this folder, or a key file holds no key.
     """
     state = StateFolder.of(settings)
     word = _word(state)
     if not word.read().killed:
         raise ReleaseRefusedError(problem="no kill is in force")
-    live: list[str] = []
     keyring = Keyring(state.keys)
     keys = {role: role_key(keyring, role, key_files.get(role)) for role in SIGNING_ROLES}
     try:
@@ -75,15 +90,18 @@ def release_kill(settings: Settings, reason: str, key_files: dict[str, Path | No
             press = word.name_press()
             if not press.press_id:
                 raise ReleaseRefusedError(problem="a press was cut off: press again first")
-            _record_release(settings, press, reason, keys, keyring.public_keys())
+            live = _live_on_disk(state)
+            if not although_live:
+                refuse_unnamed(live, ())
+            _record_release(settings, press, _Word(reason, live), keys, keyring.public_keys())
             word.release(press.kill_epoch, press.press_id)
     except StateInUseError:
         press = word.newest_press()
-        live = _ask_gateway(state, press, reason, keys, settings.ledger.origin)
+        live = _ask_gateway(settings, press, reason, keys, although_live=although_live)
     sys.stdout.write(f"kill {press.kill_epoch} is released\n")
     if live:
         sys.stdout.write(
-            f"{len(live)} orders may still work at the broker and are cancelled no more:"
+            f"{len(live)} orders may still work at the broker and are no longer cancelled:"
             f" {' '.join(live)}\n"
         )
     return 0
@@ -133,10 +151,32 @@ def write_address(state: StateFolder, address: str) -> None:
     state.say_address(address)
 
 
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """Why a kill is released, and which orders may work although it is."""
+
+    reason: str
+    live: Sequence[str]
+
+
+def _live_on_disk(state: StateFolder) -> list[str]:
+    """Return the orders that the FIX child, which is not there, left as live.
+
+    Raises:
+        ReleaseRefusedError: its list is damaged.
+    """
+    try:
+        return sorted(one.cl_ord_id for one in read_live(state.fix_journal))
+    except JournalError as error:
+        raise ReleaseRefusedError(
+            problem=f"{error}; start the gateway, which asks the broker, and release there"
+        ) from error
+
+
 def _record_release(
     settings: Settings,
     press: Press,
-    reason: str,
+    word: _Word,
     keys: dict[str, Ed25519PrivateKey],
     public: dict[str, bytes],
 ) -> None:
@@ -155,13 +195,14 @@ def _record_release(
         if all(r.body["kill_epoch"] != press.kill_epoch for r in pressed):
             own.append(kill_pressed(press, "kill word", AWAY, confirmed=True), lane=Lane.URGENT)
         log = log_id(reader, settings.ledger.origin)
-        signed = release_statement(log, press.kill_epoch, press.press_id)
+        signed = release_statement(log, press.kill_epoch, press.press_id, word.live)
         signatures = _sign(keys, signed)
         if not all_signed(signed, signatures, public):
             raise ReleaseRefusedError(
                 problem="both roles, risk and compliance, must sign the release"
             )
-        own.append(kill_released(press, log, "cli", reason, signatures), lane=Lane.URGENT)
+        draft = kill_released(press, log, "cli", word.reason, signatures, word.live)
+        own.append(draft, lane=Lane.URGENT)
 
 
 def _tell_gateway(state: StateFolder, reason: str, made: Press) -> str:
@@ -179,28 +220,37 @@ def _tell_gateway(state: StateFolder, reason: str, made: Press) -> str:
 
 
 def _ask_gateway(
-    state: StateFolder,
+    settings: Settings,
     press: Press,
     reason: str,
     keys: dict[str, Ed25519PrivateKey],
-    origin: str,
+    *,
+    although_live: bool,
 ) -> list[str]:
     """Let the running gateway record and release; return which orders may still be live.
 
     Its word for the ledger's first record is taken: a wrong one would only make signatures that
     release nothing here. What is signed names our own press all the same.
     """
+    state = StateFolder.of(settings)
     try:
         token = Keyring(state.keys).token("operator")
         found = _told(get(state, "/v1/kill", token, CONFIRM_WITHIN_S))
         log = str(found.get("log_id", ""))
-        if not log.startswith(f"{origin}#"):
+        if not log.startswith(f"{settings.ledger.origin}#"):
             raise ReleaseRefusedError(problem="the running gateway cannot read its ledger")
-        signed = release_statement(log, press.kill_epoch, press.press_id)
-        body = {"kill_epoch": press.kill_epoch, "signatures": _sign(keys, signed), "reason": reason}
-        return list(_post(state, "/v1/kill/release", body).get("live", ()))
+        live = [str(one) for one in found.get("live", ())] if although_live else []
+        signed = release_statement(log, press.kill_epoch, press.press_id, live)
+        body = {
+            "kill_epoch": press.kill_epoch,
+            "signatures": _sign(keys, signed),
+            "reason": reason,
+            "live": live,
+        }
+        _post(state, "/v1/kill/release", body)
     except (OSError, DoorError, RequestError) as error:
         raise ReleaseRefusedError(problem=f"the running gateway did not release: {error}") from None
+    return live
 
 
 def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gateway.api.limits import in_kill_lane
 from gateway.api.models import KillRequest, ReleaseRequest
 from gateway.desk import Desk
 from gateway.keyring import Caller
+from gateway.releasing import kill_state, release_press
 
 router = APIRouter(prefix="/v1/kill", tags=["kill"], route_class=StrictRoute)
 
@@ -21,8 +22,7 @@ def state(request: Request, caller: Annotated[Caller, Depends(allowed("read"))])
     """Return the epoch, whether new orders are stopped, and the statement that releases it."""
     desk: Desk = request.app.state.desk
     desk.reads.try_note(caller, "kill")
-    found: dict[str, Any] = desk.kill_state()
-    return found
+    return kill_state(desk.own)
 
 
 @router.post("", summary="Stop all new orders now")
@@ -45,8 +45,12 @@ async def press(
 def release(
     body: ReleaseRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
 ) -> dict[str, Any]:
-    """Release the newest press; both signing roles must have signed what GET shows as `to_sign`."""
-    done: dict[str, Any] = request.app.state.desk.release(
-        caller.name, body.kill_epoch, dict(body.signatures), body.reason
+    """Release the newest press; both signing roles must have signed what GET shows as `to_sign`.
+
+    While orders may still work, that statement names them, and so must `live` here.
+    """
+    desk: Desk = request.app.state.desk
+    signatures = {str(role): text for role, text in body.signatures.items()}
+    return release_press(
+        desk.own, caller.name, body.kill_epoch, signatures, body.reason, tuple(body.live)
     )
-    return done

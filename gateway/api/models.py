@@ -264,3 +264,7 @@ class ReleaseRequest(_Body):
         Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
     ]
     reason: Words = ""
+    live: Annotated[
+        list[Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]],
+        Field(max_length=10_000, description="orders that may still work, as the statement has"),
+    ] = []

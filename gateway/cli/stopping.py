@@ -43,9 +43,16 @@ def release(
         Path | None, typer.Option(help="file of the compliance role's key")
     ] = None,
     state: StateOption = None,
+    *,
+    although_live: Annotated[
+        bool,
+        typer.Option(
+            "--although-live", help="also where orders may still work at the broker; each is named"
+        ),
+    ] = False,
 ) -> None:
     """Release the kill."""
     from gateway.stopping import release_kill
 
     keys = {"risk": risk_key, "compliance": compliance_key}
-    raise typer.Exit(release_kill(settings_of(state), reason, keys))
+    raise typer.Exit(release_kill(settings_of(state), reason, keys, although_live=although_live))

@@ -19,6 +19,7 @@ from gateway.clock import wall_us
 from gateway.errors import ReleaseRefusedError
 from gateway.keyring import SIGNING_ROLES
 from gateway.postgres import EmbeddedPostgres
+from gateway.releasing import kill_state, release_press
 from gateway.server import build_site
 from gateway.statements import log_id, release_statement, release_statement_v1
 from gateway.web.views import Views
@@ -64,7 +65,7 @@ def signed(small: SmallDesk, what: str) -> dict[str, str]:
 def refuses(small: SmallDesk, epoch: int, signatures: dict[str, str]) -> bool:
     """Whether a release is refused, leaves no record and the gate shut."""
     with pytest.raises(ReleaseRefusedError):
-        small.desk.release("ada", epoch, signatures, "replayed")
+        release_press(small.desk.own, "ada", epoch, signatures, "replayed")
     released = list(small.reader.records(kinds=(Kind.KILL_RELEASED,)))
     newest = small.desk.own.word.newest_press()
     return newest.killed and all(r.body["press_id"] != newest.press_id for r in released)
@@ -75,10 +76,10 @@ def test_a_statement_of_another_ledger_of_the_same_origin_and_keys_releases_noth
 ) -> None:
     with desk_on(postgres_dsn, tmp_path / "one") as one:
         assert press(one) == 1
-        first = one.desk.kill_state()
+        first = kill_state(one.desk.own)
         good = signed(one, first["to_sign"])
-        one.desk.release("ada", 1, good, "tested")
-        after = one.desk.kill_state()
+        release_press(one.desk.own, "ada", 1, good, "tested")
+        after = kill_state(one.desk.own)
         assert (after["kill_epoch"], after["killed"]) == (1, False)
         assert "to_sign" not in after
     shutil.copytree(tmp_path / "one" / "keys", tmp_path / "two" / "keys")
@@ -86,7 +87,7 @@ def test_a_statement_of_another_ledger_of_the_same_origin_and_keys_releases_noth
         assert press(two) == 1
         assert two.desk.own.origin == one.desk.own.origin
         assert refuses(two, 1, good)
-        own = two.desk.kill_state()
+        own = kill_state(two.desk.own)
         assert own["log_id"] != first["log_id"]
         for log, press_id in (
             (first["log_id"], own["press_id"]),
@@ -96,7 +97,7 @@ def test_a_statement_of_another_ledger_of_the_same_origin_and_keys_releases_noth
             assert refuses(two, 1, signed(two, wrong)), (log, press_id)
         older = release_statement_v1(two.desk.own.origin, 1).decode()
         assert refuses(two, 1, signed(two, older))
-        two.desk.release("ada", 1, signed(two, own["to_sign"]), "tested")
+        release_press(two.desk.own, "ada", 1, signed(two, own["to_sign"]), "tested")
 
 
 def test_a_statement_from_before_a_restore_releases_nothing_after_it(
@@ -107,9 +108,9 @@ def test_a_statement_from_before_a_restore_releases_nothing_after_it(
         press(one)
         one.ledger.checkpoint_now()
         backup(postgres_dsn, tmp_path / "b", wall_us(), silent)
-        before = one.desk.kill_state()
+        before = kill_state(one.desk.own)
         good = signed(one, before["to_sign"])
-        one.desk.release("ada", 1, good, "tested")
+        release_press(one.desk.own, "ada", 1, good, "tested")
         keys = one.keyring.public_keys()
     back(other_dsn, tmp_path / "b")
     reader = LedgerReader(other_dsn)
@@ -128,7 +129,9 @@ def test_a_statement_from_before_a_restore_releases_nothing_after_it(
     shutil.copy(tmp_path / "restored.word", tmp_path / "two" / "kill.word")
     with desk_on(other_dsn, tmp_path / "two") as two:
         assert refuses(two, 1, good)
-        two.desk.release("ada", 1, signed(two, two.desk.kill_state()["to_sign"]), "tested")
+        release_press(
+            two.desk.own, "ada", 1, signed(two, kill_state(two.desk.own)["to_sign"]), "tested"
+        )
         word = two.desk.own.word
         assert restore_kill(word, two.reader, keys, two.desk.own.origin) == ""
         assert word.read() == (1, False), "the next start believes this release"

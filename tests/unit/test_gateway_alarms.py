@@ -20,10 +20,7 @@ from gateway.differences import (
     book_difference,
     found_in,
 )
-from gateway.errors import NotReadyError, ReleaseRefusedError
 from gateway.journal_kill import cancel_sent, kill_outcome, kill_pressed, kill_released
-from gateway.keyring import SIGNING_ROLES
-from gateway.statements import log_id, release_statement
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import framed
@@ -332,64 +329,3 @@ def test_a_release_on_record_names_who_what_and_where() -> None:
     again = kill_released(PRESS, "log#1", "another", "over", {"risk": "aa"})
     assert again.idem_key != draft.idem_key, "another person may release the same press again"
     assert canonical(dict(draft.payload))
-
-
-# a release
-
-
-def signed(desk: MemoryDesk, epoch: int, press_id: str) -> dict[str, str]:
-    own = desk.small.desk.own
-    text = release_statement(log_id(own.reader, own.origin), epoch, press_id)
-    return {role: own.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}
-
-
-def test_only_the_press_in_force_is_released(desk: MemoryDesk) -> None:
-    own = desk.small.desk.own
-    with pytest.raises(ReleaseRefusedError, match="epoch 0 is not in force"):
-        desk.small.desk.release("operator", 0, {}, "nothing to release")
-    own.kill_switch.press(actor="operator", reason="a test")
-    press = own.kill_switch.newest
-    signatures = signed(desk, press.kill_epoch, press.press_id)
-    for epoch in (press.kill_epoch - 1, press.kill_epoch + 1):
-        with pytest.raises(ReleaseRefusedError, match="not in force"):
-            desk.small.desk.release("operator", epoch, signatures, "over")
-    for role in SIGNING_ROLES:
-        with pytest.raises(ReleaseRefusedError, match="both roles"):
-            desk.small.desk.release("operator", press.kill_epoch, {role: signatures[role]}, "over")
-    assert own.word.read().killed
-    released = desk.small.desk.release("operator", press.kill_epoch, signatures, "over")
-    assert released == {"kill_epoch": press.kill_epoch, "killed": False, "live": []}
-    assert not own.word.read().killed
-    with pytest.raises(ReleaseRefusedError, match="not in force"):
-        desk.small.desk.release("operator", press.kill_epoch, signatures, "again")
-    assert len(desk.log.of_kind(Kind.KILL_RELEASED)) == 1
-
-
-def test_a_release_says_which_orders_may_still_work(desk: MemoryDesk) -> None:
-    own = desk.small.desk.own
-    standing = desk.rest()
-    own.kill_switch.press(actor="operator", reason="a test")
-    press = own.kill_switch.newest
-    signatures = signed(desk, press.kill_epoch, press.press_id)
-    released = desk.small.desk.release("operator", press.kill_epoch, signatures, "over")
-    assert released["live"] == [standing.cl_ord_id]
-    (record,) = desk.log.of_kind(Kind.KILL_RELEASED)
-    assert record.body["live"] == [standing.cl_ord_id]
-
-
-def test_the_state_of_a_kill_has_what_is_to_be_signed(desk: MemoryDesk) -> None:
-    assert desk.small.desk.kill_state() == {"kill_epoch": 0, "killed": False}
-    own = desk.small.desk.own
-    own.kill_switch.press(actor="operator", reason="a test")
-    press, state = own.kill_switch.newest, desk.small.desk.kill_state()
-    log = log_id(own.reader, own.origin)
-    assert (state["kill_epoch"], state["killed"], state["log_id"]) == (1, True, log)
-    assert state["press_id"] == press.press_id
-    assert state["to_sign"].encode() == release_statement(log, 1, press.press_id)
-    assert state["on_record"]["kill_epoch"] == 1
-    assert desk.small.desk.parts()["kill"] == "in force, epoch 1"
-
-
-def test_an_empty_ledger_has_no_name() -> None:
-    with pytest.raises(NotReadyError, match="empty"):
-        log_id(cast("LedgerReader", MemoryLedger()), "o")

@@ -9,6 +9,7 @@ from fix.kill import KillWord, Press
 from gateway.assembly import recorded_epoch, restore_kill
 from gateway.journal_kill import kill_pressed, kill_released
 from gateway.keyring import SIGNING_ROLES
+from gateway.releasing import release_press
 from gateway.statements import log_id, release_statement, release_statement_v1
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
@@ -30,9 +31,11 @@ def press(desk: MemoryDesk) -> Press:
     return own.kill_switch.newest
 
 
-def signed(desk: MemoryDesk, epoch: int, press_id: str, *, log: str = "") -> dict[str, str]:
+def signed(
+    desk: MemoryDesk, epoch: int, press_id: str, *live: str, log: str = ""
+) -> dict[str, str]:
     own = desk.small.desk.own
-    text = release_statement(log or log_id(own.reader, own.origin), epoch, press_id)
+    text = release_statement(log or log_id(own.reader, own.origin), epoch, press_id, live)
     return {role: own.keyring.signing_key(role).sign(text).hex() for role in SIGNING_ROLES}
 
 
@@ -73,8 +76,12 @@ def test_a_press_that_the_ledger_does_not_know_stays(desk: MemoryDesk) -> None:
 
 def test_a_release_by_both_roles_stays_released(desk: MemoryDesk, fresh: KillWord) -> None:
     now = press(desk)
-    desk.small.desk.release(
-        "operator", now.kill_epoch, signed(desk, now.kill_epoch, now.press_id), "over"
+    release_press(
+        desk.small.desk.own,
+        "operator",
+        now.kill_epoch,
+        signed(desk, now.kill_epoch, now.press_id),
+        "over",
     )
     assert restored(desk) == ("", (1, False))
     assert restored(desk, fresh) == ("", (1, False)), "signed for the press that is on record"
@@ -117,9 +124,18 @@ def test_a_release_of_an_earlier_press_does_not_count_for_a_later_one(
     assert "its signatures do not hold" in said
 
 
+def test_a_release_that_names_live_orders_stays_released(desk: MemoryDesk, fresh: KillWord) -> None:
+    own, order = desk.small.desk.own, "an-order"
+    now = press(desk)
+    signatures = signed(desk, 1, now.press_id, order)
+    release_press(own, "operator", 1, signatures, "over", (order,))
+    assert restored(desk) == ("", (1, False))
+    assert restored(desk, fresh) == ("", (1, False))
+
+
 def test_a_press_after_a_release_shuts_again(desk: MemoryDesk, fresh: KillWord) -> None:
     now = press(desk)
-    desk.small.desk.release("operator", 1, signed(desk, 1, now.press_id), "over")
+    release_press(desk.small.desk.own, "operator", 1, signed(desk, 1, now.press_id), "over")
     press(desk)
     assert restored(desk, fresh) == ("", (2, True))
 
