@@ -3,8 +3,9 @@
 Rules kept here:
 - No key enters a record. A key that is not known is a pseudonym under a secret of this process:
   the same wrong key is seen to come again, and nobody can guess a mistyped key from the record.
-- Strangers cannot fill the ledger: of the callers of one minute only the first `CALLERS_MAX` have
-  records of their own, the rest are counted together; what the ledger does not take waits, bounded.
+- Strangers cannot fill the ledger: of the unknown keys of one minute only the first `CALLERS_MAX`
+  have records of their own, the rest are counted together, and whoever is known keeps his own
+  however many there are; what the ledger does not take waits, bounded.
 - Whoever is refused never waits for the ledger; what is counted is written by a thread, at the end
   of the minute and when the gateway stops. A process that is killed loses that minute's counts.
 
@@ -30,12 +31,13 @@ _log = logging.getLogger(__name__)
 
 WINDOW_S: Final = 60
 CALLERS_MAX: Final = 32
-"""Callers and reasons of one minute with a record of their own."""
+"""Unknown keys and reasons of one minute with a record of their own."""
 WINDOWS_MAX: Final = 10
 DUE_MAX: Final = 1_000
 BATCH: Final = 50
 NOBODY: Final = "none"
 OTHERS: Final = "others"
+_UNKNOWN: Final = "unknown-"
 
 
 class Reason(StrEnum):
@@ -73,7 +75,7 @@ class Refusals:
     def pseudonym(self, key: str) -> str:
         """Return what a key that nobody holds is called on record."""
         offered = key.encode("utf-8", "surrogatepass")
-        return f"unknown-{hmac.new(self._secret, offered, hashlib.sha256).hexdigest()[:16]}"
+        return f"{_UNKNOWN}{hmac.new(self._secret, offered, hashlib.sha256).hexdigest()[:16]}"
 
     def count(self, who: str, reason: str) -> None:
         """Count one refusal; never waits and never fails."""
@@ -84,8 +86,9 @@ class Refusals:
             if from_us not in self._counts and len(self._counts) >= WINDOWS_MAX:
                 from_us = max(self._counts)
             counts = self._counts.setdefault(from_us, Counter())
-            if (who, reason) not in counts and len(counts) >= CALLERS_MAX:
-                who = OTHERS
+            if who.startswith(_UNKNOWN) and (who, reason) not in counts:
+                strangers = sum(other.startswith(_UNKNOWN) for other, _ in counts)
+                who = OTHERS if strangers >= CALLERS_MAX else who
             counts[who, reason] += 1
 
     def flush(self, *, all_of_it: bool = True) -> int:

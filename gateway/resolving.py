@@ -9,6 +9,7 @@ one operator.
 Not here: who may call (`api`), and what is open (`differences`).
 """
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -49,7 +50,10 @@ class _Case:
 
 
 def resolution_statement(log: str, seq: int, leaf: str, request: ResolveRequest) -> bytes:
-    """Return what both roles sign for a resolution that changes a book or ends an order."""
+    """Return what both roles sign for a resolution that changes a book or ends an order.
+
+    Words are JSON strings: one line each, whatever was written.
+    """
     return statement(
         PURPOSE,
         log,
@@ -60,6 +64,8 @@ def resolution_statement(log: str, seq: int, leaf: str, request: ResolveRequest)
         f"side {request.side or '-'}",
         f"lots {request.lots}",
         f"ends {request.ends or '-'}",
+        f"reason {json.dumps(request.reason)}",
+        f"evidence {json.dumps(request.evidence)}",
     )
 
 

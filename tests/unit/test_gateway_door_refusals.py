@@ -164,12 +164,25 @@ def test_no_more_minutes_are_counted_apart_than_are_kept(clock: Clock) -> None:
     assert set(counted.values()) == {1, 3}
 
 
-def test_the_first_callers_of_a_minute_keep_records_of_their_own(clock: Clock) -> None:
+def test_the_first_strangers_of_a_minute_keep_records_of_their_own(clock: Clock) -> None:
     ledger = KeptDrafts()
     refusals = Refusals(ledger, clock)
-    names = [f"caller-{number}" for number in range(CALLERS_MAX)]
-    for who in (*names, "late", names[0], "later", names[-1]):
+    names = [f"unknown-{number}" for number in range(CALLERS_MAX)]
+    for who in (*names, "unknown-late", names[0], "unknown-later", names[-1]):
         refusals.count(who, Reason.NO_KEY)
     refusals.flush()
     counts = {who: count for who, _, count in said(ledger)}
     assert counts == dict.fromkeys(names, 1) | {names[0]: 2, names[-1]: 2, OTHERS: 2}
+
+
+def test_whoever_is_known_is_named_however_many_strangers_came(clock: Clock) -> None:
+    ledger = KeptDrafts()
+    refusals = Refusals(ledger, clock)
+    for number in range(100):
+        refusals.count(refusals.pseudonym(f"guess-{number}"), Reason.UNKNOWN_KEY)
+    for who in (*(f"agent-{number}" for number in range(40)), NOBODY):
+        refusals.count(who, Reason.NO_KEY)
+    refusals.flush()
+    named = {str(who) for who, _, _ in said(ledger)}
+    assert {f"agent-{number}" for number in range(40)} | {NOBODY, OTHERS} <= named
+    assert len(named) == CALLERS_MAX + 42

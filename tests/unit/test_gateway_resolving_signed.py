@@ -59,6 +59,8 @@ def refused(desk: MemoryDesk) -> Difference:
         {"side": "SELL"},
         {"lots": 3},
         {"ends": "A" * 20},
+        {"reason": 'seen "again"'},
+        {"evidence": "a call"},
     ],
     ids=lambda one: next(iter(one)),
 )
