@@ -9,7 +9,7 @@ trajectories, whoever drafted, and need no row of the target.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
 from inference.codec import ReturnCodec
 from inference.evidence import Evidence
 from inference.evidence_bytes import read_evidence

@@ -7,9 +7,9 @@ who may ask (`api`), and how the verdict came about (`desk`, `section`).
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
 from gateway.api.models import Asked, IntentResponse, RuleLine
 from gateway.errors import NotReadyError
 

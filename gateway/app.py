@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from audit.erasure import Privacy
-from audit.ledger import Ledger
-from audit.liveness import Liveness
-from audit.queries import LedgerReader
-from audit.vault import Vault
+from audit.privacy.erasure import Privacy
+from audit.privacy.vault import Vault
+from audit.sequencer.ledger import Ledger
+from audit.sequencer.liveness import Liveness
+from audit.store.reader import LedgerReader
 from fix.inbox import forget
 from fix.kill import KillWord
 from fix.profile import Profile

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from audit.record import Record
+from audit.records.record import Record
 from fix.messages import Fields, status_request
 from fix.session_link import HandResult, SessionState
 from gateway.orders import Standing

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from audit.errors import LedgerUnsafeError
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Record
-from audit.sequencer import SequencerConfig
-from audit.timekeeping import read_clock
-from audit.vault import Vault
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.clock_watch import read_clock
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.sequencer.sequencer import SequencerConfig
+from audit.store.reader import LedgerReader
 from fix.kill import KillWord
 from fix.profile import Profile
 from gateway import clock

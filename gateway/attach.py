@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.queries import LedgerReader
-from audit.tables import has_schema
+from audit.store.reader import LedgerReader
+from audit.store.tables import has_schema
 from gateway.database import enter
 from gateway.errors import NoLedgerError
 from gateway.footprint import holds_database, refuse_unfinished

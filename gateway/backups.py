@@ -12,15 +12,15 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from audit.backup import backup
-from audit.backup_form import read_backup
 from audit.errors import BackupError
-from audit.kinds import Kind
-from audit.ledger import Draft
-from audit.restore import Restored, restore
-from audit.vault import Vault
-from audit.verify import NOT_CHECKABLE, OK, WORDS, Bad
-from audit.whole_file import STDOUT, beside, named
+from audit.files.whole_file import STDOUT, beside, named
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Draft
+from audit.upkeep.backup.backup import backup
+from audit.upkeep.backup.form import read_backup
+from audit.upkeep.backup.restore import Restored, restore
+from audit.verifier.verify import NOT_CHECKABLE, OK, WORDS, Bad
 from gateway.attach import Place, attached
 from gateway.clock import monotonic_us, wall_us
 from gateway.footprint import begin_unfinished, end_unfinished, on_trial

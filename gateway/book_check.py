@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Lane
+from audit.store.reader import LedgerReader
 from fix.errors import FixError
 from fix.reports import ExecutionReport, parse_inbound, scaled
 from gateway.differences import Cause, Differences, Found, book_difference

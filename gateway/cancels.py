@@ -8,9 +8,9 @@ before anything connects, with what an earlier child did on its own.
 import threading
 from collections.abc import Callable, Iterable
 
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Lane
+from audit.store.reader import LedgerReader
 from fix.journal import CancelNote
 from gateway.journal_kill import cancel_sent
 from gateway.walk import LedgerPort

@@ -1,6 +1,6 @@
 """How connections to the HTTP servers are bounded, the gateway's and the witness's.
 
-Not here: how large a body may be (`gateway.api.limits`, `audit.witness`).
+Not here: how large a body may be (`gateway.api.limits`, `audit.witnesses.witness`).
 
 Rules kept here:
 - A request is there whole within a deadline, however its bytes trickle in.

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from audit.errors import LedgerUnsafeError
-from audit.logins import LOGIN_ROLE, Login, admit, drop_passwords, login_of
-from audit.tables import SCHEMA_REVISION, is_current, migrate
+from audit.store.logins import LOGIN_ROLE, Login, admit, drop_passwords, login_of
+from audit.store.tables import SCHEMA_REVISION, is_current, migrate
 from gateway.errors import SettingsError
 from gateway.postgres import SUPERUSER, EmbeddedPostgres
 from gateway.settings import LedgerSettings

@@ -8,7 +8,7 @@ decision without an order; recovery seals it as abandoned, and nothing was sent.
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from audit.record import Draft
+from audit.records.record import Draft
 from gateway import journal, journal_orders
 from gateway.failpoints import reach
 from gateway.forecasting import target_forecast

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.queries import LedgerReader
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
+from audit.store.reader import LedgerReader
 from fix.kill import KillWord
 from gateway import journal, journal_orders
 from gateway.answers import intent_response, told

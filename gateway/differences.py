@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from audit.kinds import Kind
-from audit.record import Draft, Record
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
 from gateway.journal_orders import order_draft
 from gateway.orders import Standing
 from risk.intent import Side

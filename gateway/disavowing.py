@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from audit.errors import RowRefusedError
-from audit.kinds import Kind
-from audit.ledger import Draft
-from audit.row_key import disavowal, signed_by_all
+from audit.records.kinds import Kind
+from audit.records.row_key import disavowal, signed_by_all
+from audit.sequencer.ledger import Draft
 from gateway.errors import RequestError
 from gateway.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.rotating import held_against_key, open_ledger, stopped

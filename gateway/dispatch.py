@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Final
 
-from audit.ledger import Lane
+from audit.sequencer.ledger import Lane
 from fix.identity import cl_ord_id
 from fix.messages import new_order
 from fix.profile import Profile

@@ -9,10 +9,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 
 from audit.errors import AuditError
-from audit.kinds import Kind
-from audit.ledger import Lane, Ledger
-from audit.record import Draft
-from audit.tables import DatabaseError
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane, Ledger
+from audit.store.tables import DatabaseError
 from fix.errors import FixError
 from fix.session_link import Frame, SessionState
 from fix.sweeper import Phase

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from audit.errors import PolicyError
-from audit.export import NotYetSignedError, build_bundle
-from audit.note import parse_note
-from audit.quorum import QuorumPolicy
-from audit.verify import read_bundle, read_link
-from audit.whole_file import appearing, beside, named
+from audit.evidence.bundle import NotYetSignedError, build_bundle
+from audit.files.whole_file import appearing, beside, named
+from audit.tlog.note import parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.verifier.verify import read_bundle, read_link
 from gateway.attach import Place
 from gateway.clock import pause
 from gateway.errors import StateInUseError
@@ -36,8 +36,9 @@ def export_decision(place: Place, decision_id: str, out: Path) -> int:
     notes = [bundle.note, *([read_link(bundle.link).note] if bundle.link else [])]
     beside(out).write(
         f"{named(out)}: {len(data)} bytes\n{unwitnessed(policy, *notes)}"
-        "check it with a copy of audit/verify.py that you trust and the log's key from outside:\n"
-        f"  python audit/verify.py {named(out)} --key KEYFILE\n"
+        "check it with a copy of audit/verifier/verify.py that you trust and the log's key"
+        " from outside:\n"
+        f"  python audit/verifier/verify.py {named(out)} --key KEYFILE\n"
     )
     return 0
 

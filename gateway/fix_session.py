@@ -10,9 +10,9 @@ broker begin its numbers anew, once, where its profile does not allow that.
 
 from dataclasses import dataclass
 
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from fix.continuity import lacking, renew
 from fix.ems_control import exec_number
 from fix.profile import Profile, SessionMode

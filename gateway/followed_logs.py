@@ -17,9 +17,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from audit.cosignature import NAME_BYTES_MAX
 from audit.errors import NoteError
-from audit.note import BLANK, COSIGNATURE_ED25519, VerifierKey
+from audit.tlog.cosignature import NAME_BYTES_MAX
+from audit.tlog.note import BLANK, COSIGNATURE_ED25519, VerifierKey
 from gateway.errors import SettingsError
 
 _log = logging.getLogger(__name__)

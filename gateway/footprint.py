@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from audit.durable import sync_folder
-from audit.whole_file import appearing
+from audit.files.durable import sync_folder
+from audit.files.whole_file import appearing
 from gateway.errors import NoLedgerError
 from gateway.postgres import socket_folder
 from gateway.postmaster import left_alone

@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from audit.erasure import Privacy
 from audit.errors import ErasureRefusedError
-from audit.vault import Vault
-from audit.whole_file import PRIVATE, appearing
+from audit.files.whole_file import PRIVATE, appearing
+from audit.privacy.erasure import Privacy
+from audit.privacy.vault import Vault
 from gateway import privacy_actions
 from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.attach import Place, attached, require_ledger

@@ -8,7 +8,7 @@ Nothing approves by itself; a hold that nobody answers in time ends and frees wh
 from dataclasses import replace
 from typing import Any, Final
 
-from audit.ledger import Lane
+from audit.sequencer.ledger import Lane
 from gateway import deadlines, journal_orders
 from gateway.decision import Decision, Result, renew
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError

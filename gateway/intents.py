@@ -7,9 +7,9 @@ here.
 import hashlib
 from typing import Final
 
-from audit.canonical import JSON
-from audit.personal import Personal
-from audit.retention import Retention
+from audit.privacy.retention import Retention
+from audit.records.canonical import JSON
+from audit.records.personal import Personal
 from gateway.api.models import IntentRequest
 from gateway.errors import RequestError
 from gateway.persons import Persons

@@ -12,9 +12,9 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Final
 
-from audit.canonical import JSON, canonical
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.canonical import JSON, canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from gateway.walk import Case
 from inference.engine import EngineDescription, SampleRequest
 from inference.evidence import Evidence

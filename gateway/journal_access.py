@@ -3,8 +3,8 @@
 Not here: when a record is appended (`reads`, `refusals`).
 """
 
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from gateway.journal import GATEWAY
 from gateway.keyring import Caller
 

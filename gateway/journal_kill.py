@@ -6,9 +6,9 @@ monotonic microseconds of the boot that the record names: those of one boot comp
 
 from collections.abc import Mapping, Sequence
 
-from audit.canonical import JSON
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from fix.journal import CancelNote
 from fix.kill import Press
 from gateway.journal import digest_of

@@ -5,9 +5,9 @@ One function per kind, in walk order.
 
 from collections.abc import Mapping
 
-from audit.canonical import JSON
-from audit.kinds import Kind
-from audit.record import Draft, Record
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
 from fix.reports import ExecutionReport
 from fix.session_link import HandResult
 from gateway.journal import GATEWAY, draft

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from audit.errors import RowRefusedError
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
 
 STEPS: Final[Mapping[str, str]] = {
     "confirmed_us": "the FIX child confirmed that no new order passes",

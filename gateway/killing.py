@@ -19,9 +19,9 @@ from types import MappingProxyType
 from typing import Protocol
 
 from audit.errors import AuditError, IdempotencyConflictError
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Lane
 from fix.errors import KillWordError
 from fix.kill import KillWord, Press, monotonic_us
 from gateway import clock

@@ -7,8 +7,8 @@ booked it; a bust or a correction names it.
 
 from typing import Any
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from risk.book import (
     DayStarted,
     Filled,

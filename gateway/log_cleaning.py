@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from audit.durable import sync_folder
+from audit.files.durable import sync_folder
 from gateway.name_needles import Needle, needles
 from gateway.name_search import places
 

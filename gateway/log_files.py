@@ -11,13 +11,13 @@ Rules kept here:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audit.checkpoint import Checkpoint
 from audit.errors import ProofError
-from audit.note import VerifierKey
-from audit.queries import LedgerReader
-from audit.quorate import newest_quorate
-from audit.quorum import QuorumPolicy
-from audit.tiles import Tile, parse_tile_path, tile_width
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.note import VerifierKey
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.tiles import Tile, parse_tile_path, tile_width
+from audit.witnesses.quorate import newest_quorate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

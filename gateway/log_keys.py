@@ -14,13 +14,13 @@ start or command.
 from pathlib import Path
 from typing import Final
 
-from audit.durable import sync_folder
 from audit.errors import KeyFileError, NoteError
-from audit.keys import FileSigner, MlDsaSigner, Signer, destroy_key, public_file, write_new
-from audit.note import VerifierKey
-from audit.pkcs11 import SCHEME, Pkcs11Signer
-from audit.rotation import KeyRecord, Rotation, TrustedKey, parse_key_record, trusted_keys
-from audit.whole_file import appearing
+from audit.files.durable import sync_folder
+from audit.files.whole_file import appearing
+from audit.signers.file import FileSigner, MlDsaSigner, Signer, destroy_key, public_file, write_new
+from audit.signers.pkcs11 import SCHEME, Pkcs11Signer
+from audit.tlog.note import VerifierKey
+from audit.tlog.rotation import KeyRecord, Rotation, TrustedKey, parse_key_record, trusted_keys
 from gateway.errors import SettingsError
 from gateway.settings import LedgerSettings
 from gateway.state import StateFolder

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from audit.names import APOSTROPHES, BLANKS, DASHES, UNSEEN, folded, orders_of, plain_name
+from audit.privacy.names import APOSTROPHES, BLANKS, DASHES, UNSEEN, folded, orders_of, plain_name
 
 LETTERS_MIN = 3
 DIGITS_MIN = 6

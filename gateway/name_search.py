@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from audit.names import folded
+from audit.privacy.names import folded
 from fix.person_tags import NAMED_TAGS
 from gateway.name_needles import Needle, is_wordless, shown
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
 from gateway.errors import NotReadyError
 
 DECISION_PREFIX: Final = "decision/"

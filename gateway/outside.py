@@ -1,6 +1,6 @@
 """What somebody brings to check a log, read with words for what people mistake for it.
 
-Not here: what it proves (`audit.verify`).
+Not here: what it proves (`audit.verifier.verify`).
 """
 
 import contextlib
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from audit.keys import public_file
-from audit.verify import TAMPERED, WORDS, Bad, Outside, Report, Trust, read_keys, read_text
+from audit.signers.file import public_file
+from audit.verifier.verify import TAMPERED, WORDS, Bad, Outside, Report, Trust, read_keys, read_text
 
 _UNTRUSTED: Final = re.compile(r"(checkpoint of [0-9]+ is )?signed by no trusted key")
 _TAMPERED: Final = f"{WORDS[TAMPERED]}: "

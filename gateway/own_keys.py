@@ -9,9 +9,9 @@ Rows are disavowed while the gateway is stopped: the list is read once, at the s
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from audit.ledger import Guard, Lane
-from audit.queries import LedgerReader
-from audit.record import Draft, Record
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Guard, Lane
+from audit.store.reader import LedgerReader
 from gateway.walk import LedgerPort
 
 Key = tuple[str, str]

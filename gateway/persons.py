@@ -1,6 +1,7 @@
 """Persons in broker messages: out of the text, into personal fields of its record.
 
-Not here: which fields name a person (`fix.persons`), and how values are kept (`audit.vault`).
+Not here: which fields name a person (`fix.persons`), and how values are kept
+(`audit.privacy.vault`).
 """
 
 from collections.abc import Collection, Mapping
@@ -10,9 +11,9 @@ from typing import Any, Final, Protocol
 from typing_extensions import override
 
 from audit.errors import VaultError
-from audit.personal import FIELD, Field, Personal, fields_of
-from audit.record import Draft
-from audit.retention import Retention
+from audit.privacy.retention import Retention
+from audit.records.personal import FIELD, Field, Personal, fields_of
+from audit.records.record import Draft
 from fix.persons import redacted, subject_at
 
 

@@ -7,9 +7,9 @@ adds.
 
 from typing import Final, Protocol
 
-from audit.canonical import JSON
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from gateway.journal import book_digest, draft
 from gateway.section import result_of
 from gateway.walk import Case, Tick

@@ -7,7 +7,7 @@ Development: the shipped playback policy, signed on first use with the two devel
 import json
 from pathlib import Path
 
-from audit.canonical import canonical
+from audit.records.canonical import canonical
 from gateway.errors import SettingsError
 from gateway.keyring import SIGNING_ROLES, Keyring
 from risk.errors import RiskError

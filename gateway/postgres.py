@@ -32,8 +32,8 @@ from types import MappingProxyType
 from typing import IO
 from urllib.parse import quote
 
-from audit.logins import LOGIN_ROLE
-from audit.tables import ensure_database, wait_until_admitted, wait_until_ready
+from audit.store.logins import LOGIN_ROLE
+from audit.store.tables import ensure_database, wait_until_admitted, wait_until_ready
 from gateway.errors import PostgresError
 from gateway.postgres_access import HBA, IDENT, AccessRules, own_name, put, rules_for
 from gateway.postmaster import clear_dead_lock, live_postmaster, uninterrupted
@@ -86,7 +86,7 @@ class EmbeddedPostgres:
 
     @property
     def login_dsn(self) -> str:
-        """The DSN for the gateway's own connections; the user is made by `audit.logins.admit`."""
+        """The DSN for the gateway's own connections; `audit.store.logins.admit` makes the user."""
         return self._dsn(DATABASE, LOGIN_ROLE)
 
     @property
@@ -97,7 +97,7 @@ class EmbeddedPostgres:
     def start(self, timeout_s: float = 120.0) -> str:
         """Start the server, or adopt the live one, and return the login's DSN.
 
-        The login may not be there yet: see `administration` and `audit.logins.admit`.
+        The login may not be there yet: see `administration` and `audit.store.logins.admit`.
 
         Args:
             timeout_s: how long recovery after a crash may take.

@@ -1,6 +1,7 @@
 """Erasure, holds and disclosure in one installation: its vault, its files, its years.
 
-Not here: what an erasure is (`audit.erasure`), who may ask (`api`), and the verbs (`forgetting`).
+Not here: what an erasure is (`audit.privacy.erasure`), who may ask (`api`), and the verbs
+(`forgetting`).
 
 A subject's name stands in clear in the vault only. In the files of the FIX engine names are
 overwritten as soon as they are on record; before a key goes, the logs are searched once more for
@@ -10,12 +11,12 @@ the names that it holds. The simulator's files are the broker's: out of our reac
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from audit.disclosures import Disclosures
-from audit.erasure import AppendPort, Privacy
 from audit.errors import ErasureRefusedError, VaultError
-from audit.queries import LedgerReader
-from audit.retention import Retention, Years
-from audit.vault import Vault
+from audit.privacy.disclosures import Disclosures
+from audit.privacy.erasure import AppendPort, Privacy
+from audit.privacy.retention import Retention, Years
+from audit.privacy.vault import Vault
+from audit.store.reader import LedgerReader
 from fix.wire_log import scrub_log
 from gateway import clock
 from gateway.log_cleaning import clean_logs

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from audit.erasure import Privacy
+from audit.privacy.erasure import Privacy
 from gateway.api.models import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 
 

@@ -17,11 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from audit.canonical import JSON
-from audit.keys import Signer
-from audit.kinds import Kind
-from audit.record import Draft
-from audit.retention import YEARS_FIELD
+from audit.privacy.retention import YEARS_FIELD
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.signers.file import Signer
 from fix.ems_control import SimulatorConfig
 from fix.errors import ProfileError
 from fix.profile import Profile, parse_profile, simulator_profile

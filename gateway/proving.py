@@ -5,18 +5,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.checkpoint import Checkpoint
 from audit.errors import FileError, LedgerError
-from audit.export import NotYetSignedError, consistency
-from audit.proof import parse_proof
-from audit.quorum import QuorumPolicy
-from audit.receipt import build_receipt, mapped_until, prove_range, prove_record
-from audit.whole_file import STDOUT, appearing, beside, named
+from audit.evidence.bundle import NotYetSignedError, consistency
+from audit.evidence.receipt import build_receipt, mapped_until, prove_range, prove_record
+from audit.files.whole_file import STDOUT, appearing, beside, named
+from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.proof import parse_proof
 from gateway.attach import Place
 from gateway.exporting import sign_missing, unwitnessed
 from gateway.witness_policy import read_policy
 
-VERIFIER = "python audit/verify.py"
+VERIFIER = "python audit/verifier/verify.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,16 +7,16 @@ What is on record: that the quorum was met or lost, with the policy's digest, on
 import logging
 from typing import Any
 
-from audit.canonical import JSON
-from audit.checkpoint import make_checkpoint
 from audit.errors import AuditError, LedgerUnsafeError, WitnessError
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.merkle import Frontier
-from audit.publisher import Publication, Publisher, PublisherConfig
-from audit.queries import LedgerReader
-from audit.quorum_watch import Quorum
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.merkle import Frontier
+from audit.witnesses.publisher import Publication, Publisher, PublisherConfig
+from audit.witnesses.quorum_watch import Quorum
 from gateway import clock
 from gateway.errors import SettingsError
 from gateway.log_files import LogFiles

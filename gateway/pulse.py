@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from audit.errors import AuditError
-from audit.tables import DatabaseError
+from audit.store.tables import DatabaseError
 from gateway import clock
 
 _log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from fix.errors import FixError
 from fix.messages import parse
 from fix.order import OrderEvent, event_of

@@ -13,8 +13,8 @@ Table (stage found -> what is done):
 from collections import deque
 from collections.abc import Callable
 
-from audit.ledger import Lane
-from audit.record import Draft
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
 from fix.errors import FixError
 from fix.messages import Fields
 from fix.order import OrderState

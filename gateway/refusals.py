@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import Final
 
 from audit.errors import AuditError
-from audit.record import Draft
+from audit.records.record import Draft
 from gateway import journal_access
 from gateway.walk import LedgerPort
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from audit.errors import AuditError
-from audit.ledger import Lane
+from audit.sequencer.ledger import Lane
 from gateway.desk import DeskParts
 from gateway.errors import NotReadyError, ReleaseRefusedError
 from gateway.journal_kill import kill_released

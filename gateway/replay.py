@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from audit.errors import CanonicalError, DraftError
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
 from fix.errors import FixError
 from gateway import replay_forecast, replay_intent, replay_orders, replay_rows
 from gateway.attach import Place

@@ -12,8 +12,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway import journal
 from gateway.api.models import IntentRequest
 from gateway.errors import ReplayDiffersError

@@ -10,8 +10,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway import journal, journal_orders
 from gateway.clock import MarketInstant
 from gateway.differences import Differences

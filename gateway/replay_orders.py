@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from audit.kinds import Kind
-from audit.ledger import Guard, Lane
-from audit.record import Draft, Record
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Guard, Lane
 from fix.identity import cl_ord_id
 from fix.messages import new_order, parse
 from fix.order import OrderState

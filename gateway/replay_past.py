@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from audit.canonical import JSON, canonical
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Draft, Record
+from audit.records.canonical import JSON, canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.journal import RECORD_RULES, book_digest, policy_named
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events

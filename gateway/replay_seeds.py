@@ -5,8 +5,8 @@ twice: of the stored checkpoints, and of the log itself, where each ends with a 
 checkpoint that was taken out of the database afterwards leaves its map behind.
 """
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.errors import ReplayDiffersError
 from gateway.journal import SEED_RULE
 from gateway.replay_past import SEEDS_BOUND, Past

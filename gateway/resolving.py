@@ -13,10 +13,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from audit.canonical import JSON
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
 from fix.errors import ReportError
 from fix.order import OrderState
 from fix.reports import scaled

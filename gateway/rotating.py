@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from audit.errors import NoteError
-from audit.keys import Signer
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.note import VerifierKey
-from audit.queries import LedgerReader
-from audit.record import Draft
-from audit.rotation import Rotation, revoke, rotate
-from audit.timekeeping import read_clock
-from audit.vault import Sealer, Vault
+from audit.privacy.vault import Sealer, Vault
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.clock_watch import read_clock
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import Signer
+from audit.store.reader import LedgerReader
+from audit.tlog.note import VerifierKey
+from audit.tlog.rotation import Rotation, revoke, rotate
 from gateway import clock
 from gateway.attach import Place, attached, require_ledger
 from gateway.errors import RequestError

@@ -20,13 +20,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from audit.durable import sync_folder
 from audit.errors import LedgerUnsafeError
-from audit.keys import write_new
-from audit.kinds import Kind
-from audit.ledger import Draft, Ledger
-from audit.row_key import Accepted, RowKey
-from audit.whole_file import appearing
+from audit.files.durable import sync_folder
+from audit.files.whole_file import appearing
+from audit.records.kinds import Kind
+from audit.records.row_key import Accepted, RowKey
+from audit.sequencer.ledger import Draft, Ledger
+from audit.signers.file import write_new
 from gateway.errors import SettingsError
 from gateway.keyring import officers_of
 from gateway.state import StateFolder

@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from audit.canonical import JSON
 from audit.errors import LedgerStoppedError, LedgerTimeoutError, LedgerWriteError
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
+from audit.upkeep.dump import verify_database
 from gateway import clock, journal
 from gateway.accepted import TableFigure
 from gateway.app import App, running

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from audit.errors import GuardMovedError
-from audit.kinds import Kind
-from audit.ledger import Guard
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Guard
+from audit.store.reader import LedgerReader
 from gateway import clock, deadlines, journal_orders
 from gateway.deadlines import Deadlines, SteadyWall
 from gateway.differences import Differences

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from audit.errors import IdempotencyConflictError
-from audit.kinds import Kind
-from audit.ledger import Lane, Ledger
-from audit.queries import LedgerReader
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane, Ledger
+from audit.store.reader import LedgerReader
 from fix.profile import Profile
 from fix.resets import Cause, Reset, last_start_us
 

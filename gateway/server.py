@@ -8,7 +8,7 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
-from audit.erasure import Privacy
+from audit.privacy.erasure import Privacy
 from gateway.api.routes import build_api
 from gateway.clock import monotonic_us, pause
 from gateway.connections import BoundedConfig, ConnectionLimits, bound

@@ -160,7 +160,7 @@ class PlaybackSettings(_Section):
 
 
 class RetentionSettings(_Section):
-    """How long personal fields must be kept, by class; see `audit.retention` for the statutes."""
+    """How long personal fields must be kept, by class; statutes: `audit.privacy.retention`."""
 
     order_years: int = Field(
         default=6, ge=0, le=30, description="names in orders and executions: years kept"

@@ -18,10 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from audit.canonical import JSON
 from audit.errors import CanonicalError, DraftError
-from audit.ledger import Lane
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
 from fix.errors import FixError, ReportError
 from fix.messages import NEW_ORDER
 from fix.order import Anomaly, OrderEvent, OrderState, advance, event_of, restated

@@ -15,8 +15,8 @@ from hashlib import sha256
 from typing import Protocol
 
 from audit.errors import AuditError, CanonicalError, DraftError, IdempotencyConflictError
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
 from fix.inbox import Entry
 from gateway import clock
 from gateway.errors import GatewayError

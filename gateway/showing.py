@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from audit.export import clocks_of, context_of
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record, blob_digests
+from audit.evidence.bundle import clocks_of, context_of
+from audit.records.kinds import Kind
+from audit.records.record import Record, blob_digests
+from audit.store.reader import LedgerReader
 from gateway.attach import Place
 from gateway.errors import UnknownDecisionError
 from inference.errors import InferenceError

@@ -15,7 +15,7 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
 from gateway.errors import NotReadyError, ReleaseRefusedError
 from gateway.keyring import SIGNING_ROLES
 

@@ -10,8 +10,8 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audit.errors import RowRefusedError
-from audit.kinds import Kind
-from audit.ledger import Lane
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Lane
 from fix.errors import JournalError
 from fix.journal import read_live
 from fix.kill import KillWord, Press

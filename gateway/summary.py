@@ -13,9 +13,9 @@ from math import sqrt
 from statistics import pstdev
 from typing import Any
 
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
 from gateway.accepted import TableFigure
 from gateway.ledger_book import book_events, is_trade, placebo_events
 from risk.book import Book

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from audit.errors import FileError
-from audit.note import VerifierKey
-from audit.tiles import TILE_WIDTH, Tile
-from audit.verify import Report
+from audit.tlog.note import VerifierKey
+from audit.tlog.tiles import TILE_WIDTH, Tile
+from audit.verifier.verify import Report
 from gateway.attach import Place
 from gateway.clock import monotonic_us
 from gateway.log_files import LogFiles

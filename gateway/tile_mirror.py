@@ -11,11 +11,11 @@ Rules kept here:
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from audit.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
 from audit.errors import LedgerUnsafeError, NoteError, ProofError
-from audit.merkle import HASH_BYTES, leaf_hash, verify_consistency
-from audit.note import parse_note
-from audit.tiles import (
+from audit.tlog.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
+from audit.tlog.merkle import HASH_BYTES, leaf_hash, verify_consistency
+from audit.tlog.note import parse_note
+from audit.tlog.tiles import (
     TILE_WIDTH,
     Tile,
     TileReader,
@@ -26,7 +26,7 @@ from audit.tiles import (
     tile_width,
     tiles_of,
 )
-from audit.verify import TAMPERED, Report
+from audit.verifier.verify import TAMPERED, Report
 from gateway.log_files import LogFiles
 
 CHECKPOINT = "checkpoint"

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.fsck_dump import fsck_dump
-from audit.fsck_plan import FsckPlan
-from audit.fsck_run import fsck_database
-from audit.fsck_state import was_saved
-from audit.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.upkeep.fsck.plan import FsckPlan
+from audit.upkeep.fsck.run import fsck_database
+from audit.upkeep.fsck.state import was_saved
+from audit.verifier.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
 from gateway.attach import Place
 from gateway.clock import monotonic_us, wall_us
 from gateway.outside import (

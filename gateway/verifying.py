@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from audit.errors import AuditError
-from audit.fsck import dump, verify_database
-from audit.tables import DatabaseError, out_of_reach
-from audit.verify import (
+from audit.files.whole_file import beside, named
+from audit.store.tables import DatabaseError, out_of_reach
+from audit.upkeep.dump import dump, verify_database
+from audit.verifier.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,
     TAIL_S,
@@ -18,7 +19,6 @@ from audit.verify import (
     verify_dump,
     watched,
 )
-from audit.whole_file import beside, named
 from gateway.attach import Place
 from gateway.clock import monotonic_us, pause, wall_us
 from gateway.errors import GatewayError

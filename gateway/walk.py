@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from audit.canonical import JSON
-from audit.ledger import Guard, Lane
-from audit.record import Draft, Record
+from audit.records.canonical import JSON
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Guard, Lane
 from fix.session_link import HandResult
 from gateway.clock import MarketInstant
 from inference.codec import ReturnCodec
@@ -36,7 +36,7 @@ class LedgerPort(Protocol):
         guard: Guard | None = None,
         timeout_s: float = 5.0,
     ) -> tuple[Record, ...]:
-        """Commit all drafts in one transaction; see `audit.ledger.Ledger.append` for the errors."""
+        """Commit all drafts in one transaction; errors are those of `Ledger.append`."""
         ...
 
     def put_blob(self, data: bytes) -> str:

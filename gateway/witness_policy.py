@@ -3,7 +3,7 @@
 from hashlib import sha256
 
 from audit.errors import PolicyError
-from audit.quorum import QuorumPolicy
+from audit.tlog.policy import QuorumPolicy
 from gateway.errors import SettingsError
 from gateway.settings import LedgerSettings
 

@@ -4,8 +4,8 @@ It is meant for another host and another person than the log's. It reaches out t
 logs that it was told of, and cosigns with two keys of one name: Ed25519 (0x04) and ML-DSA-44
 (0x06). Monitors read what it cosigned last at `/<SHA-256 of the origin>/checkpoint`.
 
-Not here: what is cosigned and what refused (`audit.witness`), what is remembered
-(`audit.witness_memory`).
+Not here: what is cosigned and what refused (`audit.witnesses.witness`), what is remembered
+(`audit.witnesses.memory`).
 
 Rules kept here:
 - No body is read beyond a limit, nor for longer than a deadline; so are heads
@@ -31,11 +31,12 @@ import uvicorn
 from anyio import to_thread
 from fastapi import FastAPI, Request, Response
 
-from audit.cosignature import cosign
 from audit.errors import NoteError, WitnessError
-from audit.keys import FileSigner, MlDsaSigner, Signer, load_cosigner, public_file
-from audit.note import COSIGNATURE_ED25519, SIGNATURES_MAX, Note, VerifierKey, parse_note
-from audit.witness import (
+from audit.signers.file import FileSigner, MlDsaSigner, Signer, load_cosigner, public_file
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import COSIGNATURE_ED25519, SIGNATURES_MAX, Note, VerifierKey, parse_note
+from audit.witnesses.memory import WitnessMemory
+from audit.witnesses.witness import (
     BODY_BYTES_MAX,
     TEXT,
     Answer,
@@ -44,7 +45,6 @@ from audit.witness import (
     parse_request,
     refuse_stranger,
 )
-from audit.witness_memory import WitnessMemory
 from gateway.clock import wall_us
 from gateway.connections import BoundedConfig, ConnectionLimits, bound
 from gateway.errors import SettingsError

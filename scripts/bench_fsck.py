@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from audit.fsck_plan import FsckPlan
-from audit.fsck_run import fsck_database
-from audit.tables import connect, ensure_database, migrate
-from audit.verify import OK, Outside
+from audit.store.tables import connect, ensure_database, migrate
+from audit.upkeep.fsck.plan import FsckPlan
+from audit.upkeep.fsck.run import fsck_database
+from audit.verifier.verify import OK, Outside
 from gateway.postgres import EmbeddedPostgres
 from scripts.big_log import SIGNER, write_big_log
 

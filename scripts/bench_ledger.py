@@ -21,11 +21,11 @@ from time import perf_counter
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.fsck import verify_database
-from audit.keys import FileSigner
-from audit.ledger import Ledger, LedgerConfig
-from audit.row_key import mac_of
-from audit.tables import migrate
+from audit.records.row_key import mac_of
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.tables import migrate
+from audit.upkeep.dump import verify_database
 from gateway import clock
 from gateway.postgres import EmbeddedPostgres
 from scripts.ledger_loads import Appends, Load, Yardsticks

@@ -23,13 +23,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.publisher import Publication, Publisher, PublisherConfig
-from audit.quorum import QuorumPolicy
-from audit.record import Draft
-from audit.tables import migrate
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.tables import migrate
+from audit.tlog.policy import QuorumPolicy
+from audit.witnesses.publisher import Publication, Publisher, PublisherConfig
 from gateway.clock import pause, wall_us
 from gateway.postgres import EmbeddedPostgres
 

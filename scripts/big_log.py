@@ -14,17 +14,17 @@ from itertools import count
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.batch import Builder
-from audit.canonical import JSON
-from audit.checkpoint import make_checkpoint
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.lanes import Append, MapHeads
-from audit.record import Draft, prepare
-from audit.recovery import position_of
-from audit.store import Head, Store
-from audit.tables import WRITER_ROLE, connect
-from audit.watchdog import Watchdog
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft, prepare
+from audit.sequencer.batch import Builder
+from audit.sequencer.lanes import Append, MapHeads
+from audit.sequencer.recovery import position_of
+from audit.signers.file import FileSigner
+from audit.store.connection import Head, Store
+from audit.store.tables import WRITER_ROLE, connect
+from audit.store.watchdog import Watchdog
+from audit.tlog.checkpoint import make_checkpoint
 
 ORIGIN = "bench.example/log"
 SIGNER = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(range(32))))

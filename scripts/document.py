@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from audit.kinds import KINDS, KindSpec
+from audit.records.kinds import KINDS, KindSpec
 from fix.ems_market import DECK, outcome_of
 from gateway.clock import wall_us
 from gateway.refusals import Refusals
@@ -89,9 +89,9 @@ def records_page() -> str:
     head = [
         "# Record kinds",
         "",
-        "Written by `make docs` from `audit/kinds.py`, in walk order; do not edit. A payload has",
-        "every field of its kind, may have the optional ones, and no other. *Guard*: the record",
-        "moves the guard on which verdicts are committed.",
+        "Written by `make docs` from `audit/records/kinds.py`, in walk order; do not edit.",
+        "A payload has every field of its kind, may have the optional ones, and no other.",
+        "*Guard*: the record moves the guard on which verdicts are committed.",
         "",
         "| kind | version | stream | fields | optional | guard |",
         "|---|---|---|---|---|---|",

@@ -17,14 +17,15 @@ from itertools import count, islice
 import psycopg
 from psycopg.rows import TupleRow
 
-from audit.batch import Builder, Position, Row
-from audit.kinds import Kind
-from audit.lanes import Append
-from audit.ledger import Ledger
-from audit.merkle import Frontier
-from audit.record import Draft, Record, prepare
-from audit.tables import TupleConnection, connect
-from audit.wire import COLUMNS
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record, prepare
+from audit.records.row import Row
+from audit.sequencer.batch import Builder, Position
+from audit.sequencer.lanes import Append
+from audit.sequencer.ledger import Ledger
+from audit.store.tables import TupleConnection, connect
+from audit.store.wire import COLUMNS
+from audit.tlog.merkle import Frontier
 from gateway import clock
 
 Cursor = psycopg.Cursor[TupleRow]

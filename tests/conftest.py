@@ -12,7 +12,7 @@ import hypothesis
 import psycopg
 import pytest
 
-from audit.tables import migrate
+from audit.store.tables import migrate
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.open_postgres import OpenPostgres
 

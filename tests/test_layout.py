@@ -12,8 +12,9 @@ PACKAGES = ("gateway", "risk", "audit", "inference", "fix")
 ROOMS = (*PACKAGES, "migrations", "scripts", "tests")
 FILE_LINES_MAX = 400
 # A verifier that an outsider takes along must be one file.
-ONE_FILE = {"audit/verify.py": 2650}
+ONE_FILE = {"audit/verifier/verify.py": 2650}
 FUNCTION_LINES_MAX = 70
+ROOMS_MAX = 12
 FORBIDDEN_WORDS = ("Manager", "Helper", "Util", "Utils", "Base")
 FORBIDDEN_FOLDERS = ("common", "utils", "util", "helpers", "lib")
 # Said in reading order only where a reader needs them: errors come last or first by taste.
@@ -105,14 +106,30 @@ def test_no_room_is_for_everything(package: str) -> None:
     assert folders.isdisjoint(FORBIDDEN_FOLDERS)
 
 
+FOLDERS = [path.parent for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_a_folder_says_what_belongs_and_lists_its_rooms_in_reading_order(folder: Path) -> None:
+    tree = ast.parse((folder / "__init__.py").read_text())
+    docstring = ast.get_docstring(tree) or ""
+    modules = modules_of(folder)
+    assert modules, "a folder without rooms would pass everything below"
+    assert set(listed_in(docstring.partition("\n\n")[2], modules)) == modules
+    assert "Not here: " in docstring, "what belongs, and what does not"
+    assert len(tree.body) == 1, "a folder's __init__ holds its docstring only"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_a_folder_has_at_most_a_dozen_rooms(folder: Path) -> None:
+    rooms = modules_of(folder)
+    assert len(rooms) <= ROOMS_MAX, f"{len(rooms)} rooms: a prefix that three share is a folder"
+
+
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_lists_every_module_in_reading_order(package: str) -> None:
-    init = ROOT / package / "__init__.py"
-    tree = ast.parse(init.read_text())
-    modules = modules_of(init.parent)
-    assert modules, "a package without modules would pass everything below"
-    assert set(listed_in(ast.get_docstring(tree) or "", modules)) == modules
-    assert len(tree.body) == 1, "a package's __init__ holds its docstring only"
+def test_every_folder_of_modules_is_a_package(package: str) -> None:
+    with_modules = {path.parent for path in sources(package)}
+    assert {path for path in with_modules if not (path / "__init__.py").exists()} == set()
 
 
 def test_no_package_under_tests() -> None:

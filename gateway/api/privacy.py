@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from audit.erasure import Privacy
+from audit.privacy.erasure import Privacy
 from gateway import privacy_actions
 from gateway.api.access import allowed
 from gateway.api.bodies import StrictRoute

@@ -10,7 +10,7 @@ from typing_extensions import override
 from gateway.cli.place import StateOption, place_of
 
 if TYPE_CHECKING:
-    from audit.verify import Outside
+    from audit.verifier.verify import Outside
 
 KEY_HELP = "trusted log key (a vkey line, or a file with some), from outside; none: exit 3"
 POLICY_HELP = "C2SP tlog-policy from outside: which witnesses must have cosigned; not met: exit 2"
@@ -32,7 +32,7 @@ class Judge(TyperCommand):
             return super().make_context(*given, **more)
         except Exception as error:  # typer has no public name for an error of usage
             if getattr(error, "exit_code", 0):
-                from audit.verify import NOT_CHECKABLE
+                from audit.verifier.verify import NOT_CHECKABLE
 
                 setattr(error, "exit_code", NOT_CHECKABLE)  # noqa: B010 - see above
             raise
@@ -72,7 +72,7 @@ def verify(
 
 
 def _verified(given: "Outside", dump_file: Path | None, state: Path | None) -> int:
-    from audit.verify import Bad
+    from audit.verifier.verify import Bad
     from gateway.verifying import verify_dump_file, verify_ledger
 
     if dump_file is not None:

@@ -70,7 +70,7 @@ def exit_code_of(action: Callable[[], int | None]) -> int:
         sys.stderr.write(f"countersign: {error}\n")
         return 2
     except Exception as error:
-        from audit.tables import DatabaseError, out_of_reach
+        from audit.store.tables import DatabaseError, out_of_reach
 
         if not isinstance(error, DatabaseError):
             raise

@@ -40,7 +40,7 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
     Exit codes and the last line are those of verify: 0 ok, 1 tampered, 2 incomplete, 3 not
     checkable; 130 interrupted.
     """
-    from audit.verify import Bad
+    from audit.verifier.verify import Bad
     from gateway.upkeep import Given, fsck_dump_file, fsck_place, fsck_tiles
     from gateway.verifying import judged
 

@@ -6,7 +6,7 @@ Only for showing. Code that decides reads payloads strictly, elsewhere.
 from collections.abc import Mapping
 from typing import Final
 
-from audit.canonical import JSON
+from audit.records.canonical import JSON
 
 _EMPTY: Final[dict[str, JSON]] = {}
 

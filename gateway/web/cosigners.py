@@ -6,8 +6,13 @@ What is shown is what is stored: whether it verifies is for a verifier with the 
 from dataclasses import dataclass
 from typing import Final
 
-from audit.note import COSIGNATURE_ED25519, COSIGNATURE_ML_DSA_44, RAW_SIGNATURE_BYTES, parse_note
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
+from audit.tlog.note import (
+    COSIGNATURE_ED25519,
+    COSIGNATURE_ML_DSA_44,
+    RAW_SIGNATURE_BYTES,
+    parse_note,
+)
 
 TIME_BYTES: Final = 8
 # a cosignature's length tells its type: a time, then the signature

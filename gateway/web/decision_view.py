@@ -11,10 +11,10 @@ from math import exp
 
 from markupsafe import Markup
 
-from audit.canonical import JSON
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
 from gateway.web import formats
 from gateway.web.body import Body
 from gateway.web.parts import PromptPart, RuleRow, prompt_parts, rule_rows

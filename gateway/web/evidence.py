@@ -1,11 +1,11 @@
 """The page on which a browser checks a record by itself, and the bytes that it downloads for it.
 
-The page's script is `static/check.mjs`; what it computes with is `audit/verify.mjs`, the same file
-that Node runs. Only this page may run scripts, its own, and fetch from this host. A machine that
-serves both a forged record and a forged script proves nothing: the page says so, and offers the
-same bytes for a verifier from elsewhere.
+The page's script is `static/check.mjs`; what it computes with is `audit/verifier/verify.mjs`, the
+same file that Node runs. Only this page may run scripts, its own, and fetch from this host. A
+machine that serves both a forged record and a forged script proves nothing: the page says so, and
+offers the same bytes for a verifier from elsewhere.
 
-Not here: how a proof is made (`audit.receipt`).
+Not here: how a proof is made (`audit.evidence.receipt`).
 """
 
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import Final
 
 from fastapi.responses import Response
 
-import audit
-from audit.export import NotYetSignedError
-from audit.queries import LedgerReader
-from audit.quorum import QuorumPolicy
-from audit.receipt import prove_record
+import audit.verifier
+from audit.evidence.bundle import NotYetSignedError
+from audit.evidence.receipt import prove_record
+from audit.store.reader import LedgerReader
+from audit.tlog.policy import QuorumPolicy
 
-VERIFIER: Final = Path(audit.__file__).with_name("verify.mjs")
+VERIFIER: Final = Path(audit.verifier.__file__).with_name("verify.mjs")
 FORMS: Final = {
     "record.tlog-proof": "text/plain; charset=utf-8",
     "header.json": "application/json",

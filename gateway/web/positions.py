@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 from markupsafe import Markup
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.ledger_book import (
     BOOK_KINDS,
     PLACEBO_KINDS,

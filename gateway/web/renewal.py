@@ -8,8 +8,8 @@ Not here: the other steps (`decision_view`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.web import formats
 from gateway.web.body import Body
 from gateway.web.parts import RuleRow, rule_rows

@@ -10,11 +10,11 @@ from typing import Final
 from fastapi.responses import Response
 
 from audit.errors import ProofError
-from audit.kinds import Kind
-from audit.merkle import verify_inclusion
-from audit.queries import LedgerReader
-from audit.quorum import QuorumPolicy
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from audit.tlog.merkle import verify_inclusion
+from audit.tlog.policy import QuorumPolicy
 from gateway.web.body import Body
 from gateway.web.cosigners import CosignerRow, cosigners
 from gateway.web.decision_view import DecisionView, decision_view

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 
-from audit.fsck import verify_database
+from audit.upkeep.dump import verify_database
 from tests.crash.ledger_crew import Crew
 from tests.crash.ledger_faults import FAULTS, Need, Stage
 from tests.crash.ledger_mutants import Mutant, loosen

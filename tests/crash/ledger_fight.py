@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psycopg
 
-from audit.fsck import verify_database
+from audit.upkeep.dump import verify_database
 from tests.crash.ledger_crew import Crew, Writer
 from tests.crash.ledger_mutants import Mutant, loosen
 from tests.crash.ledger_oracle import Finding, Flaw, Judge

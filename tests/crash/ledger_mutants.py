@@ -14,15 +14,16 @@ from typing import Any
 import psycopg
 from typing_extensions import override
 
-import audit.batch
-import audit.ledger
-import audit.record
-import audit.store
-from audit.batch import Builder, Row
-from audit.canonical import canonical
-from audit.record import ZERO_HASH, Prepared, Record
-from audit.sequencer import Sequencer
-from audit.store import Head, Store
+import audit.records.record
+import audit.sequencer.batch
+import audit.sequencer.ledger
+import audit.store.connection
+from audit.records.canonical import canonical
+from audit.records.record import ZERO_HASH, Prepared, Record
+from audit.records.row import Row
+from audit.sequencer.batch import Builder
+from audit.sequencer.sequencer import Sequencer
+from audit.store.connection import Head, Store
 
 
 class Mutant(StrEnum):
@@ -122,8 +123,8 @@ class ForgetsKeys(Store):
         return {}
 
 
-_HEADER = audit.record.header_line
-_RECORD = audit.record.make_record
+_HEADER = audit.records.record.header_line
+_RECORD = audit.records.record.make_record
 
 
 def _without_actor(item: Prepared, **place: Any) -> bytes:  # noqa: ANN401
@@ -142,7 +143,7 @@ _PLACES: Mapping[Mutant, tuple[ModuleType, str, object]] = {
     Mutant.NO_FSYNC: (audit.ledger, "Store", UncheckedStore),
     Mutant.EARLY_ACK: (audit.ledger, "Sequencer", EarlyAck),
     Mutant.SKIPS_FIELD: (audit.record, "header_line", _without_actor),
-    Mutant.BREAKS_CHAIN: (audit.batch, "make_record", _unchained),
+    Mutant.BREAKS_CHAIN: (audit.sequencer.batch, "make_record", _unchained),
     Mutant.NO_FENCE: (audit.ledger, "Store", NoFence),
     Mutant.NO_LOCK: (audit.ledger, "Store", NoLock),
     Mutant.FORGETS_KEYS: (audit.ledger, "Store", ForgetsKeys),

@@ -24,8 +24,8 @@ import psycopg
 from typing_extensions import override
 
 from audit.errors import LedgerUnsafeError
-from audit.store import SEQUENCER_LOCK
-from audit.tables import migrate
+from audit.store.connection import SEQUENCER_LOCK
+from audit.store.tables import migrate
 from gateway.errors import PostgresError
 from gateway.postgres import SERVICE_USER
 from tests.doubles.open_postgres import OpenPostgres

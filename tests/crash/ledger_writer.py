@@ -27,16 +27,16 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
-from audit.checkpoint import Checkpoint
 from audit.errors import (
     LedgerFencedError,
     LedgerStoppedError,
     LedgerTimeoutError,
     LedgerWriteError,
 )
-from audit.kinds import Kind
-from audit.ledger import Draft, Lane, Ledger, LedgerConfig, Record
-from audit.sequencer import SequencerConfig
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Draft, Lane, Ledger, LedgerConfig, Record
+from audit.sequencer.sequencer import SequencerConfig
+from audit.tlog.checkpoint import Checkpoint
 from tests.crash.ledger_mutants import UNLOCKED, Mutant, install
 from tests.doubles.audit_log import SIGNER
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from audit.upkeep.dump import verify_database
 from gateway.postgres import EmbeddedPostgres
 from gateway.simulator import wait_for
 from tests.doubles.programs import WITHIN_S, play, start_play, verb

@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from audit.fsck import verify_database
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
+from audit.upkeep.dump import verify_database
 from fix.session_link import SessionState
 from gateway.clock import pause
 from gateway.decision import Result

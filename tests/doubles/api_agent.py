@@ -6,7 +6,7 @@ from typing import Self
 
 import httpx
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from fix.messages import parse
 from gateway.app import App
 from gateway.orders import Stage, Standing

@@ -9,16 +9,16 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.batch import Builder, Position
-from audit.canonical import JSON
-from audit.checkpoint import Checkpoint, make_checkpoint
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.lanes import Append, Guard, MapHeads
-from audit.merkle import Frontier
-from audit.note import Note, parse_note
-from audit.record import Draft, Record, prepare
-from audit.verify import LogVerifier, Report
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record, prepare
+from audit.sequencer.batch import Builder, Position
+from audit.sequencer.lanes import Append, Guard, MapHeads
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import Checkpoint, make_checkpoint
+from audit.tlog.merkle import Frontier
+from audit.tlog.note import Note, parse_note
+from audit.verifier.verify import LogVerifier, Report
 
 ORIGIN = "tests.example/log"
 SIGNER = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(bytes(range(32))))

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import psycopg
 
-from audit.checkpoint import Checkpoint
 from audit.errors import LedgerError
-from audit.ledger import Ledger, LedgerConfig
-from audit.sequencer import SequencerConfig
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.sequencer.sequencer import SequencerConfig
+from audit.tlog.checkpoint import Checkpoint
 from tests.doubles.audit_log import SIGNER
 
 

@@ -10,14 +10,15 @@ from typing import Any, TypeAlias
 
 import psycopg
 
-from audit import fsck, fsck_run
-from audit.checkpoint import make_checkpoint
-from audit.fsck_plan import FsckPlan
-from audit.ledger import Ledger, LedgerConfig
-from audit.personal import Personal
-from audit.tables import TupleConnection, connect
-from audit.vault import Vault
-from audit.verify import Outside, Report
+from audit.privacy.vault import Vault
+from audit.records.personal import Personal
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.tables import TupleConnection, connect
+from audit.tlog.checkpoint import make_checkpoint
+from audit.upkeep import dump as fsck
+from audit.upkeep.fsck import run as fsck_run
+from audit.upkeep.fsck.plan import FsckPlan
+from audit.verifier.verify import Outside, Report
 from tests.doubles.audit_log import (
     OTHER_SIGNER,
     SIGNER,

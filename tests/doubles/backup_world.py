@@ -11,11 +11,11 @@ from typing import Any
 
 import psycopg
 
-from audit.backup_form import ABOUT, DONE, FORMAT, TABLES, encoded, read_backup
-from audit.restore import Restored, restore
-from audit.tables import READER_ROLE, connect
-from audit.vault import Vault
-from audit.verify import Outside
+from audit.privacy.vault import Vault
+from audit.store.tables import READER_ROLE, connect
+from audit.upkeep.backup.form import ABOUT, DONE, FORMAT, TABLES, encoded, read_backup
+from audit.upkeep.backup.restore import Restored, restore
+from audit.verifier.verify import Outside
 from gateway.postgres import EmbeddedPostgres
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import SIGNER

@@ -3,7 +3,7 @@
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
-from audit.note import COSIGNATURE_ED25519, COSIGNATURE_ML_DSA_44, ED25519, VerifierKey
+from audit.tlog.note import COSIGNATURE_ED25519, COSIGNATURE_ML_DSA_44, ED25519, VerifierKey
 
 
 class Cosigner:

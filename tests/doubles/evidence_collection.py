@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from audit.canonical import canonical
-from audit.proof import parse_proof
+from audit.records.canonical import canonical
+from audit.tlog.proof import parse_proof
 from tests.doubles.audit_log import ORIGIN
 
 OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3

@@ -6,13 +6,13 @@ from hashlib import sha256
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.receipt import build_receipt, prove_record
-from audit.record import Draft
-from audit.rotation import revoke, rotate
+from audit.evidence.receipt import build_receipt, prove_record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.rotation import revoke, rotate
 from tests.doubles.audit_log import (
     ORIGIN,
     OTHER_SIGNER,

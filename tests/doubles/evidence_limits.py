@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from audit import verify
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.merkle import leaf_hash
-from audit.proof import parse_proof
-from audit.receipt import build_receipt, prove_range
+from audit.evidence.receipt import build_receipt, prove_range
+from audit.records.canonical import canonical
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.merkle import leaf_hash
+from audit.tlog.proof import parse_proof
+from audit.verifier import verify
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, MemoryLog, dump_of
 from tests.doubles.evidence_collection import (
     INCOMPLETE,

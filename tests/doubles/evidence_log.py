@@ -6,13 +6,13 @@ from hashlib import sha256
 
 from typing_extensions import override
 
-from audit.checkpoint import Checkpoint
-from audit.cosignature import cosign
-from audit.kinds import Kind
-from audit.merkle import consistency_path, inclusion_path
-from audit.note import NoteSignature, parse_note
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.merkle import consistency_path, inclusion_path
+from audit.tlog.note import NoteSignature, parse_note
 from tests.doubles.audit_log import MemoryLog, note, sealed, sent, snapshot, started
 from tests.doubles.cosigners import Cosigner
 

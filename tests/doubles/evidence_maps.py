@@ -5,14 +5,14 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
-from audit import verify
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.export import build_bundle
-from audit.kinds import Kind
-from audit.proof import TlogProof, parse_proof
-from audit.receipt import build_receipt, prove_range
-from audit.record import Draft
+from audit.evidence.bundle import build_bundle
+from audit.evidence.receipt import build_receipt, prove_range
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.proof import TlogProof, parse_proof
+from audit.verifier import verify
 from tests.doubles.audit_log import (
     SIGNER,
     MemoryLog,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.proof import parse_proof
-from audit.receipt import prove_record
+from audit.evidence.receipt import prove_record
+from audit.records.canonical import canonical
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.proof import parse_proof
 from tests.doubles.audit_log import SIGNER, MemoryLog, dump_of, note
 from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.evidence_collection import (

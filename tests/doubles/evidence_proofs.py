@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.export import consistency
-from audit.merkle import leaf_hash
-from audit.note import parse_note
-from audit.proof import TlogProof, parse_proof
-from audit.receipt import build_receipt, prove_range, prove_record
+from audit.evidence.bundle import consistency
+from audit.evidence.receipt import build_receipt, prove_range, prove_record
+from audit.records.canonical import canonical
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.merkle import leaf_hash
+from audit.tlog.note import parse_note
+from audit.tlog.proof import TlogProof, parse_proof
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, MemoryLog, note
 from tests.doubles.cosigners import LOG, WITNESSES
 from tests.doubles.evidence_collection import (

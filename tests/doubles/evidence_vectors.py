@@ -10,15 +10,15 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 
-from audit import verify
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import cosign, verify_cosignature
 from audit.errors import NoteError
-from audit.export import build_bundle
-from audit.keys import FileSigner
-from audit.note import parse_note
-from audit.tiles import Tile, encode_bundle, tile_hashes
+from audit.evidence.bundle import build_bundle
+from audit.records.canonical import canonical
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import cosign, verify_cosignature
+from audit.tlog.note import parse_note
+from audit.tlog.tiles import Tile, encode_bundle, tile_hashes
+from audit.verifier import verify
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, MemoryLog, dump_of, note
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
 from tests.doubles.evidence_collection import (

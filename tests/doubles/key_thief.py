@@ -14,8 +14,8 @@ from random import Random
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.keys import FileSigner
-from audit.rotation import revoke, rotate
+from audit.signers.file import FileSigner
+from audit.tlog.rotation import revoke, rotate
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US
 
 ENDS = (10, 20)

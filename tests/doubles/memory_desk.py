@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from typing_extensions import override
 
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from fix.session_link import HandResult
 from gateway import clock
 from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse

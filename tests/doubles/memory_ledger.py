@@ -1,7 +1,7 @@
 """A ledger in memory: the product's own records, numbers, guards and idempotency, and no database.
 
-Batches are built by `audit.batch.Builder`, as the sequencer builds them, one append each; so a
-guard refuses and a key is found again by the same code. What is not here: durability, crashes,
+Batches are built by `audit.sequencer.batch.Builder`, as the sequencer builds them, one append each;
+so a guard refuses and a key is found again by the same code. What is not here: durability, crashes,
 checkpoints, threads of its own. Subscribers are told before `append` returns, in order.
 """
 
@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 
-from audit.batch import Builder, Position
-from audit.checkpoint import Checkpoint
 from audit.errors import AuditError
-from audit.kinds import Kind
-from audit.lanes import Append, Guard, Lane
-from audit.merkle import Frontier
-from audit.queries import LogHead
-from audit.record import Draft, Record, prepare
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record, prepare
+from audit.sequencer.batch import Builder, Position
+from audit.sequencer.lanes import Append, Guard, Lane
+from audit.store.reader import LogHead
+from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.merkle import Frontier
 from gateway.clock import wall_us
 
 

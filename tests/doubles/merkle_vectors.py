@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from audit.merkle import EMPTY_ROOT, consistency_path, inclusion_path, leaf_hash, root_of
+from audit.tlog.merkle import EMPTY_ROOT, consistency_path, inclusion_path, leaf_hash, root_of
 
 ARGON: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "golden" / "vectors" / "merkle.json").read_text()

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from audit.logins import LOGIN_ROLE
-from audit.tables import ensure_database, wait_until_admitted
+from audit.store.logins import LOGIN_ROLE
+from audit.store.tables import ensure_database, wait_until_admitted
 from gateway.postgres import DATABASE, SUPERUSER, EmbeddedPostgres
 from gateway.postgres_access import AccessRules
 

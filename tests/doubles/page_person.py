@@ -5,8 +5,8 @@ from pathlib import Path
 import httpx
 from fastapi.testclient import TestClient
 
-from audit.ledger import Guard, Lane
-from audit.record import Draft, Record
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Guard, Lane
 from gateway.clock import monotonic_us, wall_us
 from gateway.keyring import Keyring
 from gateway.refusals import Refusals

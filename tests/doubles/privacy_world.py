@@ -12,14 +12,14 @@ from urllib.parse import quote, quote_plus
 
 import psycopg
 
-from audit.disclosures import Disclosures
-from audit.erasure import Privacy
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.personal import Personal
-from audit.queries import LedgerReader
-from audit.record import Draft
-from audit.vault import Vault
+from audit.privacy.disclosures import Disclosures
+from audit.privacy.erasure import Privacy
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.personal import Personal
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note
 
 NAME = "Jörg Übelhör-Namenlos"

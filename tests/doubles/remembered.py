@@ -7,11 +7,11 @@ from typing import Any, TypeAlias
 import msgspec
 from typing_extensions import override
 
-from audit.canonical import canonical
-from audit.checkpoint import Checkpoint
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint
 
 Path: TypeAlias = tuple[str | int, ...]
 Leaf: TypeAlias = int | str | None

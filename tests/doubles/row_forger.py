@@ -8,18 +8,18 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from audit.batch import Builder
-from audit.canonical import JSON
-from audit.keys import Signer
-from audit.kinds import KINDS, Kind, StreamClass
-from audit.lanes import Append
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
-from audit.record import Draft, Record, prepare
-from audit.recovery import position_of
-from audit.store import Head, Store
-from audit.vault import Vault
-from audit.watchdog import Watchdog
+from audit.privacy.vault import Vault
+from audit.records.canonical import JSON
+from audit.records.kinds import KINDS, Kind, StreamClass
+from audit.records.record import Draft, Record, prepare
+from audit.sequencer.batch import Builder
+from audit.sequencer.lanes import Append
+from audit.sequencer.ledger import Ledger
+from audit.sequencer.recovery import position_of
+from audit.signers.file import Signer
+from audit.store.connection import Head, Store
+from audit.store.reader import LedgerReader
+from audit.store.watchdog import Watchdog
 from gateway.assembly import open_ledger
 from gateway.orders import Orders
 from gateway.profiles import Plan

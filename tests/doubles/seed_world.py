@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from audit import verify
-from audit.canonical import JSON
-from audit.checkpoint import Checkpoint
-from audit.export import build_bundle
-from audit.fsck import dump, verify_database
-from audit.kinds import Kind
-from audit.ledger import Guard, Lane, Ledger
-from audit.queries import LedgerReader
-from audit.record import Draft, Record
+from audit.evidence.bundle import build_bundle
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Guard, Lane, Ledger
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint
+from audit.upkeep.dump import dump, verify_database
+from audit.verifier import verify
 from gateway.api.models import ApprovalRequest, IntentRequest
 from gateway.errors import ReplayDiffersError
 from gateway.keyring import Caller

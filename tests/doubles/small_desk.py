@@ -9,10 +9,10 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from fix.kill import KillWord
 from fix.messages import decimal_text, timestamp
 from fix.profile import simulator_profile

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
-from audit.ledger import Lane
+from audit.sequencer.ledger import Lane
 from fix.identity import cl_ord_id
 from fix.messages import new_order
 from gateway import desk, journal_orders, settings

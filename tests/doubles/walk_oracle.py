@@ -13,8 +13,8 @@ Checks, each named after the invariant of the design:
 from collections import Counter
 from pathlib import Path
 
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
 from fix.ems_control import read_capture
 from fix.identity import cl_ord_id
 from fix.messages import parse

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing_extensions import override
 
 from audit.errors import LedgerWriteError
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from fix.session_link import HandResult
 from gateway.api.models import IntentRequest
 from gateway.dispatch import dispatch

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 
 _NAME = re.compile(r"\b[0-9a-f]{64}\b|\b[A-Z2-7]{20}\b")
 _TIME = re.compile(r"\b20\d{6}-\d\d:\d\d:\d\d(\.\d+)?")

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from audit.checkpoint import Checkpoint
-from audit.witness_memory import WitnessMemory
+from audit.tlog.checkpoint import Checkpoint
+from audit.witnesses.memory import WitnessMemory
 from gateway import witness_server
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from audit import verify
+from audit.verifier import verify
 from tests.doubles.evidence_collection import FOLDER
 from tests.doubles.evidence_vectors import collection
 

@@ -13,7 +13,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
 from gateway.showing import decision_document
 from gateway.web.desk_actions import DeskActions
 from gateway.web.pages import register

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from audit.fsck_catalog import TABLES
-from audit.tables import connect
+from audit.store.catalog import TABLES
+from audit.store.tables import connect
 from tests.doubles.audit_spoiled import Spoiled, disarm, fill
 
 

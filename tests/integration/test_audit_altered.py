@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from audit.errors import ErasureRefusedError
-from audit.kinds import Kind
-from audit.retention import kept_until_us
-from audit.tables import connect
-from audit.vault import Vault
-from audit.verify import INCOMPLETE, OK, TAMPERED
+from audit.privacy.retention import kept_until_us
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.store.tables import connect
+from audit.verifier.verify import INCOMPLETE, OK, TAMPERED
 from gateway.privacy import complete
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import (

@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from audit.backup import backup
-from audit.backup_form import STAGES, TABLES
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import cosign
 from audit.errors import BackupError, LedgerFencedError, LedgerUnsafeError
-from audit.ledger import Ledger, LedgerConfig
-from audit.restore import Restored
-from audit.rotation import rotate
-from audit.tables import connect
-from audit.vault import Vault
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
+from audit.privacy.vault import Vault
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.tables import connect
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.rotation import rotate
+from audit.upkeep.backup.backup import backup
+from audit.upkeep.backup.form import STAGES, TABLES
+from audit.upkeep.backup.restore import Restored
+from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import disarm, fill, silent, verify_database
@@ -249,16 +249,16 @@ def test_a_damaged_or_altered_backup_leaves_nothing_behind(
 WORKER = """
 import os, resource, sys
 from pathlib import Path
-from audit.backup import backup
-from audit.restore import restore
-from audit.verify import Outside
+from audit.upkeep.backup.backup import backup
+from audit.upkeep.backup.restore import restore
+from audit.verifier.verify import Outside
 dsn, path, key, verb, room = sys.argv[1:]
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
 def slow(stage, done, total):
     os.write(1, b"at\\n")
     sys.stdin.readline()
-import audit.backup, audit.restore
-audit.backup._SHOWN_EVERY = audit.restore._SHOWN_EVERY = 4
+import audit.upkeep.backup.backup, audit.upkeep.backup.restore
+audit.upkeep.backup.backup._SHOWN_EVERY = audit.upkeep.backup.restore._SHOWN_EVERY = 4
 if verb == "backup":
     backup(dsn, Path(path), 0, slow)
 else:

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from audit.backup import backup
-from audit.backup_form import TABLES
-from audit.canonical import JSON
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import cosign
 from audit.errors import BackupError, LedgerWriteError
-from audit.ledger import Ledger, LedgerConfig
-from audit.personal import Personal
-from audit.tables import connect
-from audit.vault import Vault
-from audit.verify import INCOMPLETE, OK, TAMPERED, Outside
+from audit.privacy.vault import Vault
+from audit.records.canonical import JSON
+from audit.records.personal import Personal
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.tables import connect
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.upkeep.backup.backup import backup
+from audit.upkeep.backup.form import TABLES
+from audit.verifier.verify import INCOMPLETE, OK, TAMPERED, Outside
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, flipped, inbound, note
 from tests.doubles.audit_spoiled import PERSONS, fill, silent

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from audit.defences import EXPECTED
 from audit.errors import LedgerWriteError
-from audit.ledger import Ledger, LedgerConfig
-from audit.tables import connect
-from audit.verify import OK, TAMPERED, Report
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.defences import EXPECTED
+from audit.store.tables import connect
+from audit.verifier.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import (
     disarm,

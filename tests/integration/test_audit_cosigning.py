@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from audit.checkpoint import make_checkpoint
-from audit.cosigning import WitnessWorker, Work
+from audit.tlog.checkpoint import make_checkpoint
+from audit.witnesses.cosigning import WitnessWorker, Work
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.cosigners import WITNESSES
 from tests.doubles.witness_process import serving

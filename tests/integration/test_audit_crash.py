@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.store import Store
-from audit.tables import connect
-from audit.watchdog import Watchdog
+from audit.store.connection import Store
+from audit.store.tables import connect
+from audit.store.watchdog import Watchdog
 from tests.crash.ledger_world import World
 from tests.doubles.audit_log import ORIGIN
 

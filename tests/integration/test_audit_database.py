@@ -7,8 +7,8 @@ import psycopg
 import pytest
 
 from audit.errors import LedgerFencedError, LedgerUnsafeError
-from audit.ledger import Ledger, LedgerConfig
-from audit.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER, TIME_US, note, refused
 from tests.doubles.audit_spoiled import arm, disarm
 
@@ -175,7 +175,7 @@ def test_a_ledger_is_not_opened_on_a_server_with_other_settings(
 ) -> None:
     with connect(filled) as admin:
         assert admin.execute(f"SHOW {name}".encode()).fetchone() == ("on",)
-    monkeypatch.setattr("audit.store._SETTINGS", {name: frozenset({"something else"})})
+    monkeypatch.setattr("audit.store.connection._SETTINGS", {name: frozenset({"something else"})})
     with pytest.raises(LedgerUnsafeError, match=f"{name} is on.*{hint}"):
         Ledger.open(LedgerConfig(dsn=filled), SIGNER, lambda: TIME_US)
 

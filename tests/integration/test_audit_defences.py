@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from psycopg.rows import dict_row
 
-from audit.canonical import canonical
-from audit.defences import EXPECTED, defences
 from audit.errors import LedgerUnsafeError
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.tables import READER_ROLE, WRITER_ROLE, connect
-from audit.verify import OK, TAMPERED, Report
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.defences import EXPECTED, defences
+from audit.store.reader import LedgerReader
+from audit.store.tables import READER_ROLE, WRITER_ROLE, connect
+from audit.verifier.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import disarm, fill, fsck_database, plan_of, silent
 from tests.doubles.audit_spoiled import verify_database as verify

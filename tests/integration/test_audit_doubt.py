@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from audit.errors import LedgerError, LedgerStoppedError, LedgerTimeoutError
-from audit.fsck import verify_database
-from audit.queries import LedgerReader
-from audit.sequencer import SequencerConfig
-from audit.tables import connect
+from audit.sequencer.sequencer import SequencerConfig
+from audit.store.reader import LedgerReader
+from audit.store.tables import connect
+from audit.upkeep.dump import verify_database
 from tests.doubles.audit_log import SIGNER, note
 from tests.doubles.audit_server import frozen, opened, sequencer_pid
 

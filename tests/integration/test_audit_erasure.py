@@ -7,7 +7,6 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.disclosures import Disclosures
 from audit.errors import (
     DraftError,
     ErasureRefusedError,
@@ -15,10 +14,11 @@ from audit.errors import (
     LedgerTimeoutError,
     VaultError,
 )
-from audit.fsck import dump, verify_database
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.personal import (
+from audit.privacy.disclosures import Disclosures
+from audit.privacy.retention import kept_until_us
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.personal import (
     Personal,
     commitment,
     discloses,
@@ -26,10 +26,10 @@ from audit.personal import (
     fields_of,
     parse_disclosure,
 )
-from audit.record import Draft
-from audit.retention import kept_until_us
-from audit.vault import Vault
-from audit.verify import main as verify_main
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.upkeep.dump import dump, verify_database
+from audit.verifier.verify import main as verify_main
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, YEARS, World, about, hits, world_at
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.backup import backup
-from audit.fsck import dump, verify_database, verify_dump
-from audit.tables import migrate
+from audit.store.tables import migrate
+from audit.upkeep.backup.backup import backup
+from audit.upkeep.dump import dump, verify_database, verify_dump
 from tests.doubles.audit_log import TIME_US
 from tests.doubles.open_postgres import OpenPostgres
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, forms, hits, world_at

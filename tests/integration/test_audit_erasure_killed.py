@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from audit.upkeep.dump import verify_database
 from tests.doubles.erasing_apart import erase_apart, log_of, person
 from tests.doubles.privacy_world import NAME, TRUSTED, hits, world_at
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from audit.canonical import JSON
-from audit.erasable import Inquiry
 from audit.errors import ErasureRefusedError
-from audit.holds import placed
-from audit.kinds import Kind
-from audit.record import Record
-from audit.retention import YEARS_FIELD, kept_until_us
-from audit.tables import connect
+from audit.privacy.erasable import Inquiry
+from audit.privacy.holds import placed
+from audit.privacy.retention import YEARS_FIELD, kept_until_us
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.tables import connect
 from gateway.privacy import make_privacy
 from gateway.settings import load
 from gateway.state import StateFolder

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from audit.disclosures import Disclosures
 from audit.errors import ErasureRefusedError, SubjectRetiredError, VaultError
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.record import Record
-from audit.retention import kept_until_us
+from audit.privacy.disclosures import Disclosures
+from audit.privacy.retention import kept_until_us
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Lane
+from audit.upkeep.dump import verify_database
 from gateway import events
 from gateway.privacy import clean_names, complete
 from gateway.state import StateFolder

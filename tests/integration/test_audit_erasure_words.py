@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.fsck import dump, verify_dump
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.upkeep.dump import dump, verify_dump
 from fix.messages import wire_text
 from gateway.api.models import EraseRequest
 from gateway.persons import hide

@@ -9,19 +9,19 @@ from random import Random
 
 import pytest
 
-from audit import verify
-from audit.backup_form import ABOUT, TABLES
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.export import build_bundle
-from audit.fsck_dump import fsck_dump
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.note import parse_note, sign_note
-from audit.proof import parse_proof
-from audit.receipt import build_receipt, prove_record
-from audit.record import Draft
-from audit.verify import Outside
+from audit.evidence.bundle import build_bundle
+from audit.evidence.receipt import build_receipt, prove_record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.note import parse_note, sign_note
+from audit.tlog.proof import parse_proof
+from audit.upkeep.backup.form import ABOUT, TABLES
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.verifier import verify
+from audit.verifier.verify import Outside
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import ORIGIN, MemoryLog, dump_of, note, sealed, snapshot, started
 from tests.doubles.audit_spoiled import plan_of, silent

@@ -11,20 +11,21 @@ from typing import Any
 import pytest
 from psycopg.rows import dict_row
 
-from audit import fsck_columns, fsck_fast
-from audit.checkpoint import make_checkpoint
 from audit.errors import FsckStateError
-from audit.fsck import dump, verify_dump
-from audit.fsck_chunk import CHUNK
-from audit.fsck_columns import COLUMNS, HEX_COLUMNS, Columns
-from audit.fsck_database import Snapshot
-from audit.fsck_dump import fsck_dump
-from audit.fsck_fast import rebuilt_headers
-from audit.fsck_plan import FsckPlan
-from audit.fsck_readers import Inline, Readers
-from audit.ledger import Ledger, LedgerConfig
-from audit.tables import connect
-from audit.verify import INCOMPLETE, OK, TAMPERED, LogVerifier, Outside, Report
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.tables import connect
+from audit.tlog.checkpoint import make_checkpoint
+from audit.upkeep.dump import dump, verify_dump
+from audit.upkeep.fsck import columns as fsck_columns
+from audit.upkeep.fsck import headers as fsck_fast
+from audit.upkeep.fsck.chunk import CHUNK
+from audit.upkeep.fsck.columns import COLUMNS, HEX_COLUMNS, Columns
+from audit.upkeep.fsck.database import Snapshot
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.upkeep.fsck.headers import rebuilt_headers
+from audit.upkeep.fsck.plan import FsckPlan
+from audit.upkeep.fsck.readers import Inline, Readers
+from audit.verifier.verify import INCOMPLETE, OK, TAMPERED, LogVerifier, Outside, Report
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER, TIME_US, flipped, note
 from tests.doubles.audit_spoiled import (
     WIDTH,
@@ -314,8 +315,8 @@ def test_a_dump_resumed_at_any_line_ends_as_a_whole_one(
     plan = replace(plan_of(tmp_path, KEY), state=tmp_path / "dump.state")
     whole = fsck_dump(path, plan, silent)
     assert (whole.exit_code, whole.first_bad_seq) == (TAMPERED, 9)
-    monkeypatch.setattr("audit.fsck_dump.SAVE_BYTES", 1)
-    monkeypatch.setattr("audit.fsck_dump.SHOW_BYTES", 1)
+    monkeypatch.setattr("audit.upkeep.fsck.dump.SAVE_BYTES", 1)
+    monkeypatch.setattr("audit.upkeep.fsck.dump.SHOW_BYTES", 1)
     for after in (7, 12, 20, 30):
         with pytest.raises(Interrupted):
             fsck_dump(path, plan, stop_after(after))

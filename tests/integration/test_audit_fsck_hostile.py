@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from audit import fsck_state
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
 from audit.errors import FsckStateError
-from audit.fsck_chunk import CHUNK
-from audit.merkle import leaf_hash
-from audit.tables import TupleConnection
-from audit.verify import OK, TAMPERED, Report
+from audit.records.canonical import canonical
+from audit.store.tables import TupleConnection
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.merkle import leaf_hash
+from audit.upkeep.fsck import state as fsck_state
+from audit.upkeep.fsck.chunk import CHUNK
+from audit.verifier.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
 from tests.doubles.audit_spoiled import (
     WIDTH,

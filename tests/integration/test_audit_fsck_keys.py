@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from audit.canonical import JSON
-from audit.fsck_chunk import CHUNK
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.record import Draft
-from audit.rotation import rotate
-from audit.tables import connect
-from audit.verify import OK, TAMPERED, Outside
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.tables import connect
+from audit.tlog.rotation import rotate
+from audit.upkeep.fsck.chunk import CHUNK
+from audit.verifier.verify import OK, TAMPERED, Outside
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import (
     WIDTH,

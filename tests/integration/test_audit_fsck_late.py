@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from audit.checkpoint import make_checkpoint
-from audit.fsck_chunk import CHUNK
-from audit.fsck_database import ROWS_MAX
-from audit.fsck_judge import ChunkVerifier
-from audit.fsck_state import FsckState
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
+from audit.tlog.checkpoint import make_checkpoint
+from audit.upkeep.fsck.chunk import CHUNK
+from audit.upkeep.fsck.database import ROWS_MAX
+from audit.upkeep.fsck.judge import ChunkVerifier
+from audit.upkeep.fsck.state import FsckState
+from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
 from tests.doubles.audit_spoiled import (
     WIDTH,

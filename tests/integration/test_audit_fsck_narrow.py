@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from audit import fsck_database as database
-from audit import fsck_tiles
-from audit.ledger import Ledger, LedgerConfig
-from audit.tables import TupleConnection, connect
-from audit.tiles import perfect_root
-from audit.verify import OK, TAMPERED, Report
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.tables import TupleConnection, connect
+from audit.tlog.tiles import perfect_root
+from audit.upkeep.fsck import database
+from audit.upkeep.fsck import tiles as fsck_tiles
+from audit.verifier.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import disarm, fsck_database, plan_of, silent
 

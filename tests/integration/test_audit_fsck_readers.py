@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from audit.fsck_database import Snapshot
-from audit.fsck_readers import Inline, Readers
+from audit.upkeep.fsck.database import Snapshot
+from audit.upkeep.fsck.readers import Inline, Readers
 from tests.doubles.audit_spoiled import fill
 
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(60)]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from audit.fsck import dump, verify_dump
-from audit.fsck_catalog import TABLES
-from audit.fsck_chunk import CHUNK
-from audit.tables import TupleConnection
-from audit.verify import INCOMPLETE, OK, TAMPERED, Report
+from audit.store.catalog import TABLES
+from audit.store.tables import TupleConnection
+from audit.upkeep.dump import dump, verify_dump
+from audit.upkeep.fsck.chunk import CHUNK
+from audit.verifier.verify import INCOMPLETE, OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.audit_spoiled import (
     WIDTH,

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from audit.canonical import canonical
 from audit.errors import FsckStateError
-from audit.fsck import dump
-from audit.fsck_dump import fsck_dump
-from audit.fsck_plan import FsckPlan
-from audit.merkle import Frontier
-from audit.tables import connect
-from audit.verify import OK, TAMPERED, Report
+from audit.records.canonical import canonical
+from audit.store.tables import connect
+from audit.tlog.merkle import Frontier
+from audit.upkeep.dump import dump
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.upkeep.fsck.plan import FsckPlan
+from audit.verifier.verify import OK, TAMPERED, Report
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.audit_spoiled import WIDTH, disarm, fill, fsck_database, plan_of, silent
 
@@ -147,8 +147,8 @@ def test_a_dumps_edited_state_hides_no_line(
     fill(postgres_dsn)
     path, plan = tmp_path / "log.dump", replace(plan_of(tmp_path, KEY), state=tmp_path / "s")
     dump(postgres_dsn, path)
-    monkeypatch.setattr("audit.fsck_dump.SAVE_BYTES", 1)
-    monkeypatch.setattr("audit.fsck_dump.SHOW_BYTES", 1)
+    monkeypatch.setattr("audit.upkeep.fsck.dump.SAVE_BYTES", 1)
+    monkeypatch.setattr("audit.upkeep.fsck.dump.SHOW_BYTES", 1)
     with pytest.raises(StoppedError):
         fsck_dump(path, plan, stop_at("bytes", path.stat().st_size * 9 // 10))
     rewrite(postgres_dsn)

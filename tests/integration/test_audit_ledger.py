@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from audit.checkpoint import Checkpoint, open_checkpoint
 from audit.errors import (
     BlobMissingError,
     GuardMovedError,
@@ -15,14 +14,15 @@ from audit.errors import (
     LedgerStoppedError,
     LedgerWriteError,
 )
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.ledger import Guard, Lane
-from audit.merkle import verify_consistency, verify_inclusion
-from audit.queries import LedgerReader
-from audit.record import Record
-from audit.sequencer import BEFORE_COMMIT
-from audit.tables import connect
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Guard, Lane
+from audit.sequencer.sequencer import BEFORE_COMMIT
+from audit.store.reader import LedgerReader
+from audit.store.tables import connect
+from audit.tlog.checkpoint import Checkpoint, open_checkpoint
+from audit.tlog.merkle import verify_consistency, verify_inclusion
+from audit.upkeep.dump import verify_database
 from tests.doubles.audit_log import SIGNER, note, refused, snapshot
 from tests.doubles.audit_server import opened, sequencer_pid
 

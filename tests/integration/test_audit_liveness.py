@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from audit.errors import LedgerError
-from audit.liveness import Liveness
-from audit.sequencer import SequencerConfig
-from audit.tables import DatabaseError, connect
+from audit.sequencer.liveness import Liveness
+from audit.sequencer.sequencer import SequencerConfig
+from audit.store.tables import DatabaseError, connect
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import note
 from tests.doubles.audit_server import frozen, opened, sequencer_pid

@@ -6,11 +6,11 @@ import psycopg
 import pytest
 
 from audit.errors import LedgerUnsafeError
-from audit.fsck import verify_database
-from audit.ledger import Ledger, LedgerConfig
-from audit.logins import LOGIN_ROLE, admit, login_of
-from audit.queries import LedgerReader
-from audit.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.logins import LOGIN_ROLE, admit, login_of
+from audit.store.reader import LedgerReader
+from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
+from audit.upkeep.dump import verify_database
 from gateway.postgres import SUPERUSER, EmbeddedPostgres
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import SIGNER, TIME_US, note

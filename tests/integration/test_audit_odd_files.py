@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from audit import verify
-from audit.verify import NOT_CHECKABLE
+from audit.verifier import verify
+from audit.verifier.verify import NOT_CHECKABLE
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.evidence_collection import FOLDER
 from tests.doubles.evidence_limits import OddLog

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from audit.checkpoint import make_checkpoint, open_checkpoint
 from audit.errors import KeyFileError
-from audit.keys import FileSigner
-from audit.note import sign_note, verify_note
-from audit.pkcs11 import KeyUri, Pkcs11Signer
-from audit.rotation import rotate, trusted_keys
+from audit.signers.file import FileSigner
+from audit.signers.pkcs11 import KeyUri, Pkcs11Signer
+from audit.tlog.checkpoint import make_checkpoint, open_checkpoint
+from audit.tlog.note import sign_note, verify_note
+from audit.tlog.rotation import rotate, trusted_keys
 from tests.doubles.softhsm import MODULE, Token
 
 NAME = "device.example/log"

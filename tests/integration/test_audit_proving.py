@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from audit import verify
-from audit.cosignature import cosign
 from audit.errors import AuditError, LedgerError
-from audit.ledger import Ledger, LedgerConfig
-from audit.note import parse_note
-from audit.proof import parse_proof
-from audit.queries import LedgerReader
-from audit.tables import connect
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.store.tables import connect
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import parse_note
+from audit.tlog.proof import parse_proof
+from audit.verifier import verify
+from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway import settings as settings_module
 from gateway.attach import Place
 from gateway.backups import back_up

@@ -9,16 +9,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.checkpoint import Checkpoint
 from audit.errors import PolicyError, WitnessError
-from audit.ledger import Ledger, LedgerConfig
-from audit.merkle import Frontier
-from audit.note import parse_note
-from audit.publisher import Publication, Publisher, PublisherConfig
-from audit.queries import LedgerReader
-from audit.quorum import QuorumPolicy
-from audit.quorum_watch import Quorum
-from audit.verify import INCOMPLETE, OK, TAMPERED
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.merkle import Frontier
+from audit.tlog.note import parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.verifier.verify import INCOMPLETE, OK, TAMPERED
+from audit.witnesses.publisher import Publication, Publisher, PublisherConfig
+from audit.witnesses.quorum_watch import Quorum
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, note
 from tests.doubles.audit_server import now_us
 from tests.doubles.audit_spoiled import arm, disarm, verify_database
@@ -214,7 +214,7 @@ def _put_head(admin: "psycopg.Connection[tuple[object, ...]]", to: Checkpoint) -
 def test_a_quorum_lost_and_met_is_told_once_each(
     postgres_dsn: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "audit.publisher")
+    caplog.set_level(logging.INFO, "audit.witnesses.publisher")
     told: list[Quorum | None] = []
     with witness_process(tmp_path / "w", [KEY]) as process:
         port = int(process.url.rpartition(":")[2])

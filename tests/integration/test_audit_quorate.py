@@ -6,20 +6,20 @@ from collections.abc import Iterator
 import pytest
 from typing_extensions import override
 
-from audit import verify
-from audit.checkpoint import Checkpoint, checkpoint_text
-from audit.cosignature import cosign
 from audit.errors import PolicyError
-from audit.export import build_bundle
-from audit.ledger import Ledger, LedgerConfig
-from audit.note import Note, parse_note
-from audit.queries import LedgerReader
-from audit.quorate import first_quorate, newest_quorate
-from audit.quorum import QuorumPolicy
-from audit.receipt import build_receipt, prove_record
-from audit.tables import TupleConnection, connect
-from audit.treehead import SIZE_MAX
-from audit.verify import INCOMPLETE, OK, Outside
+from audit.evidence.bundle import build_bundle
+from audit.evidence.receipt import build_receipt, prove_record
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.store.tables import TupleConnection, connect
+from audit.tlog.checkpoint import Checkpoint, checkpoint_text
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import Note, parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.treehead import SIZE_MAX
+from audit.verifier import verify
+from audit.verifier.verify import INCOMPLETE, OK, Outside
+from audit.witnesses.quorate import first_quorate, newest_quorate
 from gateway.log_files import LogFiles
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note, sealed, snapshot, started
 from tests.doubles.cosigners import WITNESSES, Cosigner

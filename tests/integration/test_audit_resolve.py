@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from audit.errors import LedgerError
-from audit.ledger import Ledger, LedgerConfig
+from audit.sequencer.ledger import Ledger, LedgerConfig
 from tests.doubles.audit_log import SIGNER, TIME_US, note, refused
 
 pytestmark = pytest.mark.postgres

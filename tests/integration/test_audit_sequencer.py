@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from audit.defences import defences
 from audit.errors import (
     GuardMovedError,
     IdempotencyConflictError,
@@ -19,16 +18,17 @@ from audit.errors import (
     LedgerUnsafeError,
     LedgerWriteError,
 )
-from audit.kinds import Kind
-from audit.ledger import Guard, Lane, Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Record
-from audit.sequencer import AFTER_COMMIT, BEFORE_COMMIT, SequencerConfig
-from audit.store import Pool
-from audit.tables import connect
-from audit.tile_store import TileStore, TileWriter, pooled
-from audit.timekeeping import monotonic_us, read_clock
-from audit.watchdog import Watchdog
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.clock_watch import monotonic_us, read_clock
+from audit.sequencer.ledger import Guard, Lane, Ledger, LedgerConfig
+from audit.sequencer.sequencer import AFTER_COMMIT, BEFORE_COMMIT, SequencerConfig
+from audit.store.connection import Pool
+from audit.store.defences import defences
+from audit.store.reader import LedgerReader
+from audit.store.tables import connect
+from audit.store.tiles import TileStore, TileWriter, pooled
+from audit.store.watchdog import Watchdog
 from tests.doubles.audit_log import SIGNER, TIME_US, note, refused
 from tests.doubles.audit_server import frozen, opened, sequencer_pid
 from tests.doubles.audit_spoiled import arm, disarm, verify_database
@@ -139,7 +139,7 @@ def test_a_batch_the_database_refuses_is_refused_and_the_next_one_stands(
     """As if a migration had made one constraint more."""
     with connect(postgres_dsn) as admin:
         admin.execute("ALTER TABLE ledger.entry ADD CONSTRAINT p CHECK (idem_key <> 'note:poison')")
-        monkeypatch.setattr("audit.defences.EXPECTED", defences(admin))
+        monkeypatch.setattr("audit.store.defences.EXPECTED", defences(admin))
     with opened(postgres_dsn) as ledger:
         ledger.append(note("before"))
         with pytest.raises(LedgerWriteError, match="refused"):

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from audit.canonical import JSON
 from audit.errors import LedgerUnsafeError, LedgerWriteError
-from audit.kinds import Kind
-from audit.ledger import Lane, Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Draft
-from audit.tables import WRITER_ROLE, connect
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane, Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.store.tables import WRITER_ROLE, connect
 from fix.kill import KillWord, Press
 from gateway.assembly import restore_kill
 from gateway.journal_kill import kill_pressed, kill_released

@@ -18,16 +18,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from audit.cosignature import cosign
-from audit.export import build_bundle
-from audit.ledger import Ledger, LedgerConfig
-from audit.merkle import Frontier
-from audit.note import parse_note
-from audit.queries import LedgerReader
-from audit.receipt import build_receipt
-from audit.record import Draft
-from audit.tables import connect
-from audit.verify import (
+from audit.evidence.bundle import build_bundle
+from audit.evidence.receipt import build_receipt
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.store.tables import connect
+from audit.tlog.cosignature import cosign
+from audit.tlog.merkle import Frontier
+from audit.tlog.note import parse_note
+from audit.verifier.verify import (
     INCOMPLETE,
     OK,
     TAMPERED,

@@ -14,15 +14,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit import verify
-from audit.checkpoint import make_checkpoint
 from audit.errors import LedgerError
-from audit.export import NotYetSignedError, build_bundle
-from audit.fsck import dump, verify_dump
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.tables import connect
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, verify_bundle
+from audit.evidence.bundle import NotYetSignedError, build_bundle
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.store.tables import connect
+from audit.tlog.checkpoint import make_checkpoint
+from audit.upkeep.dump import dump, verify_dump
+from audit.verifier import verify
+from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, verify_bundle
 from tests.doubles.audit_log import (
     ORIGIN,
     OTHER_SIGNER,

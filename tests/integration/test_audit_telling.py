@@ -8,9 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from audit.errors import GuardMovedError
-from audit.ledger import Guard, Lane, Ledger
-from audit.record import Record
-from audit.tables import connect
+from audit.records.record import Record
+from audit.sequencer.ledger import Guard, Lane, Ledger
+from audit.store.tables import connect
 from tests.doubles.audit_log import note
 from tests.doubles.audit_server import opened
 

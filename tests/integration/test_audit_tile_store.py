@@ -6,12 +6,12 @@ import psycopg
 import pytest
 
 from audit.errors import LedgerError, LedgerUnsafeError, ProofError
-from audit.merkle import leaf_hash, root_of, verify_consistency, verify_inclusion
-from audit.queries import LedgerReader
-from audit.store import Pool
-from audit.tile_store import TileStore, TileWriter, pooled
-from audit.tiles import Tile, decode_bundle, root_from, tile_hashes, tiles_of
-from audit.watchdog import Watchdog
+from audit.store.connection import Pool
+from audit.store.reader import LedgerReader
+from audit.store.tiles import TileStore, TileWriter, pooled
+from audit.store.watchdog import Watchdog
+from audit.tlog.merkle import leaf_hash, root_of, verify_consistency, verify_inclusion
+from audit.tlog.tiles import Tile, decode_bundle, root_from, tile_hashes, tiles_of
 from tests.doubles.audit_log import note
 from tests.doubles.audit_server import opened
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from audit.merkle import consistency_path, inclusion_path
+from audit.tlog.merkle import consistency_path, inclusion_path
 from tests.doubles.merkle_vectors import (
     EXTENDED,
     INCLUDED,

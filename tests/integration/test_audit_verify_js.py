@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit import verify
-from audit.checkpoint import make_checkpoint
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.merkle import consistency_path, leaf_hash, root_of
-from audit.record import Draft
-from audit.rotation import revoke, rotate
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.rotation import revoke, rotate
+from audit.verifier import verify
 from tests.doubles.audit_log import ORIGIN, SIGNER, MemoryLog, dump_of, note
 from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.evidence_collection import FOLDER

@@ -17,14 +17,14 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import cosign
 from audit.errors import WitnessError
-from audit.merkle import consistency_path, leaf_hash, root_of
-from audit.note import NoteSignature, parse_note
-from audit.quorum import QuorumPolicy
-from audit.witness import BODY_BYTES_MAX, encode_request
-from audit.witness_client import Conflict, Cosigned, Refused, WitnessClient
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.note import NoteSignature, parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.witnesses.client import Conflict, Cosigned, Refused, WitnessClient
+from audit.witnesses.witness import BODY_BYTES_MAX, encode_request
 from gateway import clock
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 from tests.doubles.witness_process import WitnessProcess, serving, witness_process

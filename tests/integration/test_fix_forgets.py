@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from audit.disclosures import Disclosures
-from audit.erasure import Privacy
-from audit.fsck import dump, verify_dump
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.personal import fields_of, parse_disclosure
-from audit.queries import LedgerReader
-from audit.record import Record
-from audit.vault import Vault
+from audit.privacy.disclosures import Disclosures
+from audit.privacy.erasure import Privacy
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.personal import fields_of, parse_disclosure
+from audit.records.record import Record
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.upkeep.dump import dump, verify_dump
 from fix.inbox import forget
 from fix.messages import parse
 from fix.persons import restored

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from audit.export import context_of
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
+from audit.evidence.bundle import context_of
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
 from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.clock import wall_us
 from gateway.keyring import Caller

@@ -12,12 +12,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.backup import backup
-from audit.backup_form import TABLES
 from audit.errors import BackupError, LedgerUnsafeError
-from audit.keys import FileSigner
-from audit.ledger import Ledger, LedgerConfig
-from audit.verify import NOT_CHECKABLE, OK, TAMPERED
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.upkeep.backup.backup import backup
+from audit.upkeep.backup.form import TABLES
+from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED
 from gateway import backups, postgres
 from gateway import settings as settings_module
 from gateway.assembly import start_database
@@ -153,10 +153,10 @@ def test_ctrl_c_waits_until_a_child_has_a_name() -> None:
 
 WORKER = """
 import os, sys
-import audit.restore
+import audit.upkeep.backup.restore
 from gateway.backups import RateBar
 from gateway.cli.main import main
-audit.restore._SHOWN_EVERY = 4
+audit.upkeep.backup.restore._SHOWN_EVERY = 4
 def show(self, stage, done, total):
     os.write(1, b"at\\n")
     sys.stdin.readline()

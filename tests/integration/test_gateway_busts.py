@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
 from gateway import replay_orders
 from gateway.api.models import IntentRequest
 from gateway.clock import wall_us

@@ -14,16 +14,16 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-from audit.canonical import JSON
-from audit.cosignature import cosign
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.note import ED25519, parse_note
-from audit.queries import LedgerReader
-from audit.quorum import QuorumPolicy
-from audit.record import Draft
-from audit.rotation import rotate
-from audit.verify import NOT_CHECKABLE, OK, TAMPERED, main
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import ED25519, parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.rotation import rotate
+from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
 from gateway.keyring import Caller
 from gateway.server import Server
 from gateway.settings import ApiSettings
@@ -183,7 +183,12 @@ def test_the_signature_line_says_what_is_true_of_the_signatures(
     with served(postgres_dsn, policy) as address:
         code, signature, _ = checked(browser, address, 0, key, **files)
         assert code == "3"
-        for words in ("the trusted key signed this root", "of w:", "ML-DSA-44", "audit/verify.py"):
+        for words in (
+            "the trusted key signed this root",
+            "of w:",
+            "ML-DSA-44",
+            "audit/verifier/verify.py",
+        ):
             assert words in signature
         assert "give the log's key" not in signature
         changed = checked(browser, address, 1, key, **files)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
 from gateway.api.models import ApprovalRequest, IntentRequest
 from gateway.deadlines import Deadlines
 from gateway.decision import decide

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from audit.errors import LedgerUnsafeError
-from audit.ledger import Ledger, LedgerConfig
-from audit.logins import LOGIN_ROLE, login_of
-from audit.tables import READER_ROLE, WRITER_ROLE, connect, has_schema, migrate
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.logins import LOGIN_ROLE, login_of
+from audit.store.tables import READER_ROLE, WRITER_ROLE, connect, has_schema, migrate
 from gateway import settings
 from gateway.assembly import start_database
 from gateway.attach import attached

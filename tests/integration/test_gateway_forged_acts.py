@@ -10,8 +10,8 @@ from shutil import copytree
 import pytest
 
 from audit.errors import BackupError, RowRefusedError
-from audit.kinds import Kind
-from audit.vault import Vault
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
 from gateway.attach import attached
 from gateway.backups import back_up, bring_back
 from gateway.disavowing import disavow

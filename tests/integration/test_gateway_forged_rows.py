@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from audit.canonical import JSON
-from audit.disclosures import Disclosures
 from audit.errors import LedgerUnsafeError, RowRefusedError
-from audit.fsck import verify_database
-from audit.kinds import KINDS, Kind, StreamClass
-from audit.ledger import Ledger, LedgerConfig
-from audit.logins import LOGIN_ROLE, admit
-from audit.queries import LedgerReader
-from audit.record import Draft
-from audit.row_key import disavowal
-from audit.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
+from audit.privacy.disclosures import Disclosures
+from audit.records.canonical import JSON
+from audit.records.kinds import KINDS, Kind, StreamClass
+from audit.records.record import Draft
+from audit.records.row_key import disavowal
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.logins import LOGIN_ROLE, admit
+from audit.store.reader import LedgerReader
+from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
+from audit.upkeep.dump import verify_database
 from gateway.attach import attached
 from gateway.clock import wall_us
 from gateway.disavowing import disavow

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from audit.errors import VaultError
-from audit.queries import LedgerReader
-from audit.vault import Vault
+from audit.privacy.vault import Vault
+from audit.store.reader import LedgerReader
 from gateway import forgetting, privacy
 from gateway.attach import Place
 from gateway.keyring import Keyring

@@ -10,17 +10,17 @@ import httpx
 import psycopg
 import pytest
 
-from audit.checkpoint import Checkpoint, make_checkpoint, open_checkpoint, parse_checkpoint
 from audit.errors import LedgerUnsafeError
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.merkle import leaf_hash, root_of
-from audit.note import parse_note
-from audit.publisher import Publisher, PublisherConfig
-from audit.queries import LedgerReader
-from audit.quorum import QuorumPolicy
-from audit.tiles import Tile, TileReader, decode_bundle, entries_path, root_from, tiles_of
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint, make_checkpoint, open_checkpoint, parse_checkpoint
+from audit.tlog.merkle import leaf_hash, root_of
+from audit.tlog.note import parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.tiles import Tile, TileReader, decode_bundle, entries_path, root_from, tiles_of
+from audit.witnesses.publisher import Publisher, PublisherConfig
 from gateway.clock import wall_us
 from gateway.log_files import LogFiles
 from gateway.roles import Role

@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
 from gateway.accepted import LOOK_AHEAD, TableFigure
 from gateway.clock import wall_us
 from gateway.errors import UnknownDecisionError

@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.ledger import Ledger, LedgerConfig
-from audit.logins import LOGIN_ROLE, login_of
-from audit.tables import connect, wait_until_admitted
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.logins import LOGIN_ROLE, login_of
+from audit.store.tables import connect, wait_until_admitted
 from gateway.database import enter
 from gateway.postgres import SUPERUSER, EmbeddedPostgres
 from gateway.postgres_access import HBA, IDENT

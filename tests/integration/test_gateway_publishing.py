@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
 from gateway.errors import SettingsError
 from gateway.profiles import Plan

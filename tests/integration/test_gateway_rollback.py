@@ -10,11 +10,11 @@ import pytest
 from psycopg import sql
 
 from audit.errors import LedgerUnsafeError, RowRefusedError
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Draft
-from audit.vault import Vault
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
 from gateway.assembly import open_ledger
 from gateway.clock import wall_us
 from gateway.orders import Orders

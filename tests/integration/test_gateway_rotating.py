@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from audit.backup import backup
 from audit.errors import AuditError, KeyFileError, LedgerUnsafeError, NoteError
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.note import VerifierKey, parse_note
-from audit.queries import LedgerReader
-from audit.record import Draft
-from audit.rotation import KeyRecord, open_trusted, parse_key_record, revoke, trusted_keys
-from audit.vault import Vault
-from audit.verify import Outside
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
+from audit.tlog.note import VerifierKey, parse_note
+from audit.tlog.rotation import KeyRecord, open_trusted, parse_key_record, revoke, trusted_keys
+from audit.upkeep.backup.backup import backup
+from audit.upkeep.dump import verify_database
+from audit.verifier.verify import Outside
 from gateway import log_keys, rotating
 from gateway.attach import Place
 from gateway.errors import RequestError, SettingsError, StateInUseError

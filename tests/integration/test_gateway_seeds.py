@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from audit import verify
-from audit.canonical import JSON
-from audit.checkpoint import Checkpoint
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint
+from audit.verifier import verify
 from gateway.clock import wall_us
 from inference.seeds import decision_seed, trajectory_seeds
 from tests.doubles.seed_world import TABLE, World, edit

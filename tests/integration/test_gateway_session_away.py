@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
 from fix.session_link import HandResult
 from gateway.answers import intent_response
 from gateway.api.models import IntentRequest

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from audit.errors import LaneFullError
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
 from fix.inbox import Entry
 from gateway.api.models import IntentRequest
 from gateway.clock import pause, wall_us

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from audit import verify
-from audit.export import build_bundle
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.queries import LedgerReader
-from audit.record import Draft
-from audit.timekeeping import ClockReading, monotonic_us
+from audit.evidence.bundle import build_bundle
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.clock_watch import ClockReading, monotonic_us
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.store.reader import LedgerReader
+from audit.verifier import verify
 from gateway.showing import decision_document
 from inference.registry import read_table
 from tests.doubles.audit_log import SIGNER, TIME_US, note, sealed, snapshot, started

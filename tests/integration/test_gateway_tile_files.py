@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from audit.checkpoint import make_checkpoint
 from audit.errors import FileError, LedgerUnsafeError
-from audit.note import parse_note
-from audit.queries import LedgerReader
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.note import parse_note
+from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway.cli.main import app
 from gateway.log_files import LogFiles
 from gateway.tile_files import ASIDE, write_tree

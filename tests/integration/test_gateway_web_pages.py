@@ -8,12 +8,12 @@ import pytest
 from fastapi.testclient import TestClient
 from typing_extensions import override
 
-from audit.cosignature import cosign
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.ledger import Ledger, LedgerConfig
-from audit.note import parse_note
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import parse_note
 from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
 from gateway.keyring import Caller

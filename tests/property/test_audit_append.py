@@ -5,13 +5,14 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.batch import Builder, Row
-from audit.canonical import INT_MAX
-from audit.chain import StreamHead
-from audit.kinds import KINDS
-from audit.merkle import Frontier, push, root_of
-from audit.record import Draft, header_bytes, make_record, prepare
-from audit.wire import COLUMNS, array_parameters, copy_stream
+from audit.records.canonical import INT_MAX
+from audit.records.chain import StreamHead
+from audit.records.kinds import KINDS
+from audit.records.record import Draft, header_bytes, make_record, prepare
+from audit.records.row import Row
+from audit.sequencer.batch import Builder
+from audit.store.wire import COLUMNS, array_parameters, copy_stream
+from audit.tlog.merkle import Frontier, push, root_of
 from tests.doubles.audit_log import append, empty_position, note, refused
 
 NAMES = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs", "Cc"]), min_size=1)

@@ -5,12 +5,12 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from audit.canonical import INT_MAX
-from audit.fsck_chunk import Chunk
-from audit.fsck_columns import COLUMNS, HEX_COLUMNS, Columns, is_odd, read_apart, read_joined
-from audit.fsck_fast import judge_chunk, rebuilt_headers
-from audit.merkle import LEAF_PREFIX, leaf_hash, root_of
-from audit.record import header_bytes
+from audit.records.canonical import INT_MAX
+from audit.records.record import header_bytes
+from audit.tlog.merkle import LEAF_PREFIX, leaf_hash, root_of
+from audit.upkeep.fsck.chunk import Chunk
+from audit.upkeep.fsck.columns import COLUMNS, HEX_COLUMNS, Columns, is_odd, read_apart, read_joined
+from audit.upkeep.fsck.headers import judge_chunk, rebuilt_headers
 
 LOG = 'log.example/"ü\\%b'
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)

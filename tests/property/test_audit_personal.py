@@ -15,10 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.canonical import JSON
 from audit.errors import DisclosureError, DraftError, VaultError
-from audit.kinds import Kind
-from audit.personal import (
+from audit.privacy.retention import DEFAULT_YEARS, RULES, Retention, kept_until_us
+from audit.privacy.vault import FILE_BYTES, Vault
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.personal import (
     Personal,
     commitment,
     discloses,
@@ -26,9 +28,7 @@ from audit.personal import (
     fields_of,
     parse_disclosure,
 )
-from audit.record import Draft, header_bytes, make_record, prepare
-from audit.retention import DEFAULT_YEARS, RULES, Retention, kept_until_us
-from audit.vault import FILE_BYTES, Vault
+from audit.records.record import Draft, header_bytes, make_record, prepare
 from tests.doubles.audit_log import ORIGIN, TIME_US, note
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=6, max_size=40).filter(

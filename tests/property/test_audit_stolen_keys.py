@@ -5,8 +5,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit.rotation import parse_key_record, trusted_keys
-from audit.verify import SIZE_MAX, Report, Trust, read_vkey
+from audit.tlog.rotation import parse_key_record, trusted_keys
+from audit.verifier.verify import SIZE_MAX, Report, Trust, read_vkey
 from tests.doubles.audit_log import ORIGIN
 from tests.doubles.key_thief import BEYOND, HONEST, theft
 

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from audit import verify
 from audit.errors import NoteError, PolicyError, ProofError
-from audit.merkle import (
+from audit.tlog.merkle import (
     consistency_path,
     inclusion_path,
     leaf_hash,
@@ -21,10 +20,11 @@ from audit.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from audit.note import parse_note
-from audit.proof import parse_proof
-from audit.quorum import QuorumPolicy
-from audit.verify import OK, Bad, Outside
+from audit.tlog.note import parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.proof import parse_proof
+from audit.verifier import verify
+from audit.verifier.verify import OK, Bad, Outside
 from tests.doubles.evidence_collection import FOLDER, grease_of
 from tests.doubles.evidence_limits import overlapping, too_large
 

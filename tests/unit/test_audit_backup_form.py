@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit import backup_form
-from audit.backup_form import ABOUT, DONE, TABLES, encoded, read_backup
 from audit.errors import BackupError
+from audit.upkeep.backup import form as backup_form
+from audit.upkeep.backup.form import ABOUT, DONE, TABLES, encoded, read_backup
 from tests.doubles.backup_world import Line, about_of, ended, head_of, opening, packed
 
 ROWS: dict[str, dict[str, Any]] = {

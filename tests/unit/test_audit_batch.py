@@ -2,11 +2,11 @@
 
 import pytest
 
-from audit.batch import Builder, Position
 from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError
-from audit.kinds import Kind
-from audit.lanes import Append, Guard, MapHeads, Resolve
-from audit.record import Draft, Record
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.sequencer.batch import Builder, Position
+from audit.sequencer.lanes import Append, Guard, MapHeads, Resolve
 from tests.doubles.audit_log import TIME_US, append, empty_position, note, refused, snapshot
 
 KILL = Draft(

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from audit.canonical import INT_MAX, JSON, canonical, parse
 from audit.errors import CanonicalError
-from audit.verify import parse_canonical
+from audit.records.canonical import INT_MAX, JSON, canonical, parse
+from audit.verifier.verify import parse_canonical
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 VALUES: st.SearchStrategy[JSON] = st.recursive(

@@ -10,13 +10,13 @@ from typing import Any, cast
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.checkpoint import Checkpoint
-from audit.checkpointing import Checkpoints
 from audit.errors import LedgerError, LedgerTimeoutError, LedgerWriteError
-from audit.keys import FileSigner
-from audit.lanes import MapHeads
-from audit.store import Pool
-from audit.tables import DatabaseError
+from audit.sequencer.checkpointing import Checkpoints
+from audit.sequencer.lanes import MapHeads
+from audit.signers.file import FileSigner
+from audit.store.connection import Pool
+from audit.store.tables import DatabaseError
+from audit.tlog.checkpoint import Checkpoint
 
 SIGNER = FileSigner("log.test", Ed25519PrivateKey.from_private_bytes(b"c" * 32))
 

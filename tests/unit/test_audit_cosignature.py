@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import checkpoint_text, make_checkpoint, open_checkpoint
-from audit.cosignature import (
+from audit.errors import NoteError
+from audit.tlog.checkpoint import checkpoint_text, make_checkpoint, open_checkpoint
+from audit.tlog.cosignature import (
     TIME_MAX_S,
     cosign,
     cosigned_message,
     verify_cosignature,
     verify_signatures,
 )
-from audit.errors import NoteError
-from audit.merkle import EMPTY_ROOT
-from audit.note import (
+from audit.tlog.merkle import EMPTY_ROOT
+from audit.tlog.note import (
     COSIGNATURE_ML_DSA_44,
     Note,
     NoteSignature,
@@ -25,7 +25,7 @@ from audit.note import (
     sign_note,
     verify_note,
 )
-from audit.verify import Bad, Key, signed_time
+from audit.verifier.verify import Bad, Key, signed_time
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 
 ROOT = bytes(range(32))

@@ -9,10 +9,18 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from typer.testing import CliRunner
 
-from audit.checkpoint import make_checkpoint
-from audit.fsck_payloads import judge_payloads
-from audit.keys import FileSigner
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, canonical, main, verify_dump
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.upkeep.fsck.payloads import judge_payloads
+from audit.verifier.verify import (
+    INCOMPLETE,
+    NOT_CHECKABLE,
+    OK,
+    TAMPERED,
+    canonical,
+    main,
+    verify_dump,
+)
 from gateway.cli.main import app
 from tests.doubles.audit_log import (
     ORIGIN,

@@ -2,10 +2,10 @@
 
 from hashlib import sha256
 
-from audit.fsck_chunk import CHUNK
-from audit.fsck_tiles import TileFold, judge_tile
-from audit.tiles import TILE_BYTES, TILE_WIDTH, perfect_root
-from audit.verify import TAMPERED
+from audit.tlog.tiles import TILE_BYTES, TILE_WIDTH, perfect_root
+from audit.upkeep.fsck.chunk import CHUNK
+from audit.upkeep.fsck.tiles import TileFold, judge_tile
+from audit.verifier.verify import TAMPERED
 
 
 def roots(count: int) -> list[bytes]:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from audit import fsck_dump as fsck_dump_module
-from audit.fsck_dump import fsck_dump
-from audit.fsck_state import FsckState
-from audit.verify import OK, TAMPERED, Outside, verify_dump, verify_tiles
+from audit.upkeep.fsck import dump as fsck_dump_module
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.upkeep.fsck.state import FsckState
+from audit.verifier.verify import OK, TAMPERED, Outside, verify_dump, verify_tiles
 from tests.doubles.audit_log import SIGNER, dump_of
 from tests.doubles.audit_spoiled import plan_of, silent
 from tests.doubles.evidence_limits import OddLog

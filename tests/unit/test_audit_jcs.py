@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.canonical import DEPTH_MAX, canonical, jcs
 from audit.errors import CanonicalError
+from audit.records.canonical import DEPTH_MAX, canonical, jcs
 
 # Source: RFC 8785 appendix B, and the sample lines of its author's test data for numbers.
 NUMBERS = {

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit import verify
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import cosign
-from audit.export import build_bundle
-from audit.fsck_dump import fsck_dump
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.note import parse_note, sign_note
-from audit.receipt import build_receipt, prove_record
-from audit.record import Draft
-from audit.rotation import revoke, rotate
-from audit.verify import (
+from audit.evidence.bundle import build_bundle
+from audit.evidence.receipt import build_receipt, prove_record
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import parse_note, sign_note
+from audit.tlog.rotation import revoke, rotate
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.verifier import verify
+from audit.verifier.verify import (
     NOT_CHECKABLE,
     OK,
     TAMPERED,

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from audit.checkpoint import checkpoint_text
-from audit.cosignature import cosign, verify_cosignature
 from audit.errors import KeyFileError
-from audit.keys import FileSigner, MlDsaSigner, destroy_key, load_cosigner, public_file
-from audit.note import (
+from audit.signers.file import FileSigner, MlDsaSigner, destroy_key, load_cosigner, public_file
+from audit.tlog.checkpoint import checkpoint_text
+from audit.tlog.cosignature import cosign, verify_cosignature
+from audit.tlog.note import (
     COSIGNATURE_ED25519,
     COSIGNATURE_ML_DSA_44,
     ED25519,

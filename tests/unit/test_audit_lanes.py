@@ -3,7 +3,7 @@
 import threading
 import time
 
-from audit.lanes import Append, Lane, Lanes, MapHeads
+from audit.sequencer.lanes import Append, Lane, Lanes, MapHeads
 from tests.doubles.audit_log import append, note
 
 _FAR_S = 60.0

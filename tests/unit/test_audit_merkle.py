@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import ProofError
-from audit.merkle import (
+from audit.tlog.merkle import (
     EMPTY_ROOT,
     Frontier,
     consistency_path,

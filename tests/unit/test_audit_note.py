@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import (
+from audit.errors import NoteError
+from audit.tlog.checkpoint import (
     checkpoint_text,
     make_checkpoint,
     open_checkpoint,
     parse_checkpoint,
 )
-from audit.errors import NoteError
-from audit.merkle import EMPTY_ROOT
-from audit.note import ED25519, Note, VerifierKey, parse_note, sign_note, verify_note
-from audit.verify import Bad, Trust, read_note
+from audit.tlog.merkle import EMPTY_ROOT
+from audit.tlog.note import ED25519, Note, VerifierKey, parse_note, sign_note, verify_note
+from audit.verifier.verify import Bad, Trust, read_note
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER
 from tests.doubles.cosigners import LOG, Cosigner
 

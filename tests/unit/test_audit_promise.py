@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from audit import promise as promises
 from audit.errors import LedgerTimeoutError
-from audit.promise import Promise
+from audit.sequencer import promise as promises
+from audit.sequencer.promise import Promise
 
 
 def test_many_deadlines_of_one_loop_are_kept_and_late_by_a_tick_at_most() -> None:

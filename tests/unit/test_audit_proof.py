@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import checkpoint_text, make_checkpoint
-from audit.cosignature import cosign
 from audit.errors import NoteError, PolicyError, ProofError
-from audit.merkle import inclusion_path, leaf_hash, root_of
-from audit.note import parse_note, sign_note
-from audit.proof import TlogProof, parse_proof
-from audit.quorum import QuorumPolicy
+from audit.tlog.checkpoint import checkpoint_text, make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.merkle import inclusion_path, leaf_hash, root_of
+from audit.tlog.note import parse_note, sign_note
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.proof import TlogProof, parse_proof
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES
 
 ENTRIES = [f"entry {number}".encode() for number in range(70)]

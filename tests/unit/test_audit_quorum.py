@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import checkpoint_text, make_checkpoint
-from audit.cosignature import cosign
 from audit.errors import NoteError, PolicyError
-from audit.note import Note, VerifierKey, parse_note, sign_note
-from audit.quorum import QuorumPolicy
-from audit.verify import Bad, read_policy
+from audit.tlog.checkpoint import checkpoint_text, make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import Note, VerifierKey, parse_note, sign_note
+from audit.tlog.policy import QuorumPolicy
+from audit.verifier.verify import Bad, read_policy
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 
 ROOT = bytes(32)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.quorum_watch import Quorum, QuorumWatch, next_target, percentile
+from audit.witnesses.quorum_watch import Quorum, QuorumWatch, next_target, percentile
 
 
 def test_a_lag_ends_with_this_quorum_or_a_later_one() -> None:

@@ -6,12 +6,12 @@ from hashlib import sha256
 
 import pytest
 
-from audit.canonical import JSON, canonical, parse
-from audit.chain import HEADS_PER_RECORD_MAX, StreamHead, heads_drafts
 from audit.errors import DraftError
-from audit.kinds import KINDS, Kind, StreamClass
-from audit.record import ENTRY_BYTES_MAX, ZERO_HASH, Draft, Record, make_record, prepare
-from audit.verify import HEADER_FIELDS, leaf_hash, read_record
+from audit.records.canonical import JSON, canonical, parse
+from audit.records.chain import HEADS_PER_RECORD_MAX, StreamHead, heads_drafts
+from audit.records.kinds import KINDS, Kind, StreamClass
+from audit.records.record import ENTRY_BYTES_MAX, ZERO_HASH, Draft, Record, make_record, prepare
+from audit.verifier.verify import HEADER_FIELDS, leaf_hash, read_record
 from tests.doubles.audit_log import ORIGIN, TIME_US, note, snapshot
 
 

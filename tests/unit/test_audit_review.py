@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit import verify
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import cosign
 from audit.errors import LedgerError
-from audit.export import NotYetSignedError, build_bundle
-from audit.fsck_dump import fsck_dump
-from audit.keys import FileSigner
-from audit.merkle import consistency_path, leaf_hash, root_of
-from audit.note import parse_note
-from audit.receipt import build_receipt, prove_range
-from audit.record import Draft
-from audit.rotation import revoke
-from audit.verify import (
+from audit.evidence.bundle import NotYetSignedError, build_bundle
+from audit.evidence.receipt import build_receipt, prove_range
+from audit.records.record import Draft
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.note import parse_note
+from audit.tlog.rotation import revoke
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.verifier import verify
+from audit.verifier.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,
     OK,

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import make_checkpoint
 from audit.errors import NoteError
-from audit.note import Note, VerifierKey, parse_note, sign_note
-from audit.rotation import (
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.note import Note, VerifierKey, parse_note, sign_note
+from audit.tlog.rotation import (
     KeyRecord,
     Revocation,
     TrustedKey,

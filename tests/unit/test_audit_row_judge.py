@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.canonical import JSON
 from audit.errors import RowRefusedError
-from audit.kinds import Kind
-from audit.merkle import Frontier
-from audit.record import Draft, Record
-from audit.row_judge import RowJudge
-from audit.row_key import Accepted, RowKey, disavowal, mac_of
-from audit.tables import RECORD_COLUMNS
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.records.row_key import Accepted, RowKey, disavowal, mac_of
+from audit.store.row_judge import RowJudge
+from audit.store.tables import RECORD_COLUMNS
+from audit.tlog.merkle import Frontier
 from tests.doubles.audit_log import note
 from tests.doubles.memory_ledger import MemoryLedger
 

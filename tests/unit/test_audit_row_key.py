@@ -5,8 +5,8 @@ import hmac
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit.merkle import EMPTY_ROOT
-from audit.row_key import Accepted, RowKey, disavowal, mac_of, signed_by_all
+from audit.records.row_key import Accepted, RowKey, disavowal, mac_of, signed_by_all
+from audit.tlog.merkle import EMPTY_ROOT
 
 KEYS = {role: Ed25519PrivateKey.from_private_bytes(role.encode().ljust(32)) for role in ("r", "c")}
 OFFICERS = {role: key.public_key().public_bytes_raw() for role, key in KEYS.items()}

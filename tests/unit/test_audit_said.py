@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.said import ODD, Wanted
+from audit.privacy.mentions import ODD, Wanted
 
 NAMES = ["Jörg Übelhör-Namenlos", "Ada Byron", "Ng Bo", "王伟", "Ольга Чехова", "jroe", "1234567"]
 

@@ -2,8 +2,8 @@
 
 import hashlib
 
-from audit.merkle import inclusion_path, leaf_hash, root_of
-from audit.verify import root_up_to
+from audit.tlog.merkle import inclusion_path, leaf_hash, root_of
+from audit.verifier.verify import root_up_to
 
 
 def test_the_path_of_a_record_gives_the_root_of_the_tree_that_ends_with_it() -> None:

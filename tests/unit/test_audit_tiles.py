@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import ProofError
-from audit.merkle import (
+from audit.tlog.merkle import (
     consistency_path,
     inclusion_path,
     leaf_hash,
@@ -16,7 +16,7 @@ from audit.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from audit.tiles import (
+from audit.tlog.tiles import (
     Tile,
     TileReader,
     consistency_from,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from audit.timekeeping import (
+from audit.sequencer.clock_watch import (
     AHEAD_US,
     ASK_EVERY_US,
     BACK_US,

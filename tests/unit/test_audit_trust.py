@@ -9,17 +9,17 @@ from hashlib import sha256
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from audit import verify
-from audit.canonical import canonical
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import cosign
-from audit.keys import FileSigner
-from audit.kinds import KINDS, Kind
-from audit.note import parse_note
-from audit.receipt import build_receipt, prove_record
-from audit.record import Draft
-from audit.rotation import revoke, rotate, trusted_keys
-from audit.verify import (
+from audit.evidence.receipt import build_receipt, prove_record
+from audit.records.canonical import canonical
+from audit.records.kinds import KINDS, Kind
+from audit.records.record import Draft
+from audit.signers.file import FileSigner
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import cosign
+from audit.tlog.note import parse_note
+from audit.tlog.rotation import revoke, rotate, trusted_keys
+from audit.verifier import verify
+from audit.verifier.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,
     OK,
@@ -347,4 +347,6 @@ def test_an_unknown_version_of_the_map_leaves_the_end_open() -> None:
 
 def test_the_verifier_knows_every_kind_of_this_version() -> None:
     stated = {str(kind): spec.version for kind, spec in KINDS.items()}
-    assert stated == verify.KNOWN_KINDS, "a new kind or version: say it in audit/verify.py too"
+    assert stated == verify.KNOWN_KINDS, (
+        "a new kind or version: say it in audit/verifier/verify.py too"
+    )

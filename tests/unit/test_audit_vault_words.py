@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from audit.vault import FILE_BYTES, Vault
+from audit.privacy.vault import FILE_BYTES, Vault
 
 
 def test_words_have_one_pseudonym_and_name_nobody(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey, MLDSA44PublicKey
 
-from audit.checkpoint import parse_checkpoint
 from audit.errors import NoteError
-from audit.keys import FileSigner, MlDsaSigner
-from audit.note import COSIGNATURE_ML_DSA_44, ED25519, VerifierKey, parse_note, verify_note
-from audit.treehead import parse_tree_head
-from audit.verify import Bad, Key, read_head, signed_time
+from audit.signers.file import FileSigner, MlDsaSigner
+from audit.tlog.checkpoint import parse_checkpoint
+from audit.tlog.note import COSIGNATURE_ML_DSA_44, ED25519, VerifierKey, parse_note, verify_note
+from audit.tlog.treehead import parse_tree_head
+from audit.verifier.verify import Bad, Key, read_head, signed_time
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 VECTORS: dict[str, Any] = json.loads((GOLDEN / "signatures.json").read_text())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from audit.canonical import canonical, jcs
+from audit.records.canonical import canonical, jcs
 
 DATA: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "golden" / "vectors" / "jcs.json").read_text()

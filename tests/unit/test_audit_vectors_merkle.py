@@ -6,7 +6,7 @@ from hashlib import sha256
 import pytest
 
 from audit.errors import ProofError
-from audit.merkle import (
+from audit.tlog.merkle import (
     EMPTY_ROOT,
     consistency_path,
     inclusion_path,
@@ -15,8 +15,15 @@ from audit.merkle import (
     verify_consistency,
     verify_inclusion,
 )
-from audit.tiles import Tile, inclusion_from, list_reader, parse_tile_path, root_from, tile_path
-from audit.verify import extends, root_by_path
+from audit.tlog.tiles import (
+    Tile,
+    inclusion_from,
+    list_reader,
+    parse_tile_path,
+    root_from,
+    tile_path,
+)
+from audit.verifier.verify import extends, root_by_path
 from tests.doubles.merkle_vectors import (
     EXTENDED,
     INCLUDED,

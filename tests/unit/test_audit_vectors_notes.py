@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from audit.checkpoint import open_checkpoint, parse_checkpoint
-from audit.cosignature import verify_cosignature
 from audit.errors import NoteError, PolicyError
-from audit.merkle import EMPTY_ROOT
-from audit.note import (
+from audit.tlog.checkpoint import open_checkpoint, parse_checkpoint
+from audit.tlog.cosignature import verify_cosignature
+from audit.tlog.merkle import EMPTY_ROOT
+from audit.tlog.note import (
     COSIGNATURE_ED25519,
     ED25519,
     Note,
@@ -19,10 +19,10 @@ from audit.note import (
     parse_signature_lines,
     verify_note,
 )
-from audit.quorum import QuorumPolicy
-from audit.verify import Bad, Trust
-from audit.witness import encode_request, parse_request
-from audit.witness_memory import WitnessMemory
+from audit.tlog.policy import QuorumPolicy
+from audit.verifier.verify import Bad, Trust
+from audit.witnesses.memory import WitnessMemory
+from audit.witnesses.witness import encode_request, parse_request
 from gateway.witness_server import Witness
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from audit.canonical import canonical
-from audit.chain import heads_drafts as original
-from audit.checkpoint import make_checkpoint
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, verify_dump
+from audit.records.canonical import canonical
+from audit.records.chain import heads_drafts as original
+from audit.tlog.checkpoint import make_checkpoint
+from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, verify_dump
 from tests.doubles.audit_log import (
     OTHER_SIGNER,
     SIGNER,
@@ -143,7 +143,7 @@ def test_a_map_that_hides_a_stream_is_found_although_all_hashes_fit(
 ) -> None:
     def forged(change: Callable[[dict[str, Any]], dict[str, Any]]) -> MemoryLog:
         monkeypatch.setattr(
-            "audit.batch.heads_drafts",
+            "audit.sequencer.batch.heads_drafts",
             lambda size, heads: original(size, change(heads)),
         )
         return small_log()

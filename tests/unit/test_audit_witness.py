@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.checkpoint import Checkpoint, checkpoint_text, make_checkpoint, open_checkpoint
-from audit.cosignature import cosign, verify_cosignature
 from audit.errors import WitnessError
-from audit.merkle import EMPTY_ROOT, consistency_path, leaf_hash, root_of
-from audit.note import (
+from audit.tlog.checkpoint import Checkpoint, checkpoint_text, make_checkpoint, open_checkpoint
+from audit.tlog.cosignature import cosign, verify_cosignature
+from audit.tlog.merkle import EMPTY_ROOT, consistency_path, leaf_hash, root_of
+from audit.tlog.note import (
     COSIGNATURE_ED25519,
     Note,
     VerifierKey,
@@ -19,15 +19,15 @@ from audit.note import (
     parse_signature_lines,
     sign_note,
 )
-from audit.treehead import TreeHead
-from audit.witness import (
+from audit.tlog.treehead import TreeHead
+from audit.witnesses.memory import WitnessMemory
+from audit.witnesses.witness import (
     PROOF_LINES_MAX,
     Seen,
     encode_request,
     judge,
     parse_request,
 )
-from audit.witness_memory import WitnessMemory
 from gateway.errors import SettingsError
 from gateway.followed_logs import log_keys
 from gateway.witness_server import Witness, open_witness

@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import pytest
 
-from audit.merkle import Frontier
+from audit.tlog.merkle import Frontier
 from tests.crash.ledger_cell import deck
 from tests.crash.ledger_faults import FAULTS, Need
 from tests.crash.ledger_history import History, Operation

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from audit.canonical import canonical
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Draft, Record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.store.reader import LedgerReader
 from fix.journal import CancelNote
 from fix.kill import Press, boot_id
 from gateway.differences import (

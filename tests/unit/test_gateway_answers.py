@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from audit.canonical import canonical
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.answers import NOT_SENT, asked_of, intent_response, told
 from gateway.api.models import IntentRequest
 from gateway.errors import NotReadyError, RequestError

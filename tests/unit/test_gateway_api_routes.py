@@ -11,10 +11,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from audit.erasure import Privacy
 from audit.errors import AuditError, LedgerTimeoutError
-from audit.kinds import Kind
-from audit.tiles import Tile
+from audit.privacy.erasure import Privacy
+from audit.records.kinds import Kind
+from audit.tlog.tiles import Tile
 from gateway.api.limits import BODY_BYTES_MAX
 from gateway.api.log import FOR_EVER
 from gateway.api.routes import FIELD_CHARS_MAX, STATUS, build_api

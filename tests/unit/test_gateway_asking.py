@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from audit.canonical import JSON, canonical
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.canonical import JSON, canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from fix.messages import Fields
 from fix.session_link import HandResult, SessionState
 from gateway.asking import FIRST_US, LONGEST_US, Budget, Chaser

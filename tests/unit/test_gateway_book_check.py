@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.book_check import PAUSE_S, TRIES, BookCheck, CheckTools
 from gateway.differences import Cause
 from gateway.orders import Orders

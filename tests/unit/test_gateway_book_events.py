@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from audit.canonical import canonical
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
-from audit.record import Draft, Record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from fix.profile import Profile, Resets, simulator_profile
 from fix.resets import Cause, Reset
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, is_trade, placebo_events

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit.errors import KeyFileError
-from audit.keys import FileSigner
+from audit.signers.file import FileSigner
 from gateway.custody import faults, mend_open, refuse_open
 from gateway.errors import CustodyError
 from gateway.keyring import Keyring

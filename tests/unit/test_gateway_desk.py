@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from gateway.api.models import IntentRequest
 from gateway.desk import INTENTS_MAX
 from gateway.differences import Cause, Found, book_difference

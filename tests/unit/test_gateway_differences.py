@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.differences import Cause, Differences
 from gateway.orders import Stage
 from risk.verdict import Reason

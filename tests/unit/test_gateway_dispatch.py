@@ -10,10 +10,10 @@ import pytest
 from typing_extensions import override
 
 from audit.errors import LedgerWriteError
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.personal import Personal
-from audit.record import Draft, Record
+from audit.records.kinds import Kind
+from audit.records.personal import Personal
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Lane
 from fix.identity import cl_ord_id
 from fix.session_link import HandResult
 from gateway.clock import monotonic_us

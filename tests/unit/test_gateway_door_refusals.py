@@ -6,7 +6,7 @@ import pytest
 from typing_extensions import override
 
 from audit.errors import LedgerTimeoutError
-from audit.record import Draft, Record
+from audit.records.record import Draft, Record
 from gateway.refusals import (
     CALLERS_MAX,
     DUE_MAX,

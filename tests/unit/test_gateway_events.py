@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from audit.errors import LedgerWriteError
-from audit.kinds import Kind
-from audit.tables import DatabaseError
+from audit.records.kinds import Kind
+from audit.store.tables import DatabaseError
 from fix.resets import Cause, Reset
 from fix.session_link import SessionState
 from gateway import clock

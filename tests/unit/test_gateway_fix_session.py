@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
 from fix.inbox import Inbox, base_of
 from fix.profile import SessionMode, simulator_profile
 from fix.resets import Cause as Why

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from audit.checkpoint import make_checkpoint
-from audit.cosignature import verify_cosignature
-from audit.merkle import consistency_path, leaf_hash, root_of
-from audit.note import COSIGNATURE_ML_DSA_44, parse_signature_lines, sign_note
-from audit.quorum import QuorumPolicy
-from audit.treehead import TreeHead
-from audit.witness import encode_request
-from audit.witness_memory import WitnessMemory
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.cosignature import verify_cosignature
+from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.note import COSIGNATURE_ML_DSA_44, parse_signature_lines, sign_note
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.treehead import TreeHead
+from audit.witnesses.memory import WitnessMemory
+from audit.witnesses.witness import encode_request
 from gateway.errors import SettingsError
 from gateway.followed_logs import FollowedLogs, LogKeys, log_keys
 from gateway.witness_server import open_witness, policy_text

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 from typing_extensions import override
 
-from audit import fsck_dump
-from audit.verify import NOT_CHECKABLE, OK
+from audit.upkeep.fsck import dump as fsck_dump
+from audit.verifier.verify import NOT_CHECKABLE, OK
 from gateway.cli.main import app
 from gateway.progress import RateBar
 from gateway.upkeep import INTERRUPTED, Given, fsck_dump_file, fsck_tiles

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from audit.checkpoint import make_checkpoint
-from audit.merkle import leaf_hash, node_hash
-from audit.tiles import encode_bundle, entries_path, tile_path
-from audit.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.merkle import leaf_hash, node_hash
+from audit.tlog.tiles import encode_bundle, entries_path, tile_path
+from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway.cli.main import app
 from tests.conftest import GOLDEN
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from fix.session_link import HandResult
 from gateway.api.models import ApprovalRequest
 from gateway.clock import monotonic_us

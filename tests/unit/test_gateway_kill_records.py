@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from audit.errors import LedgerStoppedError
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
 from fix.journal import COMPACT_BYTES, CancelNote, Journal, LiveOrder, read_cancels, read_live
 from fix.kill import KillWord, boot_id, monotonic_us
 from gateway.cancels import AT_ONCE, CancelRecords

@@ -8,9 +8,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from audit.errors import IdempotencyConflictError, LedgerStoppedError, LedgerTimeoutError
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from fix.errors import KillWordError
 from fix.kill import KillWord, Press
 from gateway.api.routes import build_api

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from audit.canonical import canonical
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.ledger_book import book_events
 from risk.book import Book
 from risk.book_fold import BookFold

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from audit.queries import LedgerReader
-from audit.tiles import Tile
+from audit.store.reader import LedgerReader
+from audit.tlog.tiles import Tile
 from gateway.log_files import LogFiles
 
 FULL = 256

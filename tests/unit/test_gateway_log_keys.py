@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from audit.errors import KeyFileError
-from audit.keys import FileSigner, public_file
-from audit.note import VerifierKey
+from audit.signers.file import FileSigner, public_file
+from audit.tlog.note import VerifierKey
 from gateway import log_keys
 from gateway.log_keys import (
     FILE,

@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 
-from audit.canonical import canonical
 from audit.errors import LedgerWriteError
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway import orders as orders_module
 from gateway.errors import NotReadyError
 from gateway.orders import Orders, Stage

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from audit.keys import FileSigner, public_file
+from audit.signers.file import FileSigner, public_file
 from gateway.cli.main import app
 from tests.doubles.audit_log import ORIGIN, OTHER_SIGNER, SIGNER, dump_of, small_log
 

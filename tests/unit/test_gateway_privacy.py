@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from audit.erasure import Privacy
 from audit.errors import ErasureRefusedError, VaultError
-from audit.retention import Retention
+from audit.privacy.erasure import Privacy
+from audit.privacy.retention import Retention
 from gateway.privacy import clean_names, complete, years_of
 from gateway.settings import RetentionSettings, load
 from gateway.state import StateFolder

@@ -5,7 +5,7 @@ import pytest
 from typing_extensions import override
 
 from audit.errors import LedgerTimeoutError
-from audit.record import Draft, Record
+from audit.records.record import Draft, Record
 from gateway.keyring import Caller
 from gateway.reads import HOUR_S, REMEMBERED_MAX, TRIED_S, Reads
 from gateway.roles import Role

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from audit.kinds import Kind
-from audit.ledger import Lane
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Lane
 from fix.inbox import Entry
 from fix.journal import LiveOrder
 from fix.messages import Fields

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from fix.messages import parse
 from fix.session_link import HandResult
 from gateway import replay_orders

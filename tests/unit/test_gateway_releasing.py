@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
 from fix.journal import Journal, LiveOrder
 from fix.kill import KillWord
 from gateway.errors import NotReadyError, ReleaseRefusedError

@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError, UnknownDecisionError
 from gateway.replay import replay
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk

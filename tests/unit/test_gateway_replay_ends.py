@@ -6,8 +6,8 @@ from typing import cast
 import pytest
 
 from audit.errors import CanonicalError, DraftError, LedgerTimeoutError
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
 from fix.errors import MessageError
 from fix.session_link import HandResult
 from gateway.errors import ReplayDiffersError, RequestError

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway import replay_orders
 from gateway.api.models import ResolveRequest
 from gateway.differences import Difference

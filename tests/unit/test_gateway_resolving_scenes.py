@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.api.models import ResolveRequest
 from gateway.book_check import BookCheck, CheckTools
 from gateway.differences import Differences

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.api.models import ResolveRequest
 from gateway.differences import Cause, Difference, Found, book_difference
 from gateway.errors import ResolutionRefusedError

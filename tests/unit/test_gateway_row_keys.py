@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 
 from audit.errors import LedgerTimeoutError, LedgerUnsafeError
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.record import Draft
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Ledger
 from gateway.errors import SettingsError
 from gateway.row_keys import MEMORY, PERMIT, RowKeys, make_secret, permit_restored, read_secret
 from gateway.settings import load

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from audit.canonical import JSON
 from audit.errors import LedgerWriteError
-from audit.kinds import Kind
-from audit.ledger import Lane
-from audit.record import Draft
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
 from gateway.api.models import IntentRequest, IntentResponse
 from gateway.differences import Cause, Found, book_difference
 from gateway.errors import NotReadyError

@@ -2,8 +2,8 @@
 
 from typing import Any, cast
 
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from fix.profile import Profile, Resets, simulator_profile
 from fix.resets import Cause, Reset
 from fix.session_link import HandResult

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from audit.errors import LedgerWriteError
-from audit.kinds import Kind
-from audit.record import Draft, Record
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
 from gateway.orders import Stage, Standing
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.canonical import JSON
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from gateway.journal_orders import order_draft
 from gateway.orders import Stage, Standing
 from gateway.settlement import SettleTools

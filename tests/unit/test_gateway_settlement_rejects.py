@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from fix.resets import Cause, Reset
 from fix.session_link import HandResult
 from gateway.errors import NotReadyError

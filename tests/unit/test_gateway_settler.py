@@ -11,9 +11,9 @@ from typing import cast
 import pytest
 
 from audit.errors import LedgerStoppedError, LedgerWriteError
-from audit.kinds import Kind
-from audit.ledger import Ledger
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Ledger
+from audit.store.reader import LedgerReader
 from fix.inbox import Entry
 from gateway.clock import monotonic_us
 from gateway.errors import ReplayDiffersError

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
 from gateway import accepted
 from gateway.accepted import TableFigure
 from gateway.errors import ReplayDiffersError

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from audit.checkpoint import make_checkpoint
 from audit.errors import LedgerUnsafeError
-from audit.merkle import leaf_hash, root_of
-from audit.tiles import TILE_WIDTH, Tile, encode_bundle, tile_hashes, tiles_of
+from audit.tlog.checkpoint import make_checkpoint
+from audit.tlog.merkle import leaf_hash, root_of
+from audit.tlog.tiles import TILE_WIDTH, Tile, encode_bundle, tile_hashes, tiles_of
 from gateway.tile_mirror import SoundTiles, covered, resources
 from tests.doubles.audit_log import SIGNER
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from audit.errors import LedgerTimeoutError
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.errors import ApprovalRefusedError
 from gateway.keyring import Caller
 from gateway.roles import Role

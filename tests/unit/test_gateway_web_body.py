@@ -2,7 +2,7 @@
 
 import pytest
 
-from audit.canonical import JSON
+from audit.records.canonical import JSON
 from gateway.web.body import Body
 
 

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
 from gateway.errors import ApprovalRefusedError
 from gateway.keyring import Caller, digest_of
 from gateway.roles import Role

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.errors import LedgerTimeoutError
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
 from gateway.web.desk_actions import DeskActions
 from gateway.web.doors import Entrance
 from gateway.web.pages import register

@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from audit.queries import LedgerReader
+from audit.store.reader import LedgerReader
 from gateway.keyring import Caller
 from gateway.roles import Role
 from gateway.server import Server

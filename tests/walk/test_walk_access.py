@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.app import App
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.app import App
 from gateway.clock import pause, wall_us
 from gateway.decision import Result, decide

@@ -8,7 +8,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.app import App
 from gateway.roles import Role
 from tests.doubles.api_agent import Agent

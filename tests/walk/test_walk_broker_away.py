@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from fix.profile import simulator_profile
 from fix.session_link import SessionState
 from gateway.app import App, running

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.app import App, running
 from gateway.orders import Stage, Standing
 from gateway.replay import replay

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from audit.upkeep.dump import verify_database
 from gateway.failpoints import NAMES
 from gateway.postgres import EmbeddedPostgres
 from tests.doubles.walk_driver import Mutant

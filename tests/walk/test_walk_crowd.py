@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from audit.record import Record
+from audit.records.record import Record
 from fix.ems_control import read_capture
 from gateway.app import App
 from tests.doubles.api_agent import Agent, ended

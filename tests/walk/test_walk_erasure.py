@@ -19,11 +19,11 @@ import httpx
 import psycopg
 import pytest
 
-from audit.export import build_bundle
-from audit.fsck import dump, verify_database, verify_dump
-from audit.kinds import Kind
-from audit.record import Record
-from audit.vault import Vault
+from audit.evidence.bundle import build_bundle
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.upkeep.dump import dump, verify_database, verify_dump
 from gateway.app import App
 from gateway.clock import wall_us
 from gateway.postgres import EmbeddedPostgres

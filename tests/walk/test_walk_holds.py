@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from fix.identity import cl_ord_id
 from gateway.app import App
 from gateway.clock import pause

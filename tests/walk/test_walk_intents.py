@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from fix.identity import cl_ord_id
 from gateway.app import App
 from gateway.roles import Role

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from fix.kill import KillWord
 from fix.messages import parse
 from fix.session_link import SessionState

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from audit.kinds import Kind
+from audit.records.kinds import Kind
 from gateway.app import App
 from gateway.clock import wall_us
 from gateway.keyring import SIGNING_ROLES

@@ -18,12 +18,12 @@ import pytest
 from msgspec import structs
 from typing_extensions import override
 
-from audit.canonical import canonical
 from audit.errors import AuditError
-from audit.keys import FileSigner
-from audit.kinds import Kind
-from audit.queries import LedgerReader
-from audit.record import Record
+from audit.records.canonical import canonical
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.signers.file import FileSigner
+from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Record, blob_digests
+from audit.records.kinds import Kind
+from audit.records.record import Record, blob_digests
 from gateway.app import App
 from gateway.errors import ReplayDiffersError
 from gateway.replay import STEPS, replay

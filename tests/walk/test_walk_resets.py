@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from audit.kinds import Kind
-from audit.record import Record
+from audit.records.kinds import Kind
+from audit.records.record import Record
 from fix.ems_control import read_control, write_control
 from fix.profile import Resets
 from fix.session_link import SessionState

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from audit.upkeep.dump import verify_database
 from gateway import settings as settings_module
 from gateway.app import App, running
 from gateway.attach import attached

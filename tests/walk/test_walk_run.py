@@ -14,9 +14,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.fsck import verify_database
-from audit.kinds import Kind
-from audit.queries import LedgerReader
+from audit.records.kinds import Kind
+from audit.store.reader import LedgerReader
+from audit.upkeep.dump import verify_database
 from gateway.postgres import EmbeddedPostgres
 from inference.evidence import judge
 from inference.evidence_bytes import decode_evidence

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from audit.fsck import verify_database
+from audit.upkeep.dump import verify_database
 from gateway.app import App, running
 from gateway.keyring import SIGNING_ROLES
 from gateway.orders import Stage

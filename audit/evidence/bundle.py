@@ -1,0 +1,251 @@
+"""One decision as a canonical ZIP that an outsider checks with `verify.py` and a key.
+
+In it: the decision's records, the records they refer to (policy, run, model, inbound FIX), what was
+known of the clock at each, the stream-head map that shows where the decision ends, inclusion
+proofs, the checkpoint, the blobs, FIX messages as text, and a copy of `verify.py` (to read; a
+verifier from the bundle proves nothing). The checkpoint is the first that covers the decision; when
+witnesses cosigned not that one but a later one, that one comes too, with the proof that it extends
+the first. Two builds of the same decision are equal to the byte as long as no new cosignature came
+between them.
+"""
+
+from bisect import bisect
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from audit.errors import LedgerError
+from audit.records.kinds import Kind
+from audit.records.record import Record, blob_digests
+from audit.store.reader import LedgerReader
+from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.policy import QuorumPolicy
+from audit.verifier import verify
+from audit.witnesses.quorate import first_quorate
+from audit.witnesses.witness import encode_request
+
+KEY_KINDS = (Kind.KEY_ROTATED, Kind.KEY_REVOKED)
+_HARMLESS = {
+    *KEY_KINDS,
+    Kind.CLOCK_OBSERVED,
+    Kind.RUN_STARTED,
+    Kind.POLICY_ACTIVATED,
+    Kind.MODEL_LOADED,
+    Kind.ENGINE_EVENT,
+    Kind.WITNESS_EVENT,
+    Kind.STREAM_HEADS,
+    Kind.RUN_FINISHED,
+}
+"""Kinds of the control stream that say nothing of other decisions, nor of who reads them."""
+
+
+class NotYetSignedError(LedgerError):
+    """No checkpoint covers the decision's last record yet; make one or wait for the cadence."""
+
+    code = "not_yet_signed"
+
+
+def build_bundle(
+    reader: LedgerReader, decision_id: str, policy: QuorumPolicy | None = None
+) -> bytes:
+    """Return the bundle of a decision under the first checkpoint that covers all of it.
+
+    Args:
+        reader: of the ledger.
+        decision_id: which one.
+        policy: whose quorum the later, cosigned checkpoint shall meet; none: any cosignature does.
+
+    Raises:
+        LedgerError: there is no such decision.
+        NotYetSignedError: its last record is not under a checkpoint yet.
+    """
+    stream = f"decision/{decision_id}"
+    own = list(reader.records(stream=stream))
+    if not own:
+        raise LedgerError(f"no decision {decision_id}")
+    checkpoint = covering(reader, own[-1].seq)
+    own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # more came meanwhile
+    maps = _own_map(reader, checkpoint)
+    context = [*context_of(reader, own), *_inbound(reader, own)]
+    context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
+    context += seeds_of(reader, own, checkpoint.size)
+    records = {record.seq: record for record in (*own, *maps, *context)}
+    chosen = [record for seq, record in sorted(records.items()) if seq < checkpoint.size]
+    blobs: dict[str, bytes] = {}
+    for record in chosen:
+        for digest in blob_digests(record.body):
+            data = reader.blob(digest)
+            if data is None:
+                raise LedgerError(f"record {record.seq}: blob {digest} is missing")
+            blobs[digest] = data
+    bundle = verify.Bundle(
+        stream=stream,
+        note=reader.cosigned_note(checkpoint),
+        records={
+            str(record.seq): (
+                record.header,
+                record.payload,
+                reader.inclusion_proof(record.seq, checkpoint.size),
+            )
+            for record in chosen
+        },
+        blobs=blobs,
+        verifier=Path(verify.__file__).read_bytes(),
+        link=_link(reader, checkpoint, cosigned_covering(reader, own[-1].seq, policy)),
+    )
+    return bundle.to_zip()
+
+
+def seeds_of(reader: LedgerReader, own: Sequence[Record], size: int) -> Iterator[Record]:
+    """Yield what shows that no later checkpoint stood before a decision was opened.
+
+    That is the map that ends the tree of each seed's root, and what follows in the stream of maps
+    until one record is behind the opening one. Where a record lies between that is nothing to
+    whoever reads of this decision, nothing is shown, and the verifier says that it cannot check.
+
+    Args:
+        reader: of the ledger.
+        own: the decision's records.
+        size: of the bundle's tree.
+    """
+    opened = own[0].seq
+    for record in own:
+        if record.kind is Kind.APPROVAL_GIVEN:
+            opened = record.seq
+        elif record.kind is Kind.FORECAST_REQUESTED and "seed_rule" in record.body:
+            last = reader.record(int(str(record.body["seed_size"])) - 1)
+            if last is not None and last.kind is Kind.STREAM_HEADS:
+                yield from _line(reader, last, opened, size)
+
+
+def _line(reader: LedgerReader, last: Record, opened: int, size: int) -> Iterator[Record]:
+    """Yield a map whole, and the records of its stream up to the first behind `opened`."""
+    found = list(whole_map(reader, last))
+    for record in reader.records(stream=last.stream, after_seq=last.seq, before_seq=size):
+        if record.kind not in _HARMLESS:
+            found = list(whole_map(reader, last))
+            break
+        found += whole_map(reader, record) if record.kind is Kind.STREAM_HEADS else (record,)
+        if record.seq > opened:
+            break
+    yield from found
+
+
+def covering(reader: LedgerReader, seq: int) -> Checkpoint:
+    """Return the smallest stored checkpoint whose tree holds a record.
+
+    Raises:
+        NotYetSignedError: there is none yet.
+    """
+    found = reader.checkpoint_after(seq)
+    if found is None:
+        raise NotYetSignedError(f"record {seq} is not under a checkpoint yet")
+    return found
+
+
+def cosigned_covering(
+    reader: LedgerReader, seq: int, policy: QuorumPolicy | None
+) -> Checkpoint | None:
+    """Return the smallest checkpoint over a record that witnesses cosigned, as a policy asks.
+
+    None if there is none yet, however many checkpoints there are; without a policy, the first that
+    anybody cosigned.
+    """
+    if policy is None:
+        return reader.cosigned_after(seq)
+    found = first_quorate(reader, policy, seq)
+    return None if found is None else found[0]
+
+
+def consistency(reader: LedgerReader, old_size: int, checkpoint: Checkpoint) -> bytes:
+    """Return the proof that a checkpoint's tree extends an older one.
+
+    Its form is the body of an add-checkpoint request, which witnesses read as well.
+
+    Raises:
+        ProofError: the old tree is not smaller.
+
+    Source: https://c2sp.org/tlog-witness
+    """
+    path = reader.consistency_proof(old_size, checkpoint.size)
+    return encode_request(old_size, path, reader.cosigned_note(checkpoint))
+
+
+def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> bytes:
+    """Return the way to a later checkpoint; none where the log's keys changed in between."""
+    if later is None or later.size <= first.size:
+        return b""
+    changes = reader.records(
+        kinds=KEY_KINDS, after_seq=first.size - 1, before_seq=later.size, limit=1
+    )
+    return b"" if any(changes) else consistency(reader, first.size, later)
+
+
+def whole_map(reader: LedgerReader, part: Record) -> tuple[Record, ...]:
+    """Return all parts of the stream-head map that a record is a part of.
+
+    Evidence holds all of them: a record between two parts would be in no map.
+
+    Raises:
+        LedgerError: one of them is not where it must be.
+    """
+    number, parts = int(str(part.body["part"])), int(str(part.body["parts"]))
+    first = part.seq - number
+    found = tuple(
+        reader.records(kinds=(Kind.STREAM_HEADS,), after_seq=first - 1, before_seq=first + parts)
+    )
+    if len(found) != parts:
+        raise LedgerError(f"the stream-head map of record {part.seq} is not whole")
+    return found
+
+
+def _own_map(reader: LedgerReader, checkpoint: Checkpoint) -> tuple[Record, ...]:
+    """Return the map that was made for a checkpoint: it ends with the tree."""
+    last = reader.record(checkpoint.size - 1)
+    if last is None or last.kind is not Kind.STREAM_HEADS:
+        raise LedgerError(f"the checkpoint of {checkpoint.size} has no stream-head map")
+    return whole_map(reader, last)
+
+
+def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield what a decision's records rest on.
+
+    That is the runs and policies that they name, the model last loaded before, and the evidence of
+    the clock that gave them their times.
+    """
+    for run_id in sorted({str(r.body["run_id"]) for r in own if "run_id" in r.body}):
+        started = reader.by_key("control", f"run_started:{run_id}")
+        if started is not None:
+            yield started
+    before = own[-1].seq
+    yield from reader.records(
+        kinds=(Kind.MODEL_LOADED,), before_seq=before, limit=1, newest_first=True
+    )
+    named = {r.body["policy_digest"] for r in own if "policy_digest" in r.body}
+    for record in reader.records(kinds=(Kind.POLICY_ACTIVATED,), before_seq=before):
+        if record.body["policy_digest"] in named:
+            named.remove(record.body["policy_digest"])
+            yield record
+    yield from {found.seq: found for found in clocks_of(reader, own) if found}.values()
+
+
+def clocks_of(reader: LedgerReader, own: Sequence[Record]) -> tuple[Record | None, ...]:
+    """Return the clock evidence of each of some records, in order: the last one before it."""
+    first, last = own[0].seq, own[-1].seq
+    kinds = (Kind.CLOCK_OBSERVED,)
+    known = list(reader.records(kinds=kinds, before_seq=first, limit=1, newest_first=True))
+    known += reader.records(kinds=kinds, after_seq=first, before_seq=last)
+    seqs = [clock.seq for clock in known]
+    places = [bisect(seqs, record.seq) for record in own]
+    return tuple([known[place - 1] if place else None for place in places])
+
+
+def _inbound(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
+    """Yield the raw FIX messages that the decision's reports were read from."""
+    for record in own:
+        if record.kind in {Kind.ORDER_REPORTED, Kind.ORDER_ENDED}:
+            body = record.body
+            found = reader.by_key(
+                f"session/{body.get('session')}", f"inbound:{body.get('inbox_offset')}"
+            )
+            if found is not None:
+                yield found

@@ -1,0 +1,383 @@
+"""Persons' values, forgotten; every proof stays.
+
+Steps of an erasure, each safe to repeat, in this order:
+
+1. refused inside retention or a hold, by what sound records say (`erasable`); of several subjects
+   (one person under several pseudonyms) all are judged before anything is done, and one refusal
+   refuses all;
+2. nothing new is said under the pseudonyms, and what was on its way to the ledger is either in it
+   by now, and counts, or refused by it; what was added since is judged with the rest;
+3. the records, all in one commit: who asked, on which legal basis, which fields of which records,
+   by which years (and, where a statute had kept them, that it no longer does);
+4. the caller's own files are cleaned of the person's names;
+5. the key is destroyed: from here on no backup, WAL or page slack can be read;
+6. the encrypted rows are deleted, as a role that can do nothing else.
+
+A crash leaves a step undone, never a value without its record: `complete` goes on from the record,
+at the next start or the next try.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from audit.errors import (
+    AuditError,
+    ErasureRefusedError,
+    IdempotencyConflictError,
+    LedgerStoppedError,
+    LedgerTimeoutError,
+    VaultError,
+)
+from audit.privacy import holds
+from audit.privacy.disclosures import Disclosures, Kept
+from audit.privacy.erasable import Due, Inquiry, judge
+from audit.privacy.erased import Erased, Shown
+from audit.privacy.mentions import Wanted
+from audit.privacy.retention import Years
+from audit.privacy.vault import Vault
+from audit.records.canonical import JSON, canonical
+from audit.records.kinds import Kind
+from audit.records.personal import Field, fields_of, is_subject, parse_disclosure
+from audit.records.record import Draft, Record
+from audit.records.sound import checked
+from audit.store.reader import LedgerReader
+
+FIELDS_INLINE_MAX = 200
+WORDS_MAX = 300
+HOLDS_SAID = 10
+
+
+class AppendPort(Protocol):
+    """The ledger's writing side, as far as an erasure needs it."""
+
+    def append(self, *drafts: Draft) -> tuple[Record, ...]:
+        """Commit drafts together; durable on return."""
+        ...
+
+    def put_blob(self, data: bytes) -> str:
+        """Store bytes under their digest."""
+        ...
+
+    def resolve(self, stream: str, idem_key: str) -> Record | None:
+        """Return a key's record; all that was asked before is in the log by then, or refused."""
+        ...
+
+
+class Privacy:
+    """Erasure, holds and disclosure over one ledger; safe for many threads, one at a time."""
+
+    def __init__(  # noqa: PLR0913 - what an erasure touches
+        self,
+        *,
+        log: str,
+        ledger: AppendPort,
+        reader: LedgerReader,
+        vault: Vault,
+        disclosures: Disclosures,
+        years: Years,
+        now_us: Callable[[], int],
+        clean: Callable[[tuple[str, ...]], None] = lambda _: None,
+        on_step: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Keep the parts.
+
+        Args:
+            log: the log's origin, which the encrypted values are bound to.
+            ledger: appends records.
+            reader: reads them.
+            vault: holds the keys.
+            disclosures: the encrypted values.
+            years: retention by class.
+            now_us: microseconds UTC.
+            clean: overwrites these names in the caller's own files; may be called again.
+            on_step: called after each durable step, for crash tests.
+        """
+        self._log = log
+        self._ledger = ledger
+        self._reader = reader
+        self._vault = vault
+        self._disclosures = disclosures
+        self._years = years
+        self._now_us = now_us
+        self._clean = clean
+        self._on_step = on_step
+        self._lock = threading.RLock()
+
+    def erase(self, *persons: str, basis: str, actor: str) -> Erased:
+        """Forget persons, named by pseudonym or name; on a second call finish what is left.
+
+        All or none: one refusal refuses all. A name may have several pseudonyms, where it was heard
+        again during an erasure or in another case: all go.
+
+        Raises:
+            ErasureRefusedError: unknown, or kept by a statute or a hold; nothing changed.
+            AuditError: a step failed; call again.
+        """
+        with self._lock:
+            self._check_words(basis, what="basis")
+            subjects = self._subjects_of(persons)
+            recorded = {one: self._recorded(one) for one in subjects}
+            new = tuple(one for one in subjects if recorded[one] is None)
+            if new:
+                recorded |= self._record(new, basis, actor)
+            return self._finish({one: found for one, found in recorded.items() if found}, persons)
+
+    def complete(self) -> int:
+        """Finish erasures that a crash left half done; return of how many subjects.
+
+        Raises:
+            ErasureRefusedError: a record of one is not what was recorded; nothing was done.
+            AuditError: a step failed; call again.
+        """
+        with self._lock:
+            records = self._reader.records(stream="control", kinds=(Kind.SUBJECT_ERASED,))
+            erased = {str(record.body["subject"]): record for record in checked(records)}
+            left = self._vault.subjects() | self._disclosures.left_of(erased)
+            unfinished = {one: record for one, record in erased.items() if one in left}
+            if unfinished:
+                self._finish(unfinished, None)  # nobody waits for what words hold
+            return len(unfinished)
+
+    def hold(self, scope: str, *, reason: str, actor: str) -> tuple[Record, ...]:
+        """Place a hold; a person may be named by name, on record he is a pseudonym.
+
+        A name with several pseudonyms takes a hold on each.
+
+        Raises:
+            ErasureRefusedError: the scope is none, or names nobody known here.
+        """
+        with self._lock:
+            self._check_words(reason, what="reason")
+            kind, _, person = scope.partition(":")
+            if kind == "subject":
+                found = self._vault.find_all(person)
+                if not found:
+                    raise ErasureRefusedError("no person of that name or pseudonym is known here")
+                scopes = [f"subject:{one}" for one in found]
+            else:
+                scopes = [scope]
+                stream = f"decision/{person}"
+                if kind == "decision" and next(self._reader.records(stream=stream), None) is None:
+                    raise ErasureRefusedError(f"no decision {person:.60} is on record here")
+            now_us = self._now_us()
+            return self._ledger.append(
+                *(holds.placed(one, reason, actor, now_us) for one in scopes)
+            )
+
+    def lift(self, hold_id: str, *, reason: str, actor: str) -> Record:
+        """Lift a hold.
+
+        Raises:
+            ErasureRefusedError: it is not in force, or the actor placed it.
+        """
+        with self._lock:
+            self._check_words(reason, what="reason")
+            found = self.holds().get(hold_id)
+            if found is None:
+                raise ErasureRefusedError(f"no hold {hold_id:.40} is in force{self._in_force()}")
+            return self._ledger.append(holds.lifted(found, reason, actor))[0]
+
+    def holds(self) -> dict[str, holds.Hold]:
+        """Return the holds in force, by id."""
+        kinds = (Kind.HOLD_PLACED, Kind.HOLD_LIFTED)
+        return holds.active(self._reader.records(stream="control", kinds=kinds))
+
+    def disclose(self, seq: int, *, reader: str, reason: str) -> tuple[Shown, ...]:
+        """Open a record's personal values; which of them were read is on record first.
+
+        Raises:
+            ErasureRefusedError: there is no such record, or it names no person.
+        """
+        self._check_words(reason, what="reason")
+        record = self._reader.record(seq)
+        if record is None:
+            raise ErasureRefusedError(f"there is no record {seq}")
+        fields = fields_of(record.body)
+        if not fields:
+            raise ErasureRefusedError(f"record {seq} ({record.kind}) has no personal fields")
+        kept = {one.row.position: one for one in self._disclosures.of_record(seq)}
+        known = self._vault.subjects()
+        readable = [one for one in fields if one.index in kept and one.subject in known]
+        subjects: list[JSON] = [*sorted({one.subject for one in readable})]
+        self._ledger.append(
+            Draft(
+                stream="control",
+                kind=Kind.PERSONAL_DISCLOSED,
+                payload={
+                    "seq": seq,
+                    "subjects": subjects,
+                    "positions": [one.index for one in readable],
+                    "reader": reader,
+                    "reason": reason,
+                },
+                actor=f"person:{reader}",
+                idem_key=f"disclosed:{seq}:{reader}:{self._now_us()}",
+            )
+        )
+        return tuple(self._shown(field, kept.get(field.index)) for field in fields)
+
+    def _in_force(self) -> str:
+        """Say which holds there are, for whoever lost the id."""
+        there = [f"{one.hold_id} on {one.scope}" for one in self.holds().values()]
+        more = f" and {len(there) - HOLDS_SAID} more" * (len(there) > HOLDS_SAID)
+        return f": {', '.join(there[:HOLDS_SAID])}{more} are" if there else ", and no other is"
+
+    def _shown(self, field: Field, kept: Kept | None) -> Shown:
+        if kept is None or kept.row.subject not in self._vault.subjects():
+            return Shown(field=field, value=None, disclosure=None)
+        text = self._vault.open(
+            kept.row, log=self._log, stream=kept.stream, idem_key=kept.idem_key, path=field.path
+        )
+        return Shown(field=field, value=parse_disclosure(text)[2], disclosure=text)
+
+    def _subjects_of(self, persons: Sequence[str]) -> tuple[str, ...]:
+        """Return the pseudonyms of persons, each once.
+
+        Raises:
+            ErasureRefusedError: somebody is not known here, and was not erased before either.
+        """
+        found: dict[str, None] = {}
+        for place, person in enumerate(persons, 1):
+            known = self._vault.find_all(person)
+            if not known and not (is_subject(person) and self._recorded(person)):
+                which = f"subject {place} of {len(persons)}: " if len(persons) > 1 else ""
+                raise ErasureRefusedError(
+                    f"{which}no person of that name or pseudonym is known here; nothing is erased"
+                )
+            found |= dict.fromkeys(known or (person,))
+        return tuple(found)
+
+    def _recorded(self, subject: str) -> Record | None:
+        return _sound(self._reader.by_key("control", f"erased:{subject}"))
+
+    def _record(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, Record]:
+        """Check that nothing forbids it and put it on record, of all in one commit.
+
+        What is said from then on is said under another pseudonym. Where nothing was written the
+        old one stays in use; where that is unknown it waits for the next try, its names known.
+        """
+        inquiry = Inquiry(self._disclosures)
+        self._judge(subjects, inquiry)
+        for subject in subjects:
+            self._vault.retire(subject)
+        self._on_step("erase.retired")
+        try:
+            recorded = self._append(subjects, basis, actor, inquiry)
+        except AuditError as error:
+            if _nothing_written(error):
+                for subject in subjects:
+                    self._vault.restore(subject)
+            raise
+        self._on_step("erase.recorded")
+        return recorded
+
+    def _append(
+        self, subjects: Sequence[str], basis: str, actor: str, inquiry: Inquiry
+    ) -> dict[str, Record]:
+        """Record what is in the log when nothing is on its way to it any more."""
+        resolve = self._ledger.resolve
+        late = {one: _sound(resolve("control", f"erased:{one}")) for one in subjects}
+        recorded = {one: record for one, record in late.items() if record is not None}
+        judged = self._judge([one for one in subjects if one not in recorded], inquiry)
+        now_us = self._now_us()
+        drafts = [draft for due in judged for draft in self._drafts(due, basis, actor, now_us)]
+        for record in self._ledger.append(*drafts) if drafts else ():
+            if record.kind is Kind.SUBJECT_ERASED:
+                recorded[str(record.body["subject"])] = record
+        return recorded
+
+    def _judge(self, subjects: Sequence[str], inquiry: Inquiry) -> tuple[Due, ...]:
+        if not subjects:
+            return ()
+        return judge(
+            inquiry.evidence(subjects),
+            messages_of=self._messages_of,
+            years=self._years,
+            now_us=self._now_us(),
+        )
+
+    def _drafts(self, due: Due, basis: str, actor: str, now_us: int) -> tuple[Draft, ...]:
+        """Return the records of an erasure."""
+        fields: list[JSON] = [[one.seq, one.position] for one in due.said]
+        payload: dict[str, JSON] = {
+            "subject": due.subject,
+            "basis": basis,
+            "erased_by": actor,
+            "erased_us": now_us,
+            "records": len({one.seq for one in due.said}),
+            "fields": fields,
+            "retention_years": {**due.years},
+        }
+        if len(fields) > FIELDS_INLINE_MAX:
+            payload["fields"] = len(fields)
+            payload["fields_blob"] = self._ledger.put_blob(canonical(fields))
+        draft = Draft(
+            stream="control",
+            kind=Kind.SUBJECT_ERASED,
+            payload=payload,
+            actor=f"person:{actor}",
+            idem_key=f"erased:{due.subject}",
+        )
+        return (draft,) if due.expired is None else (due.expired, draft)
+
+    def _finish(self, recorded: Mapping[str, Record], asked: Sequence[str] | None) -> Erased:
+        """Carry out what the records say; every step may have been done before."""
+        names = {name for subject in recorded for name in self._vault.names_of(subject)}
+        wanted = Wanted(names | {name for name in asked or () if not is_subject(name)})
+        searched = asked is not None and bool(wanted.names)
+        in_words = self._disclosures.said_of(wanted) if searched else None
+        self._clean(tuple(sorted(names)))
+        self._on_step("erase.cleaned")
+        keys = rows = 0
+        for subject in recorded:
+            keys += self._vault.destroy(subject)
+            self._on_step("erase.destroyed")
+            rows += self._disclosures.delete(subject)
+            self._on_step("erase.deleted")
+        for subject in recorded:
+            if subject in self._vault.subjects():
+                raise VaultError(f"the key of {subject} is still there")
+        fields = [record.body["fields"] for record in recorded.values()]
+        return Erased(
+            subjects=tuple(recorded),
+            seqs=tuple(record.seq for record in recorded.values()),
+            fields=sum(one if isinstance(one, int) else len(one) for one in fields),
+            records=sum(int(record.body["records"]) for record in recorded.values()),
+            keys_destroyed=keys,
+            rows=rows,
+            shown=tuple(self._shown_to(frozenset(recorded))),
+            in_words=in_words,
+        )
+
+    def _shown_to(self, subjects: frozenset[str]) -> Iterator[tuple[str, int]]:
+        kinds = (Kind.PERSONAL_DISCLOSED,)
+        for record in self._reader.records(stream="control", kinds=kinds):
+            if not subjects.isdisjoint(record.body["subjects"]):
+                yield str(record.body["reader"]), record.seq
+
+    def _messages_of(self, stream: str) -> set[tuple[str, str]]:
+        """Return (stream, key) of the messages that a decision's reports were read from."""
+        kinds = (Kind.ORDER_REPORTED, Kind.ORDER_ENDED)
+        reported = self._reader.records(stream=stream, kinds=kinds)
+        bodies = [record.body for record in checked(reported)]
+        return {(f"session/{b.get('session')}", f"inbound:{b.get('inbox_offset')}") for b in bodies}
+
+    def _check_words(self, text: str, *, what: str) -> None:
+        """Refuse words for the record that are empty, too long, or name a person."""
+        if not text.strip() or len(text) > WORDS_MAX or not text.isprintable():
+            raise ErasureRefusedError(f"the {what} has 1 to {WORDS_MAX} printable characters")
+        if self._vault.named_in(text) is not None:
+            raise ErasureRefusedError(f"the {what} would put a person's name on record")
+
+
+def _sound(record: Record | None) -> Record | None:
+    """Return a record that something is done because of; refuse one that was altered."""
+    return None if record is None else next(checked((record,)))
+
+
+def _nothing_written(error: AuditError) -> bool:
+    """Say whether it is certain that an append that failed so wrote nothing."""
+    if isinstance(error, LedgerTimeoutError):
+        return error.written is False
+    return not isinstance(error, LedgerStoppedError | IdempotencyConflictError)

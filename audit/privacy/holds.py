@@ -1,0 +1,115 @@
+"""Legal holds: what they cover, and who may lift them. Pure.
+
+A hold keeps personal values from being erased, whatever their age: of a person, of one decision
+with its broker messages, or all. It ends by a record of somebody else than who placed it.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+
+from audit.errors import ErasureRefusedError
+from audit.records.kinds import Kind
+from audit.records.personal import is_subject
+from audit.records.record import Draft, Record
+from audit.records.sound import checked
+
+ALL = "all"
+_DECISION = re.compile(r"decision:[!-~]{1,190}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A hold that is in force.
+
+    Attributes:
+        scope: `all`, `subject:<pseudonym>` or `decision:<id>`.
+        seq: the record that placed it.
+    """
+
+    hold_id: str
+    scope: str
+    placed_by: str
+    seq: int
+
+    @property
+    def decision_stream(self) -> str | None:
+        """The decision's stream, for a hold on one decision."""
+        kind, _, name = self.scope.partition(":")
+        return f"decision/{name}" if kind == "decision" else None
+
+    def covers(self, subject: str, streams: frozenset[str]) -> bool:
+        """Say whether it keeps a subject's values in these streams."""
+        stream = self.decision_stream
+        return self.scope in {ALL, f"subject:{subject}"} or stream in streams
+
+
+def check_scope(scope: str) -> str:
+    """Return a scope as it goes on record.
+
+    Raises:
+        ErasureRefusedError: it is none of the three sorts.
+    """
+    kind, _, name = scope.partition(":")
+    if scope == ALL or (kind == "subject" and is_subject(name)) or _DECISION.fullmatch(scope):
+        return scope
+    raise ErasureRefusedError("a hold is on `all`, `subject:<person>` or `decision:<id>`")
+
+
+def active(records: Iterable[Record]) -> dict[str, Hold]:
+    """Return the holds that these hold_placed and hold_lifted records leave in force.
+
+    Raises:
+        ErasureRefusedError: one of them is not what was recorded.
+    """
+    found: dict[str, Hold] = {}
+    for record in checked(records):
+        body = record.body
+        hold_id = str(body["hold_id"])
+        if record.kind is Kind.HOLD_LIFTED:
+            found.pop(hold_id, None)
+        elif record.kind is Kind.HOLD_PLACED:
+            found[hold_id] = Hold(
+                hold_id=hold_id,
+                scope=str(body["scope"]),
+                placed_by=str(body["placed_by"]),
+                seq=record.seq,
+            )
+    return found
+
+
+def placed(scope: str, reason: str, actor: str, now_us: int) -> Draft:
+    """Draft the record of a new hold; its id follows from what it says.
+
+    Raises:
+        ErasureRefusedError: the scope is none.
+    """
+    named = "\n".join((check_scope(scope), reason, actor, str(now_us)))
+    hold_id = f"hold-{sha256(named.encode()).hexdigest()[:12]}"
+    return Draft(
+        stream="control",
+        kind=Kind.HOLD_PLACED,
+        payload={"hold_id": hold_id, "scope": scope, "reason": reason, "placed_by": actor},
+        actor=f"person:{actor}",
+        idem_key=f"hold:{hold_id}",
+    )
+
+
+def lifted(hold: Hold, reason: str, actor: str) -> Draft:
+    """Draft the record that ends a hold.
+
+    Raises:
+        ErasureRefusedError: by the one who placed it.
+    """
+    if actor == hold.placed_by:
+        raise ErasureRefusedError(
+            f"{hold.hold_id} was placed by {actor}: somebody else must lift it"
+        )
+    return Draft(
+        stream="control",
+        kind=Kind.HOLD_LIFTED,
+        payload={"hold_id": hold.hold_id, "reason": reason, "lifted_by": actor},
+        actor=f"person:{actor}",
+        idem_key=f"hold_lifted:{hold.hold_id}",
+    )

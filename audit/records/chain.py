@@ -1,0 +1,62 @@
+"""Streams: dense numbers, previous leaves, and the maps that make a missing tail visible. Pure.
+
+A stream-head map is one or more `stream_heads` records committed directly before a checkpoint.
+Their `heads` are triples `[stream, last stream_seq, last leaf in hex]`, sorted by stream, of the
+streams that changed since the previous map; `part` of `parts` counts the records of one map. So a
+map's size follows the activity since the last checkpoint, not the age of the log, and the latest
+mention of a stream at or before a checkpoint is its head there. A map does not cover its own
+records: `control` is listed as it was before the map's first part.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from audit.records.canonical import JSON
+from audit.records.kinds import LEDGER, Kind
+from audit.records.record import ZERO_HASH, Draft, Record
+
+CONTROL_STREAM = "control"
+HEADS_PER_RECORD_MAX = 200
+"""200 names of at most 200 characters stay below the 65,535 bytes of an entry."""
+
+
+class StreamHead(Struct, frozen=True, kw_only=True):
+    """Where a stream ends: the number and leaf of its last record."""
+
+    stream_seq: int = -1
+    leaf: bytes = ZERO_HASH
+
+
+NO_HEAD = StreamHead()
+
+
+def head_of(record: Record) -> StreamHead:
+    """Return the stream's head once this record is its last."""
+    return StreamHead(stream_seq=record.stream_seq, leaf=record.leaf)
+
+
+def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
+    """Yield the drafts of one map: the heads, in parts that each fit an entry.
+
+    Args:
+        size: the tree's size before the map, which makes its keys unique.
+        heads: the streams that changed since the previous map.
+    """
+    rows: list[JSON] = [
+        [stream, head.stream_seq, head.leaf.hex()] for stream, head in sorted(heads.items())
+    ]
+    parts = max(1, -(-len(rows) // HEADS_PER_RECORD_MAX))
+    for part in range(parts):
+        start = part * HEADS_PER_RECORD_MAX
+        yield Draft(
+            stream=CONTROL_STREAM,
+            kind=Kind.STREAM_HEADS,
+            payload={
+                "heads": rows[start : start + HEADS_PER_RECORD_MAX],
+                "part": part,
+                "parts": parts,
+            },
+            actor=LEDGER,
+            idem_key=f"heads:{size}:{part}",
+        )

@@ -1,0 +1,373 @@
+"""The closed list of record kinds, in walk order: fields, stream, actor and idempotency key.
+
+Rules it keeps:
+
+- a payload has every field of its kind, may have its optional ones, and no other;
+- a kind lives in one sort of stream only;
+- `section=True`: the record can change what a verdict rests on, so it moves the guard of its
+  payload's `account`; `firm_wide=True`: it moves the guard of every account;
+- a field whose name ends in `_blob` names a stored blob by its SHA-256 in hex (or is null).
+
+Adding an optional field is a compatible change; anything else raises the kind's version.
+"""
+
+from collections.abc import Mapping
+
+from audit.records.kind_names import Kind, StreamClass
+from audit.records.kind_spec import LEDGER, RUN, KindSpec
+from audit.records.kind_spec import spec as _spec
+
+__all__ = ["KINDS", "LEDGER", "RUN", "Kind", "KindSpec", "StreamClass"]
+
+_C, _M = StreamClass.CONTROL, StreamClass.MARKET
+_D, _S = StreamClass.DECISION, StreamClass.SESSION
+
+_TABLE: tuple[KindSpec, ...] = (
+    _spec(
+        Kind.CLOCK_OBSERVED,
+        _C,
+        "reason wall_us source status offset_us error_us host step_us omitted discipline? counter?",
+        "clock:<tree size before it>",
+        ledger_only=True,
+    ),
+    _spec(
+        Kind.RUN_STARTED,
+        _C,
+        RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
+        "currency? instruments? settings? origin? seed? policy_digest? accounts? detail? "
+        "order_profile? liability? record_rules?",
+        "run_started:<run_id>",
+    ),
+    _spec(
+        Kind.POLICY_ACTIVATED,
+        _C,
+        "policy_digest policy signatures signed_by reason parent_digest? shadow_diff? version? "
+        "policy_blob? bundle_blob?",
+        "policy:<policy_digest>:<n>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.MODEL_LOADED,
+        _C,
+        "manifest engine self_test elapsed_us? manifest_digest? plan?",
+        "model:<run_id>:<n>",
+    ),
+    _spec(Kind.ENGINE_EVENT, _C, "event detail state? pid?", "engine:<run_id>:<n>"),
+    _spec(
+        Kind.INSTRUMENT_LISTED,
+        _M,
+        "instrument symbol? asset_class? tick_minor? lot? multiplier? currency? min_qty? "
+        "notional? source? description? document? unit_minor?",
+        "listed:<digest of the instrument>",
+    ),
+    _spec(
+        Kind.INTENT_RECEIVED,
+        _D,
+        RUN + "decision_id client_key request instrument? author? strategy? origin? received_us? "
+        "request_digest? attempt? demo? session_index? policy_digest? policy_version?",
+        "intent:<client_key>",
+    ),
+    _spec(
+        Kind.SNAPSHOT_TAKEN,
+        _D,
+        RUN + "decision_id instrument as_of_us snapshot_blob news_digest bars_digest strategy? "
+        "author? session_index? session_date? n_bars? n_news? news? client_key? policy_digest? "
+        "policy_version?",
+        "snapshot",
+    ),
+    _spec(
+        Kind.FORECAST_REQUESTED,
+        _D,
+        "prompt_ids prompt_digest codec_digest template seed_root seed_size attempt seeds "
+        "n_tokens spec_k drafter deadline_ms prompt? allowed_range? seed? sigma? model_digest? "
+        "horizon? bar_us? request_id? seed_rule?",
+        "request:<attempt>",
+    ),
+    _spec(
+        Kind.ROUNDS_CAPTURED,
+        _D,
+        "capture_blob rounds drafted accepted positions recovered? bonus? truncated? "
+        "elapsed_us? capture_bytes? attempt? drafter? first_row? mean_accepted? entropy? codec? "
+        "table_digest? trajectories? plain_fallback?",
+        "rounds:<attempt>",
+    ),
+    _spec(
+        Kind.FORECAST_MADE,
+        _D,
+        "forecast elapsed_us? attempt? trajectories? kept? dropped? digest? capture_digest? "
+        "trajectories_blob? p_row?",
+        "forecast:<attempt>",
+    ),
+    _spec(
+        Kind.FORECAST_FAILED,
+        _D,
+        "reason detail attempt? elapsed_us? source?",
+        "forecast_failed:<attempt>",
+    ),
+    _spec(
+        Kind.PLACEBO_MADE,
+        _D,
+        "forecast elapsed_us? attempt? capture_blob? digest? reason?",
+        "placebo:<attempt>",
+    ),
+    _spec(
+        Kind.QUOTE_TAKEN,
+        _D,
+        "instrument market_time_us bid_ticks ask_ticks session? phase? seq_gap? source? "
+        "last_ticks? digest? session_index? session_date? quote_seq? taken_us?",
+        "quote:<market_time_us>",
+    ),
+    _spec(
+        Kind.INTENT_PROPOSED,
+        _D,
+        RUN + "intent sizing? reason? intent_digest? attempt? book_digest? quote?",
+        "proposed | renewed:<attempt>",
+    ),
+    _spec(
+        Kind.PLACEBO_JUDGED,
+        _D,
+        RUN
+        + "intent verdict sizing? reason? policy_digest? book? basis_seq? forecast? book_digest? "
+        "target_exposure_bp? result? fill? market_now_us? quote? state? policy_status? "
+        "judged_book_digest?",
+        "placebo_judged",
+    ),
+    _spec(
+        Kind.VERDICT_GIVEN,
+        _D,
+        RUN + "decision_id intent verdict basis_seq policy_digest kill_epoch market_now_us "
+        "send_before_us reservation state? state_blob? state_digest? sizing? reason? attempt? "
+        "egress_epoch? instrument? reevaluation_of? action? result? intent_digest? "
+        "policy_status? quote? narrative_as_of_us? renewal? approval? book? history?",
+        "verdict:<basis_seq>",
+        section=True,
+    ),
+    _spec(
+        Kind.APPROVAL_REQUESTED,
+        _D,
+        "account decision_id verdict_seq? intent? intent_digest? band? expires_us? reason? "
+        "author? policy_digest? notional_minor? verdict_digest?",
+        "approval_requested:<verdict seq>",
+    ),
+    _spec(
+        Kind.APPROVAL_GIVEN,
+        _D,
+        "account decision_id approver verdict_seq? intent_digest? reason? band? expires_us? "
+        "signature? author? policy_digest? send_before_us? kill_epoch? role? verdict_digest?",
+        "approval:<verdict seq>",
+        section=True,
+    ),
+    _spec(
+        Kind.APPROVAL_REFUSED,
+        _D,
+        "account decision_id approver verdict_seq? intent_digest? reason? author? role?",
+        "approval:<verdict seq>",
+        section=True,
+    ),
+    _spec(
+        Kind.RESERVATION_RELEASED,
+        _D,
+        "account reason reservation? verdict_seq?",
+        "released",
+        section=True,
+    ),
+    _spec(
+        Kind.ORDER_SENDING,
+        _D,
+        "account cl_ord_id approving_seq fields kill_epoch send_before_us intent? session? "
+        "policy_digest? approving_leaf? fields_digest? market_now_us? verdict? instrument? "
+        "decided_us?",
+        "sending:<cl_ord_id>",
+        section=True,
+    ),
+    _spec(
+        Kind.ORDER_SENT,
+        _D,
+        "cl_ord_id msg_seq_num raw_digest raw session? sent_us? decision_to_wire_us? sending_time? "
+        "session_epoch?",
+        "sent:<cl_ord_id>",
+    ),
+    _spec(
+        Kind.ORDER_REFUSED,
+        _D,
+        "account cl_ord_id reason session?",
+        "refused:<cl_ord_id>",
+        section=True,
+    ),
+    _spec(
+        Kind.ORDER_UNKNOWN,
+        _D,
+        "account cl_ord_id reason session?",
+        "unknown:<cl_ord_id>",
+        section=True,
+    ),
+    _spec(
+        Kind.ORDER_WITHDRAWN,
+        _D,
+        "account reason cl_ord_id? verdict_seq?",
+        "withdrawn",
+        section=True,
+    ),
+    _spec(
+        Kind.ORDER_REPORTED,
+        _D,
+        "account cl_ord_id report session? inbox_offset? raw_digest? event? fill? state? "
+        "order_state? ord_status? terminal? last_lots? instrument? anomaly? trade_date? "
+        "exec_id? undoes_seq? reopens?",
+        "report:<session>:<trade date>:<exec_id>",
+        section=True,
+    ),
+    _spec(
+        Kind.ORDER_ENDED,
+        _D,
+        "account cl_ord_id reason order_state session? inbox_offset? resolves_seq?",
+        "ended:<session>:<inbox offset> | ended:<resolved seq>",
+        section=True,
+    ),
+    _spec(
+        Kind.CANCEL_SENT,
+        _S,
+        "cl_ord_id orig_cl_ord_id reason? raw? raw_digest? msg_seq_num? kill_epoch? session? "
+        "result? boot_id? cancelled_us?",
+        "cancel:<cl_ord_id>",
+    ),
+    _spec(
+        Kind.DECISION_SEALED,
+        _D,
+        "outcome records? elapsed_us? instrument? reason? policy_digest? policy_version?",
+        "sealed | sealed:<n>",
+    ),
+    _spec(
+        Kind.MARK_TAKEN,
+        _M,
+        RUN + "instrument market_time_us price_ticks source? session_index? session_date? kind?",
+        "mark:<run_id>:<market_time_us>",
+        section=True,
+    ),
+    _spec(
+        Kind.SESSION_EVENT,
+        _S,
+        "event detail state? msg_seq_in? msg_seq_out? session? profile? reset_no? cause? "
+        "old_sender? old_target? new_sender? new_target?",
+        "event:<run_id>:<n>",
+    ),
+    _spec(
+        Kind.FIX_INBOUND,
+        _S,
+        "offset raw msg_type digest session? received_us? poss_dup?",
+        "inbound:<offset>",
+    ),
+    _spec(
+        Kind.FIX_ANOMALY,
+        _S,
+        "reason raw session? offset? cl_ord_id? report? digest?",
+        "anomaly:<offset>",
+    ),
+    _spec(
+        Kind.BOOK_DIFFERENCE,
+        _C,
+        "instrument cl_ord_id reason book_lots broker_lots session source inbox_offset?",
+        "difference:<session>:<source>:<n>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.DIFFERENCE_RESOLVED,
+        _C,
+        "of_seq of_leaf right resolved_by reason evidence adjustment? ends? signatures? "
+        "book_lots? broker_lots? with_seq?",
+        "resolved:<seq of the difference>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.KILL_PRESSED,
+        _C,
+        "kill_epoch actor_name reason confirmed open? elapsed_us? source? press_id? boot_id? "
+        "pressed_us? confirmed_us?",
+        "kill:<kill_epoch>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.KILL_OUTCOME,
+        _C,
+        "kill_epoch confirmed unknown open detail elapsed_us? journal? swept_by? boot_id? "
+        "pressed_us? last_order_us? first_cancel_us? last_cancel_us? answered_us?",
+        "kill_outcome:<kill_epoch>:<n>",
+    ),
+    _spec(
+        Kind.KILL_RELEASED,
+        _C,
+        "kill_epoch released_by reason signatures? log_id? press_id? live?",
+        "release:<kill_epoch>",
+        firm_wide=True,
+    ),
+    _spec(Kind.OPERATOR_NOTE, _C, "text author?", "note:<n>"),
+    _spec(
+        Kind.READ_RECORDED,
+        _C,
+        "reader role object from_us window_s",
+        "read:<reader>:<role>:<object>:<from_us>",
+    ),
+    _spec(
+        Kind.ACCESS_REFUSED,
+        _C,
+        "who reason count from_us window_s",
+        "refused:<from_us>:<who>:<reason>:<random>",
+    ),
+    _spec(
+        Kind.KEY_ROTATED, _C, "statement old_vkey new_vkey from_size from_us", "rotated:<key id>"
+    ),
+    _spec(Kind.KEY_REVOKED, _C, "statement vkey from_us reason?", "revoked:<key id>"),
+    _spec(Kind.KEY_DESTROYED, _C, "vkey", "destroyed:<key id>"),
+    _spec(
+        Kind.LEDGER_RESTORED,
+        _C,
+        "size root known_size lost reason backup_sha256",
+        "restored:<size>:<known_size>",
+    ),
+    _spec(Kind.ROWS_ACCEPTED, _C, "size root reason", "rows_accepted:<size>:<root>"),
+    _spec(
+        Kind.RECORD_DISAVOWED,
+        _C,
+        "seq leaf of_stream reason signatures",
+        "disavowed:<seq>:<leaf>",
+        firm_wide=True,
+    ),
+    _spec(
+        Kind.WITNESS_EVENT,
+        _C,
+        "event cosigned_size policy_digest witnesses waiting_us?",
+        "witness:<run_id>:<n>",
+    ),
+    _spec(Kind.HOLD_PLACED, _C, "hold_id scope reason placed_by", "hold:<hold_id>"),
+    _spec(Kind.HOLD_LIFTED, _C, "hold_id reason lifted_by", "hold_lifted:<hold_id>"),
+    _spec(
+        Kind.RETENTION_EXPIRED,
+        _C,
+        "subject classes records newest_us kept_until_us retention_years?",
+        "retention_expired:<subject>",
+    ),
+    _spec(
+        Kind.SUBJECT_ERASED,
+        _C,
+        "subject basis erased_by erased_us records fields fields_blob? retention_years?",
+        "erased:<subject>",
+    ),
+    _spec(
+        Kind.PERSONAL_DISCLOSED,
+        _C,
+        "seq subjects positions reader reason",
+        "disclosed:<seq>:<reader>:<time>",
+    ),
+    _spec(
+        Kind.STREAM_HEADS,
+        _C,
+        "heads part parts",
+        "heads:<tree size before it>:<part>",
+        ledger_only=True,
+    ),
+    _spec(
+        Kind.RUN_FINISHED, _C, RUN + "summary elapsed_us? outcome? detail?", "run_finished:<run_id>"
+    ),
+)
+
+KINDS: Mapping[Kind, KindSpec] = {spec.kind: spec for spec in _TABLE}

@@ -1,0 +1,194 @@
+"""Personal values: what the leaf says of them, and what proves one later. Pure.
+
+A payload never holds a personal value, only whom it is about (a pseudonym) and where it belongs.
+The leaf binds the value by a salted commitment in the header's `commitments`; value and salt are
+kept apart, encrypted (`vault`), and can be forgotten while every proof goes on to verify.
+
+    disclosure = base64url(canonical([salt, path, value])), without padding, ASCII
+    commitment = SHA-256(disclosure), hex, at `commitments[index]` of the record's header
+
+`salt` is base64url of 32 bytes that nobody can guess without the subject's key, `path` names the
+field that the value was taken from, `value` is text. A disclosure file is one disclosure and a
+newline. Who has the header checks it with a hash and a look; nobody can confirm a guess of the
+value without the salt.
+
+The payload's own field `personal` lists {index, path, retention, subject}. A salt is a keyed
+digest of value and place under the subject's key: the same draft sealed twice is the same record,
+another value under the same idempotency key is a conflict.
+
+Source: RFC 9901 (SD-JWT) sections 4.2.1 to 4.2.3; the commitment is hex here, as all our digests.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from audit.errors import CanonicalError, DisclosureError
+from audit.records.canonical import JSON, canonical, parse
+
+SALT_BYTES = 32
+DISCLOSURE_CHARS_MAX = 60_000
+PATH_CHARS_MAX = 200
+FIELD = "personal"
+"""The payload's field that lists what is kept elsewhere."""
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "approval_given": ("reason",),
+    "approval_refused": ("reason",),
+    "key_revoked": ("reason",),
+    "kill_pressed": ("reason",),
+    "kill_released": ("reason",),
+    "ledger_restored": ("reason",),
+    "operator_note": ("text",),
+    "session_event": ("detail",),
+}
+"""Words of people and peers, by kind: where they name a known person, they are personal."""
+_SUBJECT = re.compile(r"psn-[a-z2-7]{16}")
+_PARTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Personal:
+    """One personal value of a draft.
+
+    Attributes:
+        subject: the pseudonym of the person that the value is about.
+        path: the payload's field that it was taken from.
+        value: the value itself; it goes into no payload, log or error message.
+        retention: the class of `audit.privacy.retention` that says how long it must be kept.
+    """
+
+    subject: str
+    path: str
+    value: str
+    retention: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealed:
+    """A disclosure, encrypted: one row of `ledger.disclosure`, without its record's number."""
+
+    position: int
+    subject: str
+    sealed: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One personal field as a payload names it."""
+
+    index: int
+    path: str
+    retention: str
+    subject: str
+
+
+def is_subject(text: str) -> bool:
+    """Say whether a text has the form of a pseudonym."""
+    return _SUBJECT.fullmatch(text) is not None
+
+
+def described(personal: Sequence[Personal]) -> list[JSON]:
+    """Return what a payload says of personal values: everything but the values."""
+    return [
+        {"index": n, "path": one.path, "retention": one.retention, "subject": one.subject}
+        for n, one in enumerate(personal)
+    ]
+
+
+def fields_of(payload: Mapping[str, Any]) -> tuple[Field, ...]:
+    """Return the personal fields that a payload names.
+
+    Raises:
+        DisclosureError: the list is not as `described` makes it.
+    """
+    found = payload.get(FIELD, [])
+    try:
+        return tuple(
+            Field(
+                index=int(one["index"]),
+                path=str(one["path"]),
+                retention=str(one["retention"]),
+                subject=str(one["subject"]),
+            )
+            for one in found
+        )
+    except (TypeError, KeyError, ValueError) as error:
+        raise DisclosureError("the payload's list of personal fields is malformed") from error
+
+
+def disclosure(salt: bytes, path: str, value: str) -> str:
+    """Return the text whose hash is committed to.
+
+    Raises:
+        DisclosureError: the salt is not 32 bytes, or path or value has no canonical form or is
+            too long.
+    """
+    if len(salt) != SALT_BYTES or len(path) > PATH_CHARS_MAX:
+        raise DisclosureError("a salt has 32 bytes, a path at most 200 characters")
+    try:
+        text = _encode(canonical([_encode(salt), path, value]))
+    except CanonicalError as error:
+        raise DisclosureError("a personal value is no Unicode text") from error
+    if len(text) > DISCLOSURE_CHARS_MAX:
+        raise DisclosureError("a personal value is too long")
+    return text
+
+
+def commitment(text: str) -> str:
+    """Return the commitment to a disclosure, hex."""
+    return sha256(text.encode("ascii", "strict")).hexdigest()
+
+
+def parse_disclosure(data: str | bytes) -> tuple[bytes, str, str]:
+    """Return (salt, path, value) of a disclosure or a disclosure file.
+
+    Raises:
+        DisclosureError: whatever the bytes, if they are not exactly a disclosure.
+    """
+    text = data.decode("ascii", "replace") if isinstance(data, bytes) else data
+    text = text.removesuffix("\n")
+    if len(text) > DISCLOSURE_CHARS_MAX:
+        raise DisclosureError("a disclosure that is too long")
+    try:
+        parts = parse(_decode(text))
+    except CanonicalError as error:
+        raise DisclosureError("a disclosure that holds no canonical JSON") from error
+    if not isinstance(parts, list) or len(parts) != _PARTS:
+        raise DisclosureError("a disclosure holds salt, path and value")
+    salt, path, value = parts
+    if not (isinstance(salt, str) and isinstance(path, str) and isinstance(value, str)):
+        raise DisclosureError("salt, path and value of a disclosure are text")
+    raw = _decode(salt)
+    if disclosure(raw, path, value) != text:
+        raise DisclosureError("a disclosure in another form than it was made")
+    return raw, path, value
+
+
+def discloses(data: str | bytes, commitments: Sequence[str], index: int) -> bool:
+    """Say whether a disclosure is the one that a header commits to at an index.
+
+    Raises:
+        DisclosureError: it is none.
+    """
+    text = data.decode("ascii", "replace") if isinstance(data, bytes) else data
+    parse_disclosure(text)
+    at = range(len(commitments))
+    return index in at and commitment(text.removesuffix("\n")) == commitments[index]
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def _decode(text: str) -> bytes:
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise DisclosureError("a disclosure that is not base64url") from error
+    if _encode(data) != text:
+        raise DisclosureError("a disclosure that is not base64url without padding")
+    return data

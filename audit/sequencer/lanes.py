@@ -1,0 +1,191 @@
+"""The two bounded queues in front of the sequencer.
+
+`URGENT` (kill, reports, sending) is drained before `DECISION`. A full decision lane refuses at
+once; a full urgent lane makes the caller wait, because a report is never refused.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec import field as made
+
+from audit.errors import LaneFullError, LedgerStoppedError, LedgerTimeoutError
+from audit.records.record import Prepared, Record
+from audit.sequencer.promise import Promise
+
+
+class Lane(StrEnum):
+    """Which queue a request waits in."""
+
+    URGENT = "urgent"
+    DECISION = "decision"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Refuse the append if the section moved after `basis_seq`.
+
+    Attributes:
+        section: the account whose records, with all firm-wide ones, count.
+        basis_seq: the last sequence number that the caller has seen.
+    """
+
+    section: str
+    basis_seq: int
+
+
+class Append(Struct, frozen=True, kw_only=True):
+    """Write these drafts in one commit.
+
+    Attributes:
+        check: asked when the batch is built, on the sequencer's thread; raises what refuses it.
+    """
+
+    prepared: tuple[Prepared, ...]
+    guard: Guard | None = None
+    check: Callable[[], None] | None = None
+    done: Promise[tuple[Record, ...]] = made(default_factory=Promise)
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows it may add to a batch."""
+        return len(self.prepared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapHeads:
+    """Write a stream-head map as the last records of a batch.
+
+    Attributes:
+        alone_from: when, on the monotonic clock, it is worth a batch of its own. Until then it
+            waits for a request to share one with, which then need not wait for the map's commit.
+    """
+
+    alone_from: float = 0.0
+    done: Promise[tuple[int, bytes]] = field(default_factory=Promise)
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolve:
+    """Say which record, if any, an idempotency key has."""
+
+    stream: str
+    idem_key: str
+    done: Promise[Record | None] = field(default_factory=Promise)
+    rows: int = 0
+
+
+Request: TypeAlias = Append | MapHeads | Resolve
+
+
+class Lanes:
+    """Both queues; safe for many callers and one sequencer."""
+
+    def __init__(self, *, urgent_max: int, decision_max: int) -> None:
+        """Set the queues' sizes, in requests."""
+        self._room = {Lane.URGENT: urgent_max, Lane.DECISION: decision_max}
+        self._queues: dict[Lane, deque[Request]] = {lane: deque() for lane in Lane}
+        self._lock = threading.Lock()
+        self._work = threading.Condition(self._lock)
+        self._space = threading.Condition(self._lock)
+        self._idle = False
+        self._closed = False
+
+    def put(self, request: Request, lane: Lane, deadline: float) -> None:
+        """Queue a request.
+
+        Args:
+            request: what to do.
+            lane: which queue.
+            deadline: on the monotonic clock; how long an urgent request may wait for room.
+
+        Raises:
+            LaneFullError: the decision lane is full.
+            LedgerTimeoutError: the urgent lane stayed full.
+            LedgerStoppedError: the lanes are closed.
+        """
+        with self._space:
+            while not self._offer(request, lane):
+                if not self._space.wait(max(0.0, deadline - time.monotonic())):
+                    raise LedgerTimeoutError("the urgent lane stayed full", written=False)
+
+    def offer(self, request: Request, lane: Lane) -> bool:
+        """Queue a request without waiting; say False if the urgent lane is full.
+
+        Raises:
+            LaneFullError: the decision lane is full.
+            LedgerStoppedError: the lanes are closed.
+        """
+        with self._lock:
+            return self._offer(request, lane)
+
+    def _offer(self, request: Request, lane: Lane) -> bool:
+        if self._closed:
+            raise LedgerStoppedError("the ledger is closed")
+        queue = self._queues[lane]
+        if len(queue) >= self._room[lane]:
+            if lane is Lane.DECISION:
+                raise LaneFullError(f"{len(queue)} decisions wait already")
+            return False
+        queue.append(request)
+        if self._idle:
+            self._work.notify()
+        return True
+
+    def drain(self, rows_max: int, *, wait: bool = True) -> list[Request]:
+        """Take requests of up to `rows_max` rows, urgent first.
+
+        With `wait` at least one, or none once the lanes are closed and empty.
+        """
+        urgent, decision = self._queues[Lane.URGENT], self._queues[Lane.DECISION]
+        with self._work:
+            while (left := self._company_s()) != 0:
+                if not wait:
+                    return []
+                self._idle = True
+                self._work.wait(left)
+            self._idle = False
+            taken: list[Request] = []
+            rows = 0
+            for queue in (urgent, decision):
+                while queue and (not taken or rows + queue[0].rows <= rows_max):
+                    request = queue.popleft()
+                    rows += request.rows
+                    taken.append(request)
+            if taken:
+                self._space.notify_all()
+            return taken
+
+    def _company_s(self) -> float | None:
+        """Return how long what is queued waits for more: zero, or None when there is nothing."""
+        urgent = self._queues[Lane.URGENT]
+        if self._closed or self._queues[Lane.DECISION]:
+            return 0.0
+        if not urgent:
+            return None
+        alone_from = 0.0
+        for request in urgent:
+            if type(request) is not MapHeads:
+                return 0.0
+            alone_from = max(alone_from, request.alone_from)
+        return max(0.0, alone_from - time.monotonic())
+
+    @property
+    def closed(self) -> bool:
+        """Whether further requests are refused."""
+        return self._closed
+
+    def close(self) -> Sequence[Request]:
+        """Refuse further requests and return those still waiting when nobody will drain them."""
+        with self._work:
+            self._closed = True
+            self._work.notify_all()
+            self._space.notify_all()
+            return [request for queue in self._queues.values() for request in queue]

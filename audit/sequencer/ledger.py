@@ -1,0 +1,398 @@
+"""What the gateway holds: append, blobs, checkpoints, subscriptions.
+
+A call that returns has its effect on disk. A call that raises `LedgerTimeoutError` with
+`written=None` may or may not have: ask `resolve`, or append the same drafts again.
+
+Threads: the sequencer writes, a watchdog ends overdue database calls, a notifier runs the
+subscribers, a clockwork makes checkpoints. All callers may be on any thread.
+"""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
+from typing import Self, TypeVar
+
+from audit.errors import (
+    AuditError,
+    DraftError,
+    LedgerError,
+    LedgerStoppedError,
+    LedgerTimeoutError,
+    LedgerWriteError,
+    SubjectRetiredError,
+)
+from audit.privacy.vault import Sealer
+from audit.records.record import Draft, Prepared, Record, prepare
+from audit.sequencer.checkpointing import Checkpoints
+from audit.sequencer.clock_watch import ClockReading, ClockWatch
+from audit.sequencer.interpreter import tune
+from audit.sequencer.lanes import Append, Guard, Lane, Lanes, MapHeads, Request, Resolve
+from audit.sequencer.promise import Promise
+from audit.sequencer.recovery import position_of
+from audit.sequencer.sequencer import Sequencer, SequencerConfig
+from audit.signers.file import Signer
+from audit.store.blobs import Blobs
+from audit.store.connection import Pool, Store
+from audit.store.tables import DatabaseError
+from audit.store.watchdog import Watchdog
+from audit.tlog.checkpoint import Checkpoint
+from audit.tlog.rotation import TrustedKey
+
+__all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
+
+LOG = logging.getLogger(__name__)
+_FULL_LANE_S = 0.002
+_LAST_TRIES = 2  # a server that came back just now may drop a connection in the middle
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerConfig:
+    """How the ledger runs.
+
+    Attributes:
+        dsn: of a user who may `SET ROLE countersign_writer`, on a migrated database.
+        checkpoint_every_s: the cadence; 0 makes none but on demand.
+        decision_lane_max: requests that may wait in the decision lane before it refuses.
+        urgent_lane_max: requests that may wait in the urgent lane before callers wait.
+        lock_wait_s: how long to wait for a dying predecessor's session.
+        blob_timeout_s: of one blob's write.
+        sequencer: patience with the database.
+        predecessors: earlier keys of the log; one may have signed the last checkpoint, alone.
+        clock_source: asks how good the clock is, for the record (`read_clock`); None: nobody says.
+        mac: makes the MAC of a leaf that is stored beside its row; None: rows have none.
+    """
+
+    dsn: str
+    checkpoint_every_s: float = 1.0
+    decision_lane_max: int = 1024
+    urgent_lane_max: int = 4096
+    lock_wait_s: float = 15.0
+    blob_timeout_s: float = 10.0
+    sequencer: SequencerConfig = field(default_factory=SequencerConfig)
+    predecessors: tuple[TrustedKey, ...] = ()
+    clock_source: Callable[[], ClockReading] | None = None
+    mac: Callable[[bytes], bytes] | None = None
+
+
+class Ledger:
+    """The only writer of one log. Made by `open`."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - see `open`, its only caller
+        self,
+        config: LedgerConfig,
+        signer: Signer,
+        clock: Callable[[], int],
+        on_step: Callable[[str], None],
+        on_stop: Callable[[LedgerError], None],
+        on_checkpoint: Callable[[Checkpoint], None],
+        co_signers: Sequence[Signer] = (),
+        vault: Sealer | None = None,
+    ) -> None:
+        """Start the threads; see `open`. `found` is the log's size and root then."""
+        origin = signer.vkey.name
+        self._config = config
+        self._signers = (signer, *co_signers)
+        self._vault = vault
+        self._on_stop = on_stop
+        self._lanes = Lanes(
+            urgent_max=config.urgent_lane_max, decision_max=config.decision_lane_max
+        )
+        self._watchdog = Watchdog()
+        try:
+            store = Store(config.dsn, origin, config.lock_wait_s, self._watchdog)
+            try:
+                position, last = position_of(store, self._signers, config.predecessors)
+            except BaseException:
+                store.close()
+                raise
+        except BaseException:
+            self._watchdog.close()
+            raise
+        position.mac, self.found = config.mac, (position.size, position.frontier.root())
+        tune()
+        self._pool = Pool(config.dsn, self._watchdog)
+        self._blobs = Blobs(self._pool)
+        self._callbacks: tuple[Callable[[tuple[Record, ...]], None], ...] = ()
+        self._news: SimpleQueue[tuple[Record, ...] | None] = SimpleQueue()
+        self._closing = threading.Event()
+        self._sequencer = Sequencer(
+            store=store,
+            reopen=lambda wait_s: Store(config.dsn, origin, wait_s, self._watchdog),
+            position=position,
+            lanes=self._lanes,
+            watchdog=self._watchdog,
+            config=config.sequencer,
+            watch=ClockWatch(clock, config.clock_source, position.recorded_at_us),
+            on_step=on_step,
+            on_commit=self._pass_on,
+            on_stop=self._stopped,
+        )
+        self._threads = [
+            threading.Thread(target=self._notify, name="ledger-notifier", daemon=True),
+            threading.Thread(target=self._keep_time, name="ledger-checkpoints", daemon=True),
+        ]
+        self._checkpoints = Checkpoints(
+            last=last,
+            signers=self._signers,
+            pool=self._pool,
+            size=lambda: self._sequencer.size,
+            put=self._put,
+            tell=on_checkpoint,
+        )
+        self._sequencer.start()
+        for thread in self._threads:
+            thread.start()
+
+    @classmethod
+    def open(  # noqa: PLR0913 - what a ledger is made of
+        cls,
+        config: LedgerConfig,
+        signer: Signer,
+        clock: Callable[[], int],
+        *,
+        on_step: Callable[[str], None] = lambda _: None,
+        on_stop: Callable[[LedgerError], None] = lambda _: None,
+        on_checkpoint: Callable[[Checkpoint], None] = lambda _: None,
+        co_signers: Sequence[Signer] = (),
+        vault: Sealer | None = None,
+    ) -> "Ledger":
+        """Check the database and take over the log.
+
+        Args:
+            config: see `LedgerConfig`.
+            signer: signs checkpoints; its name is the log's origin.
+            clock: microseconds UTC.
+            on_step: called at `ledger.before_commit` and `ledger.after_commit`.
+            on_stop: called once when the ledger will not write again, on its own thread.
+            on_checkpoint: told each new checkpoint once it is signed and stored, in order, on the
+                thread that made it; an exception is logged and the checkpoint stands.
+            co_signers: further keys of the log that sign each checkpoint too.
+            vault: keeps the keys of personal values; without one a draft may bring none.
+
+        Raises:
+            LedgerUnsafeError: settings, schema, origin, tree or checkpoint are wrong.
+            LedgerFencedError: another sequencer holds the log.
+            LedgerWriteError: the database does not answer.
+        """
+        try:
+            return cls(config, signer, clock, on_step, on_stop, on_checkpoint, co_signers, vault)
+        except DatabaseError as error:
+            raise LedgerWriteError(f"cannot open the ledger: {error}") from error
+
+    @property
+    def size(self) -> int:
+        """The number of committed records."""
+        return self._sequencer.size
+
+    @property
+    def last_checkpoint(self) -> Checkpoint | None:
+        """The newest signed and stored checkpoint."""
+        return self._checkpoints.last
+
+    @property
+    def stopped(self) -> LedgerError | None:
+        """Why nothing can be written any more, None while it can."""
+        return self._sequencer.stopped
+
+    def append(
+        self,
+        *drafts: Draft,
+        lane: Lane = Lane.DECISION,
+        guard: Guard | None = None,
+        timeout_s: float = 5.0,
+    ) -> tuple[Record, ...]:
+        """Write drafts in one commit; durable on return, in the order given.
+
+        A draft whose (stream, idempotency key) is on record with the same kind and payload gives
+        that record back and writes nothing.
+
+        Raises:
+            DraftError: a draft that its kind does not allow.
+            BlobMissingError: a payload names a blob that is not stored.
+            IdempotencyConflictError: a key is taken by other content.
+            GuardMovedError: the section moved after the guard's basis.
+            LaneFullError: the decision lane is full.
+            LedgerTimeoutError: no answer in time; see its `written`.
+            LedgerWriteError: the database refused; nothing is written.
+            LedgerStoppedError: the ledger does not write any more.
+            SubjectRetiredError: a person whom it names is being erased; nothing is written. Words
+                that name him are said again here; whoever brings personal values must do it.
+        """
+        deadline = time.monotonic() + timeout_s
+        prepared = self._prepare(drafts)
+        self._blobs.check(self._blobs.unknown(prepared), timeout_s)
+        request = Append(prepared=prepared, guard=guard, check=self._check_of(prepared))
+        try:
+            return self._ask(request, request.done, lane, deadline)
+        except SubjectRetiredError:
+            if any(draft.personal for draft in drafts):
+                raise
+        return self.append(*drafts, lane=lane, guard=guard, timeout_s=deadline - time.monotonic())
+
+    async def append_async(
+        self,
+        *drafts: Draft,
+        lane: Lane = Lane.DECISION,
+        guard: Guard | None = None,
+        timeout_s: float = 5.0,
+    ) -> tuple[Record, ...]:
+        """Write drafts as `append` does, without a thread that waits; from any event loop.
+
+        A cancelled task withdraws its drafts if they were not sent yet; what was sent is carried
+        out, and the same drafts appended again give its records back.
+        """
+        deadline = time.monotonic() + timeout_s
+        prepared = self._prepare(drafts)
+        if unknown := self._blobs.unknown(prepared):
+            await asyncio.to_thread(self._blobs.check, unknown, timeout_s)
+        promise: Promise[tuple[Record, ...]] = Promise(asyncio.get_running_loop())
+        request = Append(
+            prepared=prepared, guard=guard, check=self._check_of(prepared), done=promise
+        )
+        if self.stopped is not None:
+            raise self.stopped
+        while not self._lanes.offer(request, lane):
+            if time.monotonic() > deadline:
+                raise LedgerTimeoutError("the urgent lane stayed full", written=False)
+            await asyncio.sleep(_FULL_LANE_S)
+        return await promise.wait(deadline - time.monotonic())
+
+    def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:
+        """Return the record of an idempotency key, None if it is certain that there is none.
+
+        The question is asked in the sequencer's order, so everything taken before is decided.
+
+        Raises:
+            LedgerTimeoutError: not known yet.
+            LedgerStoppedError: the ledger does not write any more; ask a `LedgerReader`.
+        """
+        request = Resolve(stream=stream, idem_key=idem_key)
+        return self._ask(request, request.done, Lane.URGENT, time.monotonic() + timeout_s)
+
+    def put_blob(self, data: bytes) -> str:
+        """Store bytes under their SHA-256 and return it in hex; durable on return, idempotent.
+
+        Raises:
+            DraftError: too large.
+            LedgerWriteError: the database refused or did not answer; safe to try again.
+        """
+        return self._blobs.put(data, self._config.blob_timeout_s)
+
+    def checkpoint_now(self, timeout_s: float = 5.0) -> Checkpoint | None:
+        """Map the stream heads, sign the tree and store the note; None for an empty log.
+
+        Nothing new is made when nothing was appended since the last one.
+
+        Raises:
+            LedgerError: as `append`.
+        """
+        return self._checkpoints.now(timeout_s)
+
+    def checkpoint_not_above(self, seq: int, timeout_s: float = 5.0) -> Checkpoint | None:
+        """Return the largest checkpoint whose tree ends before a committed record.
+
+        One in flight is waited for: the same question has the same answer for ever.
+
+        Raises:
+            LedgerError: it cannot be said now.
+        """
+        return self._checkpoints.not_above(seq, timeout_s)
+
+    def subscribe(self, callback: Callable[[tuple[Record, ...]], None]) -> None:
+        """Call back with each batch's records, in the log's order, on the notifier thread.
+
+        Callers of `append` are released first. An exception is logged and the record stands.
+        """
+        self._callbacks = (*self._callbacks, callback)
+
+    def close(self) -> None:
+        """Write what waits, make a last checkpoint, stop the threads and leave the log."""
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._threads[1].join()
+        for _ in range(_LAST_TRIES if self.stopped is None else 0):
+            try:
+                self.checkpoint_now()
+                break
+            except AuditError:
+                LOG.exception("last_checkpoint_failed")
+        self._lanes.close()
+        config = self._config.sequencer
+        self._sequencer.join(config.commit_deadline_s + config.in_doubt_s)
+        self._news.put(None)
+        self._threads[0].join()
+        self._pool.close()
+        self._watchdog.close()
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def _ask(self, request: Request, done: Promise[_T], lane: Lane, deadline: float) -> _T:
+        """Queue a request and wait for its answer."""
+        if self.stopped is not None:
+            raise self.stopped
+        self._lanes.put(request, lane, deadline)
+        return done.result(deadline - time.monotonic())
+
+    def _put(self, request: MapHeads, deadline: float) -> None:
+        if self.stopped is not None:
+            raise self.stopped
+        self._lanes.put(request, Lane.URGENT, deadline)
+
+    def _prepare(self, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
+        if not drafts:
+            raise DraftError("nothing to append")
+        shield = (lambda draft: draft) if self._vault is None else self._vault.shield
+        shielded = map(shield, drafts)
+        return tuple([self._sealed(one) if one.personal else prepare(one) for one in shielded])
+
+    def _sealed(self, draft: Draft) -> Prepared:
+        """Let the vault turn personal values into commitments; without one, nothing is written."""
+        if self._vault is None:
+            raise DraftError(f"{draft.kind}: personal values, and no vault to keep them")
+        plain, rows = self._vault.seal(self._signers[0].vkey.name, draft)
+        return prepare(plain, rows)
+
+    def _check_of(self, prepared: Sequence[Prepared]) -> Callable[[], None] | None:
+        """Return what is asked when personal values are written: is their person erased by now?"""
+        if self._vault is None:
+            return None
+        subjects = frozenset([row.subject for item in prepared for row in item.disclosures])
+        return partial(self._vault.check_open, subjects) if subjects else None
+
+    def _pass_on(self, records: tuple[Record, ...]) -> None:
+        if self._callbacks:  # or nobody is woken
+            self._news.put(records)
+
+    def _stopped(self) -> None:
+        self._on_stop(self.stopped or LedgerStoppedError("stopped"))
+
+    def _notify(self) -> None:
+        while (records := self._news.get()) is not None:
+            for callback in self._callbacks:
+                try:
+                    callback(records)
+                except Exception:
+                    LOG.exception("subscriber_failed seq=%d", records[0].seq)
+
+    def _keep_time(self) -> None:
+        every_s = self._config.checkpoint_every_s
+        while every_s and not self._closing.wait(every_s):
+            try:
+                self.checkpoint_now()
+            except LedgerStoppedError:
+                return
+            except AuditError:
+                LOG.exception("checkpoint_failed")

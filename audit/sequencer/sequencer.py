@@ -1,0 +1,389 @@
+"""The one thread that orders, chains and commits.
+
+It drains whatever waits (no timer: while one batch commits, the next one gathers and is built on
+top of it), writes each batch with a compare-and-swap on the stored head, and only then tells the
+callers. Whether an idempotency key is on record is not asked beforehand: the database refuses a
+second one, and only then, or when an answer hangs on it, the keys are looked up and the batch is
+built again. If a batch is lost, what was built on it is thrown away.
+
+Batches are told of in the order of the log by construction: `_landed` queues each committed batch,
+and `_tell`, the only place that tells anybody, takes them from the front of that queue.
+
+A commit whose answer did not come is *in doubt*: the sequencer takes a new connection and the
+session lock (so the old back end is gone), raises the fence (so nothing late can land), and reads
+the head: the new root means committed, the old root means not, anything else means that another
+sequencer wrote, and this one stops for good. It never guesses.
+"""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from audit.errors import (
+    LedgerError,
+    LedgerFencedError,
+    LedgerStoppedError,
+    LedgerTimeoutError,
+    LedgerWriteError,
+)
+from audit.records.record import Record
+from audit.sequencer.batch import Builder, Position
+from audit.sequencer.clock_watch import ClockWatch
+from audit.sequencer.lanes import Append, Lanes, Request, Resolve
+from audit.sequencer.promise import wake
+from audit.store.connection import Head, Store
+from audit.store.pipe import Answer
+from audit.store.tables import DatabaseError
+from audit.store.watchdog import Watchdog
+
+LOG = logging.getLogger(__name__)
+BEFORE_COMMIT = "ledger.before_commit"
+AFTER_COMMIT = "ledger.after_commit"
+_ATTEMPTS = 2
+_RETRY_S = 0.2
+_SLICE_S = 0.001
+_PATIENT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequencerConfig:
+    """How patient the sequencer is.
+
+    Attributes:
+        batch_rows_max: rows of one commit.
+        commit_deadline_s: a commit that takes longer is in doubt.
+        in_doubt_s: how long to ask the database about a commit in doubt before stopping.
+        patient: ask on beyond that, until the ledger is closed: a database that stands still for a
+            minute does not end the log.
+    """
+
+    batch_rows_max: int = 1024
+    commit_deadline_s: float = 10.0
+    in_doubt_s: float = 30.0
+    patient: bool = False
+
+
+class Sequencer:
+    """Owns the position and the fenced store; everything else asks it through the lanes."""
+
+    def __init__(  # noqa: PLR0913 - the composition of the ledger
+        self,
+        *,
+        store: Store,
+        reopen: Callable[[float], Store],
+        position: Position,
+        lanes: Lanes,
+        watchdog: Watchdog,
+        config: SequencerConfig,
+        watch: ClockWatch,
+        on_step: Callable[[str], None],
+        on_commit: Callable[[tuple[Record, ...]], None],
+        on_stop: Callable[[], None],
+    ) -> None:
+        """Take over a store whose head is the position.
+
+        Args:
+            store: the fenced connection.
+            reopen: makes a new one, waiting so many seconds for the lock.
+            position: what `store.head` says, with streams and sections.
+            lanes: where requests come from.
+            watchdog: ends overdue commits.
+            config: patience.
+            watch: tells the time, holds it against itself and says what must go on record.
+            on_step: called at the named steps, for crash tests.
+            on_commit: told each batch's records, in order, after its callers.
+            on_stop: told once, when the sequencer will not write again.
+        """
+        self._store = store
+        self._reopen = reopen
+        self._position = position
+        self._lanes = lanes
+        self._watchdog = watchdog
+        self._config = config
+        self._watch = watch
+        self._on_step = on_step
+        self._on_commit = on_commit
+        self._on_stop = on_stop
+        self._flight: Builder | None = None
+        self._flying: list[Request] = []
+        self._held: list[Request] = []
+        self._untold: deque[Builder] = deque()
+        self._thread = threading.Thread(target=self._run, name="ledger-sequencer", daemon=True)
+        self.stopped: LedgerError | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of committed records."""
+        return self._position.size
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread after the lanes were closed; say whether it ended."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:
+            LOG.exception("sequencer_stopped")
+            self._stop(error)
+        finally:
+            self._store.close()
+
+    def _work(self) -> None:
+        """Take and build, on top of what is being committed; when that has landed, send."""
+        while True:
+            rows_max = self._config.batch_rows_max
+            self._held = self._lanes.drain(rows_max, wait=self._flight is None)
+            if self._flight is not None:
+                self._go_on(self._flight)
+            elif self._held:
+                self._launch(self._build(self._held, None))
+            else:
+                return
+
+    def _go_on(self, flight: Builder) -> None:
+        """Build what was taken while a batch is being committed, then send it."""
+        builder = self._build(self._held, None, flight) if self._held else None
+        while (answer := self._ask(_SLICE_S)) is None:
+            room = self._config.batch_rows_max - (len(builder.batch.rows) if builder else 0)
+            whole = builder is not None and builder.whole
+            more = self._lanes.drain(room, wait=False) if room > 0 and not whole else []
+            if not more:
+                continue
+            self._held += more
+            if builder is None:
+                builder = self._build(self._held, None, flight)
+            else:
+                _fill(builder, more)
+        self._flight = None
+        if answer is not Answer.COMMITTED:
+            self._recover(flight, answer)
+            if self._held:
+                self._launch(self._build(self._held, None))
+            return
+        self._landed(flight)
+        try:  # the next batch goes first: the database need not wait for our callers
+            if builder is not None:
+                builder.rebase(self._position)
+                self._launch(builder)
+        finally:
+            self._tell()
+
+    def _launch(self, builder: Builder) -> None:
+        """Send a batch that was built on the position; it flies until it is answered.
+
+        Up to here a caller may have withdrawn what was built; then it is built without.
+        """
+        going = [request for request in self._held if request.done.take()]
+        if len(going) < len(self._held):
+            builder = self._build(going, None)
+        self._held, self._flying = [], going
+        if builder.unsure:
+            self._tell()  # to carry out takes commits, for which landed callers need not wait
+            self._carry_out(going)
+        elif not builder.finish().rows:
+            self._untold.append(builder)
+            self._tell()
+        else:
+            self._flight = builder
+            try:
+                self._write(builder)
+            except DatabaseError as error:
+                self._flight = None
+                self._recover(builder, error)
+
+    def _recover(self, builder: Builder, answer: Answer | DatabaseError) -> None:
+        """Find out what became of a batch that was not simply committed; if lost, do it again.
+
+        Raises:
+            LedgerFencedError: the stored head is not ours.
+            LedgerTimeoutError: the database did not answer in time.
+        """
+        if answer is Answer.NOT_OURS:
+            raise LedgerFencedError("the stored head is not this sequencer's")
+        if isinstance(answer, DatabaseError):
+            LOG.warning("commit_in_doubt error=%r", answer)
+            if self._committed(builder):
+                self._landed(builder)
+                self._tell()
+                return
+        self._carry_out(self._flying)
+
+    def _carry_out(self, requests: Sequence[Request]) -> None:
+        """Carry requests out one batch at a time, looking their idempotency keys up first."""
+        problem: Answer | DatabaseError | None = None
+        for _ in range(_ATTEMPTS):
+            builder = None
+            try:
+                builder = self._build(requests, self._look_up(requests))
+                if builder.finish().rows:
+                    self._write(builder)
+                    problem = self._store.answer(self._config.commit_deadline_s)
+                    if problem is Answer.NOT_OURS:
+                        raise LedgerFencedError("the stored head is not this sequencer's")
+                    if problem is not Answer.COMMITTED:
+                        continue
+            except DatabaseError as error:
+                LOG.warning("commit_in_doubt error=%r", error)
+                problem = error
+                if not self._committed(builder) or builder is None:
+                    continue
+            self._landed(builder)
+            self._tell()
+            return
+        refusal = LedgerWriteError(f"the database refused: {problem}")
+        for request in requests:
+            request.done.set_exception(refusal)
+
+    def _build(
+        self,
+        requests: Sequence[Request],
+        existing: Mapping[tuple[str, str], Record] | None,
+        after: Builder | None = None,
+    ) -> Builder:
+        """Build a batch; without `existing` nobody has looked for the requests' keys."""
+        builder = Builder(self._position, existing, self._watch.now_us(), after)
+        if any(isinstance(request, Append) for request in requests) and not (
+            after is not None and after.attested
+        ):
+            evidence = self._watch.draft(builder.frontier.size)
+            if evidence is not None:
+                builder.attest(evidence)
+        _fill(builder, requests)
+        return builder
+
+    def _look_up(self, requests: Sequence[Request]) -> Mapping[tuple[str, str], Record]:
+        """Ask streams that exist for the requests' keys, and for whatever is to be resolved.
+
+        For a sequencer that lost the log does not know its new streams; to ask is to notice.
+        """
+        heads = self._position.heads
+        asked = [
+            key
+            for request in requests
+            for key in _keys(request)
+            if key[0] in heads or isinstance(request, Resolve)
+        ]
+        if not asked:
+            return {}
+        with self._watchdog.within(self._store.connection, self._config.commit_deadline_s):
+            return self._store.existing(asked)
+
+    def _write(self, builder: Builder) -> None:
+        """Send a batch.
+
+        Raises:
+            DatabaseError: in doubt.
+        """
+        self._on_step(BEFORE_COMMIT)
+        rows, head = builder.batch.rows, self._head_after(builder)
+        self._store.send(rows, head, self._config.commit_deadline_s)
+
+    def _ask(self, timeout_s: float) -> Answer | DatabaseError | None:
+        """Return what became of the batch that flies, None while that is not known."""
+        try:
+            return self._store.answer(timeout_s)
+        except DatabaseError as error:
+            return error
+
+    def _landed(self, builder: Builder) -> None:
+        """Stand where the committed batch ends, and queue it to be told of."""
+        if builder.batch.rows:
+            self._on_step(AFTER_COMMIT)
+        if builder.attested:
+            self._watch.recorded()
+        self._position = builder.advance()
+        self._untold.append(builder)
+
+    def _tell(self) -> None:
+        """Tell of every batch that has landed and was not told of, the oldest first."""
+        while self._untold:
+            self._release(self._untold.popleft())
+
+    def _release(self, builder: Builder) -> None:
+        """Tell the callers, then the subscribers; only `_tell` calls this."""
+        batch = builder.batch
+        for request, error in batch.refused:
+            request.done.refuse(error)
+        for append, records in batch.appended:
+            append.done.keep(records)
+        for resolve, record in batch.resolved:
+            resolve.done.keep(record)
+        for mapped in batch.mapped:
+            mapped.done.keep((builder.frontier.size, builder.frontier.root()))
+        wake([request.done for request in batch.requests()])
+        if batch.rows:
+            self._on_commit(tuple([row.record for row in batch.rows]))
+
+    def _head_after(self, builder: Builder) -> Head:
+        frontier = builder.frontier
+        return Head(
+            origin=self._store.head.origin,
+            size=frontier.size,
+            root=frontier.root(),
+            frontier=frontier.to_bytes(),
+            fence=self._store.head.fence,
+        )
+
+    def _committed(self, builder: Builder | None) -> bool:
+        """Find out whether a batch in doubt was committed; None was never sent.
+
+        Raises:
+            LedgerTimeoutError: the database did not answer in time.
+            LedgerFencedError: somebody else wrote.
+        """
+        self._store.close()
+        deadline = time.monotonic() + self._config.in_doubt_s
+        while True:
+            try:
+                left = deadline - time.monotonic()
+                self._store = self._reopen(max(_PATIENT_S if self._config.patient else 0.0, left))
+                break
+            except (DatabaseError, LedgerFencedError) as error:
+                patient = self._config.patient and not self._lanes.closed
+                if time.monotonic() > deadline and not patient:
+                    raise LedgerTimeoutError(f"commit in doubt: {error}", written=None) from error
+                time.sleep(_RETRY_S)
+        found = (self._store.head.size, self._store.head.root)
+        if found == (self._position.size, self._position.frontier.root()):
+            return False
+        if builder is not None and found == (builder.frontier.size, builder.frontier.root()):
+            return True
+        raise LedgerFencedError(f"head is at {found[0]}, which this sequencer did not write")
+
+    def _stop(self, error: Exception) -> None:
+        """Stop for good: what was sent is in doubt, what waits was never written."""
+        self.stopped = LedgerStoppedError(f"the sequencer stopped: {error}")
+        doubt = LedgerTimeoutError(f"the sequencer stopped: {error}", written=None)
+        for request in self._flying:
+            request.done.set_exception(doubt)
+        for request in (*self._held, *self._lanes.close()):
+            if request.done.take():
+                request.done.set_exception(self.stopped)
+        self._on_stop()
+
+
+def _fill(builder: Builder, requests: Sequence[Request]) -> None:
+    """Add requests; a map that one of them asks for is written now, while another batch commits."""
+    for request in requests:
+        builder.add(request)
+    if builder.batch.mapped:
+        builder.finish()
+
+
+def _keys(request: Request) -> Sequence[tuple[str, str]]:
+    match request:
+        case Append():
+            return [(item.draft.stream, item.draft.idem_key) for item in request.prepared]
+        case Resolve():
+            return [(request.stream, request.idem_key)]
+        case _:
+            return ()

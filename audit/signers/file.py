@@ -1,0 +1,228 @@
+"""Who signs: the Signer protocol, and keys in files (Ed25519 and ML-DSA-44).
+
+A key file is PEM (PKCS #8, unencrypted) with mode 0600, next to `<file>.pub` with the verifier
+key as one line of text. The private key is read once and never leaves its signer. A key that lies
+in a device is in `audit/signers/pkcs11.py`.
+
+A signer's key type says what it signs: 0x01 notes, 0x04 and 0x06 cosignatures.
+"""
+
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Protocol
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
+
+from audit.errors import KeyFileError
+from audit.files.durable import sync_folder
+from audit.tlog.note import (
+    COSIGNATURE_ED25519,
+    COSIGNATURE_ML_DSA_44,
+    ED25519,
+    NoteSigner,
+    VerifierKey,
+)
+
+KEY_FILE_MODE = 0o600
+
+
+class Signer(NoteSigner, Protocol):
+    """A signing key; safe to use from one thread at a time, slow back ends allowed."""
+
+
+class FileSigner:
+    """An Ed25519 key held in memory, loaded from a file."""
+
+    def __init__(self, name: str, key: Ed25519PrivateKey, key_type: int = ED25519) -> None:
+        """Hold a key under a name (the log's origin, or a witness's name)."""
+        self._key = key
+        public = key.public_key().public_bytes_raw()
+        self._vkey = VerifierKey(name=name, key_type=key_type, public_key=public)
+
+    @property
+    def vkey(self) -> VerifierKey:
+        """The public half, with its name."""
+        return self._vkey
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte Ed25519 signature of the message."""
+        return self._key.sign(message)
+
+    @classmethod
+    def generate(cls, path: Path, name: str, key_type: int = ED25519) -> "FileSigner":
+        """Make a key and write it durably; an existing file is never overwritten.
+
+        Raises:
+            KeyFileError: the file exists or cannot be written.
+        """
+        signer = cls(name, Ed25519PrivateKey.generate(), key_type)
+        _write_pair(path, signer._key, signer.vkey)
+        return signer
+
+    @classmethod
+    def load(cls, path: Path, name: str, key_type: int = ED25519) -> "FileSigner":
+        """Read a key file that only its owner can read.
+
+        Raises:
+            KeyFileError: missing, malformed, of another type, or readable by others.
+        """
+        key = _read_private(path)
+        if not isinstance(key, Ed25519PrivateKey):
+            raise KeyFileError(f"{path} is not an Ed25519 key")
+        return cls(name, key, key_type)
+
+
+class MlDsaSigner:
+    """An ML-DSA-44 key held in memory, loaded from a file: cosigns with type 0x06."""
+
+    def __init__(self, name: str, key: MLDSA44PrivateKey) -> None:
+        """Hold a key under a name (a witness's, or the log's origin)."""
+        self._key = key
+        public = key.public_key().public_bytes_raw()
+        self._vkey = VerifierKey(name=name, key_type=COSIGNATURE_ML_DSA_44, public_key=public)
+
+    @property
+    def vkey(self) -> VerifierKey:
+        """The public half, with its name."""
+        return self._vkey
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 2420-byte ML-DSA-44 signature of the message, with empty context."""
+        return self._key.sign(message)
+
+    @classmethod
+    def generate(cls, path: Path, name: str) -> "MlDsaSigner":
+        """Make a key and write it durably; an existing file is never overwritten.
+
+        Raises:
+            KeyFileError: the file exists or cannot be written.
+        """
+        signer = cls(name, MLDSA44PrivateKey.generate())
+        _write_pair(path, signer._key, signer.vkey)
+        return signer
+
+    @classmethod
+    def load(cls, path: Path, name: str) -> "MlDsaSigner":
+        """Read a key file that only its owner can read.
+
+        Raises:
+            KeyFileError: missing, malformed, of another type, or readable by others.
+        """
+        key = _read_private(path)
+        if not isinstance(key, MLDSA44PrivateKey):
+            raise KeyFileError(f"{path} is not an ML-DSA-44 key")
+        return cls(name, key)
+
+
+def load_cosigner(path: Path, name: str) -> Signer:
+    """Read a witness's key; the file's own type chooses between 0x04 and 0x06.
+
+    Raises:
+        KeyFileError: missing, malformed, of another type, or readable by others.
+    """
+    key = _read_private(path)
+    if isinstance(key, MLDSA44PrivateKey):
+        return MlDsaSigner(name, key)
+    return FileSigner(name, key, COSIGNATURE_ED25519)
+
+
+def public_file(path: Path) -> Path:
+    """Return where the verifier key of a key file stands."""
+    return path.with_name(path.name + ".pub")
+
+
+def destroy_key(path: Path) -> None:
+    """Overwrite a private key file with zeros and remove it, durably; its public line stays.
+
+    On a disk that writes elsewhere (flash, copy on write, snapshots, backups) old blocks may
+    outlive this: there the key must have lain in a device, see `audit/signers/pkcs11.py`. A file
+    that is gone already is no error, so an interrupted rotation can be taken up again.
+
+    Raises:
+        KeyFileError: it cannot be overwritten or removed.
+    """
+    try:
+        with path.open("r+b") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            file.write(bytes(size))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+        sync_folder(path.parent)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise KeyFileError(f"cannot destroy {path}: {error.strerror}") from error
+
+
+def refuse_open(path: Path, found: os.stat_result) -> None:
+    """Refuse a secret that others may read, or that somebody else owns and may change.
+
+    Raises:
+        KeyFileError: it is one; says what to type.
+    """
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & 0o077:
+        raise KeyFileError(f"{path} has mode {mode:o}; others must not read it (chmod 600)")
+    if found.st_uid not in {0, os.geteuid()}:
+        owner, me = found.st_uid, os.geteuid()
+        raise KeyFileError(f"{path} belongs to user {owner}, who may change it (chown {me})")
+
+
+def _read_private(path: Path) -> Ed25519PrivateKey | MLDSA44PrivateKey:
+    try:
+        found = path.stat()
+        data = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"cannot read {path}: {error.strerror}") from error
+    refuse_open(path, found)
+    try:
+        key = serialization.load_pem_private_key(data, password=None)
+    except (ValueError, TypeError) as error:
+        raise KeyFileError(f"{path} is not a PEM private key") from error
+    if not isinstance(key, Ed25519PrivateKey | MLDSA44PrivateKey):
+        raise KeyFileError(f"{path} is neither an Ed25519 nor an ML-DSA-44 key")
+    return key
+
+
+def _write_pair(path: Path, key: Ed25519PrivateKey | MLDSA44PrivateKey, vkey: VerifierKey) -> None:
+    pem = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    public = public_file(path)
+    if public.exists() and not path.exists():
+        raise KeyFileError(f"{public} is there without its key: bring the key, or remove that file")
+    try:
+        write_new(path, pem, KEY_FILE_MODE)
+        write_new(public, f"{vkey}\n".encode(), 0o644)
+    except OSError as error:
+        raise KeyFileError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_new(path: Path, data: bytes, mode: int) -> None:
+    """Write a new file: under its name, whole and durable, or not there; never over another.
+
+    A crash may leave `PATH.*.part`, which is nobody's.
+
+    Raises:
+        OSError: the file exists or cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
+    sync_folder(path.parent)

@@ -1,0 +1,151 @@
+"""Who logs in: a user who may be writer, reader or eraser, and nothing else.
+
+`SET ROLE` alone is no lock: `SET ROLE NONE` gives back whatever the login had, and a superuser
+switches triggers off. So the login itself must have nothing to give back.
+
+Rules it keeps:
+
+- a login inherits nothing: without `SET ROLE` it sees no table of the ledger;
+- only a login that these functions made is changed by them; one that may more is refused;
+- passwords reach the server as SCRAM verifiers, so that no log of statements has them.
+"""
+
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from audit.errors import LedgerUnsafeError
+from audit.store.tables import CONNECT_TIMEOUT_S, ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
+
+LOGIN_ROLE = "countersign_app"
+"""The login of the embedded server, and of an installation that chooses no other name."""
+_ROLES = (WRITER_ROLE, READER_ROLE, ERASER_ROLE)
+_LOGIN_LOCK = 4_369_023
+
+_RIGHTS_SQL = """
+SELECT
+  CASE WHEN rolsuper THEN ARRAY['is a superuser'] ELSE
+    array_remove(ARRAY[
+      CASE WHEN rolcreaterole THEN 'may create roles' END,
+      CASE WHEN rolbypassrls THEN 'may pass over row-level security' END,
+      CASE WHEN rolreplication THEN 'may replicate' END,
+      CASE WHEN EXISTS (SELECT FROM pg_database
+        WHERE datname = current_database() AND datdba = r.oid) THEN 'owns the database' END,
+      CASE WHEN EXISTS (SELECT FROM pg_class
+        WHERE relnamespace = to_regnamespace('ledger') AND relowner = r.oid)
+        THEN 'owns tables of the ledger' END,
+      CASE WHEN EXISTS (SELECT FROM pg_class, aclexplode(relacl)
+        WHERE relnamespace = to_regnamespace('ledger') AND grantee IN (r.oid, 0))
+        THEN 'has rights in the ledger that are no role''s' END
+    ], NULL) || ARRAY(SELECT 'may act as ' || m.rolname FROM pg_roles m
+      WHERE m.oid <> r.oid AND m.rolname <> ALL(%(roles)s) AND pg_has_role(r.oid, m.oid, 'MEMBER')
+      ORDER BY m.rolname)
+  END,
+  ARRAY(SELECT name FROM unnest(%(roles)s) AS name LEFT JOIN pg_roles m ON m.rolname = name
+    WHERE m.oid IS NULL OR NOT pg_has_role(r.oid, m.oid, 'MEMBER'))
+FROM pg_roles r WHERE rolname = %(login)s
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """What a login may do.
+
+    Attributes:
+        name: of the user.
+        excess: what it may beyond writer, reader and eraser, in words; the ledger's own rights do
+            not hold against it.
+        lacking: the roles it may not take.
+    """
+
+    name: str
+    excess: tuple[str, ...]
+    lacking: tuple[str, ...]
+
+
+def login_of(dsn: str) -> Login:
+    """Return what the user of a DSN may do, as its server says.
+
+    Raises:
+        psycopg.Error: the database does not answer, or refuses the user.
+    """
+    with connect(dsn, name="countersign-login") as connection:
+        (user,) = connection.execute("SELECT session_user").fetchone() or ("",)
+        found = _rights(connection, str(user))
+    assert found is not None  # noqa: S101 - whoever has a session has a row
+    return found
+
+
+def admit(admin_dsn: str, dsn: str) -> None:
+    """Make the user of a DSN a login with the three roles; one that is right is left as it is.
+
+    One transaction: killed at any statement, it never happened.
+
+    Args:
+        admin_dsn: of a user who may create roles, on the migrated database.
+        dsn: of the login to be; user and password are taken from it.
+
+    Raises:
+        LedgerUnsafeError: the DSN names no user, or one who is somebody else.
+        psycopg.Error: the database does not answer, or the administrator may not.
+    """
+    given = conninfo_to_dict(dsn)
+    name, password = str(given.get("user") or ""), given.get("password")
+    if not name:
+        raise LedgerUnsafeError("the DSN (COUNTERSIGN_LEDGER__DSN) names no user to make")
+    with connect(admin_dsn, name="countersign-admit") as admin, admin.transaction():
+        admin.execute("SET LOCAL lock_timeout = '15s'")  # anybody may hold such a lock
+        admin.execute("SELECT pg_advisory_xact_lock(%s)", (_LOGIN_LOCK,))
+        found = _rights(admin, name)
+        user = sql.Identifier(name)
+        secret: sql.Composable = sql.SQL("")
+        if password is not None:
+            verifier = admin.pgconn.encrypt_password(
+                str(password).encode(), name.encode(), b"scram-sha-256"
+            )
+            secret = sql.SQL("PASSWORD {}").format(sql.Literal(verifier.decode()))
+        if found is None:
+            admin.execute(sql.SQL("CREATE ROLE {} LOGIN NOINHERIT {}").format(user, secret))
+        elif found.excess:
+            raise LedgerUnsafeError(f"the user {name} {', '.join(found.excess)}: choose another")
+        elif not _enters(dsn):
+            if found.lacking == _ROLES:
+                raise LedgerUnsafeError(f"there is a user {name} with another password already")
+            admin.execute(sql.SQL("ALTER ROLE {} LOGIN {}").format(user, secret))
+        for role in _ROLES if found is None else found.lacking:
+            admin.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), user))
+
+
+def drop_passwords(admin_dsn: str, *names: str) -> None:
+    """Take the passwords of users away who are let in without one.
+
+    Raises:
+        psycopg.Error: the database does not answer, or the administrator may not.
+    """
+    with connect(admin_dsn, name="countersign-admit") as admin, admin.transaction():
+        having = admin.execute(
+            "SELECT rolname FROM pg_authid WHERE rolname = ANY(%s) AND rolpassword IS NOT NULL",
+            (list(names),),
+        ).fetchall()
+        for (name,) in having:
+            admin.execute(sql.SQL("ALTER ROLE {} PASSWORD NULL").format(sql.Identifier(name)))
+
+
+def _rights(connection: psycopg.Connection, name: str) -> Login | None:
+    """Return what a user may do, None when there is no such user."""
+    asked = {"roles": list(_ROLES), "login": name}
+    row = connection.execute(_RIGHTS_SQL, asked).fetchone()
+    if row is None:
+        return None
+    return Login(name=name, excess=tuple(row[0]), lacking=tuple(row[1]))
+
+
+def _enters(dsn: str) -> bool:
+    """Say whether the server lets the user of a DSN in."""
+    try:
+        psycopg.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S).close()
+    except psycopg.OperationalError:
+        return False
+    return True

@@ -1,0 +1,378 @@
+"""The read side: records, blobs, heads, checkpoints and proofs, as the reader role.
+
+Reads the primary only. Safe for many threads. Proofs and tiles are made by `tile_store`, from a
+number of reads that grows with the tree's height.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.rows import TupleRow
+
+from audit.errors import LedgerError, LedgerWriteError
+from audit.records.chain import StreamHead
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.records.row_key import RowKey
+from audit.store.connection import Pool
+from audit.store.row_judge import RowJudge, refuse_gaps
+from audit.store.tables import READER_ROLE, RECORD_SQL, record_from_row
+from audit.store.tiles import TileStore
+from audit.store.watchdog import Watchdog
+from audit.tlog.checkpoint import Checkpoint, parse_checkpoint
+from audit.tlog.note import NoteSignature, parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.tlog.tiles import consistency_from, inclusion_from
+
+_PAGE_ROWS = 500
+_TIMEOUT_S = 15.0
+_SIZE_SQL = "coalesce((SELECT size FROM ledger.head WHERE id = 1), 0)"
+"""Where the log ends. A row from there on, which the writer role can insert, is no record.
+
+A column beside the records' own and no condition: the planner would not know how many rows it lets
+through, and would read all of a kind for a page of it.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogHead:
+    """The stored head: origin, size and root of the log."""
+
+    origin: str
+    size: int
+    root: bytes
+    fence: int
+
+
+class LedgerReader:
+    """Answers questions about committed records; holds no lock and writes nothing."""
+
+    def __init__(
+        self, dsn: str, timeout_s: float = _TIMEOUT_S, *, row_key: RowKey | None = None
+    ) -> None:
+        """Keep where to read; connections are made when needed.
+
+        Args:
+            dsn: of a user who may `SET ROLE countersign_reader`.
+            timeout_s: of one query; past it the call raises.
+            row_key: what every record is held against before it is given; a reader whose answers
+                lead to an effect has one. None shows what is stored, whoever wrote it.
+        """
+        self._watchdog = Watchdog()
+        self._pool = Pool(dsn, self._watchdog, READER_ROLE)
+        self._timeout_s = timeout_s
+        self.row_key = row_key
+        self._judge = None if row_key is None else RowJudge(row_key, self._rows)
+        self.tiles = TileStore(self._rows)
+
+    def records(
+        self,
+        *,
+        stream: str | None = None,
+        kinds: Iterable[Kind] | None = None,
+        account: str | None = None,
+        after_seq: int = -1,
+        before_seq: int | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+    ) -> Iterator[Record]:
+        """Yield records in order of `seq`, a page at a time.
+
+        Args:
+            stream: only this stream's.
+            kinds: only these kinds'.
+            account: only records whose payload names this account.
+            after_seq: only `seq` greater than this.
+            before_seq: only `seq` less than this.
+            limit: at most so many.
+            newest_first: descending order.
+
+        Raises:
+            LedgerError: the database does not answer.
+            RowRefusedError: with a row key: a row is not the gateway's.
+            LedgerUnsafeError: with a row key, and all records asked for: one is missing.
+        """
+        wanted = None if kinds is None else [kind.value for kind in kinds]
+        left = limit
+        whole = stream is None and kinds is None and account is None and not newest_first
+        while left is None or left > 0:
+            asked = _PAGE_ROWS if left is None else min(left, _PAGE_ROWS)
+            rows = self._rows(
+                f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608 - constants
+                " AND (%(before)s::bigint IS NULL OR seq < %(before)s)"
+                " AND (%(stream)s::text IS NULL OR stream = %(stream)s)"
+                " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s))"
+                " AND (%(account)s::text IS NULL OR account = %(account)s)"
+                f" ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT %(limit)s",
+                {
+                    "after": after_seq,
+                    "before": before_seq,
+                    "stream": stream,
+                    "kinds": wanted,
+                    "account": account,
+                    "limit": asked,
+                },
+            )
+            if whole and self._judge is not None:
+                refuse_gaps(rows, after_seq)
+            records = self._in_log(rows)
+            yield from records
+            if len(rows) < asked:
+                return
+            left = None if left is None else left - len(records)
+            last = int(rows[-1][0])
+            after_seq, before_seq = (after_seq, last) if newest_first else (last, before_seq)
+
+    def record(self, seq: int) -> Record | None:
+        """Return the record of a sequence number."""
+        return next(self.records(after_seq=seq - 1, before_seq=seq + 1, limit=1), None)
+
+    def leaf(self, seq: int) -> tuple[str, bytes] | None:
+        """Return the stream and the leaf that stand under a number, whoever wrote them."""
+        rows = self._rows(
+            "SELECT stream, leaf FROM ledger.entry WHERE seq = %(seq)s AND seq < %(size)s",
+            {"seq": seq, "size": self._size()},
+        )
+        return (str(rows[0][0]), bytes(rows[0][1])) if rows else None
+
+    def key_of(self, seq: int) -> tuple[str, str] | None:
+        """Return the stream and the idempotency key that a row holds, whoever wrote it."""
+        rows = self._rows(
+            "SELECT stream, idem_key FROM ledger.entry WHERE seq = %(seq)s", {"seq": seq}
+        )
+        return (str(rows[0][0]), str(rows[0][1])) if rows else None
+
+    def disavowals(self) -> dict[int, int]:
+        """Return which records are disavowed on record, each with the record that says so.
+
+        To be shown: without a row key nobody looks whether the officers' signatures hold.
+        """
+        found = self.records(stream="control", kinds=(Kind.RECORD_DISAVOWED,))
+        named = ((record.body.get("seq"), record.seq) for record in found)
+        return {seq: by for seq, by in named if isinstance(seq, int)}
+
+    def by_key(self, stream: str, idem_key: str) -> Record | None:
+        """Return the record of an idempotency key."""
+        rows = self._rows(
+            f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
+            " WHERE stream = %(stream)s AND idem_key = %(key)s",
+            {"stream": stream, "key": idem_key},
+        )
+        return next(iter(self._in_log(rows)), None)
+
+    def blob(self, digest: str) -> bytes | None:
+        """Return a blob by its SHA-256 in hex."""
+        rows = self._rows(
+            "SELECT data FROM ledger.blob WHERE digest = %(digest)s",
+            {"digest": bytes.fromhex(digest)},
+        )
+        return bytes(rows[0][0]) if rows else None
+
+    def head(self) -> LogHead:
+        """Return the stored head.
+
+        Raises:
+            LedgerError: no ledger was ever opened here.
+        """
+        rows = self._rows("SELECT origin, size, root, fence FROM ledger.head", {})
+        if not rows:
+            raise LedgerError("the ledger has no head yet")
+        origin, size, root, fence = rows[0]
+        return LogHead(origin=origin, size=size, root=root, fence=fence)
+
+    def checkpoints(
+        self, *, limit: int | None = None, newest_first: bool = True
+    ) -> tuple[Checkpoint, ...]:
+        """Return stored checkpoints; their signatures are not judged here."""
+        order = "DESC" if newest_first else "ASC"
+        rows = self._rows(
+            f"SELECT note FROM ledger.checkpoint ORDER BY size {order} LIMIT %(limit)s",  # noqa: S608 - constants
+            {"limit": limit},
+        )
+        return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
+
+    def checkpoint_after(self, seq: int) -> Checkpoint | None:
+        """Return the smallest stored checkpoint whose tree holds a record."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size > %(seq)s ORDER BY size LIMIT 1",
+            {"seq": seq},
+        )
+        return parse_checkpoint(rows[0][0]) if rows else None
+
+    def checkpoint_not_above(self, seq: int) -> Checkpoint | None:
+        """Return the largest stored checkpoint whose tree ends before a record."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size <= %(seq)s ORDER BY size DESC LIMIT 1",
+            {"seq": seq},
+        )
+        return parse_checkpoint(bytes(rows[0][0])) if rows else None
+
+    def streams(self, prefix: str = "") -> dict[str, StreamHead]:
+        """Return the heads of the streams whose name starts with a prefix."""
+        rows = self._rows(
+            "SELECT DISTINCT ON (stream) stream, stream_seq, leaf FROM ledger.entry"
+            " WHERE starts_with(stream, %(prefix)s) AND seq >= 0 AND seq < %(size)s"
+            " ORDER BY stream, stream_seq DESC",
+            {"prefix": prefix, "size": self._size()},
+        )
+        return {row[0]: StreamHead(stream_seq=int(row[1]), leaf=bytes(row[2])) for row in rows}
+
+    def kind_counts(self) -> dict[Kind, int]:
+        """Return how many records of each kind there are."""
+        rows = self._rows(
+            "SELECT kind, count(*)::bigint FROM ledger.entry"
+            " WHERE seq >= 0 AND seq < %(size)s GROUP BY kind",
+            {"size": self._size()},
+        )
+        return {Kind(row[0]): int(row[1]) for row in rows}
+
+    def inclusion_proof(self, seq: int, size: int) -> tuple[bytes, ...]:
+        """Return the inclusion path of a record in the tree of a size.
+
+        Raises:
+            ProofError: the record is not in that tree.
+            LedgerError: there are not so many records.
+        """
+        return inclusion_from(self.tiles.reader(size), seq, size)
+
+    def consistency_proof(self, old_size: int, size: int) -> tuple[bytes, ...]:
+        """Return the path that shows that a tree extends an older one.
+
+        Raises:
+            ProofError: the old tree is not smaller.
+            LedgerError: there are not so many records.
+        """
+        return consistency_from(self.tiles.reader(size), old_size, size)
+
+    def cosigned_note(self, checkpoint: Checkpoint) -> bytes:
+        """Return a checkpoint's note with the lines of every witness that cosigned it.
+
+        What outsiders are given: one file that a policy can judge.
+        """
+        rows = self._rows(
+            "SELECT line FROM ledger.cosignature WHERE size = %(size)s ORDER BY name, key_id",
+            {"size": checkpoint.size},
+        )
+        lines = (NoteSignature.parse(bytes(row[0]).decode()) for row in rows)
+        return parse_note(checkpoint.note).with_signatures(*lines).to_bytes()
+
+    def cosigned_after(self, seq: int) -> Checkpoint | None:
+        """Return the smallest cosigned checkpoint whose tree holds a record."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size ="
+            " (SELECT min(size) FROM ledger.cosignature WHERE size > %(seq)s)",
+            {"seq": seq},
+        )
+        return parse_checkpoint(rows[0][0]) if rows else None
+
+    def checkpoint_of(self, size: int) -> Checkpoint | None:
+        """Return the stored checkpoint of a size."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint WHERE size = %(size)s", {"size": size}
+        )
+        return parse_checkpoint(rows[0][0]) if rows else None
+
+    def stream_range(self, stream: str, first: int, last: int) -> tuple[Record, ...]:
+        """Return the records of a stream by their numbers in it, both ends included."""
+        rows = self._rows(
+            f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
+            " WHERE stream = %(stream)s"
+            " AND stream_seq BETWEEN %(first)s AND %(last)s ORDER BY stream_seq",
+            {"stream": stream, "first": first, "last": last},
+        )
+        return self._in_log(rows)
+
+    def cosigned_checkpoints(self, *, limit: int) -> tuple[Checkpoint, ...]:
+        """Return the newest checkpoints that a witness cosigned, newest first."""
+        rows = self._rows(
+            "SELECT note FROM ledger.checkpoint JOIN (SELECT DISTINCT size FROM ledger.cosignature"
+            " ORDER BY size DESC LIMIT %(limit)s) AS cosigned USING (size) ORDER BY size DESC",
+            {"limit": limit},
+        )
+        return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
+
+    def quorum_sizes(
+        self, policy: QuorumPolicy, start: int, *, newest_first: bool
+    ) -> Iterator[int]:
+        """Yield the sizes, from one on, for which cosignatures of a quorum are stored.
+
+        They are stored, not verified. The primary key is read in its order up to the next quorum,
+        and nothing is kept of what lies in between.
+
+        Args:
+            policy: one that asks for witnesses.
+            start: the first size that may be among them.
+            newest_first: smaller and smaller ones; else larger and larger ones.
+
+        Raises:
+            LedgerError: the database does not answer.
+        """
+        beyond, order = ("<", "DESC") if newest_first else (">", "ASC")
+        met, values = _quorum_sql(policy)
+        query = (
+            f"SELECT size FROM ledger.cosignature WHERE size {beyond}= %(at)s"  # noqa: S608 - constants
+            f" GROUP BY size HAVING {met} ORDER BY size {order} LIMIT 1"
+        )
+        at = start
+        while rows := self._rows(query, {**values, "at": at}):
+            yield (size := int(rows[0][0]))
+            at = size - 1 if newest_first else size + 1
+
+    def size_bytes(self) -> int:
+        """Return the bytes on disk of the ledger's tables, with indexes and blobs."""
+        rows = self._rows(
+            "SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c"
+            " JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = 'ledger' AND c.relkind = 'r'",
+            {},
+        )
+        return int(rows[0][0])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+        self._watchdog.close()
+
+    def _in_log(self, rows: Iterable[TupleRow]) -> tuple[Record, ...]:
+        """Build the records of rows that end with MAC and the log's size.
+
+        What lies outside the log, or was disavowed, is left out.
+
+        Raises:
+            RowRefusedError: a row is not the gateway's.
+        """
+        judge = self._judge
+        inside = (row for row in rows if row[0] is not None and 0 <= row[0] < row[-1])
+        if judge is None:
+            return tuple(record_from_row(row[:-2]) for row in inside)
+        return tuple(judge.sound(row[:-2]) for row in inside if judge.counts(row[:-2], row[-2]))
+
+    def _size(self) -> int:
+        """Return where the log ends, as a number that a query can be planned with."""
+        return int(self._rows(f"SELECT {_SIZE_SQL}", {})[0][0])
+
+    def _rows(self, query: str, values: Mapping[str, object]) -> list[TupleRow]:
+        try:
+            with self._pool.connection(self._timeout_s) as connection:
+                return connection.execute(query.encode(), values, prepare=False).fetchall()
+        except psycopg.Error as error:
+            raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+
+
+def _quorum_sql(policy: QuorumPolicy) -> tuple[str, dict[str, object]]:
+    """Return the condition that the rows of one size are a quorum, and its values.
+
+    A name is a member of one group at most, so the condition is no longer than the policy.
+    """
+    values: dict[str, object] = {}
+    met: dict[bytes, str] = {}
+    for n, witness in enumerate(policy.witnesses):
+        values |= {f"name{n}": witness.key.name, f"id{n}": witness.key.key_id}
+        met[witness.name] = f"bool_or(name = %(name{n})s AND key_id = %(id{n})s)"
+    for group in policy.groups:  # which come after their members
+        if policy.quorum in met:
+            break
+        counted = " + ".join(f"({met.pop(member)})::int" for member in group.members)
+        met[group.name] = f"{counted} >= {group.threshold}"
+    return met[policy.quorum], values

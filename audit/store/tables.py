@@ -1,0 +1,247 @@
+"""The schema's version, how a database gets it, and the columns that everybody reads.
+
+Not here: what the tables are. That is `migrations/versions/`, as SQL.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import TupleRow
+
+from audit.errors import LedgerUnsafeError
+from audit.records.kinds import Kind
+from audit.records.record import Record
+
+SCHEMA_REVISION = "0003"
+WRITER_ROLE = "countersign_writer"
+READER_ROLE = "countersign_reader"
+ERASER_ROLE = "countersign_eraser"
+CONNECT_TIMEOUT_S = 3
+TupleConnection = psycopg.Connection[TupleRow]
+DatabaseError = psycopg.Error
+"""What the driver raises; whoever catches it needs no door of its own."""
+_OPTIONS = (
+    "synchronous_commit=on",
+    "search_path=pg_catalog",  # every function is PostgreSQL's own
+    "row_security=off",  # a policy which would hide rows is an error
+    "constraint_exclusion=off",  # a CHECK that lies leaves no rows out
+    "transform_null_equals=off",
+    "array_nulls=on",
+    "standard_conforming_strings=on",
+    "bytea_output=hex",
+    "quote_all_identifiers=off",
+    "client_encoding=UTF8",
+    "default_transaction_isolation=read\\ committed",
+)
+"""What changes what a statement means, and what any user may set for himself.
+
+Not `session_replication_role`, which no user of the ledger may: its triggers fire always.
+"""
+_READING = """
+SET search_path = pg_catalog, pg_temp; SET row_security = off; SET constraint_exclusion = off;
+SET transform_null_equals = off; SET array_nulls = on; SET standard_conforming_strings = on;
+SET bytea_output = hex; SET quote_all_identifiers = off; SET client_encoding = 'UTF8'
+"""
+"""Said again to who reads and judges, for a superuser's login trigger runs after `_OPTIONS`.
+
+Temporary tables come last here: unnamed they would come before those of the catalog.
+"""
+_MIGRATION_LOCK = 4_369_020
+_POLL_S = 0.05
+_MIGRATIONS = Path(__file__).resolve().parents[2] / "migrations"
+
+RECORD_COLUMNS = (
+    "seq",
+    "stream",
+    "stream_seq",
+    "kind",
+    "version",
+    "recorded_at_us",
+    "actor",
+    "idem_key",
+    "prev",
+    "payload_digest",
+    "header",
+    "payload",
+    "leaf",
+)
+"""The columns of `Record`, in the order that `record_from_row` takes."""
+
+RECORD_SQL = ", ".join(RECORD_COLUMNS)
+
+
+def record_from_row(row: Sequence[object]) -> Record:
+    """Build a record from a row of `RECORD_COLUMNS`.
+
+    Raises:
+        LedgerUnsafeError: the row's kind is newer than this program.
+    """
+    values = dict(zip(RECORD_COLUMNS, row, strict=True))
+    try:
+        values["kind"] = Kind(str(values["kind"]))
+    except ValueError as error:
+        raise LedgerUnsafeError(f"record {values['seq']}: {error}") from error
+    return Record(**values)  # type: ignore[arg-type]  # the database fixes the columns' types
+
+
+def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> TupleConnection:
+    """Open an autocommit connection, as a role if one is given.
+
+    Role and durability are part of the connection's start, so they cost no round trip and
+    `RESET` leads back to them. So are `_OPTIONS`, whatever the database or the user would set.
+    """
+    options = " ".join(f"-c {option}" for option in _OPTIONS)
+    options += "" if role is None else f" -c role={role}"
+    connection = psycopg.connect(
+        dsn,
+        autocommit=True,
+        connect_timeout=CONNECT_TIMEOUT_S,
+        application_name=name,
+        options=options,
+    )
+    if role == READER_ROLE:
+        try:
+            connection.execute(_READING.encode())
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def migrate(dsn: str, revision: str = "head") -> None:
+    """Bring a database to this program's schema; safe to call at every start, and to kill.
+
+    Where something is missing it needs a user who may create roles and schemas, and adds it in one
+    transaction. Where nothing is, any user of the ledger will do.
+
+    Args:
+        dsn: of the database.
+        revision: where to stop; an older one only to try what follows it.
+
+    Raises:
+        LedgerUnsafeError: the database's schema is newer than this program, or not ours, or the
+            user may not change it.
+    """
+    if revision == "head" and _revision_of(dsn) == SCHEMA_REVISION:
+        return
+    # Half a second of imports, which every reader process of a check would pay for nothing.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+    from sqlalchemy import create_engine  # noqa: PLC0415
+    from sqlalchemy.exc import ProgrammingError  # noqa: PLC0415
+    from sqlalchemy.pool import NullPool  # noqa: PLC0415
+
+    engine = create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn), poolclass=NullPool
+    )
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    with psycopg.connect(dsn, autocommit=True) as guard, engine.connect() as connection:
+        guard.execute("SELECT pg_advisory_lock(%s)", (_MIGRATION_LOCK,))
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, revision)
+        except CommandError as error:
+            raise LedgerUnsafeError(f"cannot migrate: {error}") from error
+        except ProgrammingError as error:
+            if not isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
+                raise
+            raise LedgerUnsafeError(
+                f"the user finds no schema {SCHEMA_REVISION} in the database and may not migrate"
+                " it: run `countersign migrate` as its administrator"
+            ) from error
+        connection.commit()
+
+
+def is_current(dsn: str) -> bool:
+    """Say whether the user of a DSN is let in and finds this program's schema."""
+    try:
+        return _revision_of(dsn) == SCHEMA_REVISION
+    except psycopg.OperationalError:
+        return False
+
+
+def _revision_of(dsn: str) -> str | None:
+    """Return a database's revision as a login sees it that has no right of its own."""
+    with psycopg.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        with contextlib.suppress(
+            psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege
+        ):
+            connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(READER_ROLE)))
+        return schema_revision(connection)
+
+
+def has_schema(dsn: str) -> bool:
+    """Say whether a database was ever made one for a ledger; anybody who enters it may ask."""
+    with psycopg.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
+        row = connection.execute("SELECT to_regnamespace('ledger') IS NOT NULL").fetchone()
+    return row is not None and bool(row[0])
+
+
+def schema_revision(connection: TupleConnection) -> str | None:
+    """Return the database's schema revision, None when it has none."""
+    try:
+        row = connection.execute("SELECT version_num FROM public.alembic_version").fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
+        return None
+    return None if row is None else str(row[0])
+
+
+def wait_until_ready(dsn: str, timeout_s: float, check: Callable[[], None]) -> None:
+    """Wait until the server takes connections, whoever may enter; `check` may raise to stop.
+
+    Raises:
+        LedgerUnsafeError: it does not answer in time.
+    """
+    deadline = time.monotonic() + timeout_s
+    asked = psycopg.conninfo.make_conninfo(dsn, connect_timeout=CONNECT_TIMEOUT_S).encode()
+    while True:
+        check()
+        if psycopg.pq.PGconn.ping(asked) == psycopg.pq.Ping.OK:
+            return
+        if time.monotonic() > deadline:
+            raise LedgerUnsafeError("PostgreSQL does not answer")
+        time.sleep(_POLL_S)
+
+
+def wait_until_admitted(dsn: str, timeout_s: float, *, admitted: bool = True) -> None:
+    """Wait until the server lets the user of a DSN in, or no longer does.
+
+    Raises:
+        LedgerUnsafeError: it does otherwise still.
+    """
+    deadline = time.monotonic() + timeout_s
+    while ((error := _refusal(dsn)) is None) is not admitted:
+        if time.monotonic() > deadline:
+            still = "still lets its administrator in" if error is None else f"refuses: {error}"
+            raise LedgerUnsafeError(f"PostgreSQL {still}")
+        time.sleep(_POLL_S)
+
+
+def _refusal(dsn: str) -> psycopg.OperationalError | None:
+    """Return why a server does not let the user of a DSN in, or None."""
+    try:
+        psycopg.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S).close()
+    except psycopg.OperationalError as error:
+        return error
+    return None
+
+
+def ensure_database(dsn: str, name: str) -> None:
+    """Create a database if it is missing."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        row = connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,)).fetchone()
+        if row is None:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+
+
+def out_of_reach(error: DatabaseError) -> str:
+    """Say on one line that the database does not answer; never the text of a DSN."""
+    if error.sqlstate is None and isinstance(error, psycopg.ProgrammingError):
+        return "the DSN (COUNTERSIGN_LEDGER__DSN) is no connection string"
+    return f"cannot use the database: {' '.join(str(error).split())}"

@@ -1,0 +1,110 @@
+"""A checkpoint: the log's origin, its size and its root, signed as a note. Pure.
+
+The log's name in its signature line is its origin. Our own checkpoints carry one line more, of a
+key that does not exist ("grease"): a reader that trips over unknown signatures shows it at once,
+not on the day of a key rotation or a first witness. The line is made from the text alone, so the
+same head always gives the same note.
+
+Source: https://c2sp.org/tlog-checkpoint
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import sha512
+
+from audit.errors import NoteError
+from audit.tlog.cosignature import COSIGNER_TYPES, cosign, verify_signatures
+from audit.tlog.note import (
+    KEY_ID_BYTES,
+    Note,
+    NoteSignature,
+    NoteSigner,
+    VerifierKey,
+    parse_note,
+    sign_note,
+)
+from audit.tlog.treehead import TreeHead, parse_tree_head
+
+GREASE_NAME = "grease.invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What a checkpoint says, and the note that says it."""
+
+    origin: str
+    size: int
+    root: bytes
+    note: bytes
+    extensions: tuple[str, ...] = ()
+
+    @property
+    def root_hex(self) -> str:
+        """Return the root as hex, for pages and logs."""
+        return self.root.hex()
+
+
+def checkpoint_text(origin: str, size: int, root: bytes) -> str:
+    """Return the text that is signed."""
+    return TreeHead(origin=origin, size=size, root=root).to_text()
+
+
+def make_checkpoint(size: int, root: bytes, signer: NoteSigner, *others: NoteSigner) -> Checkpoint:
+    """Sign a size and root; the first signer's name is the log's origin.
+
+    The others are further keys of the same log: the old one while a rotation overlaps, or one of
+    ML-DSA-44, whose cosignature says nothing about time (its time is zero).
+
+    Raises:
+        NoteError: a signer's name is not the first one's, the first is a cosigner, or nobody could
+            read the checkpoint: its origin is too long, its size or root is none.
+    """
+    origin = signer.vkey.name
+    text = checkpoint_text(origin, size, root)
+    parse_tree_head(text)
+    if any(other.vkey.name != origin for other in others):
+        raise NoteError("every key of a log has the log's name")
+    plain = [key for key in others if key.vkey.key_type not in COSIGNER_TYPES]
+    timed = [key for key in others if key.vkey.key_type in COSIGNER_TYPES]
+    note = sign_note(text, signer, *plain)
+    note = note.with_signatures(*(cosign(text, key, 0) for key in timed))
+    note = _greased(note)
+    return Checkpoint(origin=origin, size=size, root=root, note=note.to_bytes())
+
+
+def parse_checkpoint(data: bytes) -> Checkpoint:
+    """Read a checkpoint without judging its signatures.
+
+    Raises:
+        NoteError: any bytes that are not a checkpoint.
+    """
+    return _from_note(parse_note(data), data)
+
+
+def open_checkpoint(data: bytes, keys: Iterable[VerifierKey]) -> Checkpoint:
+    """Read a checkpoint that a trusted key whose name is the origin has signed.
+
+    Raises:
+        NoteError: malformed, or signed by nobody who may.
+    """
+    note = parse_note(data)
+    checkpoint = _from_note(note, data)
+    verify_signatures(note, [key for key in keys if key.name == checkpoint.origin])
+    return checkpoint
+
+
+def _greased(note: Note) -> Note:
+    """Return the note with a line of nobody's, before or after the others by the text's hash."""
+    digest = sha512(b"countersign grease\n" + note.text.encode()).digest()
+    tail = sha512(b"countersign grease signature\n" + note.text.encode()).digest()
+    line = NoteSignature(name=GREASE_NAME, key_id=digest[:KEY_ID_BYTES], signature=tail)
+    first = digest[KEY_ID_BYTES] & 1
+    lines = (line, *note.signatures) if first else (*note.signatures, line)
+    return Note(text=note.text, signatures=lines)
+
+
+def _from_note(note: Note, data: bytes) -> Checkpoint:
+    head = parse_tree_head(note.text)
+    return Checkpoint(
+        origin=head.origin, size=head.size, root=head.root, note=data, extensions=head.extensions
+    )

@@ -1,0 +1,267 @@
+"""A log's keys over time: rotations, revocations, and which key counts for which checkpoint. Pure.
+
+A verifier holds one key from outside (a root). A rotation hands over to the next key in a statement
+that both keys sign; a revocation says from when a key no longer counts, signed by another key that
+does. Both are C2SP signed notes, so they stand alone; the log also records them.
+
+What follows from a statement (`trusted_keys`):
+
+- a rotated key counts for trees up to the size that its rotation names, its successor for later
+  ones (while both keys overlap, later checkpoints carry both signatures, for readers who have only
+  the old key);
+- a revoked key counts for nothing made from the stated time on; what was made earlier has to be
+  shown by something other than that key: a witness's cosignature before it, or records with times;
+- a revoked key hands over to nobody afterwards, whatever time its statement names;
+- a verifier that holds only a later key learns the earlier ones from it, for the trees before;
+  they count for no tree and no time beyond the key that vouches for them, and hand over to nobody
+  but that key: who stole one long after it ended can still sign with it.
+
+Source: https://c2sp.org/signed-note for the form; the texts are our own, named in their first line.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from audit.errors import NoteError
+from audit.tlog.checkpoint import Checkpoint, parse_checkpoint
+from audit.tlog.cosignature import verify_signatures
+from audit.tlog.note import ED25519, NoteSigner, VerifierKey, parse_note, sign_note, verify_note
+from audit.tlog.treehead import parse_size
+
+ROTATION = "countersign.dev/key-rotation/v1"
+REVOCATION = "countersign.dev/key-revocation/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """The old key hands over to the new one."""
+
+    old: VerifierKey
+    new: VerifierKey
+    from_size: int
+    from_us: int
+    statement: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revocation:
+    """A key no longer counts from a time on (UTC microseconds)."""
+
+    key: VerifierKey
+    from_us: int
+    statement: bytes
+
+
+KeyRecord: TypeAlias = Rotation | Revocation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustedKey:
+    """A key with its bounds; None is no bound.
+
+    Attributes:
+        until_size: the largest tree that it alone may sign.
+        revoked_us: nothing made at this time or later counts.
+    """
+
+    key: VerifierKey
+    until_size: int | None = None
+    revoked_us: int | None = None
+
+    def counts(self, size: int, made_us: int | None) -> bool:
+        """Say whether its signature on a tree of `size`, made by `made_us`, is to be trusted.
+
+        `made_us` is what others prove: the time by which the witnesses' quorum had cosigned this
+        checkpoint or a later one of the same tree. No time that a record of the log states is
+        proof: who stole the key wrote it. With None a revoked key does not count.
+        """
+        if self.until_size is not None and size > self.until_size:
+            return False
+        return self.revoked_us is None or (made_us is not None and made_us < self.revoked_us)
+
+
+def rotate(old: NoteSigner, new: NoteSigner, from_size: int, from_us: int) -> Rotation:
+    """Sign the handing over with both keys.
+
+    Raises:
+        NoteError: the keys are the same or of another type than 0x01, or bear different names.
+    """
+    text = "".join(
+        f"{line}\n" for line in (ROTATION, old.vkey.name, old.vkey, new.vkey, from_size, from_us)
+    )
+    return parse_rotation(sign_note(text, old, new).to_bytes())
+
+
+def revoke(signer: NoteSigner, key: VerifierKey, from_us: int) -> Revocation:
+    """Sign that another key of the same log no longer counts.
+
+    Raises:
+        NoteError: a key cannot revoke itself, or one of another log.
+    """
+    text = "".join(f"{line}\n" for line in (REVOCATION, key.name, key, from_us))
+    revocation = parse_revocation(sign_note(text, signer).to_bytes())
+    _check_revoker(signer.vkey, revocation)
+    return revocation
+
+
+def parse_rotation(statement: bytes) -> Rotation:
+    """Read a rotation and verify both of its signatures; whether the old key is trusted is open.
+
+    Raises:
+        NoteError: any bytes that are not a rotation signed by both keys.
+    """
+    note = parse_note(statement)
+    lines = _lines(note.text, ROTATION, 6)
+    old, new = (_log_key(line, lines[1]) for line in lines[2:4])
+    if old == new:
+        raise NoteError("a key cannot hand over to itself")
+    if set(verify_note(note, [old, new])) != {old, new}:
+        raise NoteError("a rotation needs the signatures of both keys")
+    return Rotation(
+        old=old,
+        new=new,
+        from_size=parse_size(lines[4]),
+        from_us=parse_size(lines[5]),
+        statement=statement,
+    )
+
+
+def parse_revocation(statement: bytes) -> Revocation:
+    """Read a revocation; who signed it is judged by `trusted_keys`.
+
+    Raises:
+        NoteError: any bytes that are not a revocation.
+    """
+    lines = _lines(parse_note(statement).text, REVOCATION, 4)
+    key = _log_key(lines[2], lines[1])
+    return Revocation(key=key, from_us=parse_size(lines[3]), statement=statement)
+
+
+def parse_key_record(statement: bytes) -> KeyRecord:
+    """Read a rotation or a revocation.
+
+    Raises:
+        NoteError: any bytes that are neither.
+    """
+    first, _, _ = parse_note(statement).text.partition("\n")
+    return parse_revocation(statement) if first == REVOCATION else parse_rotation(statement)
+
+
+def trusted_keys(
+    roots: Iterable[VerifierKey], records: Iterable[KeyRecord]
+) -> tuple[TrustedKey, ...]:
+    """Follow rotations and revocations, in the order of the log, from keys given from outside.
+
+    A statement that no trusted key stands behind changes nothing: anybody can write one.
+    """
+    ordered = tuple(records)
+    vouched = _with_predecessors(roots, ordered)
+    trusted = {
+        key: TrustedKey(key=key, until_size=None if voucher is None else voucher.from_size)
+        for key, voucher in vouched.items()
+    }
+    for record in ordered:
+        if isinstance(record, Rotation):
+            _follow_rotation(trusted, record)
+        else:
+            _follow_revocation(trusted, record)
+    for key, voucher in vouched.items():
+        if voucher is not None:
+            trusted[key] = _bounded(trusted[key], trusted[voucher.new])
+    return tuple(trusted.values())
+
+
+def open_trusted(
+    data: bytes, trusted: Iterable[TrustedKey], made_us: int | None = None
+) -> Checkpoint:
+    """Read a checkpoint that a key which counts for its size and time has signed.
+
+    Args:
+        data: the checkpoint's note.
+        trusted: see `trusted_keys`.
+        made_us: a time before which the checkpoint is proven to have been made, see `counts`.
+
+    Raises:
+        NoteError: malformed, or signed by nobody who may.
+    """
+    checkpoint = parse_checkpoint(data)
+    known = {item.key: item for item in trusted if item.key.name == checkpoint.origin}
+    signed = [known[line.key] for line in verify_signatures(parse_note(data), known)]
+    if not any(item.counts(checkpoint.size, made_us) for item in signed):
+        names = ", ".join(item.key.key_id.hex() for item in signed)
+        raise NoteError(f"signed only by keys that no longer count here: {names}")
+    return checkpoint
+
+
+def _with_predecessors(
+    roots: Iterable[VerifierKey], records: tuple[KeyRecord, ...]
+) -> dict[VerifierKey, Rotation | None]:
+    """Return the roots and the keys before them, each of those with what vouches for it.
+
+    A key vouches while it is the log's: not after it handed over, nor after anybody revoked it.
+    """
+    known: dict[VerifierKey, Rotation | None] = dict.fromkeys(roots)
+    for place in range(len(records) - 1, -1, -1):
+        record = records[place]
+        if isinstance(record, Rotation) and record.new in known:
+            ended = (
+                earlier.old if isinstance(earlier, Rotation) else earlier.key
+                for earlier in records[:place]
+            )
+            if record.new not in ended:
+                known.setdefault(record.old, record)
+    return known
+
+
+def _bounded(item: TrustedKey, voucher: TrustedKey) -> TrustedKey:
+    """Bound a key by the one that vouches for it: a thief of that one could have invented it."""
+    sizes = [n for n in (item.until_size, voucher.until_size) if n is not None]
+    times = [n for n in (item.revoked_us, voucher.revoked_us) if n is not None]
+    return replace(item, until_size=min(sizes, default=None), revoked_us=min(times, default=None))
+
+
+def _follow_rotation(trusted: dict[VerifierKey, TrustedKey], record: Rotation) -> None:
+    old = trusted.get(record.old)
+    if old is None or old.revoked_us is not None or old.until_size is not None:
+        return
+    trusted[record.old] = replace(old, until_size=record.from_size)
+    trusted.setdefault(record.new, TrustedKey(key=record.new))
+
+
+def _follow_revocation(trusted: dict[VerifierKey, TrustedKey], record: Revocation) -> None:
+    revoked = trusted.get(record.key)
+    if revoked is None:
+        return
+    signers = [item.key for item in trusted.values() if item.revoked_us is None]
+    try:
+        found = verify_note(parse_note(record.statement), signers)
+    except NoteError:
+        return
+    if all(key == record.key for key in found):
+        return
+    earliest = min(
+        record.from_us, record.from_us if revoked.revoked_us is None else revoked.revoked_us
+    )
+    trusted[record.key] = replace(revoked, revoked_us=earliest)
+
+
+def _check_revoker(signer: VerifierKey, record: Revocation) -> None:
+    if signer == record.key:
+        raise NoteError("a key cannot revoke itself: rotate first, then revoke with the new key")
+    if signer.name != record.key.name:
+        raise NoteError("a key cannot revoke one of another log")
+
+
+def _lines(text: str, first: str, count: int) -> list[str]:
+    lines = text.split("\n")
+    if lines[0] != first or len(lines) != count + 1:
+        raise NoteError(f"not a statement of {first}")
+    return lines
+
+
+def _log_key(text: str, origin: str) -> VerifierKey:
+    key = VerifierKey.parse(text)
+    if str(key) != text or key.name != origin or key.key_type != ED25519:
+        raise NoteError("a log's statement names keys of that log, of type 0x01")
+    return key

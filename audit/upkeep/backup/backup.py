@@ -1,0 +1,190 @@
+"""A backup: the whole ledger as one compressed file that says itself whether it is whole.
+
+The tables as they are stored, from one snapshot (a running gateway goes on), in the lines of
+`backup_form`. It ends at the snapshot's newest checkpoint: what nobody signed yet is left to the
+next backup, for a restore believes nothing unsigned. Whether the content is a sound log is not the
+file's to say: `restore` asks the verifier, with keys from outside.
+
+Not in it: tiles, which are made from the leaves again; and subject keys, on purpose, for a backup
+must not bring back what was erased. Disclosures are in it as they are stored: encrypted.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from audit.errors import BackupError, LedgerWriteError, RowRefusedError
+from audit.files.whole_file import PRIVATE, appearing
+from audit.records.kinds import Kind
+from audit.records.row_key import RowKey
+from audit.store.row_judge import RowJudge
+from audit.store.tables import READER_ROLE, connect
+from audit.tlog.merkle import Frontier
+from audit.upkeep.backup.form import ABOUT, DONE, FORMAT, HEAD, KEYS, STAGES, TABLES, About, encoded
+
+Progress = Callable[[str, int, int], None]
+_UP_TO = {"entry": "seq < {}", "disclosure": "seq < {}"}
+"""Of checkpoints all: one beyond the head is how a restore learns that the end was lost."""
+_BATCH_ROWS = 500
+_LEAVES = 10_000
+_LEVEL = 3
+_SHOWN_EVERY = 1000
+
+
+def backup(
+    dsn: str,
+    path: Path,
+    taken_at_us: int,
+    progress: Progress,
+    *,
+    row_key: RowKey | None = None,
+) -> About:
+    """Write a backup: durable and whole, or not there.
+
+    Args:
+        dsn: of a user who may `SET ROLE countersign_reader`.
+        path: of the file, or `-`; an older one there is replaced at the end, in one step.
+        taken_at_us: the time, for people; nothing is judged by it.
+        progress: told how far it is.
+        row_key: what every row is held against first: the file has no MACs, and once it is restored
+            all its rows count that nobody disavowed. None writes whatever is stored.
+
+    Raises:
+        LedgerWriteError: the database cannot be read.
+        LedgerUnsafeError: the rows from before there was a key are not those accepted.
+        BackupError: there is no ledger, an erasure in it is not signed yet, a row is a stranger's,
+            or the file cannot be written.
+        FileError: something that is no file has that name.
+    """
+    try:
+        with connect(dsn, role=READER_ROLE, name="countersign-backup") as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            head = _signed_head(connection)
+            about = About(origin=head["origin"], size=head["size"], taken_at_us=taken_at_us)
+            _refuse_half_erased(connection, about.size)
+            if row_key is not None:
+                _refuse_strangers(connection, about.size, row_key, progress)
+            with (
+                appearing(path, PRIVATE) as file,
+                gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed,
+            ):
+                _write(connection, packed, about, head, progress)
+    except psycopg.Error as error:
+        raise LedgerWriteError(f"cannot read the ledger: {error}") from error
+    except OSError as error:
+        raise BackupError(f"cannot write {path}: {error.strerror or error}") from error
+    return about
+
+
+def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> None:
+    """Refuse to end before the record of an erasure whose values may be gone already.
+
+    Raises:
+        BackupError: such a record is signed by nobody yet.
+    """
+    query = "SELECT min(seq) FROM ledger.entry WHERE kind = %s AND seq >= %s"
+    row = connection.execute(query, (Kind.SUBJECT_ERASED, size)).fetchone()
+    if row is not None and row[0] is not None:
+        raise BackupError(
+            f"record {row[0]}, an erasure, is signed by nobody yet: a backup without it could not"
+            " say why values are gone; try again in a second (a stopped gateway signs at its start)"
+        )
+
+
+def _refuse_strangers(
+    connection: "psycopg.Connection[Any]", size: int, row_key: RowKey, progress: Progress
+) -> None:
+    """Refuse a row that the gateway did not write, unless a disavowal of it is in the backup too.
+
+    Raises:
+        BackupError: there is one; says which and what to do.
+    """
+
+    def rows(query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
+        return connection.execute(query.encode(), values).fetchall()
+
+    judge = RowJudge(row_key, rows, below=size)
+    with connection.cursor(name="backup_judged") as cursor:
+        cursor.itersize = _LEAVES
+        query = "SELECT seq, stream, leaf, mac FROM ledger.entry WHERE seq < %s ORDER BY seq"
+        for seq, stream, leaf, mac in cursor.execute(query, (size,)):
+            try:
+                judge.stands(seq, stream, bytes(leaf), mac)
+            except RowRefusedError as refused:
+                raise BackupError(
+                    f"no backup is written, for its restore would take a stranger's row for the"
+                    f" gateway's: {refused}. If that was done, nobody has signed it yet: try again"
+                    " in a second (a stopped gateway signs at its start)"
+                ) from refused
+            if seq % _SHOWN_EVERY == 0:
+                progress("held against the key", seq, size)
+
+
+def _signed_head(connection: "psycopg.Connection[Any]") -> dict[str, Any]:
+    """Return the head at the newest checkpoint; the stored one may be some records further.
+
+    Raises:
+        BackupError: there is no ledger.
+    """
+    row = connection.execute("SELECT origin, size, root, frontier FROM ledger.head").fetchone()
+    if row is None:
+        raise BackupError("there is no ledger to back up")
+    head = dict(zip(TABLES[HEAD], row, strict=True))
+    newest = connection.execute("SELECT coalesce(max(size), 0) FROM ledger.checkpoint").fetchone()
+    if newest is None or newest[0] >= head["size"]:
+        return head
+    frontier = Frontier()
+    with connection.cursor(name="backup_leaves") as cursor:
+        cursor.itersize = _LEAVES
+        query = "SELECT leaf FROM ledger.entry WHERE seq < %s ORDER BY seq"
+        for (leaf,) in cursor.execute(query, newest):
+            frontier = frontier.append(bytes(leaf))
+    return {
+        "origin": head["origin"],
+        "size": newest[0],
+        "root": frontier.root(),
+        "frontier": b"".join(frontier.nodes),
+    }
+
+
+def _write(
+    connection: "psycopg.Connection[Any]",
+    file: gzip.GzipFile,
+    about: About,
+    head: dict[str, Any],
+    progress: Progress,
+) -> None:
+    """Write every line."""
+    digest, lines = hashlib.sha256(), 0
+    for kind, row in _rows(connection, about, head):
+        line = encoded({"type": kind, **row})
+        digest.update(line)
+        file.write(line)
+        lines += 1
+        if kind == "entry" and row["seq"] % _SHOWN_EVERY == 0:
+            progress("records", row["seq"], about.size)
+    file.write(encoded({"type": DONE, "lines": lines, "sha256": digest.hexdigest()}))
+
+
+def _rows(
+    connection: "psycopg.Connection[Any]", about: About, head: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield ABOUT, {"format": FORMAT, **{n: getattr(about, n) for n in About.__slots__}}
+    yield HEAD, head
+    for table in STAGES[1:]:
+        query = sql.SQL("SELECT {} FROM ledger.{} WHERE {} ORDER BY {}").format(
+            sql.SQL(", ").join(map(sql.Identifier, TABLES[table])),
+            sql.Identifier(table),
+            sql.SQL(_UP_TO.get(table, "true")).format(sql.Literal(about.size)),
+            sql.SQL(", ").join(map(sql.Identifier, KEYS[table])),
+        )
+        with connection.cursor(name=f"backup_{table}", row_factory=dict_row) as cursor:
+            cursor.itersize = 1 if table == "blob" else _BATCH_ROWS
+            for row in cursor.execute(query):
+                yield table, row

@@ -1,0 +1,241 @@
+"""What a restore judges beside the outsider's verifier: cosignatures, values, later checkpoints.
+
+Nothing of the first two tables is in the tree, so each row is held against what is:
+
+- a cosignature is one signature line, of the name and key id that it is stored under, and there is
+  the checkpoint that it is about; that it verifies is the verifier's to say, where a policy names
+  its witness;
+- an encrypted value belongs to a record that commits to a value in that place and names its
+  subject there, and it has the form of one; where the subject's key is at hand it must open, and
+  to the very value that the record commits to;
+- the other way round, a value that a record names may be missing only if the erasure of its
+  subject is on record under a checkpoint: that deletes the rows. A caller's own commitments, which
+  name nobody, have none.
+"""
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from audit.errors import AuditError, NoteError, VaultError
+from audit.privacy.vault import Vault, has_sealed_form
+from audit.records.kinds import Kind
+from audit.records.personal import Sealed, commitment
+from audit.records.record import parse_payload
+from audit.records.sound import named_by
+from audit.store.tables import TupleConnection
+from audit.tlog.merkle import HASH_BYTES
+from audit.tlog.note import NoteSignature
+from audit.verifier.verify import (
+    CHANGED,
+    INCOMPLETE,
+    NO_TIME,
+    NOT_CHECKABLE,
+    TAMPERED,
+    Bad,
+    Outside,
+    Report,
+    Seen,
+    Trust,
+)
+
+_ROWS = 100
+_VALUES_SQL = """
+SELECT seq, e.stream, e.idem_key, e.payload, e.commitments, d.position, d.subject, d.sealed
+FROM (SELECT seq, stream, idem_key, payload, commitments FROM ledger.entry
+      WHERE commitments <> '') e
+FULL JOIN ledger.disclosure d USING (seq) ORDER BY seq, d.position
+"""
+_ERASED_SQL = """
+SELECT payload FROM ledger.entry
+WHERE kind = %s AND seq < (SELECT coalesce(max(size), 0) FROM ledger.checkpoint)
+"""
+
+
+class Cosignatures:
+    """Cosignature rows, which come before the checkpoints that they are about."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._lines: dict[int, list[bytes]] = {}
+
+    def take(self, report: Report, row: dict[str, Any]) -> None:
+        """Take a row, held against its own line."""
+        size, text = row["size"], row["line"].rstrip(b"\n") + b"\n"
+        try:
+            line = NoteSignature.parse(text.decode())
+        except (NoteError, UnicodeDecodeError):
+            report.find(TAMPERED, f"a cosignature of {size} is not a signature line")
+            return
+        if (line.name, line.key_id) != (row["name"], row["key_id"]):
+            report.find(TAMPERED, f"a cosignature of {size} is stored under another name or key")
+        self._lines.setdefault(size, []).append(text)
+
+    def of(self, size: int) -> bytes:
+        """Return the lines of a checkpoint, once."""
+        return b"".join(self._lines.pop(size, []))
+
+    def finish(self, report: Report) -> None:
+        """Find the rows whose checkpoint never came."""
+        for size in sorted(self._lines):
+            report.find(TAMPERED, f"a cosignature of {size}, and no such checkpoint")
+
+
+class Later:
+    """Checkpoints from outside that are of a larger tree: who signed them, judged as `verify` does.
+
+    The log may have changed its key since the backup, or before: which keys count is known only
+    when all changes are, those given from outside and the log's own.
+    """
+
+    def __init__(self, outside: Outside) -> None:
+        """Start with none.
+
+        Raises:
+            Bad: a key or the policy is not one.
+        """
+        self._trust = Trust(outside.vkeys, outside.policy)
+        self._given = outside.rotations
+        self._logged: list[object] = []
+        self._notes: list[bytes] = []
+
+    def add(self, note: bytes) -> None:
+        """Take a checkpoint."""
+        self._notes.append(note)
+
+    def entry(self, row: Mapping[str, Any]) -> None:
+        """Take a record of the log, which may change its keys."""
+        if self._notes and row["kind"] in {Kind.KEY_ROTATED, Kind.KEY_REVOKED}:
+            with contextlib.suppress(AuditError):  # the verifier has said what is wrong with it
+                self._logged.append(parse_payload(row["payload"]).get("statement"))
+
+    def finish(self, report: Report, origin: str) -> None:
+        """Judge them, when all records were taken and judged."""
+        if not self._notes or not self._trust.keys:
+            return
+        self._follow(origin)
+        for note in self._notes:
+            try:
+                self._judge(report, self._trust.open(note), origin)
+            except Bad as error:
+                report.find(TAMPERED, f"a kept checkpoint: {error}")
+
+    def _follow(self, origin: str) -> None:
+        """Follow all changes of keys; what is wrong with one, the verifier has said."""
+        self._trust.give(Report(), self._given, origin)
+        for statement in self._logged:
+            with contextlib.suppress(Bad):
+                self._trust.follow(statement, origin)
+        with contextlib.suppress(Bad):
+            self._trust.settle(Report())
+
+    def _judge(self, report: Report, seen: Seen, origin: str) -> None:
+        text = f"the kept checkpoint of {seen.head.size}"
+        why = self._trust.counts(seen.signers, seen.head.size, self._trust.made_us([seen]))
+        if seen.head.origin != origin:
+            report.find(TAMPERED, f"{text} is of the log {seen.head.origin}, not {origin}")
+        elif not seen.signers:
+            report.find(TAMPERED, f"{text} is signed by no trusted key{CHANGED}")
+        elif why == "replaced":
+            report.find(TAMPERED, f"{text} is signed only by a key that had been replaced")
+        elif why:
+            report.find(NOT_CHECKABLE, f"{text} is signed only by a key that is revoked: {NO_TIME}")
+
+
+@dataclass(slots=True)
+class _Counts:
+    """How many values were held against their records, and which are missing, by subject."""
+
+    rows: int = 0
+    opened: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+    first: dict[str, int] = field(default_factory=dict)
+
+
+def judge_values(
+    connection: TupleConnection, report: Report, origin: str, vault: Vault | None
+) -> None:
+    """Hold every encrypted value against its record, of a log that was verified just now.
+
+    Reads inside the caller's transaction, in memory that grows with subjects only.
+
+    Args:
+        connection: to the database, in a transaction.
+        report: where findings go.
+        origin: the log's name, which values are bound to.
+        vault: subject keys, if they are at hand.
+
+    Raises:
+        CanonicalError: a payload that no verifier accepts.
+    """
+    counts = _Counts()
+    with connection.cursor(name="judge_values") as cursor:
+        cursor.itersize = _ROWS
+        for seq, rows in groupby(cursor.execute(_VALUES_SQL), key=lambda row: row[0]):
+            _judge_record(report, counts, seq, list(rows), (origin, vault))
+    erased = set(_erased(connection)) if counts.missing else set()
+    for subject in sorted(counts.missing.keys() - erased):
+        text = (
+            f"{counts.missing[subject]} values about {subject} are missing, the first of this"
+            " record, and no erasure of that subject is on record and signed"
+        )
+        report.find(INCOMPLETE, text, counts.first[subject])
+    gone = sum(counts.missing[subject] for subject in counts.missing.keys() & erased)
+    if counts.rows or gone:
+        opened = "" if vault is None else f", {counts.opened} were opened with keys of this vault"
+        report.say(
+            f"{counts.rows} encrypted values belong to their records{opened};"
+            f" {gone} are erased, on record"
+        )
+
+
+def _judge_record(
+    report: Report,
+    counts: _Counts,
+    seq: int,
+    rows: list[tuple[Any, ...]],
+    bound: tuple[str, Vault | None],
+) -> None:
+    """Judge the values of one record, and note those that it names and that are not there."""
+    origin, vault = bound
+    _, stream, idem_key, payload, commitments, *_ = rows[0]
+    named = {} if payload is None else named_by(payload, len(commitments) // HASH_BYTES)
+    for position, subject, sealed in (row[5:] for row in rows if row[5] is not None):
+        row = Sealed(position=position, subject=subject, sealed=sealed)
+        about = named.pop(position, None)
+        why = ""
+        if about is None:
+            why = "which commits to none there, or names nobody for it"
+        elif about.subject != subject:
+            why = "which names another subject there"
+        elif not has_sealed_form(sealed):
+            why = "in no form that a vault writes"
+        elif vault is not None and subject in vault.subjects():
+            place = {"log": origin, "stream": stream, "idem_key": idem_key, "path": about.path}
+            digest = commitments[HASH_BYTES * position :][:HASH_BYTES]
+            why = "" if _opens(vault, row, place, digest) else "which it does not open to"
+            counts.opened += not why
+        counts.rows += not why
+        if why:
+            report.find(TAMPERED, f"an encrypted value at position {position}, {why}", seq)
+    for about in named.values():
+        counts.missing[about.subject] += 1
+        counts.first.setdefault(about.subject, seq)
+
+
+def _opens(vault: Vault, row: Sealed, place: dict[str, str], digest: bytes) -> bool:
+    """Say whether a value opens in its place, and to what the record commits to."""
+    try:
+        return commitment(vault.open(row, **place)) == digest.hex()
+    except VaultError:
+        return False
+
+
+def _erased(connection: TupleConnection) -> Iterator[str]:
+    """Yield the subjects whose erasure is on record."""
+    with connection.cursor(name="judge_erased") as cursor:
+        for (payload,) in cursor.execute(_ERASED_SQL, (Kind.SUBJECT_ERASED,)):
+            yield str(parse_payload(payload).get("subject"))

@@ -1,0 +1,234 @@
+"""What one chunk of records says about itself, and the arithmetic of its subtree. Pure.
+
+A chunk is 2^14 records from a multiple of 2^14 on (few enough that all readers end at about the
+same time), so its tree is one perfect subtree of the log's, and chunks can be judged apart, in any
+order and process.
+"""
+
+from binascii import unhexlify
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from struct import Struct
+from typing import Any
+
+import msgspec
+
+from audit.tlog.merkle import HASH_BYTES, node_hash
+from audit.verifier.verify import INCOMPLETE, MAP_BROKEN, TAMPERED, next_part
+
+CHUNK = 1 << 14
+MAP = "stream_heads"
+ZERO_HEX = "0" * 64
+UNCHECKED = (-2, "", -1)
+"""Where a stream starts with a record that is bad by itself."""
+
+_PAIR = Struct(f"{2 * HASH_BYTES}s")
+
+Finding = tuple[int, str, int]
+"""Exit code, text, record."""
+Link = tuple[int, str, int]
+"""Of a stream: number, hash in hex (a first record's `prev`, a last one's leaf), record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Special:
+    """A record of a special kind, as the judge needs it."""
+
+    seq: int
+    kind: str
+    body: dict[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Segment:
+    """Records up to a special one, or up to the chunk's end."""
+
+    changed: dict[str, Link] = field(default_factory=dict)
+    then: Special | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Maps:
+    """The fold over stream-head maps: what changed since the last one began, and its parts.
+
+    Attributes:
+        places: the records that `expected` speaks of.
+    """
+
+    changed: dict[str, Link] = field(default_factory=dict)
+    expected: list[list[Any]] = field(default_factory=list)
+    rows: list[list[Any]] = field(default_factory=list)
+    awaited: list[int] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def joins(self, special: Special) -> bool:
+        """Say whether a part comes where it must."""
+        joins, self.awaited = next_part(self.awaited, special.body, special.seq)
+        return joins
+
+    def fold(self, special: Special) -> Segment | None:
+        """Hold a map, which may have parts, against what changed; return it when they differ."""
+        if special.body["part"] == 0:
+            self.expected = [[name, *link[:2]] for name, link in sorted(self.changed.items())]
+            self.places = {name: link[2] for name, link in self.changed.items()}
+            self.changed, self.rows = {}, []
+        self.rows += special.body["heads"]
+        if not completes(special) or self.rows == self.expected:
+            return None
+        whole = {"heads": self.rows, "part": 0, "parts": 1}
+        changed = {name: (number, leaf, self.places[name]) for name, number, leaf in self.expected}
+        return Segment(changed=changed, then=replace(special, body=whole))
+
+
+@dataclass(slots=True, kw_only=True)
+class Mark:
+    """A checkpoint of a size inside the chunk, and what the chunk makes of that size.
+
+    Attributes:
+        note: in base64; None for one kept outside.
+        folded: the root over the chunk's own nodes at this size, in hex; empty without a tree.
+        mapped: whether a stream-head map ends right before.
+        recorded_at_us: of the last record before.
+    """
+
+    size: int
+    note: str | None
+    folded: str = ""
+    mapped: bool = False
+    recorded_at_us: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Chunk:
+    """What a chunk says about itself; plain data that travels as JSON.
+
+    Attributes:
+        first: the number that its first record should have.
+        width: how many records a full one has, a power of two.
+        rows: how many records there are.
+        jumps: numbers that do not follow the highest one before, with that one.
+        starts: each stream's first record here, with its `prev`; but for those in `born`.
+        born: streams whose first record of all is here, by its own word, with that record.
+        ends: each stream's last record here, with its leaf.
+        segments: what only the judge can hold against maps: up to the first map that is whole here.
+        differing: later maps that are not those of the streams.
+        maps: the fold after that, up to the chunk's end.
+        statements: changes of keys.
+        nodes: roots of the perfect subtrees, largest first; one if the chunk is full.
+        kinds: how many records of each kind and version that no verifier here knows.
+        blobs: digests that payloads name, each with the first record that does.
+    """
+
+    first: int
+    width: int = CHUNK
+    rows: int = 0
+    jumps: list[tuple[int, int]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    starts: dict[str, Link] = field(default_factory=dict)
+    born: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, Link] = field(default_factory=dict)
+    segments: list[Segment] = field(default_factory=list)
+    differing: list[Segment] = field(default_factory=list)
+    maps: Maps | None = None
+    statements: list[Special] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    kinds: dict[str, int] = field(default_factory=dict)
+    blobs: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        """Return the chunk as a line."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def from_json(cls, line: bytes) -> "Chunk":
+        """Read `to_json`."""
+        return msgspec.json.decode(line, type=cls)
+
+
+class MapTracker:
+    """Tells the segments that only the judge can judge from those that the chunk can."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        """Start without knowing what changed before the chunk."""
+        self._chunk = chunk
+        self._since: Maps | None = None
+
+    def take(self, segment: Segment) -> None:
+        """Take the next segment: keep it for the judge, or hold its map against what is known."""
+        chunk, special = self._chunk, segment.then
+        if special is not None and special.kind != MAP:
+            chunk.statements.append(special)
+            segment.then = special = None
+        if chunk.maps is not None:
+            chunk.maps.changed.update(segment.changed)
+            if special is not None and not chunk.maps.joins(special) and not chunk.jumps:
+                chunk.findings.append((TAMPERED, MAP_BROKEN, special.seq))
+            differing = None if special is None else chunk.maps.fold(special)
+            if differing is not None:
+                chunk.differing.append(differing)
+            return
+        chunk.segments.append(segment)
+        if self._since is not None:
+            self._since.changed.update(segment.changed)
+        if special is not None:
+            if special.body["part"] == 0:
+                self._since = Maps()
+            if completes(special):
+                chunk.maps = self._since
+
+
+def completes(special: Special) -> bool:
+    """Say whether a record is the last part of its stream-head map."""
+    return bool(special.body["part"] + 1 == special.body["parts"])
+
+
+def broken_link(stream: str, last: Link, link: Link) -> Iterator[Finding]:
+    """Say what is wrong, if anything, with a record that should follow another of its stream."""
+    number, leaf, seq = last
+    if link[0] != number + 1:
+        code = INCOMPLETE if link[0] > number else TAMPERED
+        yield code, f"{stream} goes from {number} to {link[0]}", link[2]
+    elif link[1] != leaf:
+        text = f"is not the record that record {link[2]} follows: one of them was altered"
+        yield TAMPERED, text, max(seq, 0)
+
+
+def fold(nodes: Sequence[bytes]) -> bytes:
+    """Return the root over perfect subtrees, largest first."""
+    result = nodes[-1]
+    for node in reversed(nodes[:-1]):
+        result = node_hash(node, result)
+    return result
+
+
+def tree_levels(leaves: Sequence[bytes]) -> list[bytes]:
+    """Return the hashes of every level, from the leaves up; none if they are no whole tree.
+
+    Args:
+        leaves: in hex.
+    """
+    try:
+        level = unhexlify(b"".join(leaves))
+    except ValueError:
+        return []
+    if len(level) != HASH_BYTES * len(leaves):
+        return []
+    levels = [level]
+    while len(level) > HASH_BYTES:
+        whole = len(level) - len(level) % _PAIR.size
+        pairs = _PAIR.iter_unpack(memoryview(level)[:whole])
+        level = b"".join([sha256(b"\1" + pair).digest() for (pair,) in pairs])
+        levels.append(level)
+    return levels
+
+
+def tree_nodes(levels: Sequence[bytes], size: int) -> list[bytes]:
+    """Return the roots of the perfect subtrees of the first `size` leaves, largest first."""
+    nodes = []
+    for height in range(size.bit_length() - 1, -1, -1):
+        if size >> height & 1:
+            at = ((size >> height) - 1) * HASH_BYTES
+            nodes.append(levels[height][at : at + HASH_BYTES])
+    return nodes

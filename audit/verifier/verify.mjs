@@ -1,0 +1,2227 @@
+// Verify Countersign's evidence without trusting who made it: in a browser, or
+//
+//     node verify.mjs FILE --key VKEY [--policy FILE] [--checkpoint NOTE] ..
+//
+// FILE is a bundle (ZIP), a receipt, a .tlog-proof, a consistency proof, a checkpoint, a dump, or a
+// folder of tiles. One file without dependencies: WebCrypto does SHA-256 and Ed25519. It is a second
+// reading of the formats, beside verify.py: they share nothing but test vectors, so that a mistake
+// in one of them shows as a difference.
+//
+// Exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key, an unknown
+// version, or the verdict hangs on a signature that this runtime cannot check: WebCrypto has no ML-DSA).
+//
+// In a program: `verifyBytes(bytes, await readTrust({ keys, policy }), options)` returns a Report.
+//
+// Reading order: what was found (Report), bytes, the tree, who may sign (keys, notes, policy, Trust),
+// records, then one section for each sort of FILE, then the command line.
+//
+// Formats: RFC 6962 section 2.1; RFC 8785; https://c2sp.org/signed-note, tlog-checkpoint,
+// tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles, tlog-witness.
+
+export const OK = 0, TAMPERED = 1, INCOMPLETE = 2, NOT_CHECKABLE = 3;
+export const WORDS = ["OK", "TAMPERED", "INCOMPLETE", "NOT CHECKABLE"];
+// Node hashes without WebCrypto's detour; before version 19 it has no global `crypto` either.
+const node = typeof process !== "undefined" && process.versions?.node ? await import("node:crypto") : null;
+if (node) globalThis.crypto ??= node.webcrypto;
+
+const SIG_ED25519 = 0x01, COSIG_ED25519 = 0x04, COSIG_ML_DSA_44 = 0x06;
+const ZERO_HASH = "0".repeat(64);
+const FINDINGS_MAX = 50;
+// no log nests deeper, or writes longer headers or payloads: not every reader could follow
+const DEPTH_MAX = 32, ENTRY_MAX = 65535;
+const encoder = new TextEncoder();
+
+/** The input is not what it must be. */
+export class Bad extends Error {}
+
+/** The input is of a sort that this file does not read: it says nothing about it. */
+export class Unknown extends Bad {}
+
+/** What was found; tampered outweighs incomplete, which outweighs not checkable. */
+export class Report {
+  exitCode = OK;
+  lines = [];
+  findings = 0;
+  firstBadSeq = null;
+  reason = "all as signed";
+  signed = false; // by a trusted key of the log that counts, whatever else was found
+
+  find(code, words, seq = null) {
+    const text = seq === null ? words : `record ${seq}: ${words}`;
+    this.findings += 1;
+    if (this.exitCode === OK || code < this.exitCode) [this.exitCode, this.reason] = [code, text];
+    if (seq !== null && code !== NOT_CHECKABLE && (this.firstBadSeq === null || seq < this.firstBadSeq)) {
+      this.firstBadSeq = seq;
+    }
+    if (this.findings <= FINDINGS_MAX) this.say(`${WORDS[code]}: ${text}`);
+  }
+
+  /** Add the last line: the word that the exit code stands for, and the first reason. */
+  conclude() {
+    this.say(`${WORDS[this.exitCode]}: ${this.reason}`);
+    if (this.lines.at(-2) === this.lines.at(-1)) this.lines.pop();
+  }
+
+  /** Note why the judging stopped; a sound input cannot break this file. */
+  caught(error) {
+    if (error instanceof Unknown) this.find(NOT_CHECKABLE, error.message);
+    else if (error instanceof Bad) this.find(TAMPERED, error.message);
+    else this.find(TAMPERED, `the input cannot be judged: ${error}`);
+  }
+
+  say(text) {
+    this.lines.push(String(text).slice(0, 500).replace(/[^ -~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`));
+  }
+}
+
+// ---- bytes -------------------------------------------------------------------------------------
+
+export const concat = (...parts) => joinAll(parts);
+
+/** Join any number of parts: a call takes some ten thousand arguments only. */
+function joinAll(parts) {
+  const out = new Uint8Array(parts.reduce((n, part) => n + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}
+
+export const utf8 = (text) => encoder.encode(text);
+
+export const equal = (a, b) => a.length === b.length && a.every((byte, i) => byte === b[i]);
+
+export const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
+
+/** Decode a SHA-256 in hex, of which only one spelling is taken. */
+export function unhex(text) {
+  if (typeof text !== "string" || !/^[0-9a-f]{64}$/.test(text)) throw new Bad("not a SHA-256 in hex");
+  return Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
+}
+
+export function base64(bytes) {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(text);
+}
+
+/** Decode base64 that is exactly the encoding of its bytes. */
+export function unbase64(text) {
+  if (typeof text !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4) throw new Bad("not base64");
+  let bytes;
+  try {
+    bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  } catch {
+    throw new Bad("not base64");
+  }
+  if (base64(bytes) !== text) throw new Bad("base64 is not in its exact form");
+  return bytes;
+}
+
+export function text(bytes) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Bad("not UTF-8");
+  }
+}
+
+// ---- canonical JSON (RFC 8785; the ledger's profile: no floats) ----------------------------------
+
+export function canonical(value) {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (value !== null && typeof value === "object") {
+    const members = Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`);
+    return `{${members.join(",")}}`;
+  }
+  if (typeof value === "number" && !Number.isSafeInteger(value)) throw new Bad(`number ${value}`);
+  if (typeof value === "string" && /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.test(value)) {
+    throw new Bad("a lone surrogate");
+  }
+  return JSON.stringify(value);
+}
+
+/** Say whether anything lies deeper in a value than so many levels. */
+const deeper = (value, levels) => levels < 0
+  || (value !== null && typeof value === "object" && Object.values(value).some((below) => deeper(below, levels - 1)));
+
+/** Parse JSON that is exactly in canonical form: numbers, order, escapes and repeated keys show. */
+export function parseCanonical(bytes, depth = DEPTH_MAX) {
+  const source = text(bytes);
+  let value, again;
+  try {
+    value = JSON.parse(source);
+    if (deeper(value, depth)) throw new Bad("nested too deep");
+    again = canonical(value);
+  } catch (error) {
+    throw new Bad(`not canonical JSON: ${error.message}`);
+  }
+  if (again !== source) throw new Bad("not canonical JSON");
+  return value;
+}
+
+// ---- the tree (RFC 6962 section 2.1; verifying as in RFC 9162 section 2.1.3.2 and 2.1.4.2) --------
+
+export async function sha256(...parts) {
+  if (node) return new Uint8Array(parts.reduce((hash, part) => hash.update(part), node.createHash("sha256")).digest());
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", parts.length === 1 ? parts[0] : concat(...parts)));
+}
+
+export const leafHash = (entry) => sha256(Uint8Array.of(0), entry);
+export const nodeHash = (left, right) => sha256(Uint8Array.of(1), left, right);
+
+// a byte moved from one node to the next would hash the same
+const isHash = (bytes) => bytes.length === 32;
+
+/** Return every hash from the leaf up to the root that an inclusion path leads to, or null. */
+export async function climb(leaf, index, size, path) {
+  if (!(index >= 0 && index < size) || ![leaf, ...path].every(isHash)) return null;
+  const hashes = [leaf];
+  let at = BigInt(index), last = BigInt(size) - 1n, hash = leaf;
+  for (const sibling of path) {
+    if (last === 0n) return null;
+    if (at & 1n || at === last) {
+      hash = await nodeHash(sibling, hash);
+      while (!(at & 1n) && at) [at, last] = [at >> 1n, last >> 1n];
+    } else {
+      hash = await nodeHash(hash, sibling);
+    }
+    hashes.push(hash);
+    [at, last] = [at >> 1n, last >> 1n];
+  }
+  return last === 0n ? hashes : null;
+}
+
+export async function verifyInclusion(leaf, index, size, path, root) {
+  const hashes = await climb(leaf, index, size, path);
+  return hashes !== null && equal(hashes.at(-1), root);
+}
+
+/** Return the root of the tree that ends with a leaf: the nodes on the left of its path are all that is before it. */
+export async function rootUpTo(leaf, index, size, path) {
+  let at = BigInt(index), last = BigInt(size) - 1n, hash = leaf;
+  for (const sibling of path) {
+    if (at & 1n || at === last) {
+      hash = await nodeHash(sibling, hash);
+      while (!(at & 1n) && at) [at, last] = [at >> 1n, last >> 1n];
+    }
+    [at, last] = [at >> 1n, last >> 1n];
+  }
+  return hash;
+}
+
+export async function verifyConsistency(oldSize, oldRoot, size, root, path) {
+  if (oldSize > size || ![oldRoot, ...path].every(isHash)) return false;
+  if (oldSize === size) return path.length === 0 && equal(oldRoot, root);
+  if (oldSize === 0) return path.length === 0 && equal(oldRoot, await sha256(new Uint8Array()));
+  let at = BigInt(oldSize) - 1n, last = BigInt(size) - 1n;
+  while (at & 1n) [at, last] = [at >> 1n, last >> 1n];
+  const nodes = (BigInt(oldSize) & (BigInt(oldSize) - 1n)) === 0n ? [oldRoot, ...path] : [...path];
+  if (!nodes.length) return false;
+  let oldHash = nodes[0], hash = nodes[0];
+  for (const node of nodes.slice(1)) {
+    if (last === 0n) return false;
+    if (at & 1n || at === last) {
+      oldHash = await nodeHash(node, oldHash);
+      hash = await nodeHash(node, hash);
+      while (!(at & 1n) && at) [at, last] = [at >> 1n, last >> 1n];
+    } else {
+      hash = await nodeHash(hash, node);
+    }
+    [at, last] = [at >> 1n, last >> 1n];
+  }
+  return last === 0n && equal(oldHash, oldRoot) && equal(hash, root);
+}
+
+/** A growing tree in O(log n) memory. */
+export class Tree {
+  size = 0;
+  nodes = [];
+
+  async append(leaf) {
+    this.nodes.push(leaf);
+    this.size += 1;
+    for (let bits = this.size; bits % 2 === 0; bits /= 2) {
+      const right = this.nodes.pop();
+      this.nodes.push(await nodeHash(this.nodes.pop(), right));
+    }
+  }
+
+  async root() {
+    if (!this.nodes.length) return sha256(new Uint8Array());
+    let hash = this.nodes.at(-1);
+    for (const node of this.nodes.slice(0, -1).reverse()) hash = await nodeHash(node, hash);
+    return hash;
+  }
+}
+
+// ---- keys, notes, checkpoints, policies (C2SP) ----------------------------------------------------
+
+const KEY_BYTES = { [SIG_ED25519]: 32, [COSIG_ED25519]: 32, [COSIG_ML_DSA_44]: 1312 };
+const ML_DSA_44_BYTES = 2420;
+const NO_NAME = /[\p{White_Space}+\x00-\x1f]/u; // eslint-disable-line no-control-regex
+const TIME_MAX = 2n ** 63n - 1n;
+
+/** Read a plain decimal below 2^63. Above 2^53 it is rounded: no tree read here is so large. */
+function decimal(digits) {
+  if (!/^(0|[1-9][0-9]{0,18})$/.test(digits) || BigInt(digits) > TIME_MAX) throw new Bad(`${digits} is not a plain decimal`);
+  return Number(digits);
+}
+
+function unhash(line) {
+  const hash = unbase64(line);
+  if (hash.length !== 32) throw new Bad("a line is not a SHA-256 hash");
+  return hash;
+}
+
+/** Take plain blanks off both ends; what is blank in other languages' eyes stays. */
+function trimmed(line) {
+  const blank = (at) => " \t\r\n".includes(line[at]);
+  let from = 0, to = line.length;
+  while (from < to && blank(from)) from += 1;
+  while (to > from && blank(to - 1)) to -= 1;
+  return line.slice(from, to);
+}
+
+/** Split `<name>+<key id>+<base64 of type and key>`; nothing but its form is judged. */
+function splitKey(line) {
+  const [name, id = "", ...rest] = trimmed(line).split("+");
+  const data = unbase64(rest.join("+"));
+  if (!name || NO_NAME.test(name) || !/^[0-9a-fA-F]{8}$/.test(id) || !data.length) throw new Bad("a key is not <name>+<id>+<base64>");
+  // two spellings of one key must be one key: its text is made anew
+  return { name, id: id.toLowerCase(), type: data[0], bytes: data.subarray(1), text: `${name}+${id.toLowerCase()}+${base64(data)}` };
+}
+
+/** Read a key of a type that is known here; its id must fit. */
+export async function readKey(line) {
+  const key = splitKey(line);
+  if (KEY_BYTES[key.type] !== key.bytes.length) throw new Bad(`the key ${key.name} is of no known type`);
+  const whole = await sha256(utf8(`${key.name}\n`), Uint8Array.of(key.type), key.bytes);
+  if (hex(whole.subarray(0, 4)) !== key.id) throw new Bad(`the id of the key ${key.name} does not fit its name and bytes`);
+  return key;
+}
+
+/** Split a signed note into its text and its signature lines; unknown ones stay unread. */
+export function readNote(bytes) {
+  const whole = text(bytes);
+  const cut = whole.lastIndexOf("\n\n");
+  if (cut < 0 || !whole.endsWith("\n") || cut + 2 === whole.length) throw new Bad("the note has no signatures");
+  // eslint-disable-next-line no-control-regex
+  if (/[\x00-\x09\x0b-\x1f]/.test(whole)) throw new Bad("the note holds control characters");
+  const lines = whole.slice(cut + 2, -1).split("\n").map((line) => {
+    const [dash, name, data, ...more] = line.split(" ");
+    const signature = unbase64(data);
+    if (dash !== "\u2014" || !name || NO_NAME.test(name) || more.length || signature.length < 5) {
+      throw new Bad("a signature line is malformed");
+    }
+    return { name, id: hex(signature.subarray(0, 4)), signature: signature.subarray(4), line };
+  });
+  if (lines.length > 100) throw new Bad("the note has too many signatures");
+  return { text: whole.slice(0, cut + 1), lines };
+}
+
+export function readCheckpoint(bytes) {
+  const note = readNote(bytes);
+  const [origin, size, root, ...extensions] = note.text.slice(0, -1).split("\n");
+  if (!origin || utf8(origin).length > 255 || root === undefined || extensions.includes("")) throw new Bad("the checkpoint is malformed");
+  const checkpoint = { origin, size: decimal(size), root: unhash(root), note };
+  if (!Number.isSafeInteger(checkpoint.size)) throw new Unknown("the checkpoint's size is beyond this verifier");
+  return checkpoint;
+}
+
+const sameTree = (a, b) => a.origin === b.origin && a.size === b.size && equal(a.root, b.root);
+
+/** Say whether this runtime's WebCrypto checks Ed25519. */
+export async function hasEd25519() {
+  try {
+    await crypto.subtle.importKey("raw", new Uint8Array(32), "Ed25519", false, ["verify"]);
+    return true;
+  } catch (error) {
+    return error?.name !== "NotSupportedError" && error?.name !== "ReferenceError" && !!globalThis.crypto?.subtle;
+  }
+}
+
+/** Say why a signature cannot be checked here, and what to do. */
+async function lacking() {
+  return `WebCrypto has no ${(await hasEd25519()) ? "ML-DSA-44" : "Ed25519 here, and never ML-DSA-44"}; use audit/verifier/verify.py`;
+}
+
+/** Check a known key's line; return the time that a cosigner states, 0 for a log, null if not checkable here. */
+async function signedTime(key, line, noteText) {
+  const wrong = () => new Bad(`the signature of a trusted key does not verify: ${key.name}`);
+  let { signature } = line, message = utf8(noteText), time = 0n;
+  if (key.type !== SIG_ED25519) {
+    if (signature.length < 8) throw wrong();
+    time = new DataView(signature.buffer, signature.byteOffset, 8).getBigUint64(0);
+    if (time > TIME_MAX) throw new Bad(`the cosignature of ${key.name} states an impossible time`);
+    message = concat(utf8(`cosignature/v1\ntime ${time}\n`), message);
+    signature = signature.subarray(8);
+  }
+  if (signature.length !== (key.type === COSIG_ML_DSA_44 ? ML_DSA_44_BYTES : 64)) throw wrong();
+  if (key.type === COSIG_ML_DSA_44 || !(await hasEd25519())) return null;
+  let good = false;
+  try {
+    const imported = await crypto.subtle.importKey("raw", key.bytes, "Ed25519", false, ["verify"]);
+    good = await crypto.subtle.verify("Ed25519", imported, signature, message);
+  } catch {
+    // bytes that are no point of the curve
+  }
+  if (!good) throw wrong();
+  return Number(time);
+}
+
+/**
+ * Return the lines of known keys: key text to time. Strangers are ignored; a wrong line is not.
+ * A witness may have signed at several times: the first that it states holds (0 states none).
+ */
+async function signersOf(note, keys) {
+  const known = new Map([...keys].map((key) => [`${key.name} ${key.id}`, key]));
+  const times = new Map();
+  const read = new Set();
+  for (const line of note.lines) {
+    const key = known.get(`${line.name} ${line.id}`);
+    if (!key) continue;
+    if (read.has(line.line)) throw new Bad(`${line.name} signed twice`);
+    read.add(line.line);
+    const before = times.get(key.text), time = await signedTime(key, line, note.text);
+    if (before !== undefined && key.type === SIG_ED25519) throw new Bad(`${line.name} signed twice`);
+    times.set(key.text, before && time ? Math.min(before, time) : before || time);
+  }
+  return times;
+}
+
+const checked = (times) => new Map([...times].filter(([, time]) => time !== null));
+
+/** A C2SP tlog-policy: logs, witnesses by their name in the file, groups in order, a quorum. */
+class Policy {
+  logs = [];
+  witnesses = new Map();
+  groups = new Map();
+  quorum = null;
+  #seen = new Set();
+
+  get asks() {
+    return this.quorum !== "none";
+  }
+
+  /** Say whether these witnesses are a quorum; a group's members are defined above it. */
+  met(present) {
+    const there = new Set([...present, "none"]);
+    for (const [name, { need, names }] of this.groups) {
+      if (names.filter((member) => there.has(member)).length >= need) there.add(name);
+    }
+    return there.has(this.quorum);
+  }
+
+  async take([word, ...rest]) {
+    if (word === "log" && (rest.length === 1 || rest.length === 2)) return this.#log(octets(rest[0]));
+    if (word === "witness" && (rest.length === 2 || rest.length === 3)) return this.#witness(rest[0], await readKey(octets(rest[1])));
+    if (word === "group" && rest.length >= 3) return this.#group(...rest);
+    if (word === "quorum" && rest.length === 1 && this.quorum === null) {
+      if (rest[0] !== "none" && !this.#known(rest[0])) throw new Bad("the quorum is not defined above");
+      this.quorum = rest[0];
+      return undefined;
+    }
+    throw new Bad("not a line of a policy");
+  }
+
+  #known(name) {
+    return this.witnesses.has(name) || this.groups.has(name);
+  }
+
+  #once(what) {
+    if (this.#seen.has(what)) throw new Bad("a key, a name or a member is given twice");
+    this.#seen.add(what);
+  }
+
+  async #log(line) {
+    const key = splitKey(line);
+    if (key.type === COSIG_ED25519) throw new Bad("a log's key is of a witness's type");
+    this.#once(`log ${hex(key.bytes)}`);
+    // a key of another type may be listed: nothing it signs can be checked, so it never counts
+    if (key.type in KEY_BYTES) this.logs.push(await readKey(line));
+  }
+
+  #witness(name, key) {
+    if (key.type === SIG_ED25519) throw new Bad("a witness's key is of a log's type");
+    this.#define(name);
+    this.#once(`witness ${hex(key.bytes)}`);
+    this.witnesses.set(name, key);
+  }
+
+  #group(name, rule, ...names) {
+    if (!names.every((member) => this.#known(member))) throw new Bad("a member is not defined above");
+    for (const member of names) this.#once(`member ${member}`);
+    this.#define(name);
+    const need = rule === "all" ? names.length : rule === "any" ? 1 : /^[1-9][0-9]{0,8}$/.test(rule) ? Number(rule) : 0;
+    if (need < 1 || need > names.length) throw new Bad(`a threshold is not all, any or 1 to ${names.length}`);
+    this.groups.set(name, { need, names });
+  }
+
+  #define(name) {
+    if (name === "none") throw new Bad("none is no name");
+    this.#once(`name ${name}`);
+  }
+}
+
+const latin1 = (bytes) => Array.from(bytes, (b) => String.fromCharCode(b)).join("");
+const octets = (word) => text(Uint8Array.from(word, (c) => c.charCodeAt(0)));
+
+/** Read a tlog-policy file: octets. One that cannot be read whole is refused: a part could be weaker. */
+export async function readPolicy(bytes) {
+  if (bytes.some((b) => (b < 0x20 && b !== 9 && b !== 10) || b === 0x7f)) throw new Bad("the policy holds control characters");
+  if (bytes.at(-1) !== 10) throw new Bad("the policy's last line does not end");
+  const policy = new Policy();
+  for (const [at, line] of latin1(bytes).split("\n").entries()) {
+    const words = line.split(/[ \t]+/).filter((word) => word);
+    if (!words.length || words[0].startsWith("#")) continue;
+    try {
+      await policy.take(words);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      throw new Bad(`the policy's line ${at + 1}: ${error.message}`);
+    }
+  }
+  if (policy.quorum === null) throw new Bad("the policy has no quorum line");
+  return policy;
+}
+
+// ---- changes of keys ------------------------------------------------------------------------------
+
+const ROTATION = "countersign.dev/key-rotation/v1";
+const REVOCATION = "countersign.dev/key-revocation/v1";
+const CHANGED = "; if the log's key was changed since, give the signed change as --rotation";
+
+/**
+ * Read a change of the log's keys. A rotation proves itself: both keys signed it, the old one counts
+ * for trees up to `size`. Who signed a revocation is judged later, by who is trusted then.
+ */
+async function readChange(statement, origin) {
+  if (typeof statement !== "string" && !(statement instanceof Uint8Array)) throw new Bad("a change of keys is no text");
+  const note = readNote(typeof statement === "string" ? utf8(statement) : statement);
+  const [title, stated, ...rest] = note.text.split("\n").slice(0, -1);
+  const id = [note.text, ...note.lines.map(({ line }) => line)].join("\n");
+  if (stated !== origin) throw new Bad("a change of keys is of another log");
+  if (title === ROTATION && rest.length === 4) {
+    const [ended, next] = await Promise.all(rest.slice(0, 2).map(readKey));
+    const size = decimal(rest[2]);
+    if (ended.text === next.text || ended.name !== origin || next.name !== origin) throw new Bad("a rotation names other keys than two of the log");
+    const times = await signersOf(note, [ended, next]);
+    if (times.size !== 2) throw new Bad("a rotation is not signed by both keys");
+    if (checked(times).size !== 2) throw new Unknown("a rotation's signatures are not checkable here");
+    return { id, ended, next, size, words: `key ${ended.id} is followed by ${next.id} from ${size} on` };
+  }
+  if (title === REVOCATION && rest.length === 2) {
+    const ended = await readKey(rest[0]), fromUs = decimal(rest[1]);
+    return { id, ended, next: null, fromUs, note, words: `key ${ended.id} is revoked from ${when(fromUs / 1e6)} on` };
+  }
+  if (title === ROTATION || title === REVOCATION) throw new Bad("a change of keys is malformed");
+  throw new Unknown("a change of keys of an unknown sort");
+}
+
+async function readChanges(statements, origin) {
+  const changes = [];
+  for (const statement of statements) changes.push(await readChange(statement, origin));
+  return changes;
+}
+
+/** Read changes that came from outside: a wrong one says nothing about the file. */
+async function readGiven(statements, origin) {
+  try {
+    return await readChanges(statements, origin);
+  } catch (error) {
+    if (error instanceof Bad) throw new Unknown(`a change of keys that was given: ${error.message}`);
+    throw error;
+  }
+}
+
+function when(seconds) {
+  const time = new Date(Math.floor(seconds) * 1000);
+  return Number.isNaN(time.getTime()) ? `second ${seconds}` : time.toISOString().replace(".000Z", "Z");
+}
+
+/** What an outsider trusts: log keys, perhaps a policy with witnesses, and what became of those keys. */
+class Trust {
+  #until = new Map();
+  #revoked = new Map();
+  #vouchers = new Map(); // who is known only by a later key, and by which
+
+  constructor(logs, policy) {
+    this.logs = new Map(logs.map((key) => [key.text, key]));
+    this.policy = policy;
+  }
+
+  /** Return it as it was given, without the changes that one file made known. */
+  fresh() {
+    return new Trust([...this.logs.values()], this.policy);
+  }
+
+  /**
+   * Follow changes of keys. First those given from outside, in whatever order they came: revocations,
+   * and then as far as the others lead. Then the log's own, in its order, and after each once more
+   * those given, for the log may tell who signed them. Last, who is known only because a later key says so counts
+   * for no more than that key: its thief could have made him up. What was given and leads nowhere is
+   * a finding: somebody relied on it.
+   */
+  async follow(report, inside, given) {
+    const all = new Map([...given, ...inside].map((one) => [one.id, one]));
+    const outside = new Set(given.map((one) => one.id)), own = new Set(inside.map((one) => one.id));
+    const done = new Set(), sorted = [...given.filter((one) => !one.next), ...given.filter((one) => one.next)];
+    await this.#followGiven(sorted, done);
+    this.#lookBack([...inside, ...given.filter((one) => !own.has(one.id))]);
+    await this.#followGiven(sorted, done);
+    for (const change of inside) {
+      if (done.has(change.id) || !(await this.#take(change))) continue;
+      done.add(change.id);
+      await this.#followGiven(sorted, done);
+    }
+    for (const [key, voucher] of this.#vouchers) {
+      for (const bounds of [this.#until, this.#revoked]) {
+        if (bounds.has(voucher)) bounds.set(key, Math.min(bounds.get(voucher), bounds.get(key) ?? Infinity));
+      }
+    }
+    for (const [id, { words }] of all) {
+      const lost = `${words}: not followed, no trusted key that still counts says so`;
+      if (done.has(id)) report.say(words);
+      else if (outside.has(id)) report.find(NOT_CHECKABLE, `given: ${lost}`);
+      else report.say(lost);
+    }
+  }
+
+  async #followGiven(given, done) {
+    for (let before = -1; done.size > before;) {
+      before = done.size;
+      for (const change of given) this.#lookBack([change]);
+      for (const change of given) {
+        try {
+          if (!done.has(change.id) && (await this.#take(change))) done.add(change.id);
+        } catch (error) {
+          if (!(error instanceof Bad)) throw error; // altered: it stays one that is not followed
+        }
+      }
+    }
+  }
+
+  /**
+   * Add the keys before the trusted ones, each vouched for by a key that was the log's then. Such a key
+   * ended with what vouches for it and hands over to nobody else: its thief can name himself.
+   */
+  #lookBack(changes) {
+    const ended = new Map();
+    for (const [at, { ended: key }] of changes.entries()) if (!ended.has(key.text)) ended.set(key.text, at);
+    for (const [at, { ended: key, next, size }] of [...changes.entries()].reverse()) {
+      if (!next || !this.logs.has(next.text) || this.logs.has(key.text) || ended.get(next.text) < at) continue;
+      this.logs.set(key.text, key);
+      this.#until.set(key.text, size);
+      this.#vouchers.set(key.text, next.text);
+    }
+  }
+
+  async #take(change) {
+    return change.next ? this.#rotate(change) : this.#revoke(change);
+  }
+
+  /** A revoked key introduces nobody; that it ends is followed all the same. */
+  #rotate({ ended: { text: key }, next, size }) {
+    if (this.logs.has(next.text) && this.#until.get(key) === size) return true; // as was said before
+    const introduced = this.#revoked.has(key) && !this.logs.has(next.text);
+    if (!this.logs.has(key) || this.#until.has(key) || introduced) return false;
+    this.#until.set(key, size);
+    this.logs.set(next.text, next);
+    return true;
+  }
+
+  async #revoke({ ended: { text: key }, fromUs, note }) {
+    const others = [...this.logs.values()].filter((other) => other.text !== key && !this.#revoked.has(other.text));
+    if (!checked(await signersOf(note, others)).size) return false;
+    this.#revoked.set(key, Math.min(fromUs, this.#revoked.get(key) ?? Infinity));
+    return true;
+  }
+
+  /** Return why none of the signers counts for a tree made by a time; nothing if one does. */
+  gone(signers, size, madeUs) {
+    const current = [...signers].filter((key) => size <= (this.#until.get(key) ?? Infinity));
+    if (current.some((key) => !this.#revoked.has(key) || madeUs < this.#revoked.get(key))) return "";
+    return current.length ? "revoked" : "replaced";
+  }
+
+  /** Verify a checkpoint's lines of everybody known: who signed, who cosigned and when, who cannot be checked. */
+  async open(checkpoint) {
+    const own = await signersOf(checkpoint.note, [...this.logs.values()].filter((key) => key.name === checkpoint.origin));
+    const witnesses = [...(this.policy?.witnesses ?? [])];
+    const others = await signersOf(checkpoint.note, witnesses.map(([, key]) => key));
+    const signers = new Set(checked(own).keys());
+    const line = ([, key]) => others.get(key.text);
+    return {
+      ...checkpoint,
+      signers,
+      unsure: own.size > signers.size,
+      cosigners: new Map(witnesses.filter((one) => typeof line(one) === "number").map((one) => [one[0], line(one)])),
+      unread: witnesses.filter((one) => line(one) === null).map(([name]) => name),
+    };
+  }
+
+  met(seen) {
+    return this.policy === null || this.policy.met(seen.cosigners.keys());
+  }
+
+  /** Return the microsecond by which the policy's quorum says it saw a checkpoint: one witness alone proves no time. */
+  seenUs({ cosigners }) {
+    if (!this.policy?.asks) return Infinity;
+    const stated = [...cosigners].filter(([, time]) => time > 0), times = stated.map(([, time]) => time).sort((a, b) => a - b);
+    const by = (limit) => stated.filter(([, time]) => time <= limit).map(([name]) => name);
+    return (times.find((time) => this.policy.met(by(time))) ?? Infinity) * 1e6;
+  }
+}
+
+/** Read what is trusted: key lines, and the bytes of a policy. */
+export async function readTrust({ keys = [], policy = null } = {}) {
+  const read = policy ? await readPolicy(policy) : null;
+  const logs = await Promise.all(keys.map(readKey));
+  const witness = logs.find((key) => key.type === COSIG_ED25519);
+  if (witness) throw new Bad(`${witness.name} is a witness's key: it belongs into a policy`);
+  return new Trust([...(read?.logs ?? []), ...logs], read);
+}
+
+// ---- the one checkpoint of a proof ----------------------------------------------------------------
+
+/** Read a consistency proof, in the form of an add-checkpoint request of tlog-witness. */
+export function readLink(bytes) {
+  const [block, note] = splitAtBlank(bytes);
+  const [first, ...lines] = text(block).split("\n");
+  if (!first.startsWith("old ") || lines.length > 63 || !note?.length) throw new Bad("the consistency proof is malformed");
+  return { oldSize: decimal(first.slice(4)), path: lines.map(unhash), note, checkpoint: readCheckpoint(note) };
+}
+
+function splitAtBlank(bytes) {
+  const at = bytes.findIndex((b, i) => b === 10 && bytes[i + 1] === 10);
+  return at < 0 ? [bytes, null] : [bytes.subarray(0, at), bytes.subarray(at + 2)];
+}
+
+/** Judge who signed a checkpoint, who cosigned it, and whether it fits the ones that were kept. */
+async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotations }, inside = []) {
+  await trust.follow(report, inside, await readGiven(rotations, checkpoint.origin));
+  const seen = await trust.open(checkpoint);
+  let why = "";
+  if (!trust.logs.size) {
+    report.find(NOT_CHECKABLE, "no trusted key given: nothing says who signed this");
+  } else if (!seen.signers.size && seen.unsure) {
+    report.find(NOT_CHECKABLE, `the log's signature cannot be checked here: ${await lacking()}`);
+  } else if (!seen.signers.size) {
+    report.find(TAMPERED, `the checkpoint is signed by no trusted key${CHANGED}`);
+  } else {
+    why = trust.gone(seen.signers, seen.size, Infinity);
+    if (why === "replaced") report.find(TAMPERED, "signed only by a key that had been replaced");
+  }
+  const covering = await joined(report, trust, seen, checkpoints, links);
+  // what the quorum saw, or a sound key signed, existed by then: also a part of it
+  const made = Math.min(...covering.map((one) => trust.seenUs(one)));
+  const covered = covering.some((one) => !trust.gone(one.signers, one.size, made));
+  if (why === "revoked" && !covered) report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no quorum of witnesses says when");
+  report.signed = seen.signers.size > 0 && (!why || (why === "revoked" && covered));
+  await judgeQuorum(report, trust, covering);
+}
+
+/**
+ * Compare with what was kept; return the checkpoints whose trees are shown to hold this one.
+ *
+ * A proof counts only where it leads from or to this tree: of one history are the trees above it, and
+ * those below any of them. Two trees above the same third one may be a fork.
+ */
+async function joined(report, trust, seen, checkpoints, links) {
+  const unsigned = (one) => trust.logs.size > 0 && !one.signers.size && !one.unsure;
+  const kept = [], steps = [], same = [seen];
+  for (const bytes of checkpoints) {
+    const one = await trust.open(readCheckpoint(bytes));
+    if (unsigned(one)) report.find(TAMPERED, `the kept checkpoint of ${one.size} is signed by no trusted key`);
+    else if (one.origin !== seen.origin) report.find(TAMPERED, `the kept checkpoint is of the log ${one.origin}, not ${seen.origin}`);
+    else if (one.size === seen.size && !sameTree(one, seen)) report.find(TAMPERED, `the kept checkpoint of ${one.size} has another root: the log forked`);
+    else kept.push(one);
+  }
+  const nexts = [];
+  for (const { checkpoint } of links) nexts.push(await trust.open(checkpoint));
+  const there = [seen, ...kept, ...nexts.filter((one) => !unsigned(one))];
+  for (const [at, { oldSize, path }] of links.entries()) {
+    const next = nexts[at], old = there.find((one) => one.size === oldSize && one.origin === next.origin);
+    const forked = there.some((one) => one.origin === next.origin && one.size === next.size && !sameTree(one, next));
+    if (unsigned(next)) {
+      report.find(TAMPERED, "the consistency proof's checkpoint is signed by no trusted key");
+    } else if (!old) {
+      report.find(NOT_CHECKABLE, `no checkpoint of ${oldSize} is here to be extended`);
+    } else if (forked || !(await verifyConsistency(old.size, old.root, next.size, next.root, path))) {
+      report.find(TAMPERED, `the tree of ${next.size} does not extend that of ${oldSize}: the log forked`);
+    } else {
+      steps.push([old, next]);
+    }
+  }
+  const has = (one) => same.some((shown) => sameTree(one, shown));
+  const take = (from, to) => {
+    for (let rounds = steps.length; rounds > 0; rounds -= 1) {
+      for (const step of steps) if (has(step[from]) && !has(step[to])) same.push(step[to]);
+    }
+  };
+  take(0, 1);
+  take(1, 0);
+  for (const [old, next] of steps) {
+    const words = `the tree of ${next.size} extends that of ${old.size}`;
+    if (has(next)) report.say(words);
+    else report.find(NOT_CHECKABLE, `${words}, which nothing joins to that of ${seen.size}`);
+  }
+  for (const one of kept) {
+    if (!has(one)) {
+      report.find(NOT_CHECKABLE, `the kept checkpoint of ${one.size} is not comparable with that of ${seen.size} here: give a consistency proof, or judge a dump`);
+    }
+  }
+  return there.filter((one) => one.size >= seen.size && has(one));
+}
+
+/** Judge whether witnesses made one of these checkpoints public as the policy asks. */
+async function judgeQuorum(report, { policy }, seen) {
+  if (!policy?.asks) {
+    report.say("no witness policy given: that others saw this checkpoint is not shown");
+    return;
+  }
+  const who = seen.flatMap((one) => [...one.cosigners].map(([name, time]) => `${name} at ${when(time)}`));
+  const shown = [...new Set(who)].join(", ") || "nobody that the policy names";
+  const unread = [...new Set(seen.flatMap((one) => one.unread))];
+  if (seen.some((one) => policy.met(one.cosigners.keys()))) {
+    report.say(`quorum met: cosigned by ${shown}`);
+  } else if (seen.some((one) => policy.met([...one.cosigners.keys(), ...one.unread]))) {
+    report.find(NOT_CHECKABLE, `the quorum needs cosignatures that cannot be checked here, of ${unread.join(", ")}: ${await lacking()}`);
+  } else {
+    report.find(INCOMPLETE, `the policy's quorum is not met: cosigned by ${shown}`);
+  }
+}
+
+// ---- records --------------------------------------------------------------------------------------
+
+const HEADER = {
+  actor: "string", commitments: "object", idem_key: "string", kind: "string", log: "string", payload_sha256: "string",
+  prev: "string", recorded_at_us: "number", seq: "number", stream: "string", stream_seq: "number", version: "number",
+};
+const KIND = /^[a-z_]{1,64}$/;
+
+/** The kinds of version 1 that this file can interpret; of others only the bytes are verified. */
+export const KINDS = new Set(`
+  clock_observed run_started policy_activated model_loaded engine_event instrument_listed
+  intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
+  placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
+  approval_given approval_refused reservation_released order_sending order_sent order_refused
+  order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
+  session_event fix_inbound fix_anomaly book_difference difference_resolved kill_pressed
+  kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
+  key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
+  subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
+`.trim().split(/\s+/));
+const known = (header) => KINDS.has(header.kind) && header.version === 1;
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+
+function readHeader(bytes) {
+  const header = parseCanonical(bytes), shape = Object.keys(HEADER);
+  if (!isObject(header) || canonical(Object.keys(header)) !== canonical(shape)) throw new Bad("the header has another shape");
+  if (shape.some((name) => typeof header[name] !== HEADER[name]) || !Array.isArray(header.commitments)) {
+    throw new Bad("a field of the header has another type");
+  }
+  if (!KIND.test(header.kind)) throw new Bad("the kind has another shape");
+  if (bytes.length > ENTRY_MAX || shape.some((name) => HEADER[name] === "number" && header[name] < 0)) throw new Bad("the header is too long, or a number in it is negative");
+  // eslint-disable-next-line no-control-regex
+  if (/^$|[\x00-\x1f]/.test(header.stream)) throw new Bad("the stream has no name");
+  for (const digest of [header.prev, header.payload_sha256, ...header.commitments]) unhex(digest);
+  return header;
+}
+
+/** Return header, payload and leaf; the payload, where given, must be the one that the header names. */
+export async function readRecord(headerBytes, payloadBytes = null) {
+  const header = readHeader(headerBytes);
+  let payload = null;
+  if (payloadBytes !== null) {
+    payload = parseCanonical(payloadBytes);
+    if (!isObject(payload) || payloadBytes.length > ENTRY_MAX) throw new Bad("the payload is no object, or is too long");
+    if (header.kind === "stream_heads" && known(header)) checkMap(payload);
+    if (hex(await sha256(payloadBytes)) !== header.payload_sha256) throw new Bad("the payload is not the one that the header names");
+  }
+  return { header, payload, leaf: await leafHash(headerBytes) };
+}
+
+/** Refuse a stream-head map that does not have the shape of one. */
+function checkMap({ part, parts, heads }) {
+  const counts = Number.isSafeInteger(part) && Number.isSafeInteger(parts) && part >= 0 && part < parts;
+  const row = (item) => Array.isArray(item) && item.length === 3 && typeof item[0] === "string"
+    && Number.isSafeInteger(item[1]) && typeof item[2] === "string";
+  if (!counts || !Array.isArray(heads) || !heads.every(row)) throw new Bad("the stream-head map has another shape");
+}
+
+/** Yield the digests of `*_blob` fields, however deep; anything else there is refused. */
+export function* blobsOf(value) {
+  if (value === null || typeof value !== "object") return;
+  for (const [key, below] of Object.entries(value)) {
+    if (!Array.isArray(value) && key.endsWith("_blob")) {
+      if (below !== null) yield hex(unhex(below));
+    } else {
+      yield* blobsOf(below);
+    }
+  }
+}
+
+/** Where every stream stands: its records are dense and chained by `prev`, each idempotency key is once. */
+class Streams {
+  heads = new Map();
+  #keys = new Set();
+
+  at(stream) {
+    return this.heads.get(stream) ?? { number: -1, leaf: ZERO_HASH, seq: -1 };
+  }
+
+  async follow(report, header, leaf) {
+    const before = this.at(header.stream);
+    if (header.stream_seq !== before.number + 1) {
+      const code = header.stream_seq > before.number ? INCOMPLETE : TAMPERED;
+      report.find(code, `${header.stream} goes from ${before.number} to ${header.stream_seq}`, header.seq);
+    } else if (header.prev !== before.leaf) {
+      report.find(TAMPERED, `is not the record that record ${header.seq} follows: one of them was altered`, Math.max(before.seq, 0));
+    }
+    const key = latin1((await sha256(utf8(`${header.stream}\0${header.idem_key}`))).subarray(0, 16));
+    if (this.#keys.has(key)) report.find(TAMPERED, `${header.stream} has the idempotency key ${header.idem_key} twice`, header.seq);
+    this.#keys.add(key);
+    this.heads.set(header.stream, { number: header.stream_seq, leaf: hex(leaf), seq: header.seq });
+  }
+}
+
+/** Personal values that somebody disclosed: base64url of [salt, path, value], committed to by SHA-256. */
+class Disclosed {
+  #open = new Map();
+
+  static async read(disclosures) {
+    const disclosed = new Disclosed();
+    for (const bytes of disclosures) {
+      const line = bytes.at(-1) === 10 ? bytes.subarray(0, -1) : bytes;
+      disclosed.#open.set(hex(await sha256(line)), pathOf(line));
+    }
+    return disclosed;
+  }
+
+  /** Look for them among a verified record's commitments. */
+  see(report, header) {
+    for (const digest of header.commitments) {
+      if (!this.#open.has(digest)) continue;
+      const path = this.#open.get(digest);
+      this.#open.delete(digest);
+      if (path === null) report.find(TAMPERED, "commits to what is no disclosure", header.seq);
+      else report.say(`record ${header.seq} commits to the disclosed value of ${path}`);
+    }
+  }
+
+  finish(report) {
+    for (const path of this.#open.values()) {
+      report.find(TAMPERED, `no record here commits to the disclosed value of ${path ?? "nothing known"}`);
+    }
+  }
+}
+
+/** Return the path that a disclosure states, null if it is none. */
+function pathOf(line) {
+  try {
+    if (!/^[A-Za-z0-9_-]*$/.test(latin1(line))) return null;
+    const plain = text(line).replaceAll("-", "+").replaceAll("_", "/");
+    const parts = parseCanonical(unbase64(plain + "=".repeat((4 - (plain.length % 4)) % 4)));
+    return Array.isArray(parts) && parts.length === 3 && parts.every((part) => typeof part === "string") ? parts[1] : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Records of kinds or versions that are unknown here: their bytes are judged, their meaning is not. */
+class Unread {
+  #counts = new Map();
+  maps = false;
+
+  add(header) {
+    const name = `${header.kind} version ${header.version}`;
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+  }
+
+  finish(report) {
+    if (this.maps) report.find(NOT_CHECKABLE, "a stream-head map of an unknown version: where streams end cannot be seen");
+    for (const [name, count] of this.#counts) report.say(`${name} is not known here: of ${count} records only the bytes were verified`);
+  }
+
+  static of(headers) {
+    const unread = new Unread();
+    for (const header of headers) if (!known(header)) unread.add(header);
+    return unread;
+  }
+}
+
+const KEY_KINDS = ["key_rotated", "key_revoked"];
+
+/** Read the changes of keys among records; each proves itself, so that they may be read before the tree is. */
+async function changesIn(records) {
+  const changes = [];
+  for (const { header, payload } of records) {
+    if (known(header) && KEY_KINDS.includes(header.kind)) changes.push(await readChange(payload.statement, header.log));
+  }
+  return changes;
+}
+
+/** Check that a record sits where it says in the signed tree of its own log. */
+async function judgePlace(report, { header, leaf }, path, signed, index = header.seq) {
+  if (!(await verifyInclusion(leaf, index, signed.size, path, signed.root))) report.find(TAMPERED, "is not in the signed tree", index);
+  else if (index !== header.seq) report.find(TAMPERED, `calls itself record ${header.seq}`, index);
+  if (header.log !== signed.origin) report.find(TAMPERED, "is of another log", index);
+}
+
+/** Hold where a stream ends here against a row of a stream-head map. */
+function judgeEnd(report, [stream, number, leaf], end) {
+  if (number === end.number && leaf === end.leaf) return;
+  report.find(number > end.number ? INCOMPLETE : TAMPERED, `${stream} ends at ${number} in the signed map, at ${end.number} here`);
+}
+
+/**
+ * Require that every map of which a part is shown is whole: its parts one behind the other, in the
+ * signed tree. It states where streams ended before its first part; what stands between two parts is
+ * in no map, so a part that is not shown leaves room for a record that is not shown either.
+ */
+function judgeMaps(report, maps, size, others) {
+  let before = -1, open = null; // the last part, and the map that it belongs to
+  const beside = others.map(({ header }) => header.seq).sort((a, b) => b - a); // the smallest last
+  const close = () => {
+    if (open && open.next < open.end) report.find(INCOMPLETE, `part ${open.next - open.start} of a stream-head map of ${open.end - open.start} parts is not shown: a record may be hidden in its place`, open.next);
+  };
+  for (const { header: { seq }, payload: { part: number, parts } } of maps) {
+    const start = seq - number, end = start + parts;
+    if (open?.start === start && open.end === end) {
+      if (seq <= before) report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
+    } else {
+      close();
+      if (start < 0 || end > size) report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree", seq);
+      if (open && start < open.end) report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
+      open = { start, end, next: start };
+      while (beside.at(-1) < start) beside.pop(); // maps that go back are broken anyway
+      if (beside.at(-1) < end) report.find(TAMPERED, "lies between the parts of a stream-head map", beside.at(-1));
+    }
+    if (seq === open.next) open.next += 1;
+    before = seq;
+  }
+  close();
+}
+
+/** Require the record that ends a decision. */
+function judgeSeal(report, stream, headers) {
+  const seals = headers.filter((header) => header.kind === "decision_sealed");
+  if (!seals.length) report.find(INCOMPLETE, `${stream} is not sealed`);
+  else if (!seals.some(known)) report.find(NOT_CHECKABLE, "the seal is of an unknown version", seals[0].seq);
+}
+
+function sayRecord(report, header) {
+  report.say(`record ${header.seq} of ${header.log}: ${header.kind} by ${header.actor} at ${when(header.recorded_at_us / 1e6)}, number ${header.stream_seq} of ${header.stream}`);
+}
+
+// ---- proofs and receipts --------------------------------------------------------------------------
+
+const PROOF = "c2sp.org/tlog-proof@v1";
+
+/** Read a tlog-proof file into index, path, checkpoint and extra data. */
+export function readProof(bytes) {
+  const parts = splitProof(bytes);
+  return { ...parts, checkpoint: readCheckpoint(parts.note) };
+}
+
+function splitProof(bytes) {
+  const [block, note] = splitAtBlank(bytes);
+  const [first, ...lines] = text(block).split("\n");
+  if (/^c2sp\.org\/tlog-proof@v[1-9][0-9]{0,2}$/.test(first) && first !== PROOF) throw new Unknown(`a proof of the form ${first} is not known here`);
+  if (first !== PROOF || note === null) throw new Bad("not a tlog-proof");
+  const extra = lines[0]?.startsWith("extra ") ? unbase64(lines.shift().slice(6)) : null;
+  const index = lines.shift() ?? "";
+  if (!index.startsWith("index ") || lines.length > 63) throw new Bad("the proof has no index, or more than 63 hashes");
+  return { index: decimal(index.slice(6)), path: lines.map(unhash), extra, note };
+}
+
+/** Judge only who signed and who cosigned a proof's checkpoint, as `verifyBytes` does beside all else. */
+export async function verifySignatures(bytes, trust, options = {}) {
+  const proof = splitProof(bytes), extra = readExtra(proof.extra);
+  return judged(async (report) => judgeProofHead(report, readCheckpoint(proof.note), extra, trust.fresh(), await withDefaults(options)));
+}
+
+const isInteger = (value) => Number.isSafeInteger(value);
+const isText = (value) => typeof value === "string";
+const LIST = { headers: Array.isArray, keys: Array.isArray, map: isObject, payloads: Array.isArray };
+const BOUNDS = { first: isInteger, last: isInteger };
+const EXTRA = {
+  "countersign-record/1": { format: isText, header: isObject, keys: Array.isArray, payload: isObject },
+  // every header of a decision, and the payload of its seal
+  "countersign-receipt/1": { format: isText, ...LIST },
+  // the headers of a stream from `first` to where a map says that it ended, with payloads up to `last`
+  "countersign-range/1": { format: isText, ...LIST, ...BOUNDS },
+  // the same with every part of a map that has several
+  "countersign-receipt/2": { format: isText, ...LIST, map: Array.isArray },
+  "countersign-range/2": { format: isText, ...LIST, ...BOUNDS, map: Array.isArray },
+};
+
+// what of it is damaged is ours all the same
+const OURS = /countersign-/;
+
+/** Read our extra data, never trusted unproven; a header alone is taken too, and foreign data is left alone. */
+function readExtra(bytes) {
+  if (bytes?.[0] !== 0x7b) return {};
+  let extra = null;
+  try {
+    extra = parseCanonical(bytes, DEPTH_MAX + 3); // where the payload of a map's part lies
+  } catch (error) {
+    if (!(error instanceof Bad) || OURS.test(latin1(bytes))) throw error;
+    return {};
+  }
+  if (Object.keys(extra).join() === Object.keys(HEADER).join()) return { header: extra };
+  const { format } = extra;
+  if (!isText(format) || !Object.hasOwn(EXTRA, format)) {
+    if (isText(format) && /^countersign-[a-z]+\/[0-9]{1,4}$/.test(format)) throw new Unknown(`extra data of the format ${format} is not known here`);
+    return {};
+  }
+  // canonical JSON sorts members, so the names of a shape are compared sorted
+  const names = Object.keys(EXTRA[format]).sort();
+  if (Object.keys(extra).join() !== names.join() || names.some((name) => !EXTRA[format][name](extra[name]))) {
+    throw new Bad("the extra data has another shape");
+  }
+  return extra;
+}
+
+async function judgeProof(report, bytes, trust, options) {
+  // the extra data first: of a later version of it nothing else is said
+  const extra = readExtra(splitProof(bytes).extra), proof = readProof(bytes), signed = proof.checkpoint;
+  const disclosed = await Disclosed.read(options.disclosures);
+  const own = extra.headers ? ["header", "payload"] : Object.keys(extra);
+  refuse(report, options, "a proof that holds its own", ...own);
+  await judgeProofHead(report, signed, extra, trust, options);
+  if (extra.headers) await judgeList(report, proof, extra, disclosed);
+  else await judgeEntry(report, proof, extra, options, disclosed);
+  disclosed.finish(report);
+}
+
+/** Judge a proof's checkpoint; the changes of the log's keys that lead to it are in its extra data. */
+async function judgeProofHead(report, signed, { keys = [] }, trust, options) {
+  await judgeHead(report, trust, signed, options, await readChanges(keys, signed.origin));
+}
+
+/** Judge the proof of one entry, which may be no record of ours. */
+async function judgeEntry(report, proof, extra, { header = null, payload = null }, disclosed) {
+  const inside = extra.header ? utf8(canonical(extra.header)) : null;
+  const entry = inside ?? header;
+  if (entry === null) {
+    report.find(NOT_CHECKABLE, "no entry: give its bytes with --header");
+    return;
+  }
+  const leaf = await leafHash(entry), { checkpoint: signed, index, path } = proof;
+  const there = await verifyInclusion(leaf, index, signed.size, path, signed.root);
+  let ours = true;
+  try {
+    readHeader(entry);
+  } catch (error) {
+    if (inside || !(error instanceof Bad)) throw error;
+    ours = false;
+  }
+  if (!ours) {
+    if (!there) report.find(TAMPERED, "is not in the signed tree", index);
+    refuse(report, { links: [], disclosures: [], header: null, payload }, "an entry that is no record", "payload");
+    report.say("the entry is not a record of this ledger: only its bytes were verified");
+    return;
+  }
+  const body = extra.payload ? utf8(canonical(extra.payload)) : payload;
+  const record = await readRecord(entry, body);
+  await judgePlace(report, record, path, signed, index);
+  disclosed.see(report, record.header);
+  Unread.of([record.header]).finish(report);
+  sayRecord(report, record.header);
+}
+
+/**
+ * Judge a receipt or a range: a chain of headers that ends where a proven map says. One of them is
+ * proven by the file's path, the map by its own; the others by the chain between them.
+ */
+async function judgeList(report, proof, extra, disclosed) {
+  const signed = proof.checkpoint, first = extra.first ?? 0, records = [];
+  for (const header of extra.headers) records.push(await readRecord(utf8(canonical(header))));
+  if (!records.length) {
+    report.find(INCOMPLETE, "there is no record in the list");
+    return;
+  }
+  const { stream, prev } = records[0].header, streams = new Streams();
+  if (first !== 0) streams.heads.set(stream, { number: first - 1, leaf: prev, seq: -1 });
+  let lastSeq = -1;
+  for (const { header, leaf } of records) {
+    if (header.stream !== stream || header.log !== signed.origin) report.find(TAMPERED, "is of another stream or log", header.seq);
+    if (header.seq <= lastSeq || header.seq >= signed.size) report.find(TAMPERED, "cannot have this number in the signed tree", header.seq);
+    lastSeq = header.seq;
+    await streams.follow(report, header, leaf);
+    disclosed.see(report, header);
+  }
+  await judgeEndMap(report, Array.isArray(extra.map) ? extra.map : [extra.map], signed, stream, streams.at(stream), records);
+  const proven = records.filter(({ header }) => header.seq === proof.index);
+  for (const record of proven) await judgePlace(report, record, proof.path, signed);
+  if (!proven.length) {
+    report.find(INCOMPLETE, "the record that is proven is missing in the list", proof.index);
+  } else if (extra.last === undefined) {
+    const seals = proven.map(({ header }) => header);
+    judgeSeal(report, stream, seals);
+    await judgePayloads(report, extra.payloads, seals);
+  } else {
+    if (extra.last < first || extra.last > records.at(-1).header.stream_seq) report.find(INCOMPLETE, `${stream} is not listed up to ${extra.last}`);
+    await judgePayloads(report, extra.payloads, records.slice(0, Math.max(0, extra.last - first + 1)).map(({ header }) => header));
+  }
+  Unread.of(records.map(({ header }) => header)).finish(report);
+  report.say(`${stream}: ${records.length} records from number ${first} on, no other between them`);
+}
+
+/** Hold payloads against the headers that name them, in the same order. */
+async function judgePayloads(report, payloads, headers) {
+  if (payloads.length !== headers.length) report.find(INCOMPLETE, `${payloads.length} payloads for ${headers.length} records`);
+  for (const [at, header] of headers.entries()) {
+    sayRecord(report, header);
+    if (at >= payloads.length) continue;
+    try {
+      await readRecord(utf8(canonical(header)), utf8(canonical(payloads[at])));
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      report.find(TAMPERED, error.message, header.seq);
+    }
+  }
+}
+
+/** Judge the later records that say where the stream ended. */
+async function judgeEndMap(report, shown, signed, stream, end, records) {
+  const maps = [];
+  for (const item of shown) {
+    if (!isObject(item) || Object.keys(item).join() !== "header,path,payload" || !Array.isArray(item.path)) throw new Bad("the stream-head map has another shape");
+    const record = await readRecord(utf8(canonical(item.header)), utf8(canonical(item.payload)));
+    await judgePlace(report, record, item.path.map(unhex), signed);
+    if (record.header.kind !== "stream_heads") throw new Bad("the stream-head map is none");
+    if (!known(record.header)) {
+      report.find(NOT_CHECKABLE, "a stream-head map of an unknown version: where the stream ends cannot be seen");
+      return;
+    }
+    maps.push(record);
+  }
+  judgeMaps(report, maps, signed.size, records);
+  let named = false;
+  for (const { header, payload } of maps) {
+    for (const row of payload.heads) {
+      if (row[0] !== stream || header.seq - payload.part <= end.seq) continue;
+      named = true;
+      judgeEnd(report, row, end);
+      report.say(`${stream} ended at ${row[1]} when record ${header.seq} was made, ${when(header.recorded_at_us / 1e6)}`);
+    }
+  }
+  if (!named) report.find(INCOMPLETE, `the stream-head map does not name ${stream}`);
+}
+
+/** Judge a consistency proof: its checkpoint extends one that was kept. */
+async function judgeLink(report, bytes, trust, options) {
+  const link = readLink(bytes);
+  if (!options.checkpoints.some((kept) => readCheckpoint(kept).size === link.oldSize)) {
+    report.find(NOT_CHECKABLE, `give the kept checkpoint of ${link.oldSize} with --checkpoint`);
+  }
+  const links = options.checkpoints.length ? [...options.links, link] : options.links;
+  await judgeNote(report, link.note, trust, { ...options, links }, "a consistency proof");
+}
+
+/** Judge a checkpoint alone: who signed and cosigned it, and that a kept one agrees. */
+async function judgeNote(report, bytes, trust, options, sort = "a checkpoint") {
+  refuse(report, options, sort, "disclosure", "header", "payload");
+  const checkpoint = readCheckpoint(bytes);
+  await judgeHead(report, trust, checkpoint, options);
+  report.say(`checkpoint of ${checkpoint.origin} at ${checkpoint.size}`);
+}
+
+// ---- one decision: a bundle -----------------------------------------------------------------------
+
+const BUNDLE = "countersign-bundle/2";
+const OLD_BUNDLE = "countersign-bundle/1";
+
+/** The first format does not name its copy of verify.py: only published ones are accepted there. */
+const PUBLISHED = new Set([
+  "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
+  "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
+  "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
+  "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
+]);
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, n) => {
+  for (let bit = 0; bit < 8; bit += 1) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+  return n;
+});
+
+function crc32(bytes) {
+  let crc = 0xffffffff;
+  for (const byte of bytes) crc = CRC_TABLE[(crc ^ byte) & 0xff] ^ (crc >>> 8);
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+/** Lay numbers out little-endian; each is given with its width in bytes. */
+function little(...pairs) {
+  const out = [];
+  for (const [value, width] of pairs) for (let i = 0; i < width; i += 1) out.push(Math.floor(value / 2 ** (8 * i)) % 256);
+  return Uint8Array.from(out);
+}
+
+/** Write the canonical ZIP: names sorted, nothing compressed, every time 1980-01-01, mode 0644 of Unix. */
+function writeZip(files) {
+  const names = [...files.keys()].sort(), local = [], central = [];
+  let at = 0;
+  for (const name of names) {
+    const data = files.get(name), path = utf8(name);
+    // version 2.0, no flags, stored, time 0, date 0x21; then CRC, both sizes, length of name and extra
+    const common = little([20, 2], [0, 2], [0, 2], [0, 2], [0x21, 2], [crc32(data), 4], [data.length, 4], [data.length, 4], [path.length, 2], [0, 2]);
+    const header = concat(utf8("PK\x03\x04"), common, path);
+    central.push(utf8("PK\x01\x02"), little([20, 1], [3, 1]), common, little([0, 2], [0, 2], [0, 2], [0o100644 * 65536, 4], [at, 4]), path);
+    local.push(header, data);
+    at += header.length + data.length;
+  }
+  const directory = joinAll(central), many = names.length, long = directory.length, ends = at + long;
+  const count = Math.min(many, 0xffff);
+  const end = little([0, 2], [0, 2], [count, 2], [count, 2], [long, 4], [at, 4], [0, 2]);
+  // beyond 65,535 names: the record of 64-bit numbers, and where it lies
+  const large = many <= 0xffff ? [] : [
+    utf8("PK\x06\x06"), little([44, 8], [45, 2], [45, 2], [0, 4], [0, 4], [many, 8], [many, 8], [long, 8], [at, 8]),
+    utf8("PK\x06\x07"), little([0, 4], [ends, 8], [1, 4]),
+  ];
+  return joinAll([...local, directory, ...large, utf8("PK\x05\x06"), end]);
+}
+
+/** Read the stored entries from the front; that nothing else is there shows when they are written again. */
+function readZip(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length), files = new Map();
+  let at = 0;
+  while (at + 30 <= bytes.length && view.getUint32(at, true) === 0x04034b50) {
+    const size = view.getUint32(at + 22, true), name = at + 30, data = name + view.getUint16(at + 26, true);
+    if (view.getUint16(at + 8, true) !== 0 || view.getUint16(at + 28, true) !== 0 || data + size > bytes.length) throw new Bad("not a bundle: an entry is cut off, or not stored plainly");
+    if (view.getUint32(at + 14, true) !== crc32(bytes.subarray(data, data + size))) throw new Bad("not a bundle: an entry has another checksum");
+    files.set(text(bytes.subarray(name, data)), bytes.subarray(data, data + size));
+    at = data + size;
+  }
+  return files;
+}
+
+function part(files, name) {
+  if (!files.has(name)) throw new Bad(`not a bundle: it has no ${name}`);
+  return files.get(name);
+}
+
+/** Read what a bundle is made of; what is not part of the format is dropped here, and missed later. */
+function readBundle(bytes) {
+  const files = readZip(bytes), manifest = parseCanonical(part(files, "manifest.json")), { format } = manifest ?? {};
+  if (format !== BUNDLE && format !== OLD_BUNDLE) {
+    if (isText(format) && /^countersign-bundle\/[1-9][0-9]{0,3}$/.test(format)) throw new Unknown(`a bundle of the format ${format} is not known here`);
+    throw new Bad("the manifest names no format");
+  }
+  if (!isText(manifest.stream)) throw new Bad("the manifest names no stream");
+  const records = [];
+  for (const name of [...files.keys()].sort()) {
+    const stem = /^records\/(.*)\.header\.json$/s.exec(name)?.[1];
+    if (stem === undefined) continue;
+    const path = parseCanonical(part(files, `proofs/${stem}.json`));
+    if (!Array.isArray(path)) throw new Bad(`the path of ${stem} is none`);
+    records.push({ headerBytes: files.get(name), payloadBytes: part(files, `records/${stem}.payload.json`), path: path.map(unhex) });
+  }
+  const blobs = new Map([...files].filter(([name]) => name.startsWith("blobs/")).map(([name, data]) => [name.slice(6), data]));
+  const link = files.has("consistency.txt") ? readLink(files.get("consistency.txt")) : null;
+  return { files, format, stream: manifest.stream, note: part(files, "checkpoint.txt"), verifier: part(files, "verify.py"), records, blobs, link };
+}
+
+/** Make the bundle's bytes anew from what was judged: a name, an order or a byte of the ZIP that differs shows. */
+async function writeBundle({ files, format, stream, note, verifier, records, blobs, link }) {
+  const out = new Map([["checkpoint.txt", note], ["verify.py", verifier]]);
+  if (link) out.set("consistency.txt", files.get("consistency.txt")).set("witnessed.txt", link.note);
+  for (const [digest, data] of blobs) out.set(`blobs/${digest}`, data);
+  for (const { header, payload, headerBytes, payloadBytes, path } of records) {
+    const name = `${String(header.seq).padStart(12, "0")}-${header.kind}`;
+    out.set(`records/${name}.header.json`, headerBytes).set(`records/${name}.payload.json`, payloadBytes);
+    out.set(`proofs/${name}.json`, utf8(canonical(path.map(hex))));
+    // FIX messages once more, a field on each line, for reading
+    if (isText(payload.raw)) out.set(`fix/${name}.txt`, utf8(payload.raw.replaceAll("\x01", "|\n")));
+  }
+  const manifest = { dev: records.some(({ payload }) => payload.dev === true), format, stream };
+  if (format !== OLD_BUNDLE) manifest.verifier_sha256 = hex(await sha256(verifier));
+  out.set("manifest.json", utf8(canonical(manifest)));
+  return writeZip(out);
+}
+
+async function judgeBundle(report, bytes, trust, options) {
+  refuse(report, options, "a bundle", "header", "payload");
+  const bundle = readBundle(bytes), disclosed = await Disclosed.read(options.disclosures), { stream } = bundle;
+  const signed = readCheckpoint(bundle.note);
+  for (const record of bundle.records) Object.assign(record, await readRecord(record.headerBytes, record.payloadBytes));
+  const links = [...(bundle.link ? [bundle.link] : []), ...options.links];
+  await judgeHead(report, trust, signed, { ...options, links }, await changesIn(bundle.records));
+  for (const record of bundle.records) {
+    await judgePlace(report, record, record.path, signed);
+    disclosed.see(report, record.header);
+  }
+  await judgeStream(report, stream, bundle.records, signed.size);
+  judgeContext(report, stream, bundle.records);
+  await judgeBlobs(report, bundle);
+  for (const record of bundle.records) record.upTo = await rootUpTo(record.leaf, record.header.seq, signed.size, record.path);
+  await judgeSeeds(report, stream, bundle.records);
+  const digest = hex(await sha256(bundle.verifier));
+  if (bundle.format === OLD_BUNDLE && !PUBLISHED.has(digest)) report.find(TAMPERED, "the verify.py in it is none that was published");
+  report.say(`the verify.py in it has the digest ${digest}: run one that you took elsewhere`);
+  if (!equal(await writeBundle(bundle), bytes)) report.find(TAMPERED, "the bytes are not those of the canonical bundle of this content");
+  disclosed.finish(report);
+  Unread.of(bundle.records.map(({ header }) => header)).finish(report);
+  report.say(`${stream}: ${bundle.records.length} records under ${signed.origin} at ${signed.size}`);
+}
+
+/** Check that a decision's records are all there are: dense, chained, mapped and sealed. */
+async function judgeStream(report, stream, records, size) {
+  const own = records.filter(({ header }) => header.stream === stream), streams = new Streams();
+  for (const { header, leaf } of own) await streams.follow(report, header, leaf);
+  const maps = [], others = [];
+  for (const record of records) (record.header.kind === "stream_heads" && known(record.header) ? maps : others).push(record);
+  judgeMaps(report, maps, size, others);
+  // the map of the checkpoint itself: its last part is the last record below it
+  const last = maps.filter(({ header, payload }) => header.seq + payload.parts - payload.part === size);
+  const rows = last.flatMap(({ payload }) => payload.heads).filter(([name]) => name === stream);
+  for (const row of rows) judgeEnd(report, row, streams.at(stream));
+  if (!rows.length) report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision");
+  judgeSeal(report, stream, own.map(({ header }) => header));
+}
+
+// ---- where seeds come from -------------------------------------------------------------------------
+// Rule 2: a seed's root is that of the largest checkpoint not above the decision's opening record, for a
+// renewal its approval record. Every checkpoint ends with a stream-head map, a record of the stream
+// `control`, dense and chained: the log itself shows that none stood between.
+
+const SEED_RULE = 2, SEEDS_BOUND = 3;
+const UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable";
+
+async function hmac(key, message) {
+  const pad = (byte) => Uint8Array.from({ length: 64 }, (_, i) => byte ^ (key[i] ?? 0));
+  return sha256(pad(0x5c), await sha256(pad(0x36), message));
+}
+
+const bigEndian = (number) => new Uint8Array(new Uint32Array([number]).buffer).reverse();
+
+/** Return the seeds of a decision's attempt, as they stand on record. */
+export async function seedsOf(root, stream, attempt, n) {
+  const key = await hmac(utf8("countersign/decision-seed/v1"), root), seeds = [];
+  const name = utf8(stream.replace(/^decision\//, ""));
+  const seed = await hmac(key, concat(name, Uint8Array.of(0), bigEndian(attempt), Uint8Array.of(1)));
+  for (let i = 0; i < n; i += 1) {
+    const drawn = await hmac(seed, concat(utf8("countersign/trajectory/v1"), bigEndian(i)));
+    seeds.push(String(BigInt(`0x${hex(drawn.subarray(0, 8))}`) >> 1n));
+  }
+  return seeds;
+}
+
+/** What a run promises of its records; 1 for one of an earlier version. */
+const rulesOf = ({ record_rules: rules }) => (isInteger(rules) ? rules : 1);
+
+/** Say whether a request's seed follows the rule that can be judged here. */
+function judgeRule(report, { header, payload }, promised) {
+  const { seed_rule: rule = null } = payload;
+  if (rule === SEED_RULE) return true;
+  if (rule === null && promised >= SEEDS_BOUND) report.find(TAMPERED, "its seed follows no rule, and its run promised one", header.seq);
+  return false;
+}
+
+/** Check that seeds follow from the root that is named, and that this is not a later one. */
+async function judgeSeed(report, { header, payload }, opened, number) {
+  const { seed_size: size, seed_root: root, seeds } = payload;
+  if (!isInteger(size) || !Array.isArray(seeds) || !isText(root) || !/^[0-9a-f]{64}$/.test(root)) throw new Bad("a request for a forecast says nothing of its seeds");
+  if (size <= 0 || size > opened) report.find(TAMPERED, "its seed comes from a later root", header.seq);
+  else if (canonical(seeds) !== canonical(await seedsOf(unhex(root), header.stream, number, seeds.length))) report.find(TAMPERED, "its seeds do not follow from its root", header.seq);
+  else return true;
+  return false;
+}
+
+/** The seeds of a whole log, judged as its records go by. */
+class Seeds {
+  earlier = 0;
+  #promised = 1;
+  #opened = new Map();
+
+  /** Take a record; `mapped` is the size of the tree that ends with the last whole map. */
+  async see(report, record, mapped, roots) {
+    const { header: { stream, stream_seq: place, seq, kind }, payload } = record;
+    if (kind === "run_started") this.#promised = Math.max(this.#promised, rulesOf(payload));
+    if (!stream.startsWith("decision/")) return;
+    if (place === 0) this.#opened.set(stream, { opened: seq, before: mapped, number: 0 });
+    const now = this.#opened.get(stream);
+    if (!now) return;
+    if (kind === "approval_given") {
+      Object.assign(now, { opened: seq, before: mapped });
+    } else if (kind === "decision_sealed") {
+      this.#opened.delete(stream);
+    } else if (kind === "forecast_requested") {
+      now.number += 1;
+      if (!judgeRule(report, record, this.#promised)) this.earlier += 1;
+      else if (await judgeSeed(report, record, now.opened, now.number - 1)) this.#hold(report, record, now.before, roots.get(now.before));
+    }
+  }
+
+  #hold(report, { header: { seq }, payload }, before, root) {
+    if (payload.seed_size !== before) report.find(TAMPERED, `its seed is the root of ${payload.seed_size}, the last checkpoint was of ${before}`, seq);
+    else if (!root) report.find(INCOMPLETE, `no checkpoint of ${before}: its seed's root`, seq);
+    else if (hex(root) !== payload.seed_root) report.find(TAMPERED, "its seed's root is none that was signed", seq);
+  }
+}
+
+/** Judge each request for a forecast in a bundle by the rule its run promised, as far as is shown. */
+async function judgeSeeds(report, stream, records) {
+  const runs = records.filter(({ header }) => known(header) && header.kind === "run_started");
+  const promised = runs.reduce((most, { payload }) => Math.max(most, rulesOf(payload)), 1);
+  const own = records.filter(({ header }) => header.stream === stream).sort((a, b) => a.header.seq - b.header.seq);
+  let opened = own[0]?.header.seq ?? -1, number = 0;
+  for (const record of own) {
+    const { header: { kind, seq } } = record;
+    if (!known(record.header)) continue;
+    if (kind === "approval_given") opened = seq;
+    if (kind !== "forecast_requested") continue;
+    number += 1;
+    if (!judgeRule(report, record, promised)) report.say(`record ${seq}: ${UNBOUND}`);
+    else if (await judgeSeed(report, record, opened, number - 1)) await judgeLast(report, record, opened, records);
+  }
+}
+
+/** Check that no later checkpoint stood before the opening record, by the stream of maps. */
+async function judgeLast(report, { header: { seq }, payload: { seed_size: size, seed_root: root } }, opened, records) {
+  const maps = (header) => header.kind === "stream_heads";
+  const ends = ({ header, payload }) => maps(header) && known(header) && payload.part + 1 === payload.parts;
+  let before = records.find(({ header }) => header.seq === size - 1);
+  if (!before || !known(before.header)) return report.say(`record ${seq}: its seed's root is not checkable: its map is not shown`);
+  if (hex(before.upTo) !== root) return report.find(TAMPERED, "its seed's root is not that of its tree", seq);
+  if (!ends(before)) return report.find(TAMPERED, "its seed's root is of no checkpoint", seq);
+  const line = new Map(records.filter(({ header }) => header.stream === "control").map((record) => [record.header.stream_seq, record]));
+  while (before.header.seq < opened) {
+    const after = line.get(before.header.stream_seq + 1);
+    if (!after || (maps(after.header) && !known(after.header))) {
+      return report.say(`record ${seq}: its seed is the root of ${size}; whether a later one stood before record ${opened} is not checkable`);
+    }
+    if (after.header.prev !== hex(before.leaf)) return report.find(TAMPERED, "prev is not the leaf before it", after.header.seq);
+    before = after;
+    if (before.header.seq < opened && ends(before)) return report.find(TAMPERED, `its seed is the root of ${size}, a later checkpoint stood before ${opened}`, seq);
+  }
+  return report.say(`record ${seq}: its seed is the root of ${size}, the last before ${opened}`);
+}
+
+/** Check that what a decision rests on and names is there, recorded before it was named. */
+function judgeContext(report, stream, records) {
+  const there = new Map();
+  for (const { header, payload } of records) {
+    if (!known(header)) continue;
+    const name = {
+      run_started: ["run", payload.run_id],
+      policy_activated: ["policy", payload.policy_digest],
+      fix_inbound: ["inbound", header.stream, payload.offset],
+    }[header.kind];
+    const key = name && JSON.stringify(name);
+    if (key && !(there.get(key) <= header.seq)) there.set(key, header.seq);
+  }
+  for (const { header, payload } of records) {
+    if (header.stream !== stream || !known(header)) continue;
+    const named = [["run", payload.run_id], ["policy", payload.policy_digest]];
+    const session = isText(payload.session) ? `session/${payload.session}` : null;
+    if (["order_reported", "order_ended"].includes(header.kind)) named.push(["inbound", session, payload.inbox_offset]);
+    for (const name of named) {
+      const last = name.at(-1);
+      if (last === undefined || last === null || there.get(JSON.stringify(name)) < header.seq) continue;
+      report.find(INCOMPLETE, `names ${name.join(" ")}: missing`, header.seq);
+    }
+  }
+}
+
+/** Check that every blob named is there, and every blob there is named and what it says. */
+async function judgeBlobs(report, { blobs, records }) {
+  const named = new Set();
+  for (const { header, payload } of records) {
+    for (const digest of new Set(blobsOf(payload))) {
+      named.add(digest);
+      if (known(header) && !blobs.has(digest)) report.find(INCOMPLETE, `blob ${digest} is missing`, header.seq);
+    }
+  }
+  for (const [digest, data] of blobs) {
+    if (hex(await sha256(data)) !== digest) report.find(TAMPERED, `blob ${digest} has other content`);
+    if (!named.has(digest)) report.find(TAMPERED, `blob ${digest} belongs to no record`);
+  }
+}
+
+// ---- a whole log: a dump --------------------------------------------------------------------------
+
+const DUMP = {
+  head: { origin: "text", size: "number", root: "bytes", frontier: "bytes" },
+  checkpoint: { size: "number", note: "bytes" },
+  blob: { digest: "bytes", data: "bytes" },
+  entry: {
+    stream: "text", kind: "text", actor: "text", idem_key: "text", seq: "number", stream_seq: "number", version: "number",
+    recorded_at_us: "number", prev: "bytes", payload_digest: "bytes", leaf: "bytes", header: "bytes", payload: "bytes", account: "text?",
+  },
+  end: { entries: "number" },
+};
+const STAGES = Object.keys(DUMP);
+const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+
+function readLine(bytes) {
+  let row, bare;
+  try {
+    const source = text(bytes);
+    row = JSON.parse(source);
+    bare = source.replace(STRING, ""); // what is left of a flat object: numbers, null, punctuation
+  } catch {
+    throw new Bad("a line is not JSON");
+  }
+  // JSON.parse keeps the last of two fields of one name, and takes 2.0 and 2e0 for 2
+  if (isObject(row) && bare.split(":").length - 1 !== Object.keys(row).length) throw new Bad("a line has a field twice");
+  if (/[.eE]/.test(bare)) throw new Bad("a number has another form");
+  const { type, ...fields } = isObject(row) ? row : {};
+  const shape = isText(type) && Object.hasOwn(DUMP, type) ? DUMP[type] : null;
+  if (!shape || Object.keys(fields).sort().join() !== Object.keys(shape).sort().join()) throw new Bad("a line has other fields");
+  for (const [name, wanted] of Object.entries(shape)) {
+    const value = fields[name];
+    if (wanted === "bytes") fields[name] = unbase64(value);
+    else if (wanted === "number" ? !isInteger(value) : !isText(value) && !(wanted === "text?" && value === null)) {
+      throw new Bad(`${name} of a line of type ${type} has another type`);
+    }
+  }
+  return { type, row: fields };
+}
+
+/** A whole log, line by line, in memory that grows with streams, checkpoints and blobs only. */
+class LogVerifier {
+  report;
+  #trust;
+  #disclosed;
+  #rotations;
+  #given = []; // changes of keys, from outside
+  #changes = []; // and the log's own
+  #stage = "";
+  #head = null;
+  #origin = null;
+  #announced = null;
+  #tree = new Tree();
+  #roots = new Map(); // size to root, as signed
+  #notes = [];
+  #compared = new Set();
+  #checked = 0; // the newest size whose root was compared
+  #last = -1;
+  #whole = true;
+  #disordered = false;
+  #blobs = new Set();
+  #streams = new Streams();
+  #unread = new Unread();
+  #changed = new Map(); // streams since the last map
+  #map = { expected: [], rows: [], next: 0, parts: 0, seq: -1 };
+  #mapped = 0;
+  #seeds = new Seeds();
+
+  constructor(report, trust, disclosed, rotations) {
+    [this.report, this.#trust, this.#disclosed, this.#rotations] = [report, trust, disclosed, rotations];
+  }
+
+  async line(bytes) {
+    if (this.#announced !== null) throw new Bad("the dump goes on after its end");
+    const { type, row } = readLine(bytes);
+    if (type === "end") {
+      this.#announced = row.entries;
+      return;
+    }
+    const right = this.#stage === "" ? type === "head" : type !== "head" && STAGES.indexOf(type) >= STAGES.indexOf(this.#stage);
+    if (!right && !this.#disordered) {
+      this.#disordered = true;
+      this.report.find(TAMPERED, `a ${type} out of order, after ${this.#stage || "nothing"}`);
+    }
+    this.#stage = type;
+    if (type === "checkpoint") await this.note(row.note, row.size);
+    else if (type === "entry") await this.#entry(row);
+    else if (type === "blob") await this.#blob(row);
+    else await this.#start(row);
+  }
+
+  async #start(row) {
+    if (this.#origin !== null && this.#origin !== row.origin) this.report.find(TAMPERED, `the trusted checkpoint is not of the log ${row.origin}`);
+    [this.#head, this.#origin] = [row, row.origin];
+    try {
+      this.#given = await readGiven(this.#rotations, row.origin);
+    } catch (error) {
+      this.report.caught(error);
+    }
+  }
+
+  async #blob({ digest, data }) {
+    if (!equal(await sha256(data), digest)) this.report.find(TAMPERED, `blob ${hex(digest)} has other content`);
+    this.#blobs.add(hex(digest));
+  }
+
+  /** Take a checkpoint, stored under a size or kept outside. Who signed it is judged at the end: the log holds its own changes of keys. */
+  async note(bytes, size = null) {
+    let checkpoint;
+    try {
+      checkpoint = readCheckpoint(bytes);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      this.report.find(TAMPERED, `checkpoint of ${size}: ${error.message}`);
+      return;
+    }
+    this.#origin ??= checkpoint.origin;
+    if ((size !== null && size !== checkpoint.size) || checkpoint.origin !== this.#origin) {
+      this.report.find(TAMPERED, `checkpoint of ${size} states ${checkpoint.origin} and ${checkpoint.size}`);
+      return;
+    }
+    const before = this.#roots.get(checkpoint.size);
+    if (before && !equal(before, checkpoint.root)) this.report.find(TAMPERED, `two checkpoints of ${checkpoint.size} differ`);
+    else this.#roots.set(checkpoint.size, checkpoint.root);
+    this.#notes.push(checkpoint);
+    if (checkpoint.size === 0) {
+      this.#compared.add(0);
+      if (!equal(checkpoint.root, await new Tree().root())) this.report.find(TAMPERED, "the checkpoint of 0 is not that of an empty log");
+    }
+  }
+
+  async #entry(row) {
+    const { seq } = row;
+    if (seq !== this.#last + 1) {
+      this.#whole = false;
+      if (seq > this.#last) this.report.find(INCOMPLETE, `missing, as all up to record ${seq}`, this.#last + 1);
+      else this.report.find(TAMPERED, `out of order, after record ${this.#last}`, seq);
+    }
+    this.#last = Math.max(seq, this.#last);
+    try {
+      await this.#judge(row);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      this.report.find(TAMPERED, error.message, seq);
+      this.#streams.heads.set(row.stream, { number: row.stream_seq, leaf: hex(row.leaf), seq });
+    }
+    await this.#tree.append(row.leaf);
+    if (this.#whole && this.#roots.has(this.#tree.size)) await this.#compare(row);
+  }
+
+  /** Compare the tree of now with the checkpoint of its size. */
+  async #compare({ seq }) {
+    const { size } = this.#tree;
+    this.#compared.add(size);
+    if (!equal(this.#roots.get(size), await this.#tree.root())) {
+      this.report.find(TAMPERED, `the tree of ${size} is not the one signed, that of ${this.#checked} is`, this.report.firstBadSeq === null ? this.#checked : null);
+      this.#whole = false;
+    } else if (this.#mapped !== size && !this.#unread.maps) {
+      this.report.find(TAMPERED, "signed without a stream-head map before it", seq);
+    }
+    this.#checked = size;
+  }
+
+  /** Hold every column against the hashed bytes, and the record against its stream. */
+  async #judge(row) {
+    const { header, payload, leaf } = await readRecord(row.header, row.payload);
+    if (!equal(leaf, row.leaf)) throw new Bad("the leaf is not the header's hash");
+    const stated = {
+      seq: row.seq, stream: row.stream, stream_seq: row.stream_seq, kind: row.kind, version: row.version, actor: row.actor,
+      recorded_at_us: row.recorded_at_us, idem_key: row.idem_key, prev: hex(row.prev), payload_sha256: hex(row.payload_digest),
+      log: this.#head?.origin ?? header.log,
+    };
+    const differing = Object.keys(stated).filter((name) => stated[name] !== header[name]);
+    if (row.account !== (payload.account ?? null)) differing.push("account");
+    if (differing.length) throw new Bad(`${differing.join(", ")} differs from the hashed bytes`);
+    await this.#streams.follow(this.report, header, leaf);
+    this.#disclosed.see(this.report, header);
+    if (known(header)) {
+      await this.#interpret(header, payload);
+      if (this.#whole) await this.#seeds.see(this.report, { header, payload }, this.#mapped, this.#roots);
+    } else {
+      this.#unread.add(header);
+      this.#unread.maps ||= header.kind === "stream_heads";
+    }
+    this.#changed.set(header.stream, [header.stream, header.stream_seq, hex(leaf)]);
+  }
+
+  async #interpret(header, payload) {
+    for (const digest of new Set(blobsOf(payload))) {
+      if (!this.#blobs.has(digest)) this.report.find(INCOMPLETE, `blob ${digest} is missing`, header.seq);
+    }
+    if (header.kind === "stream_heads") this.#judgeMap(payload, header.seq);
+    else this.#changes.push(...(await changesIn([{ header, payload }])));
+  }
+
+  /** Hold a map, which may have parts, against the streams that changed since the last one. */
+  #judgeMap({ part: number, parts, heads }, seq) {
+    const broken = number === 0 ? this.#map.next > 0 : number !== this.#map.next || parts !== this.#map.parts || seq !== this.#map.seq + number;
+    if (broken && this.#whole) this.report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
+    if (number === 0) {
+      this.#map = { expected: [...this.#changed.values()].sort((a, b) => compareCodePoints(a[0], b[0])), rows: [], parts, seq };
+      this.#changed = new Map();
+    }
+    this.#map.next = (number + 1) % parts;
+    const { expected, rows } = this.#map;
+    for (const row of heads) rows.push(row);
+    if (number + 1 !== parts) return;
+    this.#mapped = seq + 1;
+    if (canonical(rows) === canonical(expected)) return;
+    const stated = new Map(rows.map((row) => [row[0], row]));
+    for (const [name, count, leaf] of expected) {
+      const [, found, other] = stated.get(name) ?? [];
+      if (found === count && other !== leaf) this.report.find(TAMPERED, `is not the one that the stream-head map of record ${seq} names`, this.#streams.at(name).seq);
+    }
+    if (this.#whole) throw new Bad("the stream-head map is not that of the streams");
+    for (const [name, count] of stated.values()) {
+      const have = this.#streams.at(name).number;
+      if (count > have) this.report.find(INCOMPLETE, `${name} ends at ${have} here, at ${count} in the map of record ${seq}`);
+    }
+  }
+
+  async finish() {
+    const { report } = this, { size } = this.#tree, beyond = largest(this.#roots.keys());
+    if (this.#announced === null) report.find(INCOMPLETE, "the dump has no end");
+    else if (this.#announced !== size) report.find(INCOMPLETE, `${this.#announced} records announced, ${size} found`, size);
+    if (beyond > size) report.find(INCOMPLETE, `a checkpoint of ${beyond} is signed, ${size} found`, size);
+    if (!this.#head) report.find(INCOMPLETE, "there is no head");
+    else if (this.#whole) await this.#judgeStoredHead();
+    try {
+      await this.#trust.follow(report, this.#changes, this.#given);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      report.find(TAMPERED, `a change of keys: ${error.message}`);
+    }
+    const seen = await this.#judgeKeys();
+    if (this.#whole) {
+      this.#judgeCoverage();
+      this.#judgeWitnesses(seen);
+    }
+    if (!this.#trust.logs.size) report.find(NOT_CHECKABLE, "no trusted key given: nothing says who wrote this");
+    this.#disclosed.finish(report);
+    this.#unread.finish(report);
+    if (this.#seeds.earlier) report.say(`${this.#seeds.earlier} forecasts: ${UNBOUND}`);
+    report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);
+  }
+
+  /** Hold the stored head against the tree; a sound one of a larger tree shows a lost tail. */
+  async #judgeStoredHead() {
+    const { size, root, frontier } = this.#head, stored = new Tree();
+    for (let at = 0; at < frontier.length; at += 32) stored.nodes.push(frontier.subarray(at, at + 32));
+    const bits = size.toString(2).replaceAll("0", "").length;
+    const sound = size >= 0 && frontier.length === 32 * bits && equal(await stored.root(), root);
+    if (sound && size > this.#tree.size) {
+      this.report.find(INCOMPLETE, `the stored head is that of ${size} records, ${this.#tree.size} found`, this.#tree.size);
+    } else if (!sound || size !== this.#tree.size || !equal(frontier, concat(...this.#tree.nodes))) {
+      this.report.find(TAMPERED, `the stored head is not that of ${this.#tree.size} records`);
+    }
+  }
+
+  /** Judge who signed each checkpoint, by the keys that the log came to have. */
+  async #judgeKeys() {
+    const seen = [], signers = new Map();
+    for (const checkpoint of this.#notes) {
+      try {
+        seen.push(await this.#trust.open(checkpoint));
+      } catch (error) {
+        if (!(error instanceof Bad)) throw error;
+        this.report.find(TAMPERED, `checkpoint of ${checkpoint.size}: ${error.message}`);
+      }
+    }
+    for (const one of this.#trust.logs.size ? seen : []) {
+      if (one.signers.size) signers.set(one.size, new Set([...(signers.get(one.size) ?? []), ...one.signers]));
+      else if (one.unsure) this.report.find(NOT_CHECKABLE, `checkpoint of ${one.size}: signature not checkable here`);
+      else this.report.find(TAMPERED, `checkpoint of ${one.size} is signed by no trusted key${CHANGED}`);
+    }
+    this.#judgeEndedKeys(seen, signers);
+    return seen;
+  }
+
+  /**
+   * A replaced key signs nothing more. What only a revoked one signed stands where a later checkpoint
+   * of this tree holds it: by a key that counts, or seen by the quorum before. Records' own times,
+   * which the thief of a key writes too, prove nothing.
+   */
+  #judgeEndedKeys(seen, signers) {
+    const trust = this.#trust, times = new Map();
+    for (const one of seen) times.set(one.size, Math.min(trust.seenUs(one), times.get(one.size) ?? Infinity));
+    let made = Infinity, covered = false;
+    for (const [size, keys] of [...signers].sort(([a], [b]) => b - a)) {
+      if (this.#compared.has(size)) made = Math.min(made, times.get(size));
+      const why = trust.gone(keys, size, made), words = `checkpoint of ${size} is signed only by a key that had been ${why}`;
+      if (why === "replaced") this.report.find(TAMPERED, words);
+      else if (why && !covered) this.report.find(NOT_CHECKABLE, `${words}: no quorum of witnesses says that it was signed before`);
+      covered ||= !why && this.#compared.has(size);
+    }
+  }
+
+  /** Require that every checkpoint was compared, and that they cover all there is. */
+  #judgeCoverage() {
+    const { size } = this.#tree;
+    for (const missed of this.#roots.keys()) {
+      if (missed <= size && !this.#compared.has(missed)) this.report.find(TAMPERED, `the checkpoint of ${missed} was not compared`);
+    }
+    if (!this.#compared.size) this.report.find(INCOMPLETE, "no checkpoint covers these records");
+    else if (this.#checked < size) this.report.find(INCOMPLETE, `records from ${this.#checked} on are not signed yet`);
+  }
+
+  /** Require that what is signed is also cosigned as the policy asks. */
+  #judgeWitnesses(seen) {
+    const { report } = this, { policy } = this.#trust;
+    const shown = seen.filter((one) => policy?.asks && one.size > 0 && this.#compared.has(one.size) && this.#trust.met(one));
+    const newest = seen.reduce((best, one) => (best && best.size > one.size ? best : one), null);
+    if (!policy?.asks || !shown.length) {
+      if (newest || !policy?.asks) judgeQuorum(report, this.#trust, newest ? [newest] : []);
+      return;
+    }
+    const witnessed = largest(shown.map((one) => one.size));
+    report.say(`the policy's quorum cosigned the tree of ${witnessed}`);
+    if (witnessed >= this.#checked) return;
+    const unread = newest.unread.length ? ": ML-DSA-44 lines are not checkable here, use verify.py" : "";
+    report.find(unread ? NOT_CHECKABLE : INCOMPLETE, `records from ${witnessed} on are not cosigned by the quorum yet${unread}`);
+  }
+}
+
+/** A log may have more checkpoints than a call may have arguments. */
+function largest(sizes) {
+  let size = 0;
+  for (const one of sizes) size = Math.max(size, one);
+  return size;
+}
+
+/** Order as Python does, by code points: UTF-16 puts some beyond 2^16 before others below. */
+function compareCodePoints(a, b) {
+  const [left, right] = [utf8(a), utf8(b)];
+  const at = left.findIndex((byte, i) => byte !== right[i]);
+  return at < 0 ? left.length - right.length : (left[at] ?? -1) - (right[at] ?? -1);
+}
+
+/** Verify a dump, line by line, from anything that yields its lines: it may be larger than memory. */
+export async function verifyDump(lines, trust, options = {}) {
+  return judged(async (report) => {
+    const given = await withDefaults(options);
+    refuse(report, given, "a dump", "consistency", "header", "payload");
+    const log = new LogVerifier(report, trust.fresh(), await Disclosed.read(given.disclosures), given.rotations);
+    for (const note of given.checkpoints) await log.note(note);
+    try {
+      for await (const line of lines) await log.line(line);
+    } catch (error) {
+      report.caught(error instanceof Unknown || !(error instanceof Bad) ? error : new Bad(`the dump is malformed: ${error.message}`));
+    }
+    await log.finish();
+  });
+}
+
+function* linesOf(bytes) {
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf(10, at) + 1 || bytes.length;
+    yield bytes.subarray(at, end);
+    at = end;
+  }
+}
+
+// ---- a mirrored log: tiles ------------------------------------------------------------------------
+
+const TILE_WIDTH = 256;
+
+/** Return the path of a tile: its number in groups of three digits, all but the last behind an x. */
+function tilePath(level, n, width) {
+  const digits = String(n).padStart(Math.ceil(String(n).length / 3) * 3, "0").match(/.../g);
+  const path = ["tile", level, ...digits.slice(0, -1).map((group) => `x${group}`), digits.at(-1)].join("/");
+  return width === TILE_WIDTH ? path : `${path}.p/${width}`;
+}
+
+/**
+ * Verify tlog-tiles: every hash, every entry, every stream's chain.
+ *
+ * `read` takes a path and returns its bytes, null where there is no such file.
+ */
+export async function verifyTiles(read, trust, options = {}) {
+  return judged(async (report) => {
+    const given = await withDefaults(options), note = await read("checkpoint");
+    if (!note) {
+      report.find(NOT_CHECKABLE, "there is no checkpoint: not a folder of tiles");
+      return;
+    }
+    await judgeNote(report, note, trust.fresh(), given, "tiles");
+    await new Tiles(report, read, readCheckpoint(note)).run();
+  });
+}
+
+class Tiles {
+  #foreign = 0;
+  #streams = new Streams();
+  #tree = new Tree();
+  #unread = new Unread();
+
+  constructor(report, read, signed) {
+    [this.report, this.read, this.signed] = [report, read, signed];
+  }
+
+  async run() {
+    const { report, signed } = this;
+    let row = []; // the roots of full tiles, which the level above holds
+    for (let n = 0; n * TILE_WIDTH < signed.size; n += 1) {
+      const width = Math.min(TILE_WIDTH, signed.size - n * TILE_WIDTH);
+      const hashes = await this.#hashes(0, n, width), entries = await this.#entries(n, width);
+      if (!hashes && !entries) return;
+      const leaves = hashes ?? (await Promise.all(entries.map(leafHash)));
+      for (const [at, leaf] of leaves.entries()) {
+        await this.#tree.append(leaf);
+        if (entries) await this.#entry(n * TILE_WIDTH + at, entries[at], leaf);
+      }
+      if (width === TILE_WIDTH) row.push(await rootOf(leaves));
+    }
+    for (let level = 1; row.length; level += 1) row = await this.#level(level, row);
+    if (!equal(await this.#tree.root(), signed.root)) report.find(TAMPERED, `the tiles' tree of ${signed.size} is not the one signed`);
+    this.#unread.finish(report);
+    const foreign = this.#foreign ? `, ${this.#foreign} entries are not records: bytes only` : "";
+    report.say(`${signed.size} entries, ${this.#streams.heads.size} streams${foreign}`);
+  }
+
+  /** Compare a level's tiles with what the tiles below make; return what the next level holds. */
+  async #level(level, row) {
+    const above = [];
+    for (let n = 0; n * TILE_WIDTH < row.length; n += 1) {
+      const made = row.slice(n * TILE_WIDTH, (n + 1) * TILE_WIDTH), stored = await this.#hashes(level, n, made.length);
+      if (stored && !equal(concat(...stored), concat(...made))) this.report.find(TAMPERED, `tile ${level}/${n} is not what the tiles below it make`);
+      if (made.length === TILE_WIDTH) above.push(await rootOf(made));
+    }
+    return above;
+  }
+
+  /** Return a tile's bytes: the partial one, or the full one in its stead. */
+  async #file(level, n, width) {
+    const path = tilePath(level, n, width), bytes = (await this.read(path)) ?? (await this.read(tilePath(level, n, TILE_WIDTH)));
+    if (!bytes) this.report.find(INCOMPLETE, `${path} is missing`);
+    return bytes;
+  }
+
+  async #hashes(level, n, width) {
+    const bytes = await this.#file(level, n, width);
+    if (!bytes) return null;
+    if (bytes.length !== 32 * width && bytes.length !== 32 * TILE_WIDTH) throw new Bad(`tile ${level}/${n} has ${bytes.length} bytes, not those of ${width} hashes`);
+    return Array.from({ length: width }, (_, i) => bytes.subarray(32 * i, 32 * i + 32));
+  }
+
+  /** Read an entry bundle: each entry behind its length, two bytes, the larger first. */
+  async #entries(n, width) {
+    const bytes = await this.#file("entries", n, width), entries = [];
+    if (!bytes) return null;
+    for (let at = 0; at < bytes.length && entries.length <= TILE_WIDTH;) {
+      const start = at + 2, end = start + bytes[at] * 256 + (bytes[at + 1] ?? NaN);
+      if (!(end <= bytes.length)) throw new Bad(`the entry bundle ${n} is cut off`);
+      entries.push(bytes.subarray(start, end));
+      at = end;
+    }
+    if (entries.length !== width && entries.length !== TILE_WIDTH) throw new Bad(`the entry bundle ${n} has ${entries.length} entries, not ${width}`);
+    return entries.slice(0, width);
+  }
+
+  /** Judge an entry's header; its payload is not part of the tiles. */
+  async #entry(seq, entry, leaf) {
+    if (!equal(await leafHash(entry), leaf)) this.report.find(TAMPERED, "the entry is not the one in its tile", seq);
+    let header;
+    try {
+      header = readHeader(entry);
+    } catch (error) {
+      if (!(error instanceof Bad)) throw error;
+      this.#foreign += 1;
+      return;
+    }
+    if (header.seq !== seq || header.log !== this.signed.origin) this.report.find(TAMPERED, `calls itself record ${header.seq} of ${header.log}`, seq);
+    await this.#streams.follow(this.report, header, leaf);
+    if (!known(header)) this.#unread.add(header);
+  }
+}
+
+async function rootOf(hashes) {
+  const tree = new Tree();
+  for (const hash of hashes) await tree.append(hash);
+  return tree.root();
+}
+
+// ---- any file -------------------------------------------------------------------------------------
+
+/** Read what comes from outside the file; what is wrong with its form is no finding about the file. */
+async function withDefaults({ checkpoints = [], consistency = [], rotations = [], disclosures = [], header = null, payload = null }) {
+  const outside = (name, read) => (bytes) => {
+    try {
+      return read(bytes);
+    } catch (error) {
+      if (error instanceof Bad) throw new Unknown(`a ${name} that was given is not readable: ${error.message}`);
+      throw error;
+    }
+  };
+  checkpoints.forEach(outside("checkpoint", readCheckpoint));
+  rotations.forEach(outside("change of keys", (bytes) => readNote(isText(bytes) ? utf8(bytes) : bytes)));
+  return { checkpoints, links: consistency.map(outside("consistency proof", readLink)), rotations, disclosures, header, payload };
+}
+
+/** Say which of the things given say nothing about a file of this sort: silence would read as a check. */
+function refuse(report, { links, disclosures, header, payload }, sort, ...names) {
+  const given = { consistency: links.length, disclosure: disclosures.length, header: header !== null, payload: payload !== null };
+  for (const name of names) if (given[name]) report.find(NOT_CHECKABLE, `--${name} does not apply to ${sort}`);
+}
+
+async function judged(judge) {
+  const report = new Report();
+  try {
+    await judge(report);
+  } catch (error) {
+    report.caught(error);
+  }
+  return report;
+}
+
+const startsWith = (bytes, start) => equal(bytes.subarray(0, start.length), utf8(start));
+
+/** Say of what sort a file is, by its first bytes; null for a dump, and for what is none. */
+function sortOf(start) {
+  if (startsWith(start, "PK")) return judgeBundle;
+  if (startsWith(start, "c2sp.org/tlog-proof")) return judgeProof;
+  if (startsWith(start, "old ")) return judgeLink;
+  if (latin1(start.subarray(0, 4096)).replaceAll("\r", "").includes(latin1(utf8("\n\n\u2014 ")))) return judgeNote;
+  return null;
+}
+
+async function noSort(report) {
+  report.find(NOT_CHECKABLE, "this is none of the files that --help names");
+}
+
+/** Whether these are a dump's first bytes; of nothing, what is missing can be said. */
+function readsAsDump(start) {
+  return sortOf(start) === null && (!start.length || start[0] === 0x7b);
+}
+
+/**
+ * Verify a file's bytes, whatever they are.
+ *
+ * `trust` comes from `readTrust`. `options`: `checkpoints` that were kept, `consistency` proofs between
+ * them, `rotations` (signed changes of keys), `disclosures` (all arrays of bytes), and for a proof the
+ * `header` and `payload` that it is of (bytes). All of it comes from outside the file.
+ */
+export async function verifyBytes(bytes, trust, options = {}) {
+  if (readsAsDump(bytes)) return verifyDump(linesOf(bytes), trust, options);
+  const judge = sortOf(bytes) ?? noSort;
+  return judged(async (report) => judge(report, bytes, trust.fresh(), await withDefaults(options)));
+}
+
+// ---- the command line (Node) ----------------------------------------------------------------------
+
+const HELP = `usage: node verify.mjs FILE --key KEY [--policy FILE] [--checkpoint NOTE] ..
+
+FILE is a bundle, receipt, .tlog-proof, consistency proof, checkpoint, dump, or a folder of tiles.
+
+  --key KEY            trusted log key (a line, or a file with some); may be repeated
+  --policy FILE        C2SP tlog-policy: logs, witnesses, quorum
+  --checkpoint FILE    a checkpoint that was kept; may be repeated
+  --consistency FILE   a proof between checkpoints; may be repeated
+  --rotation FILE      a signed change of the log's keys; may be repeated
+  --disclosure FILE    a disclosed personal value; may be repeated
+  --header FILE        the entry of a proof, if it is not in it
+  --payload FILE       the payload of the record that it proves
+
+Take this file, the key and the policy from places that you trust, never from beside FILE.
+
+exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key, unknown version,
+nothing to compare with, wrong arguments, a signature that this runtime cannot check: for ML-DSA-44 use
+verify.py). The last line is the code's word and the first reason for it.`;
+
+/** Verify from the command line; returns the exit code. What is wrong with the arguments is never OK. */
+export async function main(args, print = console.log) {
+  let report = new Report();
+  try {
+    const many = { type: "string", multiple: true, default: [] }, one = { type: "string" };
+    const options = {
+      key: many, policy: one, checkpoint: many, consistency: many, rotation: many, disclosure: many, header: one, payload: one,
+      help: { type: "boolean", short: "h" },
+    };
+    const { parseArgs } = await import("node:util");
+    const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+    if (values.help) {
+      print(HELP);
+      return OK;
+    }
+    if (positionals.length !== 1) throw new Bad("give one FILE; --help says more");
+    report = await judgeFile(positionals[0], values);
+  } catch (error) {
+    report.find(NOT_CHECKABLE, error.message);
+  }
+  report.conclude();
+  for (const line of report.lines) print(line);
+  return report.exitCode;
+}
+
+async function judgeFile(path, values) {
+  const { readFile, stat } = await import("node:fs/promises");
+  const read = async (name) => (name === undefined ? null : new Uint8Array(await readFile(name)));
+  const all = (names) => Promise.all(names.map(read));
+  const keys = (await Promise.all(values.key.map(keysIn))).flat();
+  const trust = await readTrust({ keys, policy: await read(values.policy) });
+  const options = {
+    checkpoints: await all(values.checkpoint), consistency: await all(values.consistency), rotations: await all(values.rotation),
+    disclosures: await all(values.disclosure), header: await read(values.header), payload: await read(values.payload),
+  };
+  const found = await stat(path);
+  if (found.isDirectory()) return verifyTiles(readerOf(path, stat), trust, options);
+  if (!found.isFile()) throw new Bad(`${path} is a pipe or a device: save what comes from it to a file first`);
+  if (readsAsDump(await startOf(path))) return verifyDump(linesFrom(path, found.size), trust, options);
+  return verifyBytes(await read(path), trust, options);
+}
+
+/** Return trusted keys, given as a line or as a file with one on each line. */
+async function keysIn(given) {
+  try {
+    await readKey(given);
+    return [given];
+  } catch (wrong) {
+    const { readFile } = await import("node:fs/promises");
+    const whole = await readFile(given, "utf-8").catch((missing) => {
+      throw given.includes("+") ? wrong : missing;
+    });
+    const lines = whole.split("\n").map(trimmed).filter((line) => line);
+    if (!lines.length) throw new Bad(`${given} holds no key`);
+    for (const line of lines) await readKey(line);
+    return lines;
+  }
+}
+
+async function startOf(path) {
+  const { open } = await import("node:fs/promises");
+  const file = await open(path);
+  try {
+    const { bytesRead, buffer } = await file.read(new Uint8Array(4096), 0, 4096, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Yield a file's lines, with its progress on stderr where it takes long. */
+async function* linesFrom(path, size) {
+  const { createReadStream } = await import("node:fs");
+  let rest = [], done = 0, said = Date.now();
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) {
+    for (const piece of linesOf(chunk)) {
+      rest.push(piece);
+      if (piece.at(-1) !== 10) continue;
+      yield rest.length === 1 ? piece : concat(...rest);
+      rest = [];
+    }
+    done += chunk.length;
+    if (Date.now() - said > 2000) {
+      said = Date.now();
+      console.error(`${Math.floor((100 * done) / size)} % read`);
+    }
+  }
+  if (rest.length) yield concat(...rest);
+}
+
+/** Read plain files only, and never more of one than shows that it is too long. */
+function readerOf(folder, stat) {
+  return async (path) => {
+    try {
+      if (!(await stat(`${folder}/${path}`)).isFile()) return null;
+    } catch (error) {
+      if (["ENOENT", "ENOTDIR", "ELOOP"].includes(error.code)) return null;
+      throw error;
+    }
+    const { createReadStream } = await import("node:fs"), parts = [];
+    for await (const chunk of createReadStream(`${folder}/${path}`, { end: TILE_WIDTH * (ENTRY_MAX + 2) })) parts.push(chunk);
+    return joinAll(parts);
+  };
+}
+
+if (node && process.argv[1]) {
+  const { realpathSync } = await import("node:fs");
+  const { fileURLToPath } = await import("node:url");
+  if (realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));
+}

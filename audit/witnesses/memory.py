@@ -1,0 +1,140 @@
+"""What a witness remembers: the last tree of each log that it cosigned, on disk.
+
+Rules it keeps:
+
+- `remember` returns when the new tree would survive a power cut: temporary file, fsync, rename,
+  fsync of the folder; a crash leaves the old tree or the new one; the folders are in their parents,
+  on disk, before the first question;
+- one update of a log at a time (`turn`); one process in a folder (a lock that dies with it);
+- a file that cannot be read stops its log: a witness that forgot would cosign a second history.
+
+A log's file holds the checkpoint that was cosigned last, with the lines that the caller gives it.
+"""
+
+import contextlib
+import fcntl
+import os
+import re
+import threading
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from audit.errors import NoteError, WitnessError
+from audit.files.durable import sync_folder
+from audit.tlog.checkpoint import Checkpoint, parse_checkpoint
+from audit.witnesses.witness import Seen
+
+_FOLDER_MODE = 0o700
+_FILE_MODE = 0o600
+_ORIGIN_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class WitnessMemory:
+    """The memory of one witness; safe for many threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take the folder, made when it is missing, for this process.
+
+        Raises:
+            WitnessError: another process has it, or it cannot be used.
+        """
+        self._logs = folder / "logs"
+        self._turns: dict[str, threading.Lock] = {}
+        self._turns_lock = threading.Lock()
+        try:
+            _make_durable(self._logs)
+            self._lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, _FILE_MODE)
+        except OSError as error:
+            raise WitnessError(f"cannot use {folder}: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise WitnessError(f"another witness works in {folder}; stop it first") from None
+
+    @contextlib.contextmanager
+    def turn(self, origin: str) -> Iterator[Seen]:
+        """Hold a log for one request and yield its last tree.
+
+        Raises:
+            WitnessError: the log's file cannot be read.
+        """
+        with self._turns_lock:
+            lock = self._turns.setdefault(origin, threading.Lock())
+        with lock:
+            yield self.seen(origin)
+
+    def seen(self, origin: str) -> Seen:
+        """Return the last tree of a log; of one that was never cosigned, the empty tree.
+
+        Raises:
+            WitnessError: the log's file cannot be read, or is another log's.
+        """
+        path = self._path(origin)
+        try:
+            checkpoint = parse_checkpoint(path.read_bytes())
+        except FileNotFoundError:
+            return Seen()
+        except (OSError, NoteError) as error:
+            raise WitnessError(f"the memory of {origin!r} is damaged ({path.name})") from error
+        if checkpoint.origin != origin:
+            raise WitnessError(f"{path.name} is the memory of {checkpoint.origin!r}")
+        return Seen(size=checkpoint.size, root=checkpoint.root)
+
+    def latest(self, origin_hash: str) -> bytes | None:
+        """Return the note cosigned last of the log whose origin has this SHA-256 (lower case hex).
+
+        None: no log of that origin was cosigned.
+
+        Raises:
+            WitnessError: the log's file cannot be read.
+        """
+        if not _ORIGIN_HASH.fullmatch(origin_hash):
+            return None
+        try:
+            return (self._logs / f"{origin_hash}.checkpoint").read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise WitnessError(f"cannot read a checkpoint: {error.strerror}") from error
+
+    def remember(self, checkpoint: Checkpoint) -> None:
+        """Make a tree the last one of its log; durable on return. Call it inside `turn`.
+
+        Raises:
+            WitnessError: it could not be written; nothing may be answered then.
+        """
+        path = self._path(checkpoint.origin)
+        scratch = path.with_suffix(".new")
+        try:
+            handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
+            with os.fdopen(handle, "wb") as file:
+                file.write(checkpoint.note)
+                file.flush()
+                os.fsync(file.fileno())
+            scratch.rename(path)
+            sync_folder(self._logs)
+        except OSError as error:
+            raise WitnessError(f"cannot remember a checkpoint: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Let another process have the folder."""
+        os.close(self._lock)
+
+    def _path(self, origin: str) -> Path:
+        return self._logs / f"{sha256(origin.encode()).hexdigest()}.checkpoint"
+
+
+def _make_durable(folder: Path) -> None:
+    """Make a folder; on return it is on disk in its parent, where a witness's keys are.
+
+    One that is there may have been made just before a power cut, so its parent is synced as well.
+    Those above hold keys and memory together: they are lost together, where they may not be read.
+    """
+    made = [one for one in folder.parents if not one.exists()]
+    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    sync_folder(folder.parent)
+    for one in made or [folder.parent]:
+        with contextlib.suppress(PermissionError):
+            sync_folder(one.parent)
