@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from audit.store.reader import LedgerReader
-from inference.codec import ReturnCodec
-from inference.evidence import Evidence
-from inference.evidence_bytes import read_evidence
-from inference.rounds import QTable, row_values, totals
+from inference.codec.codec import ReturnCodec
+from inference.speculation.evidence import Evidence
+from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.rounds import QTable, row_values, totals
 
 LOOK_AHEAD = 4
 DECISIONS = 40

@@ -59,7 +59,7 @@ from gateway.stopping import write_address
 from gateway.telemetry import Telemetry
 from gateway.web.doors import SIGN_IN
 from gateway.web.sessions import Sessions
-from inference.engine import EngineState
+from inference.engine.port import EngineState
 from risk.approved import ApprovedOrder
 
 DEVELOPER: Final = "operator"

@@ -36,11 +36,11 @@ from gateway.simulator import Simulator
 from gateway.statements import all_signed, log_id, release_statement, release_statement_v1
 from gateway.walk import SamplingPlan, Tools
 from gateway.web.views import Views
-from inference.codec import ReturnCodec
-from inference.engine import EngineConfig
-from inference.placebo import TableModel
-from inference.registry import load_pair, load_table
-from inference.rounds import DrafterKind
+from inference.codec.codec import ReturnCodec
+from inference.engine.port import EngineConfig
+from inference.forecast.placebo import TableModel
+from inference.speculation.rounds import DrafterKind
+from inference.weights.registry import load_pair, load_table
 
 _log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from gateway.errors import NoLedgerError
 from gateway.footprint import holds_database, refuse_unfinished
 from gateway.settings import Settings
 from gateway.state import StateFolder
-from inference.registry import ModelPair, load_pair, load_table
-from inference.rounds import QTable
+from inference.speculation.rounds import QTable
+from inference.weights.registry import ModelPair, load_pair, load_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,9 +21,9 @@ from gateway.differences import Cause, Differences, Found, book_difference
 from gateway.orders import Orders
 from gateway.quarantine import sets_total, tells_total
 from gateway.walk import LedgerPort
-from risk.book import Book
-from risk.instrument import Instrument
 from risk.intent import Side
+from risk.state.book import Book
+from risk.state.instrument import Instrument
 
 TRIES: Final = 4
 PAUSE_S: Final = 0.2

@@ -15,13 +15,13 @@ from gateway.forecasting import target_forecast
 from gateway.placebo_twin import judge_twin
 from gateway.section import Judged, Section
 from gateway.walk import Case, Tick, Tools
-from inference.condense import condense
-from inference.engine import SampleRequest
+from inference.codec.prompt import Prompt
+from inference.engine.port import SampleRequest
 from inference.errors import CaptureError, CodecError, EngineError, ForecastError
-from inference.evidence_bytes import encode_evidence
-from inference.forecast import Forecast
-from inference.prompt import Prompt
-from inference.seeds import decision_seed, trajectory_seeds
+from inference.forecast.forecast import Forecast
+from inference.speculation.condense import condense
+from inference.speculation.evidence_bytes import encode_evidence
+from inference.speculation.seeds import decision_seed, trajectory_seeds
 from risk.approved import Approval
 from risk.intent import Intent
 from risk.sizing import Sizing, to_intent

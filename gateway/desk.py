@@ -39,8 +39,8 @@ from gateway.telemetry import Telemetry
 from gateway.walk import Case, Tags, Tools
 from risk.approved import ApprovedOrder, approval_from_document, approve
 from risk.errors import ApprovalError
-from risk.instrument import Instrument
 from risk.intent import intent_from_document
+from risk.state.instrument import Instrument
 from risk.verdict import verdict_from_document
 
 INTENTS_MAX: Final = 8

@@ -24,7 +24,7 @@ from gateway.persons import NOBODY, Persons, hide
 from gateway.walk import BrokerPort, LedgerPort
 from risk.approved import ApprovedOrder
 from risk.errors import ApprovalError
-from risk.instrument import Instrument
+from risk.state.instrument import Instrument
 
 LATE_US: Final = 1_000_000
 """How long after its `send_before` an approval is left to the thread that may have it in hand."""

@@ -21,7 +21,15 @@ from pathlib import Path
 from threading import Condition, Event, Lock, Thread
 
 from gateway.engine_process import EngineChildConfig, limit_sending, spawn
-from inference.engine import (
+from inference.engine.frames import (
+    Frame,
+    description_from,
+    read_frame,
+    request_fields,
+    samples_from,
+    write_frame,
+)
+from inference.engine.port import (
     EngineConfig,
     EngineDescription,
     EngineState,
@@ -37,16 +45,8 @@ from inference.errors import (
     FrameError,
     InferenceError,
 )
-from inference.frames import (
-    Frame,
-    description_from,
-    read_frame,
-    request_fields,
-    samples_from,
-    write_frame,
-)
-from inference.registry import load_pair, load_table
-from inference.rounds import DrafterKind, QTable
+from inference.speculation.rounds import DrafterKind, QTable
+from inference.weights.registry import load_pair, load_table
 
 _CODES = {EngineRefusedError.code: EngineRefusedError, FrameError.code: EngineRefusedError}
 

@@ -12,8 +12,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from inference.engine import EngineConfig
-from inference.frames import config_text
+from inference.engine.frames import config_text
+from inference.engine.port import EngineConfig
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,7 +24,7 @@ class EngineChildConfig:
 
     engine: EngineConfig
     state_dir: Path  # its log and caches go below
-    program: tuple[str, ...] = (sys.executable, "-m", "inference.engine_main")
+    program: tuple[str, ...] = (sys.executable, "-m", "inference.engine.main")
     fault: str = ""  # fault injection, tests only
     niceness: int = 5
     start_timeout_s: float = 240.0

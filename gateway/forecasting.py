@@ -5,14 +5,20 @@ and in every replay, so both give the same bytes: every number below follows fro
 prompt and the decision's seed.
 """
 
-from inference.codec import ReturnCodec
-from inference.evidence import Evidence
-from inference.forecast import Forecast, ForecastLabel, ForecastSource, StepLaw, make_forecast
-from inference.prompt import Prompt
-from inference.rounds import QTable
-from inference.seeds import dither_key
+from inference.codec.codec import ReturnCodec
+from inference.codec.prompt import Prompt
+from inference.forecast.forecast import (
+    Forecast,
+    ForecastLabel,
+    ForecastSource,
+    StepLaw,
+    make_forecast,
+)
+from inference.forecast.trajectory import Trajectory, make_trajectories
 from inference.snapshot import BAR_US, Snapshot
-from inference.trajectory import Trajectory, make_trajectories
+from inference.speculation.evidence import Evidence
+from inference.speculation.rounds import QTable
+from inference.speculation.seeds import dither_key
 
 
 def trajectories_of(

@@ -1,7 +1,7 @@
 """The only door for data from outside: bytes in, typed parts of a snapshot out, or `IntakeError`.
 
 Takes in daily index levels (CSV, gzip) and dated events (JSON). Not here: which session is played
-when (`gateway.playback`), what a model makes of it (`inference.codec`).
+when (`gateway.playback`), what a model makes of it (`inference.codec.codec`).
 
 Rules kept here:
 - Strict: an unknown column or field, a text where a number belongs, a NaN, an infinity, a price

@@ -14,7 +14,7 @@ from gateway.api.models import IntentRequest
 from gateway.errors import RequestError
 from gateway.persons import Persons
 from gateway.strategies import Wish
-from risk.instrument import Instrument
+from risk.state.instrument import Instrument
 
 MINOR_PER_UNIT: Final = 100
 

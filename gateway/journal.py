@@ -16,18 +16,18 @@ from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from gateway.walk import Case
-from inference.engine import EngineDescription, SampleRequest
-from inference.evidence import Evidence
-from inference.forecast import Forecast, forecast_document
-from inference.prompt import Prompt, prompt_digest, prompt_document
-from inference.rounds import totals
+from inference.codec.prompt import Prompt, prompt_digest, prompt_document
+from inference.engine.port import EngineDescription, SampleRequest
+from inference.forecast.forecast import Forecast, forecast_document
 from inference.snapshot import Snapshot, snapshot_document
-from risk.book import Book
-from risk.book_document import book_document
+from inference.speculation.evidence import Evidence
+from inference.speculation.rounds import totals
 from risk.intent import Intent, intent_digest, intent_document
-from risk.policy import Policy, policy_digest
+from risk.policy.policy import Policy, policy_digest
 from risk.sizing import Sizing, sizing_document
-from risk.state import Quote, quote_document
+from risk.state.book import Book
+from risk.state.book_document import book_document
+from risk.state.state import Quote, quote_document
 
 GATEWAY: Final = "gateway"
 

@@ -15,9 +15,9 @@ from gateway.orders import Standing, Trade
 from gateway.walk import Case
 from risk.approved import Approval, approval_document, band_document, band_of
 from risk.intent import Intent, intent_digest, intent_document
-from risk.policy import Policy
-from risk.signing import status_document
-from risk.state import RiskState, quote_document
+from risk.policy.policy import Policy
+from risk.policy.signing import status_document
+from risk.state.state import RiskState, quote_document
 from risk.verdict import Verdict, verdict_document
 
 

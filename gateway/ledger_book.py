@@ -9,7 +9,8 @@ from typing import Any
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from risk.book import (
+from risk.intent import Side
+from risk.state.book import (
     DayStarted,
     Filled,
     Marked,
@@ -18,8 +19,7 @@ from risk.book import (
     Released,
     Reserved,
 )
-from risk.book_fold import FoldEvent, TradeUndone
-from risk.intent import Side
+from risk.state.book_fold import FoldEvent, TradeUndone
 
 # kinds that `book_events` gives a meaning to, for queries
 BOOK_KINDS = (

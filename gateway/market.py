@@ -12,7 +12,7 @@ from gateway.clock import MarketInstant, monotonic_us
 from gateway.errors import RequestError
 from gateway.playback import PlaybackSession
 from gateway.walk import Tick
-from risk.state import Phase, Quote
+from risk.state.state import Phase, Quote
 
 REPEAT_US = 1_000_000
 

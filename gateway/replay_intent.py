@@ -21,16 +21,16 @@ from gateway.placebo_twin import judge_twin
 from gateway.replay_past import NAMES_POLICY, Attempt, Past, matches, named, same
 from gateway.section import result_of
 from gateway.walk import Case, Tick
-from inference.forecast import Forecast
+from inference.forecast.forecast import Forecast
 from risk.approved import Approval, approval_from_document, approve, grant
-from risk.book import Book, Released, apply
 from risk.errors import ApprovalError
 from risk.evaluate import evaluate
 from risk.intent import Intent, intent_from_document
-from risk.policy import Policy
+from risk.policy.policy import Policy
 from risk.sizing import Sizing, to_intent
-from risk.state import KillState, Phase, Quote, RiskState, SeenIntent, relevant_history, seen
-from risk.state_document import policy_status_from_document, quote_from_document
+from risk.state.book import Book, Released, apply
+from risk.state.state import KillState, Phase, Quote, RiskState, SeenIntent, relevant_history, seen
+from risk.state.state_document import policy_status_from_document, quote_from_document
 from risk.verdict import Verdict, verdict_from_document
 
 

@@ -18,17 +18,17 @@ from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_
 from gateway.own_keys import stands_for
 from gateway.persons import as_recorded
 from gateway.walk import Case, Tags
-from inference.codec import ReturnCodec
-from inference.evidence import Evidence
-from inference.forecast import Forecast
-from inference.prompt import Prompt
-from inference.rounds import QTable
-from risk.book import Book
-from risk.book_fold import BookFold, FoldEvent
-from risk.instrument import Instrument, instrument_from_document
+from inference.codec.codec import ReturnCodec
+from inference.codec.prompt import Prompt
+from inference.forecast.forecast import Forecast
+from inference.speculation.evidence import Evidence
+from inference.speculation.rounds import QTable
 from risk.intent import Intent
-from risk.policy import Policy, policy_from_document
-from risk.state import Quote
+from risk.policy.policy import Policy, policy_from_document
+from risk.state.book import Book
+from risk.state.book_fold import BookFold, FoldEvent
+from risk.state.instrument import Instrument, instrument_from_document
+from risk.state.state import Quote
 
 SEEDS_BOUND: Final = 3
 """From these rules on, a seed's root follows `journal.SEED_RULE`."""

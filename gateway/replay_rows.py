@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from gateway.errors import ReplayDiffersError
 from gateway.replay_past import Past
 from inference.errors import InferenceError
-from inference.evidence import Evidence
-from inference.regeneration import ROW_TOLERANCE, compare, rows_of
-from inference.registry import ModelPair, load_table
+from inference.speculation.evidence import Evidence
+from inference.weights.regeneration import ROW_TOLERANCE, compare, rows_of
+from inference.weights.registry import ModelPair, load_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from gateway.settings import Settings
 from gateway.strategies import OVERLAY, overlay
 from gateway.summary import summarise
 from gateway.walk import Case
-from inference.engine import EngineState
+from inference.engine.port import EngineState
 
 SETTLE_WITHIN_S = 3.0
 

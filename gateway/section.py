@@ -24,16 +24,16 @@ from gateway.failpoints import reach
 from gateway.journal import policy_named
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk import Case, LedgerPort, Tick
-from inference.forecast import Forecast
+from inference.forecast.forecast import Forecast
 from risk.approved import Approval, approve
-from risk.book import Book, Released, apply
-from risk.book_fold import BookFold, FoldEvent
 from risk.errors import ApprovalError
 from risk.evaluate import evaluate
 from risk.intent import Intent, intent_from_document
-from risk.policy import Policy
-from risk.signing import PolicyStatus, SignedPolicy, verify_signatures
-from risk.state import KillState, RiskState, SeenIntent, relevant_history, seen
+from risk.policy.policy import Policy
+from risk.policy.signing import PolicyStatus, SignedPolicy, verify_signatures
+from risk.state.book import Book, Released, apply
+from risk.state.book_fold import BookFold, FoldEvent
+from risk.state.state import KillState, RiskState, SeenIntent, relevant_history, seen
 from risk.verdict import Action, Verdict
 
 MAX_TRIES = 16

@@ -43,7 +43,7 @@ from gateway.orders import Orders, Stage, Standing, Trade
 from gateway.persons import NOBODY, RAW_MAX, Persons, hide
 from gateway.quarantine import alarms
 from gateway.walk import LedgerPort
-from risk.instrument import Instrument
+from risk.state.instrument import Instrument
 
 NOTIONAL_MAX_MINOR = 10**14
 """Most that one trade may be worth or cost, minor units: far above any, and nothing overflows."""

@@ -19,12 +19,12 @@ from audit.records.record import Record, blob_digests
 from audit.store.reader import LedgerReader
 from gateway.attach import Place
 from gateway.errors import UnknownDecisionError
+from inference.codec.vocabulary import BIN_START
 from inference.errors import InferenceError
-from inference.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
-from inference.evidence_bytes import MAGIC, read_evidence
-from inference.rounds import QTable, paths, totals
-from inference.seeds import accept_draw
-from inference.vocabulary import BIN_START
+from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
+from inference.speculation.evidence_bytes import MAGIC, read_evidence
+from inference.speculation.rounds import QTable, paths, totals
+from inference.speculation.seeds import accept_draw
 
 Fields = dict[str, Any]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from inference.forecast import Forecast
-from risk.book import Book
-from risk.instrument import Instrument
-from risk.policy import SizingPolicy
+from inference.forecast.forecast import Forecast
+from risk.policy.policy import SizingPolicy
 from risk.sizing import Sizing, size, size_exposure
-from risk.state import Quote
+from risk.state.book import Book
+from risk.state.instrument import Instrument
+from risk.state.state import Quote
 
 OVERLAY: Final = "vol-target-overlay"
 AGENT_WISH: Final = "agent-exposure"

@@ -18,8 +18,8 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.accepted import TableFigure
 from gateway.ledger_book import book_events, is_trade, placebo_events
-from risk.book import Book
-from risk.book_fold import BookFold, FoldEvent
+from risk.state.book import Book
+from risk.state.book_fold import BookFold, FoldEvent
 
 TRADING_DAYS = 252
 

@@ -14,16 +14,16 @@ from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Guard, Lane
 from fix.session_link import HandResult
 from gateway.clock import MarketInstant
-from inference.codec import ReturnCodec
-from inference.engine import Engine
-from inference.forecast import Forecast
-from inference.placebo import TableModel
-from inference.rounds import QTable
+from inference.codec.codec import ReturnCodec
+from inference.engine.port import Engine
+from inference.forecast.forecast import Forecast
+from inference.forecast.placebo import TableModel
 from inference.snapshot import Snapshot
-from risk.book import Book
-from risk.instrument import Instrument
+from inference.speculation.rounds import QTable
 from risk.sizing import Sizing
-from risk.state import Quote
+from risk.state.book import Book
+from risk.state.instrument import Instrument
+from risk.state.state import Quote
 
 
 class LedgerPort(Protocol):

@@ -1,8 +1,14 @@
 """Forecasts: a snapshot in, an integer forecast with its evidence out.
 
-Reading order: snapshot, volatility, bins, vocabulary, narrative, prompt, codec, seeds, drafters,
-engine, engine_main, frames, flight, vllm_engine, sampling_fix, capture_adapter, capture, self_test,
-rounds, evidence, condense, evidence_bytes, trajectory, forecast, placebo, registry, teacher,
-regeneration, errors. ``training/`` makes the weights in
-``models/``.
+Not here: rules and orders.
+
+    snapshot      what the forecast may know: one instrument, its bars and its news, as of one
+                  instant
+    codec/        snapshot to tokens and back
+    speculation/  what was drafted, accepted, drawn and kept
+    engine/       the Engine port, the engine's process, vLLM behind one door, drafters
+    weights/      the model pair on disk, and what it says when it is asked again
+    forecast/     trajectories to a forecast
+    training/     making the weights in `models/`: phases, training, distillation
+    errors        errors of the forecast side of the walk
 """

@@ -17,7 +17,7 @@ from typing import Final
 from risk.canonical import JSON, Reader, number
 from risk.errors import ApprovalError
 from risk.intent import Intent, Side, TimeInForce, intent_digest, side_from_text
-from risk.policy import Policy, policy_digest
+from risk.policy.policy import Policy, policy_digest
 from risk.verdict import Action, RuleId, Verdict, is_intact
 
 BP: Final = 10_000

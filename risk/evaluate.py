@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Final
 
 from risk.intent import Intent, intent_digest
-from risk.policy import Policy, policy_digest
+from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Case, Rule, run
-from risk.state import RiskState, state_digest
+from risk.state.state import RiskState, state_digest
 from risk.verdict import (
     Action,
     Bound,

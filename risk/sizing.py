@@ -15,14 +15,14 @@ from enum import StrEnum
 from math import isqrt
 from typing import Final
 
-from inference.forecast import Forecast
-from risk.book import Book
+from inference.forecast.forecast import Forecast
 from risk.canonical import JSON, Reader, number
 from risk.errors import DocumentError
-from risk.instrument import Instrument
 from risk.intent import Intent, Side, TimeInForce
-from risk.policy import SizingPolicy
-from risk.state import Quote
+from risk.policy.policy import SizingPolicy
+from risk.state.book import Book
+from risk.state.instrument import Instrument
+from risk.state.state import Quote
 
 BP: Final = 10_000
 ONE_1E8: Final = 100_000_000

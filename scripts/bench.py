@@ -18,11 +18,11 @@ from time import perf_counter
 from typing import Any
 
 from gateway.engine_process import EngineChildConfig, child_environment
-from inference.codec import ReturnCodec
-from inference.engine import EngineConfig, SampleRequest
-from inference.rounds import DrafterKind, totals
-from inference.seeds import decision_seed, trajectory_seeds
-from inference.self_test import golden_prompt
+from inference.codec.codec import ReturnCodec
+from inference.engine.port import EngineConfig, SampleRequest
+from inference.engine.self_test import golden_prompt
+from inference.speculation.rounds import DrafterKind, totals
+from inference.speculation.seeds import decision_seed, trajectory_seeds
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIR = ROOT / "inference" / "models" / "pair_v1"
@@ -91,7 +91,7 @@ class Worker:
 
 def serve(name: str) -> None:
     """Be a worker: answer "n repetition" lines with times."""
-    from inference.vllm_engine import VllmEngine  # noqa: PLC0415 - only a worker loads it
+    from inference.engine.vllm_engine import VllmEngine  # noqa: PLC0415 - only a worker loads it
 
     kind, capture = WORKERS[name]
     config = EngineConfig(model_dir=str(PAIR), drafter=kind, spec_k=SPEC_K, capture=capture)

@@ -22,10 +22,10 @@ from gateway.web.plots import Caption, Fan, Line, fan_chart, fan_range, line_plo
 from gateway.web.renewal import Compared, Steps, compared, split, steps_of
 from gateway.web.tokens import TokensView, tokens_view
 from inference.errors import InferenceError
-from inference.evidence_bytes import read_evidence
-from inference.forecast import Forecast, forecast_from_document
-from inference.rounds import QTable
+from inference.forecast.forecast import Forecast, forecast_from_document
 from inference.snapshot import Snapshot, snapshot_from_document
+from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.rounds import QTable
 
 PAST_SHOWN = 20
 HISTORY_SHOWN = 120

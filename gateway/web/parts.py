@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gateway.web import formats
 from gateway.web.body import Body
-from inference import vocabulary
+from inference.codec import vocabulary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,9 +21,9 @@ from gateway.ledger_book import (
 from gateway.web import formats
 from gateway.web.body import Body
 from gateway.web.plots import Caption, Line, line_plot
-from risk.book import Book
-from risk.book_fold import BookFold
 from risk.errors import RiskError
+from risk.state.book import Book
+from risk.state.book_fold import BookFold
 
 POSITION_KINDS: Final = tuple(dict.fromkeys((*BOOK_KINDS, *PLACEBO_KINDS)))
 ROWS_SHOWN: Final = 40

@@ -1,16 +1,17 @@
 """Draft rounds as a person reads them: each draft with its fate and the numbers that decided it.
 
-Not here: deciding again whether the record holds (`inference.evidence.Judge`), only its result.
+Not here: deciding again whether the record holds (`inference.speculation.evidence.Judge`), only its
+result.
 """
 
 from dataclasses import dataclass
 from math import log
 
-from inference.bins import z_of
+from inference.codec.bins import z_of
 from inference.errors import CaptureError
-from inference.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
-from inference.rounds import Outcome, QTable
-from inference.seeds import accept_draw
+from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
+from inference.speculation.rounds import Outcome, QTable
+from inference.speculation.seeds import accept_draw
 
 PATHS_PER_PAGE = 4
 SHADES = 5

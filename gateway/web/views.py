@@ -20,7 +20,7 @@ from gateway.web.cosigners import CosignerRow, cosigners
 from gateway.web.decision_view import DecisionView, decision_view
 from gateway.web.evidence import download
 from gateway.web.positions import POSITION_KINDS, PositionsView, positions_view
-from inference.rounds import QTable
+from inference.speculation.rounds import QTable
 
 PAGE_ROWS: Final = 25
 RECORD_ROWS: Final = 50

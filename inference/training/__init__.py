@@ -1,6 +1,12 @@
-"""Making the weights: data to a target, a target to its drafters, all to figures.
+"""Making the weights in `models/`: phases, training, distillation.
 
-Reading order: sources, series, synthetic, windows, model, checkpoint, train, sampling, distil,
-export, score, evaluate, news_effect, card, phases. Start with
-``python -m inference.training --help``.
+Not here: serving.
+
+    data/        series, synthetic worlds, windows
+    distil       from the target to its two drafters: a one-layer network and a conditional table
+    evaluation/  scores and the model card
+    network/     the network and its bytes
+    phases       the phases behind the command: train, distil, evaluate, each from files to files
+    train        the training loop of the target: resumable, interruptible, bounded by wall time
+                 or steps
 """

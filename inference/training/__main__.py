@@ -11,11 +11,11 @@ from pathlib import Path
 import torch
 
 from inference.errors import TrainingDataError
-from inference.training.evaluate import Effort
-from inference.training.model import TARGET
+from inference.training.data.series import code_all
+from inference.training.data.sources import raw_series
+from inference.training.evaluation.evaluate import Effort
+from inference.training.network.model import TARGET
 from inference.training.phases import Work, publish, run_distil, run_evaluate, run_train
-from inference.training.series import code_all
-from inference.training.sources import raw_series
 from inference.training.train import TrainPlan
 
 _ABOUT = """\

@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from inference import vocabulary as words
-from inference.codec import N_MOVES, RATIO_COARSE, ReturnCodec
-from inference.training.model import DRAFT, SmallLlama, smooth_start
-from inference.training.sampling import fan_out
-from inference.training.windows import Mixture, Sampler
+from inference.codec import vocabulary as words
+from inference.codec.codec import N_MOVES, RATIO_COARSE, ReturnCodec
+from inference.training.data.windows import Mixture, Sampler
+from inference.training.network.model import DRAFT, SmallLlama, smooth_start
+from inference.training.network.sampling import fan_out
 
 STEPS: Final = 16
 """Bins drawn per context."""

@@ -17,15 +17,15 @@ import torch
 from safetensors.torch import load_file
 
 from inference.errors import TrainingDataError
-from inference.training.card import model_card
+from inference.training.data.series import CodedSeries, SourceRow
+from inference.training.data.windows import Sampler
 from inference.training.distil import acceptance, draft_rows, draw_pool, make_table, train_draft
-from inference.training.evaluate import Effort, evaluate
-from inference.training.export import MANIFEST, read_manifest, write_manifest, write_pair
-from inference.training.model import ModelShape, SmallLlama, load_model, shape_document
-from inference.training.news_effect import news_effect
-from inference.training.series import CodedSeries, SourceRow
+from inference.training.evaluation.card import model_card
+from inference.training.evaluation.evaluate import Effort, evaluate
+from inference.training.evaluation.news_effect import news_effect
+from inference.training.network.export import MANIFEST, read_manifest, write_manifest, write_pair
+from inference.training.network.model import ModelShape, SmallLlama, load_model, shape_document
 from inference.training.train import TrainPlan, TrainResult, train
-from inference.training.windows import Sampler
 
 CARD: Final = "MODEL_CARD.md"
 SAVED: Final = "checkpoint.pt"

@@ -24,10 +24,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from inference import vocabulary as words
-from inference.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from inference.training.model import ModelShape, SmallLlama, shape_document, smooth_start
-from inference.training.windows import DEFAULT_MIXTURE, NEWS_MIXTURE, Batch, Mixture, Sampler
+from inference.codec import vocabulary as words
+from inference.training.data.windows import DEFAULT_MIXTURE, NEWS_MIXTURE, Batch, Mixture, Sampler
+from inference.training.network.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from inference.training.network.model import ModelShape, SmallLlama, shape_document, smooth_start
 
 LABEL_SD_BINS: Final = 1.25
 GROWTH: Final = ((0.0, 1 / 3), (0.40, 2 / 3), (0.65, 1.0))

@@ -1,13 +1,16 @@
-"""The rules, one file per family; read in this order.
+"""One file per family of rules; a rule only measures.
 
-1. `rule`: what a rule is, and how a measurement becomes a result.
-2. `exposure`: worst cases that several families share.
-3. `admission`: R00, R01. Valid policy, one subject, kill latch.
-4. `limits`: R03 to R09. Size, price, position, exposure.
-5. `losses`: R11, R12. Day and drawdown.
-6. `rates`: R13, R16. Messages and duplicates.
-7. `freshness`: R24, R25. Market data, forecast, narrative.
-8. `model`: R26. Confidence of directional intents.
-9. `oversight`: R31. The human threshold.
-10. `catalogue`: all of them in order.
+Not here: reading a policy.
+
+    admission  R00 and R01: may this be judged at all, and is anything allowed to trade
+    ai         R26: a directional intent needs a forecast that supports its direction
+    catalogue  all rules, in the one order in which they run and print
+    exposure   exposure before and after an intent, worst case over everything that may still
+               execute
+    freshness  R24 and R25: nothing is decided on old or broken inputs
+    limits     R03 to R09: size, price and exposure limits
+    losses     R11 and R12: how much may be lost in a day, and from the peak
+    oversight  R31: above a stated notional a person must agree
+    rates      R13 and R16: message rate and duplicates
+    rule       what a rule is, what it may look at, and how a measurement becomes a result
 """

@@ -5,8 +5,8 @@ Not here: limits. Neither rule can be disarmed or waived.
 
 from typing import Final
 
+from risk.policy.signing import Standing
 from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, truth, whole
-from risk.signing import Standing
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 _STANDINGS: Final = {

@@ -11,9 +11,9 @@ Rules kept:
 
 from dataclasses import dataclass
 
-from risk.book import Book
 from risk.intent import Side
 from risk.rules.rule import Case, Refusal, positive, whole
+from risk.state.book import Book
 from risk.verdict import Reason
 
 

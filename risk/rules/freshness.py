@@ -7,7 +7,7 @@ from typing import Final
 
 from risk.rules.exposure import touch
 from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, ratio_up, whole
-from risk.state import Phase
+from risk.state.state import Phase
 from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
 
 

@@ -1,6 +1,7 @@
 """R11 and R12: how much may be lost in a day, and from the peak.
 
-Not here: where equity comes from (`risk/book.py`). Both rules yield to orders that only reduce.
+Not here: where equity comes from (`risk/state/book.py`). Both rules yield to orders that only
+reduce.
 
 Rules kept:
 - The day's loss is its worst point, not its last: a halt does not lift because prices bounced.
@@ -11,9 +12,9 @@ Rules kept:
 
 from typing import Final
 
-from risk.book import DayResult
 from risk.rules.exposure import equity_minor, reduces
 from risk.rules.rule import Case, Check, Measured, Rule, positive, ratio_up, whole
+from risk.state.book import DayResult
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 BP: Final = 10_000

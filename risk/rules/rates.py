@@ -15,7 +15,7 @@ from typing import Final
 from risk.intent import intent_digest, intent_fingerprint
 from risk.rules.exposure import is_renewal, own
 from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, whole
-from risk.state import HISTORY_US
+from risk.state.state import HISTORY_US
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 MICRO: Final = 1_000_000

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from risk.canonical import RANGE
 from risk.intent import Intent
-from risk.policy import ALWAYS_ARMED, Arming, ClassPolicy, InstrumentPolicy, Policy
-from risk.state import RiskState
+from risk.policy.policy import ALWAYS_ARMED, Arming, ClassPolicy, InstrumentPolicy, Policy
+from risk.state.state import RiskState
 from risk.verdict import Action, Bound, Outcome, Reason, RuleId, RuleResult, Scope, Unit
 
 

@@ -27,7 +27,7 @@ PROSE: Final = (
     "gateway/web/formats.py",
     "gateway/web/plots.py",
 )
-PROGRAMS: Final = ("inference/training/", "inference/self_test.py")
+PROGRAMS: Final = ("inference/training/", "inference/engine/self_test.py")
 SPOKEN: Final = frozenset({"_log", "LOG", "log", "logging", "logger", "telemetry", "print", "warn"})
 """A call whose dotted name has one of these says something to a person."""
 UNSEEN: Final = frozenset({"__str__", "__repr__", "reach"})

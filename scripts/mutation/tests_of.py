@@ -43,7 +43,7 @@ CHILDREN: Mapping[str, tuple[str, ...]] = {
     "fix/session_main.py": _SESSION,
     "fix/sweep_desk.py": _SESSION,
     "gateway/roles.py": ("tests/unit/test_gateway_web_access.py",),
-    "inference/engine_main.py": ("tests/integration/test_engine_child.py",),
+    "inference/engine/main.py": ("tests/integration/test_engine_child.py",),
 }
 """What no recording follows, for it runs in a child of ours or at an import only; who tests it."""
 CHILD_TEST_S = 20.0

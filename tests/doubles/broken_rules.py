@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from risk.book import DayStarted, Marked, MessageSent
 from risk.intent import Intent, Side
-from risk.policy import Policy
-from risk.signing import Standing
-from risk.state import KillState, Phase, RiskState, seen
+from risk.policy.policy import Policy
+from risk.policy.signing import Standing
+from risk.state.book import DayStarted, Marked, MessageSent
+from risk.state.state import KillState, Phase, RiskState, seen
 from risk.verdict import Action, Reason
 from tests.doubles.risk_cases import (
     FORECAST,

@@ -27,8 +27,8 @@ from gateway.roles import Role
 from gateway.settlement import Received, settle
 from gateway.strategies import AGENT_WISH, Wish, wish
 from gateway.walk import Case, Tick
-from inference.registry import read_table
-from risk.book_document import book_document
+from inference.weights.registry import read_table
+from risk.state.book_document import book_document
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from inference.engine import SampleRequest
-from inference.flight import MAX_MISSES
-from inference.rounds import (
+from inference.engine.flight import MAX_MISSES
+from inference.engine.port import SampleRequest
+from inference.speculation.rounds import (
     Capture,
     DrafterKind,
     DraftRound,
@@ -25,7 +25,7 @@ from inference.rounds import (
     row_bytes,
     row_values,
 )
-from inference.seeds import Purpose, accept_draw, pick, token_draw
+from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
 
 Row = tuple[float, ...]
 Model = Callable[[int], Row]

@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import risk
-from inference.forecast import Forecast, ForecastSource
-from risk.book import (
+from inference.forecast.forecast import Forecast, ForecastSource
+from risk.intent import Intent, Side, TimeInForce
+from risk.policy.policy import Policy, parse_policy, policy_digest, policy_from_document
+from risk.policy.signing import PolicyStatus, Standing
+from risk.rules.rule import Case
+from risk.state.book import (
     Book,
     BookEvent,
     DayStarted,
@@ -17,12 +21,8 @@ from risk.book import (
     Reserved,
     apply,
 )
-from risk.instrument import Instrument
-from risk.intent import Intent, Side, TimeInForce
-from risk.policy import Policy, parse_policy, policy_digest, policy_from_document
-from risk.rules.rule import Case
-from risk.signing import PolicyStatus, Standing
-from risk.state import KillState, Phase, Quote, RiskState
+from risk.state.instrument import Instrument
+from risk.state.state import KillState, Phase, Quote, RiskState
 from risk.verdict import RuleResult, Verdict
 
 HOUR_US = 3_600_000_000

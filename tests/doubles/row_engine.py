@@ -7,9 +7,9 @@ served engine, so `recompute` agrees with every position. Only the rows mean not
 import hashlib
 from dataclasses import dataclass
 
-from inference.codec import ReturnCodec
-from inference.engine import EngineDescription, SampleRequest, Samples, SelfTest, TokenPath
-from inference.rounds import (
+from inference.codec.codec import ReturnCodec
+from inference.engine.port import EngineDescription, SampleRequest, Samples, SelfTest, TokenPath
+from inference.speculation.rounds import (
     Capture,
     DrafterKind,
     DraftRound,
@@ -22,12 +22,12 @@ from inference.rounds import (
     row_bytes,
     row_values,
 )
-from inference.seeds import Purpose, accept_draw, pick, token_draw
+from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowEngine:
-    """Implements `inference.engine.Engine`; deterministic, no process, no deadline."""
+    """Implements `inference.engine.port.Engine`; deterministic, no process, no deadline."""
 
     table: QTable
     codec: ReturnCodec

@@ -11,12 +11,12 @@ import time
 from dataclasses import replace
 from enum import StrEnum
 
-from inference.capture import encode_capture
-from inference.engine import EngineConfig, EngineDescription, SampleRequest, Samples, SelfTest
-from inference.engine_main import EngineServer, end_with_parent, run
+from inference.engine.frames import MAGIC, config_from
+from inference.engine.main import EngineServer, end_with_parent, run
+from inference.engine.port import EngineConfig, EngineDescription, SampleRequest, Samples, SelfTest
 from inference.errors import EngineRefusedError, RegistryError
-from inference.frames import MAGIC, config_from
-from inference.rounds import Capture, DrafterKind, row_values
+from inference.speculation.capture import encode_capture
+from inference.speculation.rounds import Capture, DrafterKind, row_values
 from tests.doubles.reference_sampler import ReferenceSampler, draft_model, target_model
 
 

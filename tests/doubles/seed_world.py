@@ -26,7 +26,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.keyring import Caller
 from gateway.replay import replay
 from gateway.roles import Role
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.small_desk import SmallDesk
 
 TABLE_FILE = Path(__file__).parents[2] / "inference" / "models" / "pair_v1" / "table.safetensors"

@@ -35,12 +35,12 @@ from gateway.settlement import Received, SettleTools, settle
 from gateway.strategies import OVERLAY, overlay
 from gateway.telemetry import Telemetry
 from gateway.walk import Case, SamplingPlan, Tags, Tools
-from inference.codec import ReturnCodec
-from inference.placebo import TableModel
-from inference.rounds import QTable
-from risk.instrument import Instrument, instrument_document
-from risk.policy import policy_digest
-from risk.signing import SignedPolicy, signed_policy_document
+from inference.codec.codec import ReturnCodec
+from inference.forecast.placebo import TableModel
+from inference.speculation.rounds import QTable
+from risk.policy.policy import policy_digest
+from risk.policy.signing import SignedPolicy, signed_policy_document
+from risk.state.instrument import Instrument, instrument_document
 from tests.doubles.row_engine import RowEngine
 from tests.doubles.set_clock import Clock
 

@@ -1,9 +1,9 @@
 """As much of vLLM as our door touches: a batch, a rejection sampler, and the same places to hook.
 
 A small real implementation: its model is a matrix of logits by newest token, its sampler accepts
-and rejects as vLLM's does, through the module functions that `inference/sampling_fix.py` replaces.
-Its `expand_batch_to_tokens` has the fault of vllm-project/vllm issue 55005: what it returns is not
-what it was given.
+and rejects as vLLM's does, through the module functions that `inference/engine/sampling_fix.py`
+replaces. Its `expand_batch_to_tokens` has the fault of vllm-project/vllm issue 55005: what it
+returns is not what it was given.
 """
 
 import sys

@@ -14,7 +14,7 @@ from gateway.api.models import IntentRequest
 from gateway.dispatch import dispatch
 from gateway.orders import Standing
 from gateway.recovery import close_abandoned, mark_unknown
-from inference.engine import SampleRequest, Samples
+from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError
 from tests.doubles.memory_desk import AGENT, MemoryDesk
 from tests.doubles.row_engine import RowEngine

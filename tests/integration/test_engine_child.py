@@ -16,8 +16,7 @@ import pytest
 
 from gateway.engine_child import EngineChild
 from gateway.engine_process import EngineChildConfig
-from inference.capture import encode_capture
-from inference.engine import EngineConfig, EngineState, SampleRequest, Samples
+from inference.engine.port import EngineConfig, EngineState, SampleRequest, Samples
 from inference.errors import (
     EngineDeadError,
     EngineDeadlineError,
@@ -25,7 +24,8 @@ from inference.errors import (
     EngineFailedError,
     EngineRefusedError,
 )
-from inference.rounds import DrafterKind, disagreements
+from inference.speculation.capture import encode_capture
+from inference.speculation.rounds import DrafterKind, disagreements
 from tests.doubles.reference_sampler import ReferenceSampler, draft_model, request_of, target_model
 from tests.doubles.scripted_engine import Behaviour
 

@@ -18,16 +18,15 @@ from gateway.engine_process import EngineChildConfig
 from gateway.errors import ReplayDiffersError
 from gateway.replay_engine import again, sampled_again
 from gateway.replay_rows import Question, regenerated
-from inference.capture import encode_capture
-from inference.codec import ReturnCodec
-from inference.condense import condense
-from inference.engine import EngineConfig, EngineState, SampleRequest, Samples
+from inference.codec.codec import ReturnCodec
+from inference.engine.port import EngineConfig, EngineState, SampleRequest, Samples
+from inference.engine.self_test import golden_snapshot
 from inference.errors import EngineDeadlineError, EngineRefusedError
-from inference.evidence import judge
-from inference.evidence_bytes import decode_evidence, encode_evidence
-from inference.regeneration import ROW_TOLERANCE, Regeneration, compare, rows_of
-from inference.registry import MANIFEST, TABLE, load_pair, load_table
-from inference.rounds import (
+from inference.speculation.capture import encode_capture
+from inference.speculation.condense import condense
+from inference.speculation.evidence import judge
+from inference.speculation.evidence_bytes import decode_evidence, encode_evidence
+from inference.speculation.rounds import (
     DrafterKind,
     DraftRound,
     PlainReason,
@@ -36,8 +35,9 @@ from inference.rounds import (
     row_values,
     totals,
 )
-from inference.seeds import trajectory_seeds
-from inference.self_test import golden_snapshot
+from inference.speculation.seeds import trajectory_seeds
+from inference.weights.regeneration import ROW_TOLERANCE, Regeneration, compare, rows_of
+from inference.weights.registry import MANIFEST, TABLE, load_pair, load_table
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 

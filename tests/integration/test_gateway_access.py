@@ -27,7 +27,7 @@ from gateway.server import build_site
 from gateway.web.access import DoorlessError, access_rows
 from gateway.web.doors import Entrance
 from gateway.web.views import Views
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.page_person import KeptDrafts, sign_in
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 

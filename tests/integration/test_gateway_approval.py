@@ -22,10 +22,10 @@ from gateway.roles import Role
 from gateway.server import build_site
 from gateway.showing import decision_document
 from gateway.web.views import Views
-from inference.engine import EngineDescription, SampleRequest, Samples
+from inference.engine.port import EngineDescription, SampleRequest, Samples
 from inference.errors import EngineDeadError
-from inference.registry import read_table
-from risk.policy import policy_digest
+from inference.weights.registry import read_table
+from risk.policy.policy import policy_digest
 from tests.doubles.page_person import sign_in
 from tests.doubles.row_engine import RowEngine
 from tests.doubles.small_desk import SmallDesk, small_desk

@@ -23,8 +23,8 @@ from gateway.recovery import close_abandoned
 from gateway.replay_past import Past
 from gateway.roles import Role
 from gateway.settlement import Received, settle
-from inference.registry import read_table
-from risk.book import Book
+from inference.weights.registry import read_table
+from risk.state.book import Book
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
 
 pytestmark = pytest.mark.postgres

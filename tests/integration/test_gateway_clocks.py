@@ -25,7 +25,7 @@ from gateway.recovery import close_abandoned
 from gateway.roles import Role
 from gateway.strategies import AGENT_WISH, Wish, wish
 from gateway.walk import Case
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.set_clock import SetClock
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk
 

@@ -29,7 +29,7 @@ from gateway.settings import ApiSettings
 from gateway.simulator import wait_for
 from gateway.tile_files import write_tree
 from gateway.web.views import Views
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.audit_log import SIGNER, note
 from tests.doubles.audit_server import opened
 from tests.doubles.small_desk import SmallDesk, small_desk

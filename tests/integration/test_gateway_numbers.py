@@ -21,11 +21,11 @@ from gateway.errors import UnknownDecisionError
 from gateway.postgres import EmbeddedPostgres
 from gateway.showing import decision_document
 from gateway.summary import quantile, summarise
-from inference.codec import ReturnCodec
-from inference.evidence import judge
-from inference.evidence_bytes import read_evidence
-from inference.registry import read_table
-from inference.rounds import DrafterKind, row_values
+from inference.codec.codec import ReturnCodec
+from inference.speculation.evidence import judge
+from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.rounds import DrafterKind, row_values
+from inference.weights.registry import read_table
 from tests.doubles.small_desk import EQUITY_MINOR, RUN, SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres

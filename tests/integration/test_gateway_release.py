@@ -23,7 +23,7 @@ from gateway.releasing import kill_state, release_press
 from gateway.server import build_site
 from gateway.statements import log_id, release_statement, release_statement_v1
 from gateway.web.views import Views
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.audit_spoiled import silent
 from tests.doubles.backup_world import back, empty_ledger

@@ -19,7 +19,7 @@ from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.verifier import verify
 from gateway.clock import wall_us
-from inference.seeds import decision_seed, trajectory_seeds
+from inference.speculation.seeds import decision_seed, trajectory_seeds
 from tests.doubles.seed_world import TABLE, World, edit
 from tests.doubles.small_desk import RUN, small_desk
 

@@ -21,7 +21,7 @@ from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
 from gateway.keyring import Caller
 from gateway.roles import Role
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.small_desk import AnswersAtOnce, SmallDesk, small_desk
 
 pytestmark = pytest.mark.postgres

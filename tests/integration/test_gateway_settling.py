@@ -31,8 +31,8 @@ from gateway.settler import Settler
 from gateway.strategies import AGENT_WISH, Wish, wish
 from gateway.telemetry import Telemetry
 from gateway.walk import Case
-from inference.registry import read_table
-from risk.instrument import Instrument
+from inference.weights.registry import read_table
+from risk.state.instrument import Instrument
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
 
 pytestmark = pytest.mark.postgres

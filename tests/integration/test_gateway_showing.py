@@ -16,7 +16,7 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.verifier import verify
 from gateway.showing import decision_document
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.audit_log import SIGNER, TIME_US, note, sealed, snapshot, started
 
 pytestmark = pytest.mark.postgres

@@ -21,7 +21,7 @@ from gateway.postgres import EmbeddedPostgres
 from gateway.roles import Role
 from gateway.server import build_site
 from gateway.web.views import PAGE_ROWS, Views
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
 from tests.doubles.page_person import sign_in
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk

@@ -7,9 +7,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference import vocabulary as words
-from inference.bins import Z_MAX, bin_of, edge, row_law, z_of
-from inference.codec import MIN_BARS, ReturnCodec, encode_returns
+from inference.codec import vocabulary as words
+from inference.codec.bins import Z_MAX, bin_of, edge, row_law, z_of
+from inference.codec.codec import MIN_BARS, ReturnCodec, encode_returns
+from inference.codec.volatility import BURN_IN
 from inference.snapshot import (
     Direction,
     EventType,
@@ -17,7 +18,6 @@ from inference.snapshot import (
     snapshot_document,
     snapshot_from_document,
 )
-from inference.volatility import BURN_IN
 from tests.doubles.market_cases import DAY_US, news_at, snapshot_of
 
 CODEC = ReturnCodec()

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.book import (
+from risk.canonical import canonical_bytes
+from risk.errors import BookError
+from risk.intent import Side
+from risk.state.book import (
     Book,
     BookEvent,
     DayStarted,
@@ -20,10 +23,7 @@ from risk.book import (
     Reserved,
     apply,
 )
-from risk.book_document import book_document, book_from_document
-from risk.canonical import canonical_bytes
-from risk.errors import BookError
-from risk.intent import Side
+from risk.state.book_document import book_document, book_from_document
 
 UNITS = {"SPXN": 1, "NDXN": 5}
 DEPOSIT = 100_000_000

@@ -6,10 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.book import Book, DayStarted, Filled, Marked, MessageSent, OrderClosed, Reserved, apply
-from risk.book_fold import BookFold, FoldEvent, TradeUndone
 from risk.errors import BookError
 from risk.intent import Side
+from risk.state.book import (
+    Book,
+    DayStarted,
+    Filled,
+    Marked,
+    MessageSent,
+    OrderClosed,
+    Reserved,
+    apply,
+)
+from risk.state.book_fold import BookFold, FoldEvent, TradeUndone
 
 DEPOSIT = 100_000_000
 ORDERS = {

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side, intent_document, intent_from_document
-from risk.policy import policy_document, policy_from_document
+from risk.policy.policy import policy_document, policy_from_document
 from risk.rules.catalogue import RULES
 from risk.rules.rates import used_micro
-from risk.state import RiskState, seen, state_document
-from risk.state_document import state_from_document
+from risk.state.state import RiskState, seen, state_document
+from risk.state.state_document import state_from_document
 from risk.verdict import Action, Bound, Outcome, verdict_document, verdict_from_document
 from tests.doubles.risk_cases import (
     EQUITY,

@@ -8,7 +8,6 @@ from math import isqrt, trunc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.book import Book
 from risk.intent import Side, TimeInForce
 from risk.sizing import (
     Sizing,
@@ -20,7 +19,8 @@ from risk.sizing import (
     sizing_from_document,
     to_intent,
 )
-from risk.state import Quote
+from risk.state.book import Book
+from risk.state.state import Quote
 from tests.doubles.risk_cases import FORECAST, QUOTE, SPXN, bought, fold, policy_with, reserved
 
 BP = 10_000

@@ -14,9 +14,9 @@ from fix.resets import Cause, Reset
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, is_trade, placebo_events
 from gateway.orders import Orders, Stage, Standing, Trade
 from gateway.sequence import numbers, record_resets, recorded
-from risk.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
-from risk.book_fold import FoldEvent, TradeUndone
 from risk.intent import Side
+from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
+from risk.state.book_fold import FoldEvent, TradeUndone
 from tests.doubles.memory_ledger import MemoryLedger
 
 FILL: dict[str, Any] = {

@@ -23,8 +23,8 @@ from gateway.orders import Orders, Stage, Standing
 from gateway.persons import Nobody
 from gateway.policy_desk import development_policy
 from gateway.section import Section
-from risk.policy import policy_digest, policy_document, policy_from_document
-from risk.signing import SignedPolicy, sign_policy
+from risk.policy.policy import policy_digest, policy_document, policy_from_document
+from risk.policy.signing import SignedPolicy, sign_policy
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 

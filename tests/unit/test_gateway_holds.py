@@ -18,7 +18,7 @@ from gateway.holds import is_over
 from gateway.keyring import Caller
 from gateway.orders import Stage
 from gateway.roles import Role
-from inference.engine import Engine, EngineDescription, SampleRequest, Samples
+from inference.engine.port import Engine, EngineDescription, SampleRequest, Samples
 from inference.errors import EngineDeadError
 from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk
 

@@ -8,8 +8,8 @@ from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.ledger_book import book_events
-from risk.book import Book
-from risk.book_fold import BookFold
+from risk.state.book import Book
+from risk.state.book_fold import BookFold
 
 RESERVED: dict[str, Any] = {
     "decision_id": "d-1",

@@ -9,8 +9,8 @@ from gateway import policy_desk
 from gateway.errors import SettingsError
 from gateway.keyring import SIGNING_ROLES, Keyring
 from gateway.policy_desk import BUNDLE, SHIPPED, development_policy, given_policy
-from risk.policy import parse_policy, policy_digest
-from risk.signing import SignedPolicy, Standing, verify_signatures
+from risk.policy.policy import parse_policy, policy_digest
+from risk.policy.signing import SignedPolicy, Standing, verify_signatures
 
 SHIPPED_DIGEST = policy_digest(parse_policy(SHIPPED.read_bytes()))
 

@@ -20,8 +20,8 @@ from gateway.errors import NotReadyError
 from gateway.journal import book_digest
 from gateway.policy_desk import development_policy
 from gateway.section import Section
-from risk.policy import parse_policy, policy_bytes
-from risk.state import RiskState
+from risk.policy.policy import parse_policy, policy_bytes
+from risk.state.state import RiskState
 from risk.verdict import Verdict
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, StillMarket, memory_desk
 

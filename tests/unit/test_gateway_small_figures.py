@@ -13,9 +13,9 @@ from gateway import accepted
 from gateway.accepted import TableFigure
 from gateway.errors import ReplayDiffersError
 from gateway.replay_orders import _time_us
-from inference.codec import ReturnCodec
-from inference.evidence import Evidence
-from inference.rounds import DrafterKind
+from inference.codec.codec import ReturnCodec
+from inference.speculation.evidence import Evidence
+from inference.speculation.rounds import DrafterKind
 from tests.unit.test_inference_round_parts import KEPT, KEPT_PLAIN, NETWORK, TABLE
 
 

@@ -3,7 +3,7 @@ import pytest
 from gateway.web import formats
 from gateway.web.body import Body
 from gateway.web.parts import measured, prompt_parts
-from inference import vocabulary
+from inference.codec import vocabulary
 
 
 def test_times_are_utc_and_say_so() -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from gateway.playback import load_playback
 from gateway.web.tokens import PATHS_PER_PAGE, SHADES, tokens_view
-from inference.codec import ReturnCodec
-from inference.condense import condense
-from inference.engine import SampleRequest
-from inference.evidence import ENTROPY_SCALE, Evidence
-from inference.evidence_bytes import decode_evidence, encode_evidence
-from inference.registry import read_table
-from inference.rounds import QTable
+from inference.codec.codec import ReturnCodec
+from inference.engine.port import SampleRequest
+from inference.speculation.condense import condense
+from inference.speculation.evidence import ENTROPY_SCALE, Evidence
+from inference.speculation.evidence_bytes import decode_evidence, encode_evidence
+from inference.speculation.rounds import QTable
+from inference.weights.registry import read_table
 from tests.doubles.row_engine import RowEngine
 
 TABLE_FILE = Path(__file__).parents[2] / "inference" / "models" / "pair_v1" / "table.safetensors"

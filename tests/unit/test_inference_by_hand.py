@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from inference import vocabulary as words
-from inference.bins import bin_of, z_of
-from inference.codec import (
+from inference.codec import vocabulary as words
+from inference.codec.bins import bin_of, z_of
+from inference.codec.codec import (
     LEVEL_EDGES,
     RATIO_STEP,
     ReturnCodec,
@@ -23,17 +23,17 @@ from inference.codec import (
     log_returns,
     scale_tokens,
 )
-from inference.drafters import NetworkDrafter, NoDrafter, TableDrafter
-from inference.engine import MAX_ID_LENGTH, MAX_SPEC_K, MAX_TOKENS, MAX_TRAJECTORIES
+from inference.codec.narrative import narrative_tokens
+from inference.codec.prompt import prompt_document, prompt_from_document
+from inference.codec.volatility import BURN_IN, VARIANCE_FLOOR, Scale, first_scale
+from inference.engine.drafters import NetworkDrafter, NoDrafter, TableDrafter
+from inference.engine.frames import MAX_BODY, MAX_HEADER, Frame, read_frame, write_frame
+from inference.engine.port import MAX_ID_LENGTH, MAX_SPEC_K, MAX_TOKENS, MAX_TRAJECTORIES
+from inference.engine.self_test import golden_snapshot
 from inference.errors import CodecError, EngineRefusedError, FrameError, SnapshotError
-from inference.forecast import ForecastSource
-from inference.frames import MAX_BODY, MAX_HEADER, Frame, read_frame, write_frame
-from inference.narrative import narrative_tokens
-from inference.placebo import TableModel
-from inference.prompt import prompt_document, prompt_from_document
-from inference.rounds import DrafterKind, QTable, row_bytes
-from inference.seeds import Purpose, dither_key, pick, token_draw, trajectory_seeds
-from inference.self_test import golden_snapshot
+from inference.forecast.forecast import ForecastSource
+from inference.forecast.placebo import TableModel
+from inference.forecast.trajectory import DropReason, TrajectoryPolicy
 from inference.snapshot import (
     BAR_US,
     MAX_TICKS,
@@ -44,8 +44,8 @@ from inference.snapshot import (
     NewsItem,
     Strength,
 )
-from inference.trajectory import DropReason, TrajectoryPolicy
-from inference.volatility import BURN_IN, VARIANCE_FLOOR, Scale, first_scale
+from inference.speculation.rounds import DrafterKind, QTable, row_bytes
+from inference.speculation.seeds import Purpose, dither_key, pick, token_draw, trajectory_seeds
 from tests.doubles.market_cases import news_at, snapshot_of, walk_closes
 from tests.doubles.reference_sampler import hashed_row, make_table, request_of
 
@@ -312,7 +312,7 @@ def test_each_drafter_asks_the_engine_for_exactly_its_own_kind_of_drafts() -> No
     drawn = {"num_speculative_tokens": 3, "rejection_sample_method": "standard"}
     assert TableDrafter(table, CODEC).engine_settings(3) == {
         "method": "custom_class",
-        "model": "inference.capture_adapter.TableProposer",
+        "model": "inference.engine.capture_adapter.TableProposer",
         **drawn,
     }
     assert NetworkDrafter(Path("/models/draft")).engine_settings(3) == {

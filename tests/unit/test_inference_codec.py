@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from inference import vocabulary as words
-from inference.bins import bin_of, edge, z_of
-from inference.codec import MIN_BARS, ReturnCodec, dither, encode_returns, log_returns
+from inference.codec import vocabulary as words
+from inference.codec.bins import bin_of, edge, z_of
+from inference.codec.codec import MIN_BARS, ReturnCodec, dither, encode_returns, log_returns
+from inference.codec.prompt import prompt_digest, prompt_document, prompt_from_document
+from inference.codec.volatility import BURN_IN
 from inference.errors import CodecError
-from inference.prompt import prompt_digest, prompt_document, prompt_from_document
 from inference.snapshot import Direction, EventType, Strength
-from inference.volatility import BURN_IN
 from tests.doubles.market_cases import DAY_US, news_at, snapshot_of, walk_closes
 
 KEY = bytes(range(32))

@@ -4,8 +4,8 @@ import dataclasses
 import json
 from collections.abc import Callable
 
-from inference.codec import ReturnCodec
-from inference.prompt import prompt_document
+from inference.codec.codec import ReturnCodec
+from inference.codec.prompt import prompt_document
 from inference.snapshot import Direction, EventType, Strength
 from tests.doubles.market_cases import DAY_US, news_at, snapshot_of, walk_closes
 

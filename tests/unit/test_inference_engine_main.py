@@ -8,11 +8,7 @@ from threading import Thread
 
 import pytest
 
-from inference.capture import encode_capture
-from inference.engine import EngineDescription, SampleRequest, Samples, SelfTest
-from inference.engine_main import EXIT_REFUSED, EngineServer, is_here, run
-from inference.errors import EngineRefusedError, FrameError, RegistryError
-from inference.frames import (
+from inference.engine.frames import (
     Frame,
     description_fields,
     read_frame,
@@ -20,7 +16,11 @@ from inference.frames import (
     samples_from,
     write_frame,
 )
-from inference.rounds import DrafterKind, row_values
+from inference.engine.main import EXIT_REFUSED, EngineServer, is_here, run
+from inference.engine.port import EngineDescription, SampleRequest, Samples, SelfTest
+from inference.errors import EngineRefusedError, FrameError, RegistryError
+from inference.speculation.capture import encode_capture
+from inference.speculation.rounds import DrafterKind, row_values
 from tests.doubles.reference_sampler import ReferenceSampler, draft_model, request_of, target_model
 
 SELF_TEST = SelfTest(

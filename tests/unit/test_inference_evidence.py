@@ -7,16 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from inference.capture import encode_capture
-from inference.codec import ReturnCodec
-from inference.condense import condense
+from inference.codec.codec import ReturnCodec
+from inference.engine.self_test import golden_prompt
 from inference.errors import CaptureError
-from inference.evidence import Bracket, Evidence, Judge, RoundEvidence, judge
-from inference.evidence_bytes import decode_evidence, encode_evidence, read_evidence
-from inference.registry import read_table
-from inference.rounds import Capture, DrafterKind, Outcome, PlainReason, QTable, paths, totals
-from inference.seeds import trajectory_seeds
-from inference.self_test import golden_prompt
+from inference.speculation.capture import encode_capture
+from inference.speculation.condense import condense
+from inference.speculation.evidence import Bracket, Evidence, Judge, RoundEvidence, judge
+from inference.speculation.evidence_bytes import decode_evidence, encode_evidence, read_evidence
+from inference.speculation.rounds import (
+    Capture,
+    DrafterKind,
+    Outcome,
+    PlainReason,
+    QTable,
+    paths,
+    totals,
+)
+from inference.speculation.seeds import trajectory_seeds
+from inference.weights.registry import read_table
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
     draft_model,

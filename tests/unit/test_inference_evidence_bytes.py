@@ -7,13 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.capture import MAGIC as MAGIC_1
-from inference.capture import encode_capture
-from inference.condense import condense
 from inference.errors import CaptureError
-from inference.evidence import judge
-from inference.evidence_bytes import MAGIC, decode_evidence, encode_evidence, read_evidence
-from inference.rounds import Capture
+from inference.speculation.capture import MAGIC as MAGIC_1
+from inference.speculation.capture import encode_capture
+from inference.speculation.condense import condense
+from inference.speculation.evidence import judge
+from inference.speculation.evidence_bytes import (
+    MAGIC,
+    decode_evidence,
+    encode_evidence,
+    read_evidence,
+)
+from inference.speculation.rounds import Capture
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
     draft_model,

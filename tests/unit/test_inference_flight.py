@@ -5,10 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from inference.engine import SampleRequest
-from inference.flight import Flight, Floats, Step, pick_rows, softmax
-from inference.rounds import DraftRound, Outcome, PlainReason, accepts, row_bytes, row_values
-from inference.seeds import Purpose, pick, token_draw
+from inference.engine.flight import Flight, Floats, Step, pick_rows, softmax
+from inference.engine.port import SampleRequest
+from inference.speculation.rounds import (
+    DraftRound,
+    Outcome,
+    PlainReason,
+    accepts,
+    row_bytes,
+    row_values,
+)
+from inference.speculation.seeds import Purpose, pick, token_draw
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
     Row,

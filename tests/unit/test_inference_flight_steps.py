@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inference.engine.flight import MAX_MISSES, Flight, Floats, Sighting, Step, softmax
 from inference.errors import ForecastError
-from inference.flight import MAX_MISSES, Flight, Floats, Sighting, Step, softmax
-from inference.forecast import Forecast, ForecastSource
-from inference.rounds import Outcome, PlainReason, row_bytes
-from inference.seeds import Purpose, accept_draw, pick, token_draw
+from inference.forecast.forecast import Forecast, ForecastSource
+from inference.speculation.rounds import Outcome, PlainReason, row_bytes
+from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
 
 FORECAST = Forecast(
     instrument="SPXN",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.errors import ForecastError
-from inference.forecast import (
+from inference.forecast.forecast import (
     MIN_PATHS,
     Forecast,
     ForecastLabel,
@@ -20,7 +20,7 @@ from inference.forecast import (
     make_forecast,
     to_1e8,
 )
-from inference.trajectory import DropReason, Trajectory, TrajectoryPolicy
+from inference.forecast.trajectory import DropReason, Trajectory, TrajectoryPolicy
 
 LABEL = ForecastLabel(
     instrument="SPXN",

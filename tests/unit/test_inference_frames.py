@@ -13,10 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.capture import encode_capture
-from inference.engine import EngineConfig, EngineDescription, SampleRequest, SelfTest
-from inference.errors import EngineRefusedError, FrameError
-from inference.frames import (
+from inference.engine.frames import (
     MAGIC,
     Frame,
     config_from,
@@ -29,7 +26,10 @@ from inference.frames import (
     samples_from,
     write_frame,
 )
-from inference.rounds import DrafterKind
+from inference.engine.port import EngineConfig, EngineDescription, SampleRequest, SelfTest
+from inference.errors import EngineRefusedError, FrameError
+from inference.speculation.capture import encode_capture
+from inference.speculation.rounds import DrafterKind
 from tests.doubles.reference_sampler import ReferenceSampler, draft_model, request_of, target_model
 
 DESCRIPTION = EngineDescription(
@@ -212,7 +212,7 @@ def test_configurations_that_mean_nothing_are_refused(text: str) -> None:
 def test_the_child_connects_to_nothing_outside() -> None:
     program = (
         "import json, socket\n"
-        "from inference.engine_main import stay_on_this_machine\n"
+        "from inference.engine.main import stay_on_this_machine\n"
         "stay_on_this_machine()\n"
         "said = {}\n"
         "for host in ('192.0.2.1', '::ffff:192.0.2.1', '127.0.0.1'):\n"

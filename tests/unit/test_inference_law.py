@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from inference.engine import SampleRequest
-from inference.flight import Sighting
-from inference.rounds import Capture, paths
-from inference.self_test import (
+from inference.engine.flight import Sighting
+from inference.engine.port import SampleRequest
+from inference.engine.self_test import (
     MAX_ACCEPT_Z,
     MIN_P_VALUE,
     Sightings,
@@ -17,6 +16,7 @@ from inference.self_test import (
     golden_prompt,
     golden_snapshot,
 )
+from inference.speculation.rounds import Capture, paths
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
     draft_model,

@@ -10,12 +10,13 @@ import pytest
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from inference import vocabulary as words
-from inference.bins import FIRST_MOMENTS, SECOND_MOMENTS, bin_of, edge, row_law, z_of
-from inference.codec import ReturnCodec
+from inference.codec import vocabulary as words
+from inference.codec.bins import FIRST_MOMENTS, SECOND_MOMENTS, bin_of, edge, row_law, z_of
+from inference.codec.codec import ReturnCodec
 from inference.errors import CaptureError, CodecError
-from inference.rounds import QTable, accepts, entropy, residual, row_bytes, row_values
-from inference.seeds import (
+from inference.forecast.trajectory import DropReason, Trajectory, TrajectoryPolicy, path_quantiles
+from inference.speculation.rounds import QTable, accepts, entropy, residual, row_bytes, row_values
+from inference.speculation.seeds import (
     Purpose,
     accept_draw,
     decision_seed,
@@ -23,7 +24,6 @@ from inference.seeds import (
     token_draw,
     trajectory_seeds,
 )
-from inference.trajectory import DropReason, Trajectory, TrajectoryPolicy, path_quantiles
 
 N = words.N_BINS
 TOP = math.asinh(16.0 / 0.9)

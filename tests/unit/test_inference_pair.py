@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from inference.codec import ReturnCodec
-from inference.training.card import model_card
-from inference.training.model import load_model
-from inference.training.sampling import bin_rows
+from inference.codec.codec import ReturnCodec
+from inference.training.evaluation.card import model_card
+from inference.training.network.model import load_model
+from inference.training.network.sampling import bin_rows
 from tests.doubles.market_cases import snapshot_of, walk_closes
 
 PAIR = Path(__file__).resolve().parents[2] / "inference" / "models" / "pair_v1"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from inference.errors import RegistryError
-from inference.registry import MANIFEST, TABLE, load_pair, load_table, read_table
-from inference.rounds import row_bytes, row_values
+from inference.speculation.rounds import row_bytes, row_values
+from inference.weights.registry import MANIFEST, TABLE, load_pair, load_table, read_table
 
 FILES = {
     "target/config.json": b"{}",

@@ -7,9 +7,23 @@ from typing import Any
 import pytest
 
 from inference.errors import CaptureError
-from inference.evidence import Bracket, Evidence, Judge, RoundEvidence, _sum_fits, _whole
-from inference.rounds import DrafterKind, DraftRound, Outcome, PlainReason, QTable, row_bytes
-from inference.seeds import Purpose, token_draw
+from inference.speculation.evidence import (
+    Bracket,
+    Evidence,
+    Judge,
+    RoundEvidence,
+    _sum_fits,
+    _whole,
+)
+from inference.speculation.rounds import (
+    DrafterKind,
+    DraftRound,
+    Outcome,
+    PlainReason,
+    QTable,
+    row_bytes,
+)
+from inference.speculation.seeds import Purpose, token_draw
 
 ROW, DIGEST = row_bytes((0.25, 0.75)), bytes(32)
 RECOVERED = DraftRound(

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from inference.capture import MAGIC, decode_capture, encode_capture
 from inference.errors import CaptureError
-from inference.rounds import (
+from inference.speculation.capture import MAGIC, decode_capture, encode_capture
+from inference.speculation.rounds import (
     Capture,
     DraftRound,
     Outcome,

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from inference.seeds import (
+from inference.speculation.seeds import (
     Purpose,
     accept_draw,
     decision_seed,

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.condense import condense
+from inference.engine.flight import Flight, Step
+from inference.engine.self_test import golden_prompt
 from inference.errors import RegistryError
-from inference.evidence import Evidence, judge
-from inference.flight import Flight, Step
-from inference.regeneration import Rows, compare, rows_of
-from inference.registry import ModelPair, load_pair, load_table
-from inference.rounds import Capture, DrafterKind
-from inference.seeds import trajectory_seeds
-from inference.self_test import golden_prompt
-from inference.teacher import Teacher, read_tensors
-from inference.training.model import load_model
+from inference.speculation.condense import condense
+from inference.speculation.evidence import Evidence, judge
+from inference.speculation.rounds import Capture, DrafterKind
+from inference.speculation.seeds import trajectory_seeds
+from inference.training.network.model import load_model
+from inference.weights.regeneration import Rows, compare, rows_of
+from inference.weights.registry import ModelPair, load_pair, load_table
+from inference.weights.teacher import Teacher, read_tensors
 
 torch = pytest.importorskip("torch")
 PAIR = Path(__file__).parents[2] / "inference" / "models" / "pair_v1"

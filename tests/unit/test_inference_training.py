@@ -11,9 +11,11 @@ import pytest
 import torch
 from typing_extensions import override
 
-from inference import vocabulary as words
-from inference.codec import ReturnCodec
+from inference.codec import vocabulary as words
+from inference.codec.codec import ReturnCodec
 from inference.errors import TrainingDataError
+from inference.training.data.series import CodedSeries, code_all
+from inference.training.data.windows import SEQUENCE, Batch, Mixture, Sampler
 from inference.training.distil import (
     STEPS,
     acceptance,
@@ -22,13 +24,11 @@ from inference.training.distil import (
     make_table,
     train_draft,
 )
-from inference.training.export import read_manifest, write_pair
-from inference.training.model import ModelShape, SmallLlama, load_model, save_model
+from inference.training.network.export import read_manifest, write_pair
+from inference.training.network.model import ModelShape, SmallLlama, load_model, save_model
+from inference.training.network.sampling import bin_rows, fan_out
 from inference.training.phases import publish
-from inference.training.sampling import bin_rows, fan_out
-from inference.training.series import CodedSeries, code_all
 from inference.training.train import TrainPlan, ordinal_labels, train
-from inference.training.windows import SEQUENCE, Batch, Mixture, Sampler
 from tests.doubles.training_cases import raw_walk
 
 TINY = ModelShape(layers=3, width=32, heads=1, kv_heads=1, ffn=32, tied=True)
@@ -39,10 +39,10 @@ DYING = """
 import os, signal, sys
 from pathlib import Path
 import torch
-from inference.training.model import ModelShape
-from inference.training.series import code_all
+from inference.training.network.model import ModelShape
+from inference.training.data.series import code_all
 from inference.training.train import TrainPlan, train
-from inference.training.windows import Mixture, Sampler
+from inference.training.data.windows import Mixture, Sampler
 from tests.doubles.training_cases import raw_walk
 
 class DieAtFive(Sampler):

@@ -8,20 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference import vocabulary as words
-from inference.codec import ReturnCodec
+from inference.codec import vocabulary as words
+from inference.codec.codec import ReturnCodec
 from inference.errors import TrainingDataError
 from inference.snapshot import AssetClass, Direction, EventType, Frequency, Strength
-from inference.training.series import clean, code_all, without_split
-from inference.training.sources import TRAIN_END_US, VALIDATION_END_US, raw_series
-from inference.training.synthetic import (
+from inference.training.data.series import clean, code_all, without_split
+from inference.training.data.sources import TRAIN_END_US, VALIDATION_END_US, raw_series
+from inference.training.data.synthetic import (
     TAGGED_TYPES,
     Tag,
     draw_tags,
     planted_effects,
     synthetic_returns,
 )
-from inference.training.windows import N_BARS, Mixture, Sampler, overlay, prompt_row
+from inference.training.data.windows import N_BARS, Mixture, Sampler, overlay, prompt_row
 from tests.doubles.market_cases import news_at, snapshot_of, walk_closes
 from tests.doubles.training_cases import DAY_US, START_US, raw_of, raw_walk
 

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from inference.codec import ReturnCodec, dither
-from inference.training.card import model_card
-from inference.training.evaluate import Effort, evaluate, origins
-from inference.training.model import ModelShape, SmallLlama
-from inference.training.score import (
+from inference.codec.codec import ReturnCodec, dither
+from inference.training.data.series import Floats, code_all
+from inference.training.evaluation.card import model_card
+from inference.training.evaluation.evaluate import Effort, evaluate, origins
+from inference.training.evaluation.score import (
     EDGES,
     decode_many,
     ewma_variances,
@@ -18,7 +18,7 @@ from inference.training.score import (
     row_cdf,
     row_crps,
 )
-from inference.training.series import Floats, code_all
+from inference.training.network.model import ModelShape, SmallLlama
 from tests.doubles.market_cases import snapshot_of, walk_closes
 from tests.doubles.training_cases import raw_walk
 

@@ -5,14 +5,14 @@ from math import fsum, log
 
 import pytest
 
-from inference.codec import ReturnCodec
-from inference.condense import condense
-from inference.forecast import ForecastSource
-from inference.placebo import TableModel
-from inference.rounds import QTable, row_values
-from inference.seeds import trajectory_seeds
-from inference.self_test import golden_snapshot
-from inference.trajectory import make_trajectories, path_quantiles
+from inference.codec.codec import ReturnCodec
+from inference.engine.self_test import golden_snapshot
+from inference.forecast.forecast import ForecastSource
+from inference.forecast.placebo import TableModel
+from inference.forecast.trajectory import make_trajectories, path_quantiles
+from inference.speculation.condense import condense
+from inference.speculation.rounds import QTable, row_values
+from inference.speculation.seeds import trajectory_seeds
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
     draft_model,

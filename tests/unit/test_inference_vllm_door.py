@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 import torch
 
-from inference.codec import ReturnCodec
-from inference.engine import EngineConfig, SampleRequest, Samples
+from inference.codec.codec import ReturnCodec
+from inference.engine.flight import Flight, Step
+from inference.engine.port import EngineConfig, SampleRequest, Samples
+from inference.engine.self_test import golden_prompt
 from inference.errors import (
     EngineDeadlineError,
     EngineError,
     EngineRefusedError,
     RegistryError,
 )
-from inference.flight import Flight, Step
-from inference.registry import load_pair, load_table
-from inference.rounds import (
+from inference.speculation.rounds import (
     DrafterKind,
     PlainReason,
     disagreements,
@@ -34,8 +34,8 @@ from inference.rounds import (
     row_values,
     totals,
 )
-from inference.seeds import Purpose, accept_draw, pick, token_draw
-from inference.self_test import golden_prompt
+from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
+from inference.weights.registry import load_pair, load_table
 from tests.doubles.reference_sampler import ReferenceSampler, Row, request_of
 from tests.doubles.small_vllm import DRAFT, TARGET, VOCAB, Given, small_vllm
 

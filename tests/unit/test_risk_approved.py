@@ -17,7 +17,7 @@ from risk.approved import (
 from risk.errors import ApprovalError, DocumentError
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side, intent_digest
-from risk.state import seen
+from risk.state.state import seen
 from risk.verdict import Action, RuleId, Verdict, make_verdict
 from tests.doubles.risk_cases import (
     INTENT,

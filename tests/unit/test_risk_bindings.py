@@ -26,7 +26,7 @@ from risk.intent import (
     intent_document,
     intent_fingerprint,
 )
-from risk.policy import (
+from risk.policy.policy import (
     policy_digest,
 )
 from risk.verdict import (

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from risk.book import (
+from risk.canonical import RANGE
+from risk.errors import BookError, DocumentError
+from risk.intent import Side
+from risk.rules.rule import Refusal, positive, ratio_up, whole
+from risk.state.book import (
     DAY_MEMORY,
     Book,
     DayResult,
@@ -20,13 +24,9 @@ from risk.book import (
     Reserved,
     apply,
 )
-from risk.book_document import book_document, book_from_document
-from risk.book_fold import BookFold, TradeUndone, surviving
-from risk.canonical import RANGE
-from risk.errors import BookError, DocumentError
-from risk.holding import Position, trade
-from risk.intent import Side
-from risk.rules.rule import Refusal, positive, ratio_up, whole
+from risk.state.book_document import book_document, book_from_document
+from risk.state.book_fold import BookFold, TradeUndone, surviving
+from risk.state.holding import Position, trade
 
 EMPTY = Book.empty("run-1", 1_000_000)
 ORDER = Reserved(

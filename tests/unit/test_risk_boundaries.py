@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from risk.book import DayStarted, Marked
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side
-from risk.policy import Policy
-from risk.state import KillState, Phase, Quote, RiskState, seen
+from risk.policy.policy import Policy
+from risk.state.book import DayStarted, Marked
+from risk.state.state import KillState, Phase, Quote, RiskState, seen
 from risk.verdict import Action, Outcome, Reason
 from tests.doubles.risk_cases import (
     NOW_US,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.book import Book, BookEvent, Reserved
 from risk.evaluate import evaluate
 from risk.intent import Side, intent_digest
 from risk.rules.exposure import exposure
-from risk.state import HISTORY_US, SeenIntent, relevant_history
+from risk.state.book import Book, BookEvent, Reserved
+from risk.state.state import HISTORY_US, SeenIntent, relevant_history
 from risk.verdict import Action
 from tests.doubles.risk_cases import (
     EQUITY,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from risk.book import Book
 from risk.evaluate import UNREADABLE, evaluate
+from risk.policy.signing import Standing
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Case, Check, Measured, Refusal, Rule
-from risk.signing import Standing
-from risk.state import RiskState, seen
+from risk.state.book import Book
+from risk.state.state import RiskState, seen
 from risk.verdict import Action, Outcome, Reason, RuleId, Scope, Unit, is_intact
 from tests.doubles.risk_cases import (
     FORECAST,

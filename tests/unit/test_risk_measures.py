@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from risk.book import Book, DayStarted, Marked, MessageSent
 from risk.evaluate import evaluate
 from risk.intent import Intent, Side
-from risk.state import RiskState
+from risk.state.book import Book, DayStarted, Marked, MessageSent
+from risk.state.state import RiskState
 from tests.doubles.risk_cases import (
     FORECAST,
     HOUR_US,

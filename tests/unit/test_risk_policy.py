@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from risk.errors import PolicyError
 from risk.evaluate import evaluate
-from risk.policy import (
+from risk.policy.policy import (
     Policy,
     Stated,
     check_succession,
@@ -21,7 +21,7 @@ from risk.policy import (
     policy_document,
     policy_from_document,
 )
-from risk.signing import (
+from risk.policy.signing import (
     SignedPolicy,
     Standing,
     sign_policy,

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import pytest
 
-from risk.book import Book, DayStarted, Filled, Marked, MessageSent, Reserved
 from risk.evaluate import evaluate
-from risk.instrument import Instrument
 from risk.intent import Side
-from risk.policy import Policy, policy_from_document
+from risk.policy.policy import Policy, policy_from_document
 from risk.rules.exposure import exposure
-from risk.state import KillState, Phase, Quote, RiskState, seen
+from risk.state.book import Book, DayStarted, Filled, Marked, MessageSent, Reserved
+from risk.state.instrument import Instrument
+from risk.state.state import KillState, Phase, Quote, RiskState, seen
 from risk.verdict import Action, Outcome, Reason, RuleId
 from tests.doubles.risk_cases import (
     FORECAST,

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from risk.canonical import JSON_SAFE, Reader, canonical_bytes, number
 from risk.errors import DocumentError, PolicyError
-from risk.policy import (
+from risk.policy.policy import (
     MAX_POLICY_BYTES,
     Policy,
     check_succession,
@@ -17,7 +17,7 @@ from risk.policy import (
     policy_document,
     policy_from_document,
 )
-from risk.signing import (
+from risk.policy.signing import (
     PolicySignature,
     PolicyStatus,
     SignedPolicy,
@@ -27,7 +27,7 @@ from risk.signing import (
     status_document,
     verify_signatures,
 )
-from risk.state_document import policy_status_from_document
+from risk.state.state_document import policy_status_from_document
 from tests.doubles.risk_cases import PLAYBACK, PLAYBACK_BYTES
 
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n, name in enumerate("abc")}

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from risk.book import Book
 from risk.errors import DocumentError
 from risk.intent import Side
 from risk.sizing import (
@@ -20,6 +19,7 @@ from risk.sizing import (
     sizing_from_document,
     to_intent,
 )
+from risk.state.book import Book
 from tests.doubles.risk_cases import (
     EQUITY,
     FORECAST,

@@ -27,7 +27,7 @@ from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
 from gateway.postgres import EmbeddedPostgres
 from gateway.replay import replay
-from inference.registry import read_table
+from inference.weights.registry import read_table
 from tests.doubles.audit_spoiled import arm, disarm
 from tests.doubles.programs import ROOT, play, verb
 from tests.doubles.state_folder import state_folder

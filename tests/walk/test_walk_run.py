@@ -18,10 +18,10 @@ from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from audit.upkeep.dump import verify_database
 from gateway.postgres import EmbeddedPostgres
-from inference.evidence import judge
-from inference.evidence_bytes import decode_evidence
-from inference.registry import load_pair, load_table
-from inference.rounds import totals
+from inference.speculation.evidence import judge
+from inference.speculation.evidence_bytes import decode_evidence
+from inference.speculation.rounds import totals
+from inference.weights.registry import load_pair, load_table
 from tests.doubles.audit_spoiled import arm, disarm
 
 pytestmark = [pytest.mark.walk, pytest.mark.engine, pytest.mark.timeout(600)]

@@ -24,8 +24,8 @@ from gateway.runner import open_session
 from gateway.settings import load
 from gateway.simulator import wait_for
 from gateway.stopping import press_kill, release_kill
-from risk.policy import parse_policy
-from risk.signing import SignedPolicy, sign_policy
+from risk.policy.policy import parse_policy
+from risk.policy.signing import SignedPolicy, sign_policy
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, hold, outcome, reserved, standing_of
 

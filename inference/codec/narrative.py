@@ -1,0 +1,53 @@
+"""News items to narrative words: which items, in which order, and how old.
+
+At most three items speak: the youngest, the stronger first among equals, then by id, so the
+choice never depends on the order in which items arrived. Age counts the bars that closed after
+publication; an item at the very close is not in that bar, so its age is 0. Text never becomes a
+token here: only the closed words of ``vocabulary.py`` do.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final
+
+from inference.codec import vocabulary as words
+from inference.snapshot import Direction, EventType, NewsItem, Snapshot, Strength
+
+MAX_AGE_BARS: Final = 20
+"""Items older than this are silent."""
+_AGE_EDGES: Final = (1, 2, 6)
+_DIRECTIONS: Final = tuple(Direction)
+_STRENGTHS: Final = tuple(Strength)
+
+
+def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
+    """Give nine words: three slots of type, lean and age, the first slot speaking first."""
+    closes = [bar.close_time_us for bar in snapshot.bars]
+    aged = [
+        (len(closes) - bisect_right(closes, item.published_us), item)
+        for item in snapshot.news
+        if item.event_type is not EventType.NONE
+    ]
+    speaking = sorted(
+        (pair for pair in aged if pair[0] <= MAX_AGE_BARS),
+        key=lambda pair: (
+            pair[0],
+            pair[1].strength is Strength.WEAK,
+            pair[1].event_type is EventType.ECHO,
+            pair[1].event_id,
+        ),
+    )[: words.N_SLOTS]
+    tokens = [token for age, item in speaking for token in slot_tokens(item, age)]
+    tokens.extend(words.NO_NEWS * (words.N_SLOTS - len(speaking)))
+    return tuple(tokens)
+
+
+def slot_tokens(item: NewsItem, age_bars: int) -> tuple[int, int, int]:
+    """Give type, lean and age words; age counts the bars that closed since publication."""
+    lean = _DIRECTIONS.index(item.direction) * len(_STRENGTHS) + _STRENGTHS.index(item.strength)
+    return (
+        words.TYPE_START + words.EVENT_TYPES.index(item.event_type),
+        words.LEAN_START + lean,
+        words.AGE_START + sum(age_bars >= limit for limit in _AGE_EDGES),
+    )

@@ -1,0 +1,154 @@
+"""Adapters vLLM loads by name: they see every step, and only they subclass vLLM's classes.
+
+`CaptureRunner` hands each step's rows to inference/engine/flight.py, `LookAheadScheduler` gives
+each trajectory its own look-ahead, `TableProposer` is the placeholder behind which the table
+drafts. All decisions are vLLM's; nothing here changes a probability.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from vllm.v1.core.sched.scheduler import Scheduler
+from vllm.v1.worker.cpu_model_runner import CPUModelRunner
+from vllm.v1.worker.cpu_worker import CPUWorker
+
+from inference.engine.drafters import Drafter, TableDrafter
+from inference.engine.flight import Flight, Step, Witness
+from inference.engine.sampling_fix import Draws
+
+KEY = "countersign"
+
+
+class Deck:
+    """Every trajectory in flight, for runner and scheduler; used by the engine's thread only."""
+
+    def __init__(self, drafter: Drafter, draws: Draws) -> None:
+        self.drafter = drafter
+        self.draws = draws
+        self.keep_rounds = True
+        self.flights: dict[str, Flight] = {}
+        self.witness: Witness | None = None  # set during the self-test only
+
+    def of(self, request: Any) -> Flight | None:
+        """Return the flight of a vLLM request, None for one that is not ours."""
+        params = request.sampling_params
+        extra = (params.extra_args or {}) if params is not None else {}
+        return self.flights.get(extra.get(KEY, ""))
+
+
+class CaptureRunner(CPUModelRunner):
+    """The CPU runner with its sampling step observed."""
+
+    deck: Deck
+
+    def _sample(self, logits: Any, metadata: Any) -> Any:
+        flights = self._flights()
+        if flights is None:
+            return super()._sample(logits, metadata)
+        draws = self.deck.draws
+        counts = [0] * len(flights) if metadata is None else list(metadata.num_draft_tokens)
+        raw = logits[:, draws.bins].float().numpy().copy()  # the sampler changes logits in place
+        step = Step(flights, counts, draws.bins.start)
+        draws.step = step
+        try:
+            out = super()._sample(logits, metadata)
+        finally:
+            draws.step = None
+        skipped = self.discard_request_mask.np[: len(flights)]
+        emitted = [
+            [] if skip else [token for token in row if token >= 0]
+            for row, skip in zip(out.sampled_token_ids.tolist(), skipped, strict=True)
+        ]
+        drafts = [] if metadata is None else metadata.draft_token_ids.tolist()
+        step.close(
+            raw, emitted, drafts, keep_rounds=self.deck.keep_rounds, witness=self.deck.witness
+        )
+        return out
+
+    def propose_draft_token_ids(
+        self, scheduler_output: Any, sampled_token_ids: Any, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Let the table draft here, the network in vLLM's own pass with seeded draws."""
+        flights = self._flights()
+        drafter = self.deck.drafter
+        if flights is not None and isinstance(drafter, TableDrafter):
+            last = [tokens[-1] if tokens else 0 for tokens in sampled_token_ids]
+            return drafter.propose(flights, last, self.num_spec_tokens)
+        with self._drafting(flights or []):
+            return super().propose_draft_token_ids(
+                scheduler_output, sampled_token_ids, *args, **kwargs
+            )
+
+    def _get_spec_decode_draft_probs(self, metadata: Any) -> Any:
+        flights = self._flights()
+        drafter = self.deck.drafter
+        if flights is None or not isinstance(drafter, TableDrafter):
+            return super()._get_spec_decode_draft_probs(metadata)
+        states = [
+            state
+            for flight, n in zip(flights, metadata.num_draft_tokens, strict=True)
+            for state in flight.states[:n]
+        ]
+        full = torch.zeros(len(states), self.model_config.get_vocab_size(), dtype=torch.float32)
+        full[:, self.deck.draws.bins] = torch.from_numpy(drafter.rows[np.array(states, dtype=int)])
+        return full
+
+    def _flights(self) -> list[Flight] | None:
+        """Return the batch's flights, None in a dummy pass."""
+        flights = [self.deck.of(self.requests[rid]) for rid in self.input_batch.req_ids]
+        found = [flight for flight in flights if flight is not None]
+        return found if found and len(found) == len(flights) else None
+
+    @contextmanager
+    def _drafting(self, flights: list[Flight]) -> Iterator[None]:
+        draws = self.deck.draws
+        draws.drafting, draws.draft_index = flights, 0
+        try:
+            yield
+        finally:
+            draws.drafting = []
+
+
+class CaptureWorker(CPUWorker):
+    """The CPU worker with our runner."""
+
+    def init_device(self) -> None:
+        """Give the runner its class once vLLM has built it."""
+        super().init_device()
+        self.model_runner.__class__ = CaptureRunner
+
+
+class LookAheadScheduler(Scheduler):
+    """Schedules per trajectory as many drafts as are worth verifying."""
+
+    deck: Deck
+
+    def update_draft_token_ids(self, draft_token_ids: Any) -> None:
+        """Cut each trajectory's drafts to its look-ahead."""
+        super().update_draft_token_ids(draft_token_ids)
+        for rid in draft_token_ids.req_ids:
+            request = self.requests.get(rid)
+            if request is None or request.is_finished():
+                continue
+            flight = self.deck.of(request)
+            if flight is not None:
+                request.spec_token_ids = request.spec_token_ids[: flight.look_ahead()]
+
+
+class TableProposer:
+    """Named in the engine's settings; the runner drafts before vLLM would ask this."""
+
+    def __init__(self, vllm_config: Any) -> None:
+        self._vllm_config = vllm_config
+
+    def load_model(self, target_model: Any) -> None:
+        """Load nothing: the table is in the drafter."""
+        del target_model
+
+    def propose(self, *args: Any, **kwargs: Any) -> list[list[int]]:
+        """Draft nothing (a dummy pass)."""
+        del kwargs
+        return [[] for _ in args[0]]

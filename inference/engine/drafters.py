@@ -1,0 +1,147 @@
+"""Drafters: who proposes, behind one protocol, chosen when the engine starts.
+
+A proposal is a message: tokens and the distribution each was drawn from. The table makes its
+messages here and costs nothing; the network's come out of the engine's own draft pass and take
+the same form in the capture. Neither sees a narrative word: the table's state is made of numbers
+only, the network's embeddings of narrative ids are zero. Any drafter is exact; only speed depends
+on it.
+
+Draws come from the trajectory's seed, never from a generator with state, so a draft does not depend
+on who shares the batch.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from inference.codec.codec import ReturnCodec
+from inference.engine.flight import Flight, Floats, pick_cumulative
+from inference.speculation.rounds import DrafterKind, QTable
+from inference.speculation.seeds import Purpose, token_draw
+
+TABLE_PROPOSER = "inference.engine.capture_adapter.TableProposer"
+
+
+class Drafter(Protocol):
+    """Proposes tokens for the target to verify.
+
+    Threads: used by the engine's thread only.
+    """
+
+    kind: DrafterKind
+    table_digest: str
+
+    def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
+        """Return the engine's speculative settings, None for no speculation."""
+        ...
+
+    def begin(self, prompt_ids: Sequence[int]) -> int:
+        """Return what the drafter keeps of a prompt."""
+        ...
+
+
+class NoDrafter:
+    """Plain decoding."""
+
+    kind = DrafterKind.NONE
+    table_digest = ""
+
+    def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
+        """Return None: the engine decodes one token at a time."""
+        del spec_k
+        return None
+
+    def begin(self, prompt_ids: Sequence[int]) -> int:
+        """Keep nothing."""
+        del prompt_ids
+        return 0
+
+
+class NetworkDrafter:
+    """A one-layer network, drawn from its own distribution ("probabilistic", see module)."""
+
+    kind = DrafterKind.NETWORK
+    table_digest = ""
+
+    def __init__(self, model_dir: Path) -> None:
+        self._model_dir = model_dir
+
+    def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
+        """Return the draft-model settings.
+
+        The engine's default, "greedy", treats the draft as certain: on a flat distribution over
+        256 bins about 1 % of drafts would be accepted.
+        """
+        return {
+            "method": "draft_model",
+            "model": str(self._model_dir),
+            "num_speculative_tokens": spec_k,
+            "draft_sample_method": "probabilistic",
+            "rejection_sample_method": "standard",
+        }
+
+    def begin(self, prompt_ids: Sequence[int]) -> int:
+        """Keep nothing: the network reads the prompt itself."""
+        del prompt_ids
+        return 0
+
+
+class TableDrafter:
+    """A distilled table: state (class, frequency, volatility, last move) to a row of 256 bins."""
+
+    kind = DrafterKind.TABLE
+
+    def __init__(self, table: QTable, codec: ReturnCodec) -> None:
+        if table.n_states != codec.n_table_states or table.n_bins != codec.n_bins:
+            raise ValueError(f"a table of {table.n_states} x {table.n_bins} is not this codec's")
+        self.table_digest = table.digest
+        self._codec = codec
+        rows = np.frombuffer(table.rows, dtype="<f4").reshape(table.n_states, table.n_bins)
+        self._cumulative = np.cumsum(rows, axis=1, dtype=np.float64)
+        self.rows: Floats = np.ascontiguousarray(rows, dtype=np.float32)
+
+    def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
+        """Return the settings of a custom proposer that runs no model."""
+        return {
+            "method": "custom_class",
+            "model": TABLE_PROPOSER,
+            "num_speculative_tokens": spec_k,
+            "rejection_sample_method": "standard",
+        }
+
+    def begin(self, prompt_ids: Sequence[int]) -> int:
+        """Return the part of the state that a prompt fixes."""
+        return self._codec.table_base(prompt_ids)
+
+    def propose(
+        self, flights: Sequence[Flight], last_tokens: Sequence[int], k: int
+    ) -> list[list[int]]:
+        """Return k drafts for each flight and leave their states in the flight.
+
+        Args:
+            flights: Trajectories to draft for, B of them.
+            last_tokens: The newest token of each.
+            k: Look-ahead.
+        """
+        newest = list(last_tokens)
+        columns: list[list[int]] = []
+        states: list[list[int]] = []
+        for j in range(k):
+            at = [
+                self._codec.table_step(f.table_base, token)
+                for f, token in zip(flights, newest, strict=True)
+            ]
+            sums = self._cumulative[at]
+            if all(f.greedy for f in flights):
+                bins = self.rows[at].argmax(axis=1)
+            else:
+                draws = [token_draw(f.seed, Purpose.DRAFT, f.produced, j) for f in flights]
+                bins = pick_cumulative(sums, draws)
+            newest = [int(b) + self._codec.bin_start for b in bins]
+            columns.append(newest)
+            states.append(at)
+        for i, flight in enumerate(flights):
+            flight.states = tuple(column[i] for column in states)
+        return [[column[i] for column in columns] for i in range(len(flights))]

@@ -1,0 +1,288 @@
+"""Trajectories in flight: what the engine knows of each, and the records of its steps.
+
+No foreign engine here: the runner adapter hands in counts, logits and rows as numpy arrays and
+this module makes draws from seeds and `DraftRound`s from what the sampler used. Another runner
+needs only another adapter.
+
+Shapes: B requests in the batch, S drafts in the batch (summed), W bins. Row layout of a step's
+logits: request i owns counts[i] + 1 consecutive rows.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from inference.speculation.rounds import DraftRound, Outcome, PlainReason
+from inference.speculation.seeds import Purpose, accept_draw, token_draw
+
+MAX_MISSES = 3  # rounds in a row without one accepted draft before a trajectory goes on plain
+ROW_TOLERANCE = 1e-5  # between the row the sampler used and the row its logits give
+_LOGIT_SCALE = 1024.0
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """One sampled token with the target's own row, for a witness that checks the sampler."""
+
+    seed: int
+    position: int
+    bin: int
+    target: Floats  # from the raw logits, [W]
+    used: Floats  # what the sampler drew from or tested against, [W]
+    draft: Floats | None  # the row its draft was drawn from; None where none was decided
+    accepted: bool
+
+
+Witness = Callable[[Sighting], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Flight:
+    """One trajectory being sampled."""
+
+    key: str
+    index: int
+    seed: int
+    spec_k: int
+    n_tokens: int
+    greedy: bool
+    table_base: int
+    produced: int = 0
+    misses: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    states: tuple[int, ...] = ()  # table rows behind the drafts now being verified
+    fault: str = ""
+    rounds: list[DraftRound] = field(default_factory=list)
+
+    @property
+    def fallen(self) -> bool:
+        """Whether this trajectory goes on without drafts because they kept being rejected."""
+        return self.misses >= MAX_MISSES
+
+    def look_ahead(self) -> int:
+        """How many drafts are worth verifying next; the last token needs none."""
+        return 0 if self.fallen else max(0, min(self.spec_k, self.n_tokens - self.produced - 1))
+
+    def why_plain(self) -> PlainReason:
+        """Why the step that just ran had no drafts."""
+        if self.produced == 0:
+            return PlainReason.FIRST_TOKEN
+        if self.spec_k == 0:
+            return PlainReason.SPECULATION_OFF
+        if self.fallen:
+            return PlainReason.DRAFTS_REJECTED
+        if self.produced == self.n_tokens - 1:
+            return PlainReason.LAST_TOKEN
+        return PlainReason.NOT_SCHEDULED
+
+
+class Step:
+    """One engine step over a batch: gives the draws, keeps the rows used, makes the records."""
+
+    def __init__(self, flights: Sequence[Flight], counts: Sequence[int], bin_start: int) -> None:
+        self.flights = flights
+        self.counts = counts
+        self.bin_start = bin_start
+        self.p_used: Floats | None = None  # [S, W] target rows the rejection test used
+        self.q_used: Floats | None = None  # [S, W] draft rows it used
+        self.last_rows: Floats | None = None  # [B, W] target rows of bonus and plain tokens
+        self._pairs = [
+            (flight, j) for flight, n in zip(flights, counts, strict=True) for j in range(n)
+        ]
+
+    def accept_draws(self) -> Doubles:
+        """Return u for every draft, [S]."""
+        return np.array([accept_draw(f.seed, f.produced, j) for f, j in self._pairs])
+
+    def recover(self, p: Floats, q: Floats) -> Ints:
+        """Draw the token that would replace each draft, [S], from max(p - q, 0)."""
+        self.p_used, self.q_used = p, q
+        rest = np.maximum(p - q, np.float32(0.0))
+        rest = np.where(rest.any(axis=1, keepdims=True), rest, p)
+        draws = [token_draw(f.seed, Purpose.RECOVER, f.produced, j) for f, j in self._pairs]
+        return pick_rows(rest, draws) + self.bin_start
+
+    def sample(self, rows: Floats) -> Ints:
+        """Draw the bonus or plain token of each request, [B]."""
+        self.last_rows = rows
+        draws = [token_draw(f.seed, Purpose.SAMPLE, f.produced) for f in self.flights]
+        return pick_rows(rows, draws) + self.bin_start
+
+    def close(
+        self,
+        logits: Floats,
+        emitted: Sequence[Sequence[int]],
+        drafts: Sequence[int],
+        *,
+        keep_rounds: bool = True,
+        witness: Witness | None = None,
+    ) -> None:
+        """Book the step: move every flight on and add its round.
+
+        Args:
+            logits: The target's raw logits over the bins, [S + B, W].
+            emitted: Tokens each request got; none for a request whose prompt is not finished.
+            drafts: Draft tokens, [S].
+            keep_rounds: False only where capture is switched off.
+            witness: Told of every token; it then judges the rows itself (the self-test).
+        """
+        targets = softmax(logits)
+        first_draft = 0
+        for i, (flight, n) in enumerate(zip(self.flights, self.counts, strict=True)):
+            tokens = emitted[i]
+            first_row = first_draft + i
+            if tokens:
+                rows = slice(first_row, first_row + n + 1)
+                if witness is not None:
+                    self._testify(witness, i, first_draft, tokens, targets[rows])
+                else:
+                    flight.fault = flight.fault or self._fault(i, first_draft, targets[rows])
+                if keep_rounds and not flight.fault:
+                    proposed = tuple(drafts[first_draft : first_draft + n])
+                    flight.rounds.append(
+                        self._round(i, first_draft, proposed, tokens, logits[rows], targets[rows])
+                    )
+                _move_on(flight, n, len(tokens))
+            first_draft += n
+
+    def _fault(self, i: int, first_draft: int, targets: Floats) -> str:
+        """Name what is wrong with the rows a request's tokens were drawn from, or nothing."""
+        if not np.isfinite(targets).all():
+            return "the target's logits are not finite"
+        if self.flights[i].greedy:
+            return ""
+        used = [_required(self.last_rows)[i : i + 1]]
+        if self.counts[i]:
+            used.insert(0, _required(self.p_used)[first_draft : first_draft + self.counts[i]])
+        gap = float(np.abs(np.concatenate(used) - targets).max())
+        if gap <= ROW_TOLERANCE:
+            return ""
+        return f"the sampler used a row {gap:.1e} away from the target's"
+
+    def _testify(
+        self,
+        witness: Witness,
+        i: int,
+        first_draft: int,
+        tokens: Sequence[int],
+        targets: Floats,
+    ) -> None:
+        flight, n = self.flights[i], self.counts[i]
+        for j, token in enumerate(tokens):
+            draft = None
+            if j < n:
+                used = _required(self.p_used)[first_draft + j]
+                draft = _required(self.q_used)[first_draft + j]
+            else:
+                used = _required(self.last_rows)[i]
+            witness(
+                Sighting(
+                    seed=flight.seed,
+                    position=flight.produced + j,
+                    bin=int(token) - self.bin_start,
+                    target=targets[j],
+                    used=used,
+                    draft=draft,
+                    accepted=j < len(tokens) - 1,
+                )
+            )
+
+    def _round(
+        self,
+        i: int,
+        first_draft: int,
+        drafts: tuple[int, ...],
+        tokens: Sequence[int],
+        logits: Floats,
+        targets: Floats,
+    ) -> DraftRound:
+        flight, n, accepted = self.flights[i], len(drafts), len(tokens) - 1
+        verified = min(n, accepted + 1)
+        outcome, reason = Outcome.RECOVERED, None
+        if n == 0:
+            outcome, reason = Outcome.PLAIN, flight.why_plain()
+        elif accepted == n:
+            outcome = Outcome.BONUS
+        if flight.greedy:
+            p_rows = [_row_bytes(row) for row in targets[: accepted + 1]]
+        else:
+            p_rows = [_row_bytes(_required(self.p_used)[first_draft + j]) for j in range(verified)]
+            if accepted == n:
+                p_rows.append(_row_bytes(_required(self.last_rows)[i]))
+        q_rows: tuple[bytes, ...] = ()
+        if n and not flight.states:
+            used = self.q_used
+            q_rows = (
+                tuple(_row_bytes(used[first_draft + j]) for j in range(verified))
+                if used is not None
+                else tuple(_one_hot(d - self.bin_start, logits.shape[1]) for d in drafts[:verified])
+            )
+        quantised = np.rint(logits[: accepted + 1] * _LOGIT_SCALE).astype("<i4")
+        return DraftRound(
+            trajectory=flight.index,
+            step=flight.produced,
+            drafts=drafts,
+            q_states=flight.states[:n],
+            q_rows=q_rows,
+            p_rows=tuple(p_rows),
+            draws=tuple(accept_draw(flight.seed, flight.produced, j) for j in range(verified)),
+            accepted=accepted,
+            token=int(tokens[-1]),
+            outcome=outcome,
+            plain_reason=reason,
+            truncated=max(0, flight.produced + len(tokens) - flight.n_tokens),
+            logits_digest=hashlib.sha256(quantised.tobytes()).digest(),
+        )
+
+
+def pick_rows(rows: Floats, draws: Sequence[float]) -> Ints:
+    """Return `seeds.pick` of each row; the same sums in the same order, so the same indices."""
+    return pick_cumulative(np.cumsum(rows, axis=1, dtype=np.float64), draws)
+
+
+def pick_cumulative(cumulative: Doubles, draws: Sequence[float]) -> Ints:
+    """Return the index each draw picks from running sums, [B, W]; rows without mass give 0."""
+    marks = np.asarray(draws, dtype=np.float64) * cumulative[:, -1]
+    index = (cumulative <= marks[:, None]).sum(axis=1)
+    # Rounding can put a mark on the total itself: then the last entry with mass was meant.
+    last = (cumulative < cumulative[:, -1:]).sum(axis=1)
+    return np.asarray(np.minimum(index, last), dtype=np.int64)
+
+
+def softmax(logits: Floats) -> Floats:
+    """Return probabilities along the last axis, float32."""
+    shifted = np.exp(logits - logits.max(axis=-1, keepdims=True), dtype=np.float32)
+    return np.asarray(shifted / shifted.sum(axis=-1, keepdims=True), dtype=np.float32)
+
+
+def _move_on(flight: Flight, drafted: int, emitted: int) -> None:
+    flight.produced += emitted
+    flight.drafted += drafted
+    flight.accepted += emitted - 1
+    if drafted:
+        flight.misses = 0 if emitted > 1 else flight.misses + 1
+
+
+def _required(rows: Floats | None) -> Floats:
+    if rows is None:
+        raise RuntimeError("the sampler ran without handing over its rows")
+    return rows
+
+
+def _row_bytes(row: Floats) -> bytes:
+    return np.ascontiguousarray(row, dtype="<f4").tobytes()
+
+
+def _one_hot(bin_: int, width: int) -> bytes:
+    row = np.zeros(width, dtype="<f4")
+    if 0 <= bin_ < width:
+        row[bin_] = 1.0
+    return row.tobytes()

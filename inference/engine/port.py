@@ -1,0 +1,156 @@
+"""The seam between the walk and whatever samples: `Engine`, its request and its answer.
+
+The gateway's supervisor (gateway/engine_child.py) implements it over a pipe, vllm_engine.py
+implements it inside the child, the tests' scripted child answers the same frames.
+
+Durability: none; the caller records the request before it asks and the capture after it got it.
+Threads: `sample` may be called from several threads at once; requests share one batch and do not
+change each other's bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from inference.errors import EngineRefusedError
+from inference.speculation.rounds import Capture, DrafterKind, DraftRound
+
+MAX_TRAJECTORIES = 1024
+MAX_TOKENS = 256
+MAX_SPEC_K = 16
+MAX_ID_LENGTH = 128
+
+
+class EngineState(StrEnum):
+    """Where an engine stands."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    READY = "ready"
+    REFUSING = "refusing"  # up, but its self-test failed: it will not serve
+    RESTARTING = "restarting"  # waiting to be started again
+    FAILED = "failed"  # died too often; stays down until a person restarts it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRequest:
+    """Ask for one trajectory per seed, all from the same prompt."""
+
+    request_id: str
+    prompt_ids: tuple[int, ...]
+    n_tokens: int
+    seeds: tuple[int, ...]
+    spec_k: int  # look-ahead, at most the engine's own; 0 = no speculation
+    allowed_range: tuple[int, int]  # token ids that may be sampled, [start, stop)
+    deadline_s: float
+    greedy: bool = False  # temperature 0; only for checks, a forecast is sampled at temperature 1
+
+    def __post_init__(self) -> None:
+        """Refuse what no engine could serve.
+
+        Raises:
+            EngineRefusedError: A field is empty, out of range or of no use.
+        """
+        checks = {
+            "request_id": 0 < len(self.request_id) <= MAX_ID_LENGTH,
+            "prompt_ids": bool(self.prompt_ids) and min(self.prompt_ids) >= 0,
+            "n_tokens": 0 < self.n_tokens <= MAX_TOKENS,
+            "seeds": 0 < len(self.seeds) <= MAX_TRAJECTORIES
+            and all(0 <= seed < 1 << 63 for seed in self.seeds),
+            "spec_k": 0 <= self.spec_k <= MAX_SPEC_K,
+            "allowed_range": 0 <= self.allowed_range[0] < self.allowed_range[1],
+            "deadline_s": 0.0 < self.deadline_s < float("inf"),
+        }
+        for name, good in checks.items():
+            if not good:
+                raise EngineRefusedError(f"{name} is out of range")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenPath:
+    """The tokens of one trajectory."""
+
+    seed: int
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """What the engine answers."""
+
+    paths: tuple[TokenPath, ...]  # in the order of the request's seeds
+    capture: Capture  # every round; empty rounds only where capture is switched off (bench)
+    first_row: tuple[float, ...]  # the target's probabilities of the first token, over the bins
+    elapsed_us: int  # in the engine, without the pipe
+
+    @property
+    def rounds(self) -> tuple[DraftRound, ...]:
+        """The captured rounds, by trajectory, then step."""
+        return self.capture.rounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfTest:
+    """Outcome of the start-up self-test; floats are for people, `passed` decides."""
+
+    passed: bool
+    detail: str  # what failed, or "ok"
+    positions: int  # speculated positions tested
+    chi_square: float  # of the tokens' place in the target's own rows, 16 equal cells
+    p_value: float
+    row_error: float  # largest gap between the row used and the row recomputed from logits
+    mean_accepted: float  # of spec_k
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineDescription:
+    """What served: everything a replay on another day must know."""
+
+    drafter: DrafterKind
+    spec_k: int
+    model_id: str
+    model_digest: str  # SHA-256 of the manifest
+    table_digest: str
+    codec_digest: str
+    versions: Mapping[str, str]  # vllm, torch, python, cpu, threads, dtype
+    start_ms: Mapping[str, int]  # import, load, self_test
+    self_test: SelfTest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """How the engine child is set up; crosses to the child as JSON."""
+
+    model_dir: str  # folder of the model pair
+    drafter: DrafterKind = DrafterKind.TABLE
+    spec_k: int = 4
+    capture: bool = True  # False only to measure speed
+    max_trajectories: int = 64  # sampled at once; more wait their turn
+    kv_cache_gib: int = 1
+    fault: str = ""  # fault injection for tests; see engine_main.py
+
+
+class Engine(Protocol):
+    """Samples trajectories."""
+
+    def sample(self, request: SampleRequest) -> Samples:
+        """Return every trajectory of the request.
+
+        Raises:
+            EngineDeadlineError: Not complete within `deadline_s`; nothing of it will arrive later.
+            EngineDeadError: The process went away while the request was in flight, or is not up.
+            EngineRefusedError: The request is malformed, or the self-test forbids serving.
+            EngineFailedError: The engine is down until a person restarts it.
+        """
+        ...
+
+    def describe(self) -> EngineDescription:
+        """Return what serves.
+
+        Raises:
+            EngineDeadError: No engine has become ready yet.
+            EngineFailedError: The engine is down until a person restarts it.
+        """
+        ...

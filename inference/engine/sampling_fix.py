@@ -1,0 +1,123 @@
+"""What is changed in vLLM 0.32's sampler, and the check that the change is there.
+
+1. The fix. On CPU `expand_batch_to_tokens` writes its result into a converted copy and returns
+   uninitialised memory, so with speculation every temperature is garbage and the tokens come from
+   another distribution, silently. Source: vllm-project/vllm issue 55005.
+2. The draws. Random numbers come from the trajectories' seeds (inference/speculation/seeds.py)
+  instead of torch
+   generators, at the four places where the engine draws: drafts, accept tests, recovered tokens,
+   bonus and plain tokens. What is compared and what is accepted stays vLLM's own code.
+
+Both replace module attributes, once, before the engine is built; only the engine child does this.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import vllm.v1.sample.rejection_sampler as rejection
+import vllm.v1.spec_decode.llm_base_proposer as proposer
+
+from inference.engine.flight import Flight, Step, pick_rows
+from inference.speculation.seeds import Purpose, token_draw
+
+
+class Draws:
+    """The step in progress, as the replaced functions see it; one per engine."""
+
+    def __init__(self, bin_start: int, n_bins: int) -> None:
+        self.bins = slice(bin_start, bin_start + n_bins)
+        self.step: Step | None = None
+        self.drafting: list[Flight] = []
+        self.draft_index = 0
+
+    def uniform(self, original: Callable[..., Any], *args: Any) -> Any:
+        """Return u for every draft of the step."""
+        if self.step is None:
+            return original(*args)
+        return torch.from_numpy(self.step.accept_draws())
+
+    def recovered(self, original: Callable[..., Any], *args: Any) -> Any:
+        """Return the replacement token of every draft of the step, and keep the rows used."""
+        if self.step is None:
+            return original(*args)
+        draft_ids, draft_probs, target_probs = args[3], args[4], args[5]
+        p = target_probs[:, self.bins].numpy()
+        if draft_probs is None:  # the draft was certain: q is one at the draft
+            q = np.zeros_like(p)
+            q[np.arange(len(q)), draft_ids.numpy() - self.bins.start] = 1.0
+        else:
+            q = draft_probs[:, self.bins].numpy()
+        return torch.from_numpy(self.step.recover(p, q)).to(draft_ids.dtype)
+
+    def sampled(self, original: Callable[..., Any], logits: Any, *args: Any) -> Any:
+        """Return the bonus or plain token of every request; the logits are masked and scaled."""
+        if self.step is None:
+            return original(logits, *args)
+        rows = logits.softmax(dim=-1, dtype=torch.float32)[:, self.bins].numpy()
+        return torch.from_numpy(self.step.sample(rows)), None
+
+    def drafted(self, original: Callable[..., Any], logits: Any, metadata: Any, *args: Any) -> Any:
+        """Return the network's draft tokens and their distribution over the bins only."""
+        if not self.drafting:
+            return original(logits, metadata, *args)
+        masked = torch.full_like(logits, float("-inf"))
+        masked[:, self.bins] = logits[:, self.bins]
+        rows = masked.softmax(dim=-1, dtype=torch.float32)
+        draws = [
+            token_draw(f.seed, Purpose.DRAFT, f.produced, self.draft_index) for f in self.drafting
+        ]
+        self.draft_index += 1
+        tokens = pick_rows(rows[:, self.bins].numpy(), draws) + self.bins.start
+        return torch.from_numpy(tokens), rows
+
+
+def install_fix() -> None:
+    """Replace the broken function."""
+    rejection.expand_batch_to_tokens = expand_batch_to_tokens
+
+
+def install_draws(draws: Draws, sampler: Any) -> None:
+    """Make the engine draw from seeds.
+
+    Args:
+        draws: Where the step in progress is found.
+        sampler: The runner's own sampler, for bonus and plain tokens.
+    """
+
+    def replace(owner: Any, name: str, by: Callable[..., Any]) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, lambda *args, **_: by(original, *args))
+
+    replace(rejection, "generate_uniform_probs", draws.uniform)
+    replace(rejection, "sample_recovered_tokens", draws.recovered)
+    replace(proposer, "compute_probs_and_sample_next_token", draws.drafted)
+    replace(sampler.topk_topp_sampler, "forward", draws.sampled)
+
+
+def expand_batch_to_tokens(
+    x: torch.Tensor,
+    cu_num_tokens: torch.Tensor,
+    num_tokens: int,
+    replace_from: int = 0,
+    replace_to: int = 0,
+) -> torch.Tensor:
+    """Repeat each request's value once per draft: [B] to [S]."""
+    counts = torch.diff(cu_num_tokens.long(), prepend=cu_num_tokens.new_zeros(1).long())
+    values = torch.where(x == replace_from, torch.full_like(x, replace_to), x)
+    return torch.repeat_interleave(values, counts, output_size=num_tokens)
+
+
+def expansion_is_right() -> bool:
+    """Return whether the installed function gives back the values it was given, in every type."""
+    ends = torch.tensor([2, 2, 5], dtype=torch.int32)
+    for dtype in (torch.float32, torch.int32):
+        values = torch.tensor([3, 7, 11], dtype=dtype)
+        want = [3, 3, 11, 11, 11]
+        for _ in range(8):
+            # Fill and free a block of the same size: memory that happens to be right is no proof.
+            torch.full((5,), -1, dtype=dtype)
+            if rejection.expand_batch_to_tokens(values, ends, 5).tolist() != want:
+                return False
+    return True

@@ -1,0 +1,217 @@
+"""The start-up self-test: an engine that samples wrongly must not serve.
+
+Three questions, on a fixed prompt with fixed seeds, so the answer does not depend on luck:
+    1. Does the broadcast of sampling parameters give back what it was given? (sampling_fix.py)
+    2. Do tokens at speculated positions follow the target's own rows? Each token's place in its
+       row, from likely to unlikely bins, is uniform when they do: chi-square over 16 equal cells.
+       And are drafts accepted as often as sum(min(p, q)) says?
+    3. Is greedy decoding with drafts equal to greedy decoding without?
+
+A low acceptance alone is no fault: a bad drafter is slow, not wrong.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import erfc, exp, isfinite, pi, sqrt
+from time import perf_counter
+
+import numpy as np
+
+from inference.codec.codec import ReturnCodec
+from inference.engine.flight import ROW_TOLERANCE, Sighting, Witness
+from inference.engine.port import SampleRequest, Samples, SelfTest
+from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
+from inference.speculation.rounds import row_values, totals
+from inference.speculation.seeds import Purpose, token_draw, trajectory_seeds
+
+CELLS = 16
+MIN_P_VALUE = 1e-6
+MAX_ACCEPT_Z = 5.0
+MIN_POSITIONS = 300
+_SEQUENCES = 160
+_TOKENS = 9
+_GREEDY_TOKENS = 12
+_TIE = 1e-3
+_NOT_FINITE = -1.0
+_DAY_US = 86_400_000_000
+_SEED = hashlib.sha256(b"countersign/self-test/1").digest()
+
+
+@dataclass(slots=True)
+class Sightings:
+    """What the witness saw."""
+
+    cells: list[int] = field(default_factory=lambda: [0] * CELLS)
+    expected_accepts: float = 0.0
+    accept_variance: float = 0.0
+    accepts: int = 0
+    row_error: float = 0.0  # largest gap between a row used and the target's own
+
+    def see(self, sighting: Sighting) -> None:
+        """Check one row and, after the prompt's own pass, count where its token fell."""
+        gap = float(np.abs(sighting.used - sighting.target).max())
+        self.row_error = max(self.row_error, gap) if gap >= 0.0 else float("inf")
+        if sighting.position == 0:
+            return
+        # From likely to unlikely bins: a wrong temperature then moves every token the same way.
+        mass = sighting.target.astype(np.float64)
+        own = mass[sighting.bin]
+        ranks = np.arange(len(mass))
+        before = (mass > own) | ((mass == own) & (ranks < sighting.bin))
+        spread = token_draw(sighting.seed, Purpose.SELF_TEST, sighting.position)
+        place = float((mass[before].sum() + spread * own) / mass.sum())
+        # A place that is no number must count against the engine, not crash the count.
+        cell = int(place * CELLS) if 0.0 <= place < 1.0 else 0
+        self.cells[cell] += 1
+        if sighting.draft is not None:
+            chance = float(np.minimum(sighting.target, sighting.draft).sum())
+            self.expected_accepts += chance
+            self.accept_variance += chance * (1.0 - chance)
+            self.accepts += sighting.accepted
+
+    @property
+    def positions(self) -> int:
+        """Tokens counted."""
+        return sum(self.cells)
+
+    @property
+    def chi_square(self) -> float:
+        """Pearson's statistic against equal cells, CELLS - 1 degrees of freedom."""
+        expected = self.positions / CELLS
+        return sum((n - expected) ** 2 for n in self.cells) / expected if expected else 0.0
+
+    @property
+    def accept_z(self) -> float:
+        """Accepted drafts against their expectation, in standard deviations."""
+        spread = sqrt(self.accept_variance)
+        return (self.accepts - self.expected_accepts) / spread if spread > 0.0 else 0.0
+
+
+def run_self_test(
+    sample: Callable[[SampleRequest, Witness | None], Samples],
+    *,
+    spec_k: int,
+    expansion_is_right: Callable[[], bool],
+) -> SelfTest:
+    """Ask the three questions.
+
+    Args:
+        sample: Samples a request; with a witness it tells it of every token and holds back its
+            own check of the rows.
+        spec_k: The engine's look-ahead; 0 for plain decoding.
+        expansion_is_right: Question 1.
+    """
+    started = perf_counter()
+    prompt = golden_prompt()
+    sightings = Sightings()
+    samples = sample(_request("law", prompt, _SEQUENCES, _TOKENS, spec_k), sightings.see)
+    p_value = chi_square_tail(sightings.chi_square, CELLS - 1)
+    row_error = sightings.row_error
+    faults = [
+        text
+        for text, bad in (
+            ("sampling parameters are not carried to the drafts", not expansion_is_right()),
+            (f"rows differ from the target's by {row_error:.1e}", not row_error <= ROW_TOLERANCE),
+            (f"tokens do not follow the target (p {p_value:.1e})", not p_value >= MIN_P_VALUE),
+            (
+                f"acceptance is {sightings.accept_z:.1f} standard deviations off",
+                not abs(sightings.accept_z) <= MAX_ACCEPT_Z,
+            ),
+            (f"only {sightings.positions} positions", sightings.positions < MIN_POSITIONS),
+            ("greedy tokens differ with drafts", spec_k > 0 and not _greedy_equal(sample, spec_k)),
+        )
+        if bad
+    ]
+    return SelfTest(
+        passed=not faults,
+        detail="; ".join(faults) or "ok",
+        positions=sightings.positions,
+        chi_square=_finite(sightings.chi_square),
+        p_value=_finite(p_value),
+        row_error=_finite(row_error),
+        mean_accepted=totals(samples.capture).mean_accepted,
+        elapsed_ms=round((perf_counter() - started) * 1000),
+    )
+
+
+def golden_prompt() -> tuple[int, ...]:
+    """Return the fixed prompt: 200 daily bars of a made-up index without news."""
+    return ReturnCodec().encode(golden_snapshot()).token_ids
+
+
+def golden_snapshot() -> Snapshot:
+    """Return bars whose moves come from a hash: the same on every machine."""
+    close = 1_000_000
+    bars = []
+    for i in range(200):
+        digest = hashlib.sha256(b"countersign/golden-bar/1" + i.to_bytes(4, "big")).digest()
+        opened = close
+        close += (sum(digest[:8]) - 1020) * close // 40_000
+        bars.append(
+            Bar(
+                close_time_us=(i + 1) * _DAY_US,
+                open_ticks=opened,
+                high_ticks=max(opened, close) + digest[8] * 10,
+                low_ticks=min(opened, close) - digest[9] * 10,
+                close_ticks=close,
+            )
+        )
+    return Snapshot(
+        instrument="GOLDEN",
+        asset_class=AssetClass.INDEX,
+        frequency=Frequency.DAILY,
+        as_of_us=bars[-1].close_time_us,
+        bars=tuple(bars),
+        news=(),
+    )
+
+
+def chi_square_tail(statistic: float, degrees: int) -> float:
+    """Return P(X >= statistic) for odd degrees of freedom; NaN gives 0, which fails.
+
+    Source: Abramowitz and Stegun 26.4.4.
+    """
+    if not statistic >= 0.0:
+        return 0.0
+    root = sqrt(statistic)
+    term = root * sqrt(2.0 / pi) * exp(-statistic / 2.0)
+    total = erfc(root / sqrt(2.0))
+    for i in range(1, (degrees - 1) // 2 + 1):
+        total += term
+        term *= statistic / (2 * i + 1)
+    return total
+
+
+def _finite(value: float) -> float:
+    """Return a value that JSON can carry: a refusal must not fail to be said."""
+    return value if isfinite(value) else _NOT_FINITE
+
+
+def _greedy_equal(sample: Callable[[SampleRequest, Witness | None], Samples], spec_k: int) -> bool:
+    prompt = golden_prompt()
+    drafted = sample(_request("greedy", prompt, 1, _GREEDY_TOKENS, spec_k, greedy=True), None)
+    plain = sample(_request("plain", prompt, 1, _GREEDY_TOKENS, 0, greedy=True), None)
+    start = plain.capture.bin_start
+    pairs = zip(drafted.paths[0].tokens, plain.paths[0].tokens, strict=True)
+    for (one, other), round_ in zip(pairs, plain.capture.rounds, strict=True):
+        if one != other:
+            row = row_values(round_.p_rows[0])
+            return row[one - start] >= row[other - start] * (1.0 - _TIE)
+    return True
+
+
+def _request(
+    name: str, prompt: tuple[int, ...], n: int, tokens: int, spec_k: int, *, greedy: bool = False
+) -> SampleRequest:
+    codec = ReturnCodec()
+    return SampleRequest(
+        request_id=f"self-test-{name}",
+        prompt_ids=prompt,
+        n_tokens=tokens,
+        seeds=trajectory_seeds(_SEED, n),
+        spec_k=spec_k,
+        allowed_range=(codec.bin_start, codec.bin_start + codec.n_bins),
+        deadline_s=60.0,
+        greedy=greedy,
+    )

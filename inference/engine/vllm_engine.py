@@ -1,0 +1,308 @@
+"""The only door to vLLM: an engine that runs in this process, step by step.
+
+One thread owns it. Requests join the running batch at any step and do not change each other's
+bytes. It starts by testing itself (self_test.py); the result decides whether it may serve.
+
+Loaded in the engine child only (engine_main.py), which sets vLLM's environment first.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+import torch
+import vllm
+from vllm import EngineArgs, LLMEngine, SamplingParams
+from vllm.model_executor.models import registry as model_registry
+from vllm.sampling_params import RequestOutputKind
+
+from inference.codec.codec import ReturnCodec
+from inference.engine import sampling_fix
+from inference.engine.capture_adapter import KEY, Deck
+from inference.engine.drafters import Drafter, NetworkDrafter, NoDrafter, TableDrafter
+from inference.engine.flight import Flight, Witness
+from inference.engine.port import (
+    EngineConfig,
+    EngineDescription,
+    SampleRequest,
+    Samples,
+    SelfTest,
+    TokenPath,
+)
+from inference.engine.self_test import run_self_test
+from inference.errors import EngineDeadlineError, EngineError, EngineRefusedError, RegistryError
+from inference.speculation.rounds import Capture, DrafterKind, row_values
+from inference.weights.registry import ModelPair, load_pair, load_table
+
+FAULT_NO_FIX = "no_sampling_fix"
+_MAX_MODEL_LEN = 512
+_BLOCK_SIZE = 32  # prefix caching shares whole blocks only; the CPU default of 128 shares nothing
+_MAX_BATCHED_TOKENS = 16_384  # no prompt is ever cut into chunks
+
+
+@dataclass(slots=True)
+class _Running:
+    request: SampleRequest
+    flights: list[Flight]
+    started_ns: int
+    tokens: dict[int, tuple[int, ...]]
+
+
+class VllmEngine:
+    """Samples with vLLM in this process. Not thread-safe: one thread owns it."""
+
+    def __init__(self, config: EngineConfig, *, import_ms: int) -> None:
+        """Check the model files, load, test.
+
+        Raises:
+            RegistryError: The pair differs from its manifest or is of another codec.
+        """
+        started = perf_counter()
+        if os.environ.get("VLLM_CPU_ATTN_SPLIT_KV") != "0":
+            raise RegistryError("VLLM_CPU_ATTN_SPLIT_KV must be 0: see gateway/engine_process.py")
+        self._config = config
+        self._codec = ReturnCodec()
+        self._pair = load_pair(Path(config.model_dir))
+        if self._pair.codec_digest != self._codec.digest:
+            raise RegistryError("the pair was trained for another codec")
+        self._drafter = _drafter(config, self._pair, self._codec)
+        if config.fault != FAULT_NO_FIX:
+            sampling_fix.install_fix()
+        # vLLM would look at the model class in one more process with its own 10 s of imports, to
+        # keep CUDA out of this one; this class is needed here anyway and there is no CUDA.
+        model_registry._run_in_subprocess = lambda look: look()  # noqa: SLF001 - see above
+        draws = sampling_fix.Draws(self._codec.bin_start, self._codec.n_bins)
+        self._deck = Deck(self._drafter, draws)
+        self._llm = LLMEngine.from_engine_args(_engine_args(config, self._pair, self._drafter))
+        self._connect(draws)
+        self._running: dict[str, _Running] = {}
+        self._failed: dict[str, str] = {}
+        self._import_ms = import_ms
+        self._load_ms = round((perf_counter() - started) * 1000)
+        self.self_test = self._test()
+        self._deck.keep_rounds = config.capture  # the self-test needs its rounds in any case
+
+    def begin(self, request: SampleRequest) -> None:
+        """Add a request to the batch.
+
+        Raises:
+            EngineRefusedError: The request does not fit this engine or its id is in use.
+        """
+        self._check(request)
+        flights = []
+        base = self._drafter.begin(request.prompt_ids)
+        for index, seed in enumerate(request.seeds):
+            flight = Flight(
+                key=f"{request.request_id}/{index}",
+                index=index,
+                seed=seed,
+                spec_k=0 if self._drafter.kind is DrafterKind.NONE else request.spec_k,
+                n_tokens=request.n_tokens,
+                greedy=request.greedy,
+                table_base=base,
+            )
+            flights.append(flight)
+            self._deck.flights[flight.key] = flight
+            self._llm.add_request(
+                flight.key,
+                {"prompt_token_ids": list(request.prompt_ids)},
+                _sampling(request, flight),
+            )
+        self._running[request.request_id] = _Running(request, flights, perf_counter_ns(), {})
+
+    def step(self) -> dict[str, Samples | str]:
+        """Run one engine step; return what ended: samples, or why there are none."""
+        done: dict[str, Samples | str] = {}
+        for output in self._llm.step():
+            request_id, _, index = output.request_id.rpartition("/")
+            running = self._running.get(request_id)
+            if running is not None and output.finished:
+                running.tokens[int(index)] = tuple(output.outputs[0].token_ids)
+        for request_id, running in list(self._running.items()):
+            fault = next((f.fault for f in running.flights if f.fault), "")
+            if fault:
+                self.abort(request_id)
+                done[request_id] = fault
+            elif len(running.tokens) == len(running.flights):
+                done[request_id] = self._finish(request_id)
+        return done
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being sampled."""
+        return bool(self._running)
+
+    def abort(self, request_id: str) -> bool:
+        """Drop a request; return whether it was running."""
+        running = self._running.pop(request_id, None)
+        if running is None:
+            return False
+        open_keys = [f.key for f in running.flights if f.index not in running.tokens]
+        self._llm.abort_request(open_keys)
+        for flight in running.flights:
+            self._deck.flights.pop(flight.key, None)
+        return True
+
+    def sample(self, request: SampleRequest) -> Samples:
+        """Sample one request to its end; nothing else may be running.
+
+        Raises:
+            EngineDeadlineError: It took longer than its deadline.
+            EngineError: The sampler's rows were wrong.
+            EngineRefusedError: As `begin`.
+        """
+        self.begin(request)
+        limit = perf_counter() + request.deadline_s
+        while True:
+            done = self.step().get(request.request_id)
+            if isinstance(done, Samples):
+                return done
+            if done is not None:
+                raise EngineError(done)
+            if perf_counter() > limit:
+                self.abort(request.request_id)
+                raise EngineDeadlineError(f"{request.request_id} after {request.deadline_s} s")
+
+    def describe(self) -> EngineDescription:
+        """Return what serves."""
+        return EngineDescription(
+            drafter=self._drafter.kind,
+            spec_k=self._config.spec_k,
+            model_id=self._pair.model_id,
+            model_digest=self._pair.manifest_digest,
+            table_digest=self._drafter.table_digest,
+            codec_digest=self._codec.digest,
+            versions=_versions(),
+            start_ms={
+                "import": self._import_ms,
+                "load": self._load_ms,
+                "self_test": self.self_test.elapsed_ms,
+            },
+            self_test=self.self_test,
+        )
+
+    def _connect(self, draws: sampling_fix.Draws) -> None:
+        core: Any = self._llm.engine_core
+        scheduler = core.engine_core.scheduler
+        runner = core.engine_core.model_executor.driver_worker.worker.model_runner
+        scheduler.deck = self._deck
+        runner.deck = self._deck
+        sampling_fix.install_draws(draws, runner.sampler)
+
+    def _test(self) -> SelfTest:
+        spec_k = 0 if self._drafter.kind is DrafterKind.NONE else self._config.spec_k
+
+        def sample(request: SampleRequest, witness: Witness | None) -> Samples:
+            self._deck.witness = witness
+            try:
+                return self.sample(request)
+            finally:
+                self._deck.witness = None
+
+        return run_self_test(
+            sample, spec_k=spec_k, expansion_is_right=sampling_fix.expansion_is_right
+        )
+
+    def _finish(self, request_id: str) -> Samples | str:
+        running = self._running.pop(request_id)
+        for flight in running.flights:
+            self._deck.flights.pop(flight.key, None)
+        rounds = tuple(r for flight in running.flights for r in flight.rounds)
+        request = running.request
+        paths = []
+        for flight in running.flights:
+            tokens = running.tokens[flight.index]
+            booked = tuple(token for r in flight.rounds for token in r.emitted)
+            if self._deck.keep_rounds and booked != tokens:
+                return f"trajectory {flight.index}: the record and the output differ"
+            paths.append(TokenPath(seed=flight.seed, tokens=tokens))
+        first = row_values(rounds[0].p_rows[0]) if rounds else ()
+        return Samples(
+            paths=tuple(paths),
+            capture=Capture(
+                drafter=self._drafter.kind,
+                spec_k=0 if self._drafter.kind is DrafterKind.NONE else request.spec_k,
+                bin_start=self._codec.bin_start,
+                n_bins=self._codec.n_bins,
+                greedy=request.greedy,
+                table_digest=self._drafter.table_digest,
+                seeds=request.seeds,
+                rounds=rounds,
+            ),
+            first_row=first,
+            elapsed_us=(perf_counter_ns() - running.started_ns) // 1000,
+        )
+
+    def _check(self, request: SampleRequest) -> None:
+        bins = (self._codec.bin_start, self._codec.bin_start + self._codec.n_bins)
+        if request.request_id in self._running:
+            raise EngineRefusedError(f"request {request.request_id} is already running")
+        if request.allowed_range != bins:
+            raise EngineRefusedError(f"only the codec's bins {bins} may be sampled")
+        if request.spec_k > self._config.spec_k:
+            raise EngineRefusedError(f"look-ahead {request.spec_k} is above {self._config.spec_k}")
+        if max(request.prompt_ids) >= self._codec.vocab_size:
+            raise EngineRefusedError("a prompt id is outside the vocabulary")
+        if len(request.prompt_ids) + request.n_tokens + request.spec_k > _MAX_MODEL_LEN:
+            raise EngineRefusedError(f"prompt and answer exceed {_MAX_MODEL_LEN} tokens")
+
+
+def _drafter(config: EngineConfig, pair: ModelPair, codec: ReturnCodec) -> Drafter:
+    match config.drafter:
+        case DrafterKind.NONE:
+            return NoDrafter()
+        case DrafterKind.NETWORK:
+            return NetworkDrafter(pair.draft)
+        case DrafterKind.TABLE:
+            return TableDrafter(load_table(pair), codec)
+
+
+def _engine_args(config: EngineConfig, pair: ModelPair, drafter: Drafter) -> EngineArgs:
+    return EngineArgs(
+        model=str(pair.target),
+        skip_tokenizer_init=True,
+        dtype="float32",  # bfloat16 is 3-4 times slower on this kind of CPU
+        enforce_eager=True,
+        block_size=_BLOCK_SIZE,
+        max_model_len=_MAX_MODEL_LEN,
+        max_num_seqs=config.max_trajectories,
+        max_num_batched_tokens=_MAX_BATCHED_TOKENS,
+        kv_cache_memory_bytes=config.kv_cache_gib << 30,
+        disable_log_stats=True,
+        worker_cls="inference.engine.capture_adapter.CaptureWorker",
+        scheduler_cls="inference.engine.capture_adapter.LookAheadScheduler",
+        speculative_config=drafter.engine_settings(config.spec_k),
+        seed=0,
+    )
+
+
+def _sampling(request: SampleRequest, flight: Flight) -> SamplingParams:
+    return SamplingParams(
+        temperature=0.0 if request.greedy else 1.0,
+        max_tokens=request.n_tokens,
+        seed=flight.seed,
+        ignore_eos=True,
+        detokenize=False,
+        allowed_token_ids=list(range(*request.allowed_range)),
+        output_kind=RequestOutputKind.FINAL_ONLY,
+        extra_args={KEY: flight.key},
+    )
+
+
+def _versions() -> Mapping[str, str]:
+    return {
+        "vllm": vllm.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "threads": str(torch.get_num_threads()),
+        "openmp": Path(os.environ.get("LD_PRELOAD", "") or "none").name,
+        "dtype": "float32",
+        "attention_split": os.environ["VLLM_CPU_ATTN_SPLIT_KV"],
+        "system": sys.platform,
+    }

@@ -1,0 +1,8 @@
+"""Trajectories to a forecast; the only types that risk sees.
+
+Not here: the vocabulary of news.
+
+    forecast    forecast: the only thing of inference that the risk gate may see, all integers
+    trajectory  trajectories: sampled token paths as log returns, judged as wholes
+    placebo     the placebo twin: the same forecast from the table alone
+"""

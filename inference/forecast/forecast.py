@@ -1,0 +1,256 @@
+"""Forecast: the only thing of inference that the risk gate may see, all integers.
+
+Log returns are in 1e-8, probabilities in basis points; rounding is half-even. Whatever is not
+finite or does not fit 64 bits is no forecast (`ForecastError`), never a rounded guess.
+
+`step_vol` and `p_up` are closed-form from the model's row of the first step: no sampling noise, the
+same numbers for any number of paths. `horizon_vol`, `expected` and the interval come from the
+paths.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from fractions import Fraction
+from math import fsum, isfinite, sqrt
+from typing import Any
+
+from inference.errors import ForecastError
+from inference.forecast.trajectory import Trajectory, cumulative, path_quantiles
+
+LEVELS_BP = (500, 2500, 5000, 7500, 9500)
+MIN_PATHS = 2
+_INT64 = 1 << 63
+_BP = 10_000
+_ONE = 100_000_000
+
+
+class ForecastSource(StrEnum):
+    """Which model spoke."""
+
+    TARGET = "target"
+    TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLaw:
+    """Closed-form law of the next step, from `Codec.step_distribution`; log-return units."""
+
+    p_up: float
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What is expected of one instrument over a horizon of equal bars."""
+
+    instrument: str
+    as_of_us: int
+    horizon: int  # steps
+    bar_us: int  # length of a step
+    source: ForecastSource
+    n_paths: int  # kept
+    n_dropped: int
+    expected_1e8: int  # mean cumulative log return at the horizon
+    step_vol_1e8: int  # closed form, one step
+    horizon_vol_1e8: int  # standard deviation at the horizon, over the paths
+    p_up_bp: int  # closed form, one step
+    interval_low_1e8: int  # 5 % quantile at the horizon
+    interval_high_1e8: int  # 95 % quantile at the horizon
+    levels_bp: tuple[int, ...]
+    quantiles_1e8: tuple[tuple[int, ...], ...]  # [levels, steps], cumulative log return
+    codec_digest: str
+    model_digest: str
+    capture_digest: str
+
+    def __post_init__(self) -> None:
+        """Refuse a forecast that contradicts itself.
+
+        Raises:
+            ForecastError: A number is outside its range or the quantiles do not fit together.
+        """
+        numbers = (
+            self.expected_1e8,
+            self.step_vol_1e8,
+            self.horizon_vol_1e8,
+            self.interval_low_1e8,
+            self.interval_high_1e8,
+            *(value for row in self.quantiles_1e8 for value in row),
+        )
+        if any(not -_INT64 <= value < _INT64 for value in numbers):
+            raise ForecastError("a number does not fit 64 bits")
+        if not 0 <= self.p_up_bp <= _BP:
+            raise ForecastError(f"p_up {self.p_up_bp} bp is not a probability")
+        if self.step_vol_1e8 <= 0 or self.horizon_vol_1e8 < 0:
+            raise ForecastError("volatility must be positive")
+        if self.n_paths < MIN_PATHS or self.n_dropped < 0:
+            raise ForecastError(f"{self.n_paths} kept paths are too few")
+        if self.horizon < 1 or self.bar_us < 1:
+            raise ForecastError("horizon and bar must be positive")
+        if tuple(sorted(set(self.levels_bp))) != self.levels_bp or not self.levels_bp:
+            raise ForecastError("quantile levels must ascend")
+        if len(self.quantiles_1e8) != len(self.levels_bp) or any(
+            len(row) != self.horizon for row in self.quantiles_1e8
+        ):
+            raise ForecastError("quantiles do not have the shape [levels, horizon]")
+        if any(tuple(sorted(column)) != column for column in zip(*self.quantiles_1e8, strict=True)):
+            raise ForecastError("quantiles cross")
+        if self.interval_low_1e8 > self.interval_high_1e8:
+            raise ForecastError("interval is upside down")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastLabel:
+    """What a forecast is about and where it comes from."""
+
+    instrument: str
+    as_of_us: int
+    bar_us: int
+    source: ForecastSource
+    codec_digest: str
+    model_digest: str
+    capture_digest: str
+
+
+def make_forecast(
+    trajectories: Sequence[Trajectory], step: StepLaw, label: ForecastLabel
+) -> Forecast:
+    """Condense trajectories to integers.
+
+    Args:
+        trajectories: Sampled paths, kept and dropped.
+        step: The closed-form law of the first step.
+        label: What the forecast is about.
+
+    Raises:
+        ForecastError: Too few kept paths, or a number is not finite or too large.
+    """
+    kept = [t for t in trajectories if t.kept]
+    if len(kept) < MIN_PATHS:
+        raise ForecastError(f"{len(kept)} of {len(trajectories)} trajectories kept")
+    horizon = len(kept[0].log_returns)
+    if horizon < 1 or any(len(t.log_returns) != horizon for t in kept):
+        raise ForecastError("trajectories differ in length")
+    ends = [cumulative(t.log_returns)[-1] for t in kept]
+    if not all(isfinite(end) for end in ends):
+        raise ForecastError("a trajectory is not finite")
+    mean = fsum(ends) / len(ends)
+    variance = fsum((end - mean) ** 2 for end in ends) / (len(ends) - 1)
+    quantiles = tuple(
+        tuple(to_1e8(value) for value in row)
+        for row in path_quantiles(kept, [level / _BP for level in LEVELS_BP])
+    )
+    return Forecast(
+        instrument=label.instrument,
+        as_of_us=label.as_of_us,
+        horizon=horizon,
+        bar_us=label.bar_us,
+        source=label.source,
+        n_paths=len(kept),
+        n_dropped=len(trajectories) - len(kept),
+        expected_1e8=to_1e8(mean),
+        step_vol_1e8=to_1e8(step.sd),
+        horizon_vol_1e8=to_1e8(sqrt(variance)),
+        p_up_bp=_scaled(step.p_up, _BP),
+        interval_low_1e8=quantiles[0][-1],
+        interval_high_1e8=quantiles[-1][-1],
+        levels_bp=LEVELS_BP,
+        quantiles_1e8=quantiles,
+        codec_digest=label.codec_digest,
+        model_digest=label.model_digest,
+        capture_digest=label.capture_digest,
+    )
+
+
+def forecast_document(forecast: Forecast) -> dict[str, Any]:
+    """Return the forecast as JSON integers and text."""
+    return {
+        "instrument": forecast.instrument,
+        "as_of_us": forecast.as_of_us,
+        "horizon": forecast.horizon,
+        "bar_us": forecast.bar_us,
+        "source": forecast.source.value,
+        "n_paths": forecast.n_paths,
+        "n_dropped": forecast.n_dropped,
+        "expected_1e8": forecast.expected_1e8,
+        "step_vol_1e8": forecast.step_vol_1e8,
+        "horizon_vol_1e8": forecast.horizon_vol_1e8,
+        "p_up_bp": forecast.p_up_bp,
+        "interval_low_1e8": forecast.interval_low_1e8,
+        "interval_high_1e8": forecast.interval_high_1e8,
+        "levels_bp": list(forecast.levels_bp),
+        "quantiles_1e8": [list(row) for row in forecast.quantiles_1e8],
+        "codec_digest": forecast.codec_digest,
+        "model_digest": forecast.model_digest,
+        "capture_digest": forecast.capture_digest,
+    }
+
+
+_FIELDS = frozenset(field.name for field in fields(Forecast))
+
+
+def forecast_from_document(document: dict[str, Any]) -> Forecast:
+    """Read what `forecast_document` wrote.
+
+    Raises:
+        ForecastError: A field is missing, unknown, of another type or out of range.
+    """
+    if set(document) != _FIELDS:
+        raise ForecastError(f"expected {sorted(_FIELDS)}, found {sorted(document)}")
+    d = document
+    try:
+        return Forecast(
+            instrument=_text(d["instrument"]),
+            as_of_us=_whole(d["as_of_us"]),
+            horizon=_whole(d["horizon"]),
+            bar_us=_whole(d["bar_us"]),
+            source=ForecastSource(d["source"]),
+            n_paths=_whole(d["n_paths"]),
+            n_dropped=_whole(d["n_dropped"]),
+            expected_1e8=_whole(d["expected_1e8"]),
+            step_vol_1e8=_whole(d["step_vol_1e8"]),
+            horizon_vol_1e8=_whole(d["horizon_vol_1e8"]),
+            p_up_bp=_whole(d["p_up_bp"]),
+            interval_low_1e8=_whole(d["interval_low_1e8"]),
+            interval_high_1e8=_whole(d["interval_high_1e8"]),
+            levels_bp=tuple(_whole(value) for value in d["levels_bp"]),
+            quantiles_1e8=tuple(
+                tuple(_whole(value) for value in row) for row in d["quantiles_1e8"]
+            ),
+            codec_digest=_text(d["codec_digest"]),
+            model_digest=_text(d["model_digest"]),
+            capture_digest=_text(d["capture_digest"]),
+        )
+    except (TypeError, ValueError) as error:
+        raise ForecastError(f"malformed forecast: {error}") from error
+
+
+def to_1e8(value: float) -> int:
+    """Round to 1e-8, half-even.
+
+    Raises:
+        ForecastError: The value is not finite or does not fit 64 bits.
+    """
+    return _scaled(value, _ONE)
+
+
+def _scaled(value: float, scale: int) -> int:
+    if not isfinite(value):
+        raise ForecastError(f"{value} is not a number")
+    scaled = round(Fraction(value) * scale)  # exact, half-even
+    if not -_INT64 <= scaled < _INT64:
+        raise ForecastError(f"{value} does not fit 64 bits")
+    return scaled
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"expected an integer, was {value!r}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, was {value!r}")
+    return value

@@ -1,0 +1,123 @@
+"""The placebo twin: the same forecast from the table alone.
+
+Same codec, same seeds, same number of paths, same steps and the same condensing to integers; only
+the model is gone. What the target adds is then a measured difference, not a claim.
+"""
+
+from math import fsum, log
+from typing import Protocol
+
+from inference.codec.codec import ReturnCodec
+from inference.codec.prompt import Prompt
+from inference.forecast.forecast import (
+    Forecast,
+    ForecastLabel,
+    ForecastSource,
+    StepLaw,
+    make_forecast,
+)
+from inference.forecast.trajectory import Trajectory, TrajectoryPolicy
+from inference.snapshot import BAR_US, Snapshot
+from inference.speculation.rounds import QTable, row_values
+from inference.speculation.seeds import Purpose, dither_key, pick, token_draw, trajectory_seeds
+
+
+class PathPlan(Protocol):
+    """How much is sampled."""
+
+    @property
+    def paths(self) -> int:
+        """Trajectories."""
+        ...
+
+    @property
+    def horizon(self) -> int:
+        """Steps of each."""
+        ...
+
+
+class TableModel:
+    """The distilled table as a forecast model of its own. Thread-safe."""
+
+    def __init__(self, table: QTable, codec: ReturnCodec) -> None:
+        """Keep the table.
+
+        Raises:
+            ValueError: The table is of another codec.
+        """
+        if table.n_states != codec.n_table_states or table.n_bins != codec.n_bins:
+            raise ValueError(f"a table of {table.n_states} x {table.n_bins} is not this codec's")
+        self._table = table
+        self._codec = codec
+        self._rows: dict[int, tuple[float, ...]] = {}
+
+    def trajectories(self, prompt: Prompt, seed: bytes, plan: PathPlan) -> tuple[Trajectory, ...]:
+        """Sample as many paths as the target, from the same trajectory seeds.
+
+        Args:
+            prompt: What the target was asked.
+            seed: The decision's seed.
+            plan: How many paths of how many steps.
+        """
+        base = self._codec.table_base(prompt.token_ids)
+        first = self._codec.table_state(prompt.token_ids)
+        policy = TrajectoryPolicy()
+        result = []
+        for index, own in enumerate(trajectory_seeds(seed, plan.paths)):
+            state, tokens, likelihood = first, [], []
+            for step in range(plan.horizon):
+                row = self._row(state)
+                bin_ = pick(row, token_draw(own, Purpose.PLACEBO, step))
+                tokens.append(self._codec.bin_start + bin_)
+                likelihood.append(log(row[bin_]))
+                state = self._codec.table_step(base, tokens[-1])
+            log_returns = self._codec.decode_path(prompt, tokens, dither_key(seed, index))
+            reason = policy.judge(log_returns)
+            result.append(
+                Trajectory(
+                    index=index,
+                    seed=own,
+                    tokens=tuple(tokens),
+                    log_returns=log_returns,
+                    loglik_target=fsum(likelihood),
+                    loglik_drafter=None,
+                    loglik_target_drafted=None,
+                    kept=reason is None,
+                    reason=reason,
+                )
+            )
+        return tuple(result)
+
+    def step_law(self, prompt: Prompt) -> StepLaw:
+        """Return the closed-form law of the first step."""
+        row = self._row(self._codec.table_state(prompt.token_ids))
+        p_up, mean, sd = self._codec.step_distribution(prompt, row)
+        return StepLaw(p_up=p_up, mean=mean, sd=sd)
+
+    def forecast(
+        self, *, snapshot: Snapshot, prompt: Prompt, seed: bytes, plan: PathPlan
+    ) -> Forecast:
+        """Condense the table's trajectories; there is no capture, so its digest is empty.
+
+        Raises:
+            ForecastError: As `make_forecast`.
+        """
+        label = ForecastLabel(
+            instrument=snapshot.instrument,
+            as_of_us=snapshot.as_of_us,
+            bar_us=BAR_US[snapshot.frequency],
+            source=ForecastSource.TABLE,
+            codec_digest=self._codec.digest,
+            model_digest=self._table.digest,
+            capture_digest="",
+        )
+        return make_forecast(self.trajectories(prompt, seed, plan), self.step_law(prompt), label)
+
+    def _row(self, state: int) -> tuple[float, ...]:
+        row = self._rows.get(state)
+        if row is None:
+            raw = row_values(self._table.row(state))
+            total = fsum(raw)
+            row = tuple(value / total for value in raw)
+            self._rows[state] = row
+        return row

@@ -1,0 +1,130 @@
+"""The byte form of a capture: one line of canonical JSON, then a pool of float32 rows.
+
+The JSON names every round; rows are referred to by their place in the pool, so a row that several
+rounds share (all first tokens of one prompt) is stored once. No compressor: the same capture gives
+the same bytes on every machine, and a reader needs nothing but JSON and float32.
+
+Layout: magic line, header line, then `rows` rows of `n_bins` little-endian float32 values.
+"""
+
+import json
+from math import isfinite
+from typing import Any
+
+from inference.errors import CaptureError
+from inference.speculation.rounds import (
+    Capture,
+    DrafterKind,
+    DraftRound,
+    Outcome,
+    PlainReason,
+    row_values,
+)
+
+MAGIC = b"countersign.capture/1\n"
+_ROUND_WIDTH = 13
+
+
+def encode_capture(capture: Capture) -> bytes:
+    """Write a capture; equal captures give equal bytes.
+
+    Raises:
+        CaptureError: If a row does not have `n_bins` values.
+    """
+    pool: dict[bytes, int] = {}
+    header = {
+        "drafter": capture.drafter.value,
+        "spec_k": capture.spec_k,
+        "bin_start": capture.bin_start,
+        "n_bins": capture.n_bins,
+        "greedy": capture.greedy,
+        "table_digest": capture.table_digest,
+        "seeds": [str(seed) for seed in capture.seeds],
+        "rounds": [_round_list(r, pool) for r in capture.rounds],
+        "rows": len(pool),
+    }
+    if any(len(row) != 4 * capture.n_bins for row in pool):
+        raise CaptureError(f"a row does not have {capture.n_bins} values")
+    line = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    return MAGIC + line + b"\n" + b"".join(pool)
+
+
+def decode_capture(data: bytes) -> Capture:
+    """Read a capture, refusing anything that this version would not have written.
+
+    Raises:
+        CaptureError: For any bytes that are not a capture, and for probabilities that are not
+            finite and in [0, 1].
+    """
+    if not data.startswith(MAGIC):
+        raise CaptureError("not a capture of version 1")
+    end = data.find(b"\n", len(MAGIC))
+    try:
+        header = json.loads(data[len(MAGIC) : end])
+        n_bins = int(header["n_bins"])
+        pool = _pool(data[end + 1 :], n_bins, int(header["rows"]))
+        capture = Capture(
+            drafter=DrafterKind(header["drafter"]),
+            spec_k=int(header["spec_k"]),
+            bin_start=int(header["bin_start"]),
+            n_bins=n_bins,
+            greedy=bool(header["greedy"]),
+            table_digest=str(header["table_digest"]),
+            seeds=tuple(int(seed) for seed in header["seeds"]),
+            rounds=tuple(_round(item, pool) for item in header["rounds"]),
+        )
+    except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        raise CaptureError(f"malformed capture: {error}") from error
+    if encode_capture(capture) != data:
+        raise CaptureError("capture is not in canonical form")
+    return capture
+
+
+def _round_list(r: DraftRound, pool: dict[bytes, int]) -> list[Any]:
+    def refs(rows: tuple[bytes, ...]) -> list[int]:
+        return [pool.setdefault(row, len(pool)) for row in rows]
+
+    return [
+        r.trajectory,
+        r.step,
+        list(r.drafts),
+        list(r.q_states),
+        refs(r.q_rows),
+        refs(r.p_rows),
+        [u.hex() for u in r.draws],
+        r.accepted,
+        r.token,
+        r.outcome.value,
+        r.plain_reason.value if r.plain_reason else None,
+        r.truncated,
+        r.logits_digest.hex(),
+    ]
+
+
+def _round(item: list[Any], pool: list[bytes]) -> DraftRound:
+    if len(item) != _ROUND_WIDTH:
+        raise CaptureError(f"a round has {_ROUND_WIDTH} fields, found {len(item)}")
+    return DraftRound(
+        trajectory=int(item[0]),
+        step=int(item[1]),
+        drafts=tuple(int(x) for x in item[2]),
+        q_states=tuple(int(x) for x in item[3]),
+        q_rows=tuple(pool[int(x)] for x in item[4]),
+        p_rows=tuple(pool[int(x)] for x in item[5]),
+        draws=tuple(float.fromhex(x) for x in item[6]),
+        accepted=int(item[7]),
+        token=int(item[8]),
+        outcome=Outcome(item[9]),
+        plain_reason=None if item[10] is None else PlainReason(item[10]),
+        truncated=int(item[11]),
+        logits_digest=bytes.fromhex(item[12]),
+    )
+
+
+def _pool(data: bytes, n_bins: int, rows: int) -> list[bytes]:
+    width = 4 * n_bins
+    if n_bins <= 0 or rows < 0 or len(data) != rows * width:
+        raise CaptureError(f"expected {rows} rows of {n_bins} values, found {len(data)} bytes")
+    if any(not (isfinite(value) and 0.0 <= value <= 1.0) for value in row_values(data)):
+        raise CaptureError("a probability is not a finite number in [0, 1]")
+    return [data[i * width : (i + 1) * width] for i in range(rows)]

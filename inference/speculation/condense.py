@@ -1,0 +1,138 @@
+"""From full rows to evidence: what decided is kept, and it is checked that it still decides.
+
+Standard library only, and pure: the same capture gives the same evidence everywhere, but for the
+entropies, whose last 1/1024 nat may follow the machine's logarithm; they decide nothing.
+"""
+
+import hashlib
+from itertools import accumulate
+
+from inference.errors import CaptureError
+from inference.speculation.evidence import (
+    ENTROPY_SCALE,
+    Bracket,
+    Evidence,
+    RoundEvidence,
+    judge,
+)
+from inference.speculation.rounds import (
+    Capture,
+    DrafterKind,
+    DraftRound,
+    Outcome,
+    QTable,
+    entropy,
+    residual,
+    row_values,
+)
+
+Row = tuple[float, ...]
+
+
+def condense(capture: Capture, table: QTable | None = None) -> Evidence:
+    """Return the evidence of a capture; every position of it recomputes.
+
+    Args:
+        capture: Every round with its rows, by trajectory, then step.
+        table: The drafter's table; needed when the drafter is the table.
+
+    Raises:
+        CaptureError: The capture does not follow from its own rows, was sampled at temperature 0,
+            or holds no round.
+    """
+    if capture.greedy:
+        raise CaptureError("a greedy capture has no draws to keep evidence of")
+    if not capture.rounds:
+        raise CaptureError("the capture holds no round")
+    rows = _Rows(capture, table)
+    digests = [hashlib.sha256() for _ in capture.seeds]
+    for r in capture.rounds:
+        digests[r.trajectory].update(r.logits_digest)
+    evidence = Evidence(
+        drafter=capture.drafter,
+        spec_k=capture.spec_k,
+        bin_start=capture.bin_start,
+        n_bins=capture.n_bins,
+        table_digest=capture.table_digest,
+        first_row=rows.values(rows.first),
+        first_entropy=rows.entropy(rows.first),
+        seeds=capture.seeds,
+        row_digests=tuple(d.digest() for d in digests),
+        rounds=tuple(rows.round(r) for r in capture.rounds),
+    )
+    if faults := judge(evidence, table):
+        raise CaptureError(f"the evidence does not decide: {faults[0]}")
+    return evidence
+
+
+class _Rows:
+    """Reads each distinct row once."""
+
+    def __init__(self, capture: Capture, table: QTable | None) -> None:
+        self._start = capture.bin_start
+        self._by_table = capture.drafter is DrafterKind.TABLE
+        self._table = table
+        self._values: dict[bytes, Row] = {}
+        self._entropies: dict[bytes, int] = {}
+        first = next((r for r in capture.rounds if r.step == 0), capture.rounds[0])
+        self.first = first.p_rows[0]
+
+    def values(self, row: bytes) -> Row:
+        if row not in self._values:
+            self._values[row] = row_values(row)
+        return self._values[row]
+
+    def entropy(self, row: bytes) -> int:
+        if row not in self._entropies:
+            self._entropies[row] = round(entropy(self.values(row)) * ENTROPY_SCALE)
+        return self._entropies[row]
+
+    def round(self, r: DraftRound) -> RoundEvidence:
+        verified = len(r.draws)
+        q_rows = [self._q(r, j) for j in range(verified)]
+        p_rows = [self.values(row) for row in r.p_rows]
+        bins = [token - self._start for token in r.drafts[:verified]]
+        of_network = bool(r.q_rows)
+        recovered = r.outcome is Outcome.RECOVERED
+        last, row = r.token - self._start, p_rows[-1]
+        shared = r.outcome is Outcome.PLAIN and r.p_rows[-1] == self.first
+        picked_from = residual(row, q_rows[-1]) if recovered else row
+        network_bins = bins if of_network else []
+        return RoundEvidence(
+            trajectory=r.trajectory,
+            step=r.step,
+            drafts=r.drafts,
+            states=r.q_states,
+            p=tuple(_at(p, bin_) for p, bin_ in zip(p_rows, bins, strict=False)),
+            q=tuple(_at(q, bin_) for q, bin_ in zip(q_rows, network_bins, strict=False)),
+            q_picks=tuple(_bracket(q, bin_) for q, bin_ in zip(q_rows, network_bins, strict=False)),
+            accepted=r.accepted,
+            token=r.token,
+            token_p=_at(row, last),
+            token_q=_at(q_rows[-1], last) if recovered and of_network else None,
+            picked=None if shared else _bracket(picked_from, last),
+            no_rest=recovered and picked_from is row,
+            outcome=r.outcome,
+            plain_reason=r.plain_reason,
+            truncated=r.truncated,
+            entropies=tuple(self.entropy(p) for p in r.p_rows),
+        )
+
+    def _q(self, r: DraftRound, j: int) -> Row:
+        if not self._by_table:
+            return self.values(r.q_rows[j])
+        if self._table is None:
+            raise CaptureError("the drafter's table is needed to keep evidence of its drafts")
+        return self.values(self._table.row(r.q_states[j]))
+
+
+def _at(row: Row, bin_: int) -> float:
+    if not 0 <= bin_ < len(row):
+        raise CaptureError(f"a token lies outside the {len(row)} bins")
+    return row[bin_]
+
+
+def _bracket(row: Row, bin_: int) -> Bracket:
+    _at(row, bin_)
+    sums = list(accumulate(row))
+    return Bracket(before=sums[bin_ - 1] if bin_ else 0.0, total=sums[-1])

@@ -1,0 +1,330 @@
+"""The byte form of evidence, version 2 of a capture; version 1 is read as what it stands for.
+
+No compressor: the same evidence gives the same bytes on every machine, and a reader needs nothing
+but this table. Numbers are little-endian; `bin` is a token less `bin_start`, one byte where there
+are at most 256 bins, else two; `varint` is LEB128; `near one` is the distance of a float64's bits
+from those of 1.0, zigzag, as varint.
+
+    magic line
+    u8 drafter, u8 spec_k, varint bin_start, varint n_bins, [table: 32 bytes digest, varint base]
+    f32 x n_bins first row, u16 its entropy
+    varint trajectories, then of each: u64 seed, 32 bytes row digest, varint rounds, its rounds
+    round: u8 head (bits 0-2 form, bit 3 picked from the first row, bit 4 truncated), [varint
+        truncated], [with drafts: u8 drafts, [recovered: u8 accepted], bin of each draft, [table:
+        varint state - base of each]], of each verified draft: f32 p, [network: f32 q, f64 before,
+        near one total]; bin token; [not of the first row: f32 p, [network, recovered: f32 q],
+        f64 before, total (of a residual: f64; else near one), u16 entropy of each row]
+
+Sizes: a drafted and accepted token takes 8 bytes with the table, 24 with the network; the token
+that ends a round about 24.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from inference.errors import CaptureError
+from inference.speculation.capture import MAGIC as MAGIC_1
+from inference.speculation.capture import decode_capture
+from inference.speculation.condense import condense
+from inference.speculation.evidence import Bracket, Evidence, RoundEvidence
+from inference.speculation.rounds import (
+    DrafterKind,
+    Outcome,
+    PlainReason,
+    QTable,
+    disagreements,
+    paths,
+)
+
+MAGIC: Final = b"countersign.capture/2\n"
+_DRAFTERS: Final = (DrafterKind.NONE, DrafterKind.NETWORK, DrafterKind.TABLE)
+_BONUS, _RECOVERED, _NO_REST, _PLAIN = 0, 1, 2, 3
+_REASONS: Final = (
+    PlainReason.FIRST_TOKEN,
+    PlainReason.LAST_TOKEN,
+    PlainReason.DRAFTS_REJECTED,
+    PlainReason.SPECULATION_OFF,
+    PlainReason.NOT_SCHEDULED,
+)
+_FORM, _OF_FIRST, _CUT = 0b111, 0b1000, 0b10000
+_MAX_BINS: Final = 1 << 16
+_BYTE_BINS: Final = 1 << 8
+_VARINT_BITS: Final = 63
+_ONE: Final = int.from_bytes(struct.pack(">d", 1.0))
+
+
+def encode_evidence(evidence: Evidence) -> bytes:
+    """Write evidence; equal evidence gives equal bytes.
+
+    Raises:
+        CaptureError: Rounds are not by trajectory and step without a gap, or a number is too large.
+    """
+    out = bytearray(MAGIC)
+    base = min((s for r in evidence.rounds for s in r.states), default=0)
+    by_path: list[list[RoundEvidence]] = [[] for _ in evidence.seeds]
+    for r in _in_order(evidence):
+        by_path[r.trajectory].append(r)
+    try:
+        out += bytes((_DRAFTERS.index(evidence.drafter), evidence.spec_k))
+        out += _varint(evidence.bin_start) + _varint(evidence.n_bins)
+        if evidence.drafter is DrafterKind.TABLE:
+            out += _digest(bytes.fromhex(evidence.table_digest)) + _varint(base)
+        out += struct.pack(f"<{evidence.n_bins}f", *evidence.first_row)
+        out += struct.pack("<H", evidence.first_entropy) + _varint(len(evidence.seeds))
+        for seed, digest, rounds in zip(evidence.seeds, evidence.row_digests, by_path, strict=True):
+            out += struct.pack("<Q", seed) + _digest(digest) + _varint(len(rounds))
+            for r in rounds:
+                out += _round_bytes(r, evidence, base)
+    except (struct.error, ValueError, OverflowError) as error:
+        raise CaptureError(f"a number does not fit its field: {error}") from error
+    return bytes(out)
+
+
+def decode_evidence(data: bytes) -> Evidence:
+    """Read version 2, refusing anything that `encode_evidence` would not have written.
+
+    Raises:
+        CaptureError: For any other bytes.
+    """
+    if not data.startswith(MAGIC):
+        raise CaptureError("not a capture of version 2")
+    evidence = _Reader(data, len(MAGIC)).evidence()
+    if encode_evidence(evidence) != data:
+        raise CaptureError("capture is not in canonical form")
+    return evidence
+
+
+def read_evidence(data: bytes, table: QTable | None = None) -> Evidence:
+    """Read a stored capture of any version.
+
+    Version 1 holds full rows: they are decided again first, then reduced to what decided.
+
+    Args:
+        data: The stored bytes.
+        table: The drafter's table; a version 1 capture of the table drafter needs it.
+
+    Raises:
+        CaptureError: The bytes are no capture, or those of version 1 do not recompute.
+    """
+    if not data.startswith(MAGIC_1):
+        return decode_evidence(data)
+    capture = decode_capture(data)
+    paths(capture)  # refuses rounds out of order before anything is looked up by their places
+    try:
+        if faults := disagreements(capture, table):
+            raise CaptureError(f"{faults[0]} does not recompute")
+        return condense(capture, table)
+    except (LookupError, ValueError, ArithmeticError) as error:
+        raise CaptureError(f"capture cannot be decided: {error}") from error
+
+
+def _in_order(evidence: Evidence) -> Iterator[RoundEvidence]:
+    at = (0, 0)
+    for r in evidence.rounds:
+        if r.trajectory != at[0]:
+            at = (r.trajectory, 0) if r.trajectory > at[0] else at
+        if (r.trajectory, r.step) != at:
+            raise CaptureError(f"round {r.trajectory}/{r.step} is out of order")
+        at = (r.trajectory, r.step + len(r.emitted))
+        yield r
+
+
+def _round_bytes(r: RoundEvidence, evidence: Evidence, base: int) -> bytes:
+    out = bytearray((_head(r),))
+    recovered, kept = r.outcome is Outcome.RECOVERED, evidence.n_bins
+    if r.truncated:
+        out += _varint(r.truncated)
+    if r.drafts:
+        out += bytes((len(r.drafts), r.accepted) if recovered else (len(r.drafts),))
+        out += b"".join(_bin(token - evidence.bin_start, kept) for token in r.drafts)
+        out += b"".join(_varint(state - base) for state in r.states)
+    for j, p in enumerate(r.p):
+        out += struct.pack("<f", p)
+        if r.q:
+            out += struct.pack("<fd", r.q[j], r.q_picks[j].before) + _near_one(r.q_picks[j].total)
+    out += _bin(r.token - evidence.bin_start, kept)
+    if r.picked is None:
+        return bytes(out)
+    out += struct.pack("<f", r.token_p)
+    if r.token_q is not None:
+        out += struct.pack("<f", r.token_q)
+    out += struct.pack("<d", r.picked.before)
+    of_rest = recovered and not r.no_rest
+    out += struct.pack("<d", r.picked.total) if of_rest else _near_one(r.picked.total)
+    return bytes(out) + struct.pack(f"<{len(r.entropies)}H", *r.entropies)
+
+
+def _head(r: RoundEvidence) -> int:
+    form = _BONUS
+    if r.outcome is Outcome.RECOVERED:
+        form = _NO_REST if r.no_rest else _RECOVERED
+    elif r.plain_reason is not None:
+        form = _PLAIN + _REASONS.index(r.plain_reason)
+    return form | (_OF_FIRST if r.picked is None else 0) | (_CUT if r.truncated else 0)
+
+
+def _bin(index: int, n_bins: int) -> bytes:
+    return index.to_bytes(1 if n_bins <= _BYTE_BINS else 2, "little")
+
+
+def _digest(value: bytes) -> bytes:
+    if len(value) != 32:  # noqa: PLR2004 - SHA-256
+        raise ValueError("a digest has 32 bytes")
+    return value
+
+
+def _varint(value: int) -> bytes:
+    if not 0 <= value < 1 << (_VARINT_BITS + 7):
+        raise ValueError(f"{value} is no varint")
+    out = bytearray()
+    while value > 0x7F:  # noqa: PLR2004 - seven bits a byte
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _near_one(value: float) -> bytes:
+    gap = int.from_bytes(struct.pack(">d", value)) - _ONE
+    return _varint(gap * 2 if gap >= 0 else -gap * 2 - 1)
+
+
+class _Reader:
+    """Reads fields in order; whatever is missing or impossible is a CaptureError."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self._at = at
+
+    def evidence(self) -> Evidence:
+        code, self.spec_k = self._take(2)
+        if code >= len(_DRAFTERS):
+            raise CaptureError("unknown drafter")
+        self.drafter = _DRAFTERS[code]
+        self.bin_start, self.n_bins = self._varint(), self._varint()
+        if not 0 < self.n_bins <= _MAX_BINS:
+            raise CaptureError(f"{self.n_bins} bins are too many or none")
+        digest, self.base = "", 0
+        if self.drafter is DrafterKind.TABLE:
+            digest, self.base = self._take(32).hex(), self._varint()
+        self.first_row = self._floats(self.n_bins)
+        (self.first_entropy,) = self._shorts(1)
+        seeds, digests, rounds = [], [], []
+        for trajectory in range(self._varint()):
+            seeds.append(int.from_bytes(self._take(8), "little"))
+            digests.append(self._take(32))
+            step = 0
+            for _ in range(self._varint()):
+                rounds.append(self._round(trajectory, step))
+                step += len(rounds[-1].emitted)
+        if self._at != len(self._data):
+            raise CaptureError("bytes behind the last round")
+        return Evidence(
+            drafter=self.drafter,
+            spec_k=self.spec_k,
+            bin_start=self.bin_start,
+            n_bins=self.n_bins,
+            table_digest=digest,
+            first_row=self.first_row,
+            first_entropy=self.first_entropy,
+            seeds=tuple(seeds),
+            row_digests=tuple(digests),
+            rounds=tuple(rounds),
+        )
+
+    def _round(self, trajectory: int, step: int) -> RoundEvidence:
+        head = self._byte()
+        form, of_first = head & _FORM, bool(head & _OF_FIRST)
+        truncated = self._varint() if head & _CUT else 0
+        plain, recovered = form >= _PLAIN, form in (_RECOVERED, _NO_REST)
+        n = 0 if plain else self._byte()
+        accepted = self._byte() if recovered else n
+        drafts = tuple(self._token() for _ in range(n))
+        by_table, of_network = (
+            self.drafter is DrafterKind.TABLE,
+            self.drafter is DrafterKind.NETWORK,
+        )
+        states = tuple(self.base + self._varint() for _ in range(n if by_table else 0))
+        p: list[float] = []
+        q: list[float] = []
+        q_picks: list[Bracket] = []
+        for _ in range(min(n, accepted + 1)):
+            p += self._floats(1)
+            if of_network:
+                q += self._floats(1)
+                q_picks.append(Bracket(before=self._double(), total=self._near_one()))
+        token = self._token()
+        token_p, token_q, picked = self._first_p(token), None, None
+        entropies: tuple[int, ...] = (self.first_entropy,)
+        if not of_first:
+            (token_p,) = self._floats(1)
+            token_q = self._floats(1)[0] if recovered and of_network else None
+            before = self._double()
+            total = self._double() if form == _RECOVERED else self._near_one()
+            picked = Bracket(before=before, total=total)
+            entropies = self._shorts(accepted + 1)
+        return RoundEvidence(
+            trajectory=trajectory,
+            step=step,
+            drafts=drafts,
+            states=states,
+            p=tuple(p),
+            q=tuple(q),
+            q_picks=tuple(q_picks),
+            accepted=accepted,
+            token=token,
+            token_p=token_p,
+            token_q=token_q,
+            picked=picked,
+            no_rest=form == _NO_REST,
+            outcome=Outcome.PLAIN if plain else Outcome.RECOVERED if recovered else Outcome.BONUS,
+            plain_reason=_REASONS[form - _PLAIN] if plain else None,
+            truncated=truncated,
+            entropies=entropies,
+        )
+
+    def _take(self, n: int) -> bytes:
+        found = self._data[self._at : self._at + n]
+        if len(found) != n:
+            raise CaptureError("the capture is cut short")
+        self._at += n
+        return found
+
+    def _byte(self) -> int:
+        return self._take(1)[0]
+
+    def _varint(self) -> int:
+        value = 0
+        for shift in range(0, _VARINT_BITS + 7, 7):
+            byte = self._byte()
+            value |= (byte & 0x7F) << shift
+            if byte <= 0x7F:  # noqa: PLR2004 - the last one
+                return value
+        raise CaptureError("a varint does not end")
+
+    def _token(self) -> int:
+        width = 1 if self.n_bins <= _BYTE_BINS else 2
+        return self.bin_start + int.from_bytes(self._take(width), "little")
+
+    def _first_p(self, token: int) -> float:
+        index = token - self.bin_start
+        return self.first_row[index] if index < self.n_bins else 0.0
+
+    def _floats(self, n: int) -> tuple[float, ...]:
+        return struct.unpack(f"<{n}f", self._take(4 * n))
+
+    def _shorts(self, n: int) -> tuple[int, ...]:
+        return struct.unpack(f"<{n}H", self._take(2 * n))
+
+    def _double(self) -> float:
+        (value,) = struct.unpack("<d", self._take(8))
+        return float(value)
+
+    def _near_one(self) -> float:
+        coded = self._varint()
+        bits = _ONE + (coded // 2 if coded % 2 == 0 else -(coded + 1) // 2)
+        if not 0 <= bits < 1 << 64:
+            raise CaptureError("a sum is no float64")
+        (value,) = struct.unpack(">d", bits.to_bytes(8))
+        return float(value)

@@ -1,0 +1,395 @@
+"""Draft rounds: what the drafter proposed, what the target held, what was drawn, what came out.
+
+A round is one verification step of one trajectory. It carries the probabilities the sampler used,
+not a re-estimate, so `recompute` can decide every position again from the record alone: each draft
+from its row and draw, each accept or reject from p, q and u, and the last token from the residual
+max(p - q, 0) or from p.
+
+Rules kept here:
+    - pure: standard library only, rows are little-endian float32 bytes over the codec's bins;
+    - rows after the rejecting position decide nothing and are not kept;
+    - float32 arithmetic is done in float64 and rounded once, which equals float32 arithmetic.
+
+Not here: the byte form (capture.py), what the ledger keeps (evidence.py), and the engine that
+fills it (capture_adapter.py).
+
+Source: Leviathan, Kalman, Matias (2023), "Fast inference from transformers via speculative
+decoding".
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import log
+from typing import Protocol
+
+from inference.errors import CaptureError
+from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
+
+
+class DrafterKind(StrEnum):
+    """Who proposes tokens."""
+
+    NETWORK = "network"
+    TABLE = "table"
+    NONE = "none"
+
+
+class Outcome(StrEnum):
+    """Where the round's last token comes from."""
+
+    BONUS = "bonus"  # every draft was accepted; the extra token is drawn from the target
+    RECOVERED = "recovered"  # a draft was rejected; drawn from the residual max(p - q, 0)
+    PLAIN = "plain"  # nothing was drafted; drawn from the target
+
+
+class PlainReason(StrEnum):
+    """Why a round had no drafts."""
+
+    FIRST_TOKEN = "first_token"  # noqa: S105 - not a password; comes out of the prompt's own pass
+    LAST_TOKEN = "last_token"  # noqa: S105 - not a password; only one token is left, a draft could not be followed
+    DRAFTS_REJECTED = "drafts_rejected"  # fallback: this trajectory's drafts kept being rejected
+    SPECULATION_OFF = "speculation_off"  # the request or the engine asked for none
+    NOT_SCHEDULED = "not_scheduled"  # no draft was at hand (a request that was set back)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftRound:
+    """One verification step of one trajectory; tokens are vocabulary ids, rows cover the bins."""
+
+    trajectory: int
+    step: int  # output position of the round's first token, 0 = first sampled token
+    drafts: tuple[int, ...]
+    q_states: tuple[int, ...]  # table drafter: the table row behind each draft
+    q_rows: tuple[bytes, ...]  # network drafter: one row per verified draft
+    p_rows: tuple[bytes, ...]  # accepted + 1 rows
+    draws: tuple[float, ...]  # u, one per verified draft
+    accepted: int
+    token: int
+    outcome: Outcome
+    plain_reason: PlainReason | None
+    truncated: int  # emitted tokens beyond the request's length, dropped by the scheduler
+    logits_digest: bytes  # SHA-256 of the target's logits quantised to 1/1024
+
+    def __post_init__(self) -> None:
+        n = len(self.drafts)
+        verified = min(n, self.accepted + 1)
+        plain = self.outcome is Outcome.PLAIN
+        if (
+            not 0 <= self.accepted <= n
+            or len(self.p_rows) != self.accepted + 1
+            or len(self.draws) != verified
+            or (self.q_states and self.q_rows)
+            or len(self.q_states) not in (0, n)
+            or len(self.q_rows) not in (0, verified)
+            or (n > 0 and not (self.q_states or self.q_rows))
+            or plain != (n == 0)
+            or plain != (self.plain_reason is not None)
+            or (not plain and (self.outcome is Outcome.BONUS) != (self.accepted == n))
+            or not 0 <= self.truncated <= self.accepted + 1
+            or self.step < 0
+            or self.trajectory < 0
+        ):
+            raise CaptureError(f"round {self.trajectory}/{self.step} does not fit together")
+
+    @property
+    def verified(self) -> int:
+        """How many drafts were decided: the accepted ones and the one that was rejected."""
+        return len(self.draws)
+
+    @property
+    def emitted(self) -> tuple[int, ...]:
+        """The tokens this round added to its trajectory."""
+        tokens = (*self.drafts[: self.accepted], self.token)
+        return tokens[: len(tokens) - self.truncated]
+
+    @property
+    def entropies(self) -> tuple[float, ...]:
+        """Entropy in nats of each of the target's rows."""
+        return tuple(entropy(row_values(row)) for row in self.p_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QTable:
+    """The distilled table: one row of draft probabilities per state."""
+
+    digest: str  # SHA-256 of the file it came from
+    n_bins: int
+    rows: bytes  # float32, [n_states, n_bins]
+
+    @property
+    def n_states(self) -> int:
+        """Number of rows."""
+        return len(self.rows) // (4 * self.n_bins)
+
+    def row(self, state: int) -> bytes:
+        """Return one row as float32 bytes.
+
+        Raises:
+            CaptureError: If there is no such state.
+        """
+        if not 0 <= state < self.n_states:
+            raise CaptureError(f"table has {self.n_states} states, no state {state}")
+        width = 4 * self.n_bins
+        return self.rows[state * width : (state + 1) * width]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Every round of one request, with what is needed to check it."""
+
+    drafter: DrafterKind
+    spec_k: int
+    bin_start: int
+    n_bins: int
+    greedy: bool  # temperature 0: accept means equal to the target's largest entry
+    table_digest: str  # empty unless the drafter is the table
+    seeds: tuple[int, ...]  # one per trajectory
+    rounds: tuple[DraftRound, ...]  # by trajectory, then step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recomputation:
+    """One round decided again from the record."""
+
+    verdicts: tuple[bool, ...]  # accept (True) or reject, one per verified draft
+    token: int
+    faults: tuple[str, ...]  # names of what disagrees, empty when the record holds
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the record follows from its own numbers."""
+        return not self.faults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaptureTotals:
+    """Counts over a capture. `positions` are drafts that were decided, accepted or rejected."""
+
+    rounds: int
+    drafted: int
+    accepted: int
+    positions: int
+    full_rounds: int  # rounds that drafted spec_k tokens
+    full_accepted: int  # accepted in those
+    fallback_trajectories: tuple[int, ...]  # ended by the plain path because drafts kept failing
+
+    @property
+    def mean_accepted(self) -> float:
+        """Mean accepted drafts per round of spec_k drafts; 0.0 when there was none."""
+        return self.full_accepted / self.full_rounds if self.full_rounds else 0.0
+
+
+class AnyRound(Protocol):
+    """What counting needs of a round, with its rows or as evidence."""
+
+    @property
+    def trajectory(self) -> int:
+        """Index of the trajectory."""
+        ...
+
+    @property
+    def step(self) -> int:
+        """Output position of the round's first token."""
+        ...
+
+    @property
+    def drafts(self) -> tuple[int, ...]:
+        """The drafted tokens."""
+        ...
+
+    @property
+    def accepted(self) -> int:
+        """How many of them stood."""
+        ...
+
+    @property
+    def verified(self) -> int:
+        """How many of them were decided."""
+        ...
+
+    @property
+    def plain_reason(self) -> PlainReason | None:
+        """Why there were none."""
+        ...
+
+    @property
+    def emitted(self) -> tuple[int, ...]:
+        """The tokens it added."""
+        ...
+
+
+class AnyCapture(Protocol):
+    """What counting needs of a capture."""
+
+    @property
+    def spec_k(self) -> int:
+        """The look-ahead."""
+        ...
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One per trajectory."""
+        ...
+
+    @property
+    def rounds(self) -> Sequence[AnyRound]:
+        """By trajectory, then step."""
+        ...
+
+
+def recompute(round_: DraftRound, capture: Capture, table: QTable | None = None) -> Recomputation:
+    """Decide a round again from its rows and the trajectory's seed alone.
+
+    Args:
+        round_: The recorded round.
+        capture: The request it belongs to.
+        table: The drafter's table; needed when the drafter is the table.
+
+    Raises:
+        CaptureError: If the table is missing or is not the recorded one, or a row has no mass.
+    """
+    faults: list[str] = []
+    seed = capture.seeds[round_.trajectory]
+    q_rows = [row_values(row) for row in _q_rows(round_, capture, table)]
+    p_rows = [row_values(row) for row in round_.p_rows]
+    if not capture.greedy:
+        for j, q in enumerate(q_rows):
+            drawn = capture.bin_start + _pick(q, token_draw(seed, Purpose.DRAFT, round_.step, j))
+            if drawn != round_.drafts[j]:
+                faults.append(f"draft {j}")
+    verdicts: list[bool] = []
+    for j, recorded in enumerate(round_.draws):
+        if recorded != accept_draw(seed, round_.step, j):
+            faults.append(f"draw {j}")
+        bin_ = round_.drafts[j] - capture.bin_start
+        if capture.greedy:
+            verdicts.append(bin_ == _argmax(p_rows[j]))
+        else:
+            verdicts.append(accepts(_at(p_rows[j], bin_), _at(q_rows[j], bin_), recorded))
+        if verdicts[-1] != (j < round_.accepted):
+            faults.append(f"verdict {j}")
+    token = capture.bin_start + _last_bin(round_, capture, p_rows, q_rows, seed)
+    if token != round_.token:
+        faults.append("token")
+    return Recomputation(verdicts=tuple(verdicts), token=token, faults=tuple(faults))
+
+
+def disagreements(capture: Capture, table: QTable | None = None) -> tuple[str, ...]:
+    """Name every position of a capture that does not follow from its own record; empty when all do.
+
+    Raises:
+        CaptureError: As `recompute`.
+    """
+    return tuple(
+        f"trajectory {r.trajectory} step {r.step}: {fault}"
+        for r in capture.rounds
+        for fault in recompute(r, capture, table).faults
+    )
+
+
+def totals(capture: AnyCapture) -> CaptureTotals:
+    """Count rounds, drafts and accepted drafts."""
+    full = [r for r in capture.rounds if capture.spec_k and len(r.drafts) == capture.spec_k]
+    fallen = {r.trajectory for r in capture.rounds if r.plain_reason is PlainReason.DRAFTS_REJECTED}
+    return CaptureTotals(
+        rounds=len(capture.rounds),
+        drafted=sum(len(r.drafts) for r in capture.rounds),
+        accepted=sum(r.accepted for r in capture.rounds),
+        positions=sum(r.verified for r in capture.rounds),
+        full_rounds=len(full),
+        full_accepted=sum(r.accepted for r in full),
+        fallback_trajectories=tuple(sorted(fallen)),
+    )
+
+
+def paths(capture: AnyCapture) -> tuple[tuple[int, ...], ...]:
+    """Join each trajectory's rounds into its tokens.
+
+    Raises:
+        CaptureError: If a trajectory's rounds leave a gap or overlap.
+    """
+    tokens: list[list[int]] = [[] for _ in capture.seeds]
+    for r in capture.rounds:
+        if r.trajectory >= len(tokens) or r.step != len(tokens[r.trajectory]):
+            raise CaptureError(f"round {r.trajectory}/{r.step} is out of order")
+        tokens[r.trajectory].extend(r.emitted)
+    return tuple(tuple(path) for path in tokens)
+
+
+def accepts(p: float, q: float, u: float) -> bool:
+    """Return whether a draft with draft probability q stands: u <= p/q in float32."""
+    if q <= 0.0:
+        return False
+    return p >= q or _f32(p / q) >= u
+
+
+def row_values(row: bytes) -> tuple[float, ...]:
+    """Read float32 bytes as numbers.
+
+    Raises:
+        CaptureError: If the length is not a multiple of four.
+    """
+    if len(row) % 4:
+        raise CaptureError("a row is not whole float32 values")
+    return struct.unpack(f"<{len(row) // 4}f", row)
+
+
+def row_bytes(values: tuple[float, ...]) -> bytes:
+    """Write numbers as float32 bytes."""
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+def residual(p: tuple[float, ...], q: tuple[float, ...]) -> tuple[float, ...]:
+    """Return max(p - q, 0) in float32, or p itself where rounding leaves no mass."""
+    rest = tuple(_f32(a - b) if a > b else 0.0 for a, b in zip(p, q, strict=True))
+    return rest if any(rest) else p
+
+
+def entropy(row: tuple[float, ...]) -> float:
+    """Return the entropy of a row in nats."""
+    return -sum(value * log(value) for value in row if value > 0.0)
+
+
+def _last_bin(
+    round_: DraftRound,
+    capture: Capture,
+    p_rows: list[tuple[float, ...]],
+    q_rows: list[tuple[float, ...]],
+    seed: int,
+) -> int:
+    row = p_rows[-1]
+    if capture.greedy:
+        return _argmax(row)
+    if round_.outcome is Outcome.RECOVERED:
+        draw = token_draw(seed, Purpose.RECOVER, round_.step, round_.accepted)
+        return _pick(residual(row, q_rows[round_.accepted]), draw)
+    return _pick(row, token_draw(seed, Purpose.SAMPLE, round_.step))
+
+
+def _q_rows(round_: DraftRound, capture: Capture, table: QTable | None) -> tuple[bytes, ...]:
+    if not round_.q_states:
+        return round_.q_rows
+    if table is None or table.digest != capture.table_digest:
+        raise CaptureError("the drafter's table is needed and must be the recorded one")
+    return tuple(table.row(state) for state in round_.q_states)
+
+
+def _pick(row: tuple[float, ...], draw: float) -> int:
+    try:
+        return pick(row, draw)
+    except ValueError as error:
+        raise CaptureError(str(error)) from error
+
+
+def _at(row: tuple[float, ...], bin_: int) -> float:
+    return row[bin_] if 0 <= bin_ < len(row) else 0.0
+
+
+def _argmax(row: tuple[float, ...]) -> int:
+    return max(range(len(row)), key=row.__getitem__)
+
+
+def _f32(value: float) -> float:
+    return float(struct.unpack("<f", struct.pack("<f", value))[0])

@@ -1,0 +1,48 @@
+"""Drawing continuations from a model in plain torch, with the rows each draw came from.
+
+For distillation and evaluation only; serving goes through the engine.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from inference.codec import vocabulary as words
+from inference.training.network.model import SmallLlama
+
+
+def bin_rows(logits: Tensor) -> Tensor:
+    """Give probabilities [..., 256] over the bins; every other id is masked, as in serving."""
+    return torch.softmax(logits[..., words.BIN_START :].float(), dim=-1)
+
+
+@torch.no_grad()
+def fan_out(
+    model: SmallLlama, prompts: Tensor, paths: int, steps: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Sample several continuations per prompt, reading and keeping each prompt once.
+
+    The paths of a prompt lie side by side in one sequence; a mask lets each see the prompt and
+    itself only, and all tokens of a step share a position.
+
+    Returns:
+        Tokens [n, paths, steps] and rows [n, paths, steps, 256].
+    """
+    length = prompts.shape[1]
+    logits, cache = model.extend(prompts, None)
+    last = logits[:, -1:].expand(-1, paths, -1)
+    mask = torch.ones(paths, length, dtype=torch.bool)
+    own = torch.eye(paths, dtype=torch.bool)
+    tokens, rows = [], []
+    for step in range(steps):
+        row = bin_rows(last)
+        flat = torch.multinomial(row.reshape(-1, words.N_BINS), 1, generator=generator)
+        drawn = flat.view(-1, paths) + words.BIN_START
+        rows.append(row)
+        tokens.append(drawn)
+        if step + 1 < steps:
+            mask = torch.cat((mask, own), dim=1)
+            places = torch.full((paths,), length + step)
+            last, cache = model.extend(drawn, cache, places, mask)
+    return torch.stack(tokens, dim=2), torch.stack(rows, dim=2)

@@ -1,0 +1,174 @@
+"""Regeneration: every row behind a record made again from the weights, and compared with it.
+
+The record decides exactly, without weights (`evidence.Judge`). Whether its numbers are what the
+weights say is asked here: each row is made again by teacher forcing and every recorded number of
+it compared. Rows of another machine agree only within a tolerance, float32 sums in another order
+differ in their last bits; a number outside it is named.
+
+    compared   each probability of a draft and of a token, each sum before a picked entry, each
+               entropy, the whole first row; of the network drafter's rows the same
+    not        the table drafter's rows (exact already, from its file); held by the record's digest
+               alone: digests of raw logits (bits of the engine that served) and the drafts of a
+               network that no row ever judged
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fsum, inf, log
+
+import numpy as np
+
+from inference.errors import CaptureError
+from inference.speculation.evidence import ENTROPY_SCALE, Evidence, RoundEvidence
+from inference.speculation.rounds import DrafterKind, Outcome, QTable
+from inference.weights.registry import ModelPair
+from inference.weights.teacher import Doubles, Teacher
+
+ROW_TOLERANCE = 1e-5
+"""Largest accepted gap of a probability or of a sum of probabilities."""
+ENTROPY_TOLERANCE = 2e-3
+"""Largest accepted gap of an entropy, nats: rounding to 1/1024 takes half of one of these."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regeneration:
+    """What came out."""
+
+    target_rows: int
+    drafter_rows: int  # of the network; the table's are exact and not counted
+    numbers: int  # recorded numbers compared
+    row_gap: float  # largest gap of a probability or sum
+    entropy_gap: float  # nats
+    faults: tuple[str, ...]  # numbers outside the tolerance, by trajectory and step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair:
+    """A recorded number beside the regenerated one."""
+
+    where: str
+    recorded: float
+    again: float
+    tolerance: float
+
+    @property
+    def gap(self) -> float:
+        gap = abs(self.recorded - self.again)
+        return gap if gap >= 0.0 else inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Rows made from weights, per trajectory [tokens, bins]."""
+
+    target: list[Doubles]
+    draft: list[Doubles] | None  # None unless the network drafted
+
+
+def rows_of(evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair) -> Rows:
+    """Make every row behind a record's tokens.
+
+    Args:
+        evidence: What stands on record.
+        prompt_ids: The recorded prompt.
+        pair: The recorded weights, checked against their manifest.
+
+    Raises:
+        RegistryError: A model file that cannot be read, or a token it does not know.
+    """
+    bins = slice(evidence.bin_start, evidence.bin_start + evidence.n_bins)
+    answers = [evidence.tokens_of(n) for n in range(len(evidence.seeds))]
+    by_network = evidence.drafter is DrafterKind.NETWORK
+    return Rows(
+        target=Teacher(pair.target).rows(prompt_ids, answers, bins),
+        draft=Teacher(pair.draft).rows(prompt_ids, answers, bins) if by_network else None,
+    )
+
+
+def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
+    """Compare every number of a record with the rows of its tokens.
+
+    Args:
+        evidence: What stands on record; its rounds recompute.
+        rows: What `rows_of` gave for the same tokens.
+        table: The drafter's table.
+
+    Raises:
+        CaptureError: The record has no rounds.
+    """
+    if not evidence.rounds:
+        raise CaptureError("the record holds no rounds")
+    pairs = [
+        _pair(f"first row {i}", a, b)
+        for i, (a, b) in enumerate(zip(evidence.first_row, rows.target[0][0], strict=True))
+    ]
+    numbers = _Numbers(evidence, table)
+    pairs.append(numbers.entropy("first entropy", evidence.first_entropy, rows.target[0][0]))
+    for r in evidence.rounds:
+        drafted = None if rows.draft is None else rows.draft[r.trajectory][r.step :]
+        pairs.extend(numbers.round(r, rows.target[r.trajectory][r.step :], drafted))
+    return Regeneration(
+        target_rows=sum(len(path) for path in rows.target),
+        drafter_rows=sum(len(r.q) for r in evidence.rounds),
+        numbers=len(pairs),
+        row_gap=max(p.gap for p in pairs if p.tolerance == ROW_TOLERANCE),
+        entropy_gap=max(p.gap for p in pairs if p.tolerance != ROW_TOLERANCE),
+        faults=tuple(
+            f"{p.where} is {p.recorded:.6g}, the weights give {p.again:.6g}"
+            for p in pairs
+            if not p.gap <= p.tolerance
+        ),
+    )
+
+
+class _Numbers:
+    """Pairs a round's numbers with those of its rows."""
+
+    def __init__(self, evidence: Evidence, table: QTable) -> None:
+        self._start = evidence.bin_start
+        self._table = np.frombuffer(table.rows, dtype="<f4").reshape(-1, table.n_bins)
+
+    def round(self, r: RoundEvidence, rows: Doubles, drafted: Doubles | None) -> Iterator[_Pair]:
+        """Yield every number of a round; `rows` start at its step."""
+        name = f"trajectory {r.trajectory} step {r.step}:"
+        for j in range(r.verified):
+            at = r.drafts[j] - self._start
+            yield _pair(f"{name} p {j}", r.p[j], rows[j][at])
+            if drafted is not None:
+                yield _pair(f"{name} q {j}", r.q[j], drafted[j][at])
+                before = drafted[j][:at].sum()
+                yield _pair(f"{name} q sum {j}", r.q_picks[j].before, before)
+        for j, value in enumerate(r.entropies):
+            yield self.entropy(f"{name} entropy {j}", value, rows[j])
+        last, row = r.token - self._start, rows[r.accepted]
+        yield _pair(f"{name} token p", r.token_p, row[last])
+        if r.picked is None:
+            return
+        picked_from = row
+        if r.outcome is Outcome.RECOVERED:
+            q = self._row(r) if drafted is None else drafted[r.accepted]
+            if r.token_q is not None:
+                yield _pair(f"{name} token q", r.token_q, q[last])
+            picked_from = row if r.no_rest else np.maximum(row - q, 0.0)
+        yield _pair(f"{name} token sum", r.picked.before, picked_from[:last].sum())
+        yield _pair(f"{name} token total", r.picked.total, picked_from.sum())
+
+    def entropy(self, where: str, recorded: int, row: Doubles) -> _Pair:
+        """Pair a recorded entropy with that of its row."""
+        return _Pair(
+            where=where,
+            recorded=recorded / ENTROPY_SCALE,
+            again=_entropy(row),
+            tolerance=ENTROPY_TOLERANCE,
+        )
+
+    def _row(self, r: RoundEvidence) -> Doubles:
+        return np.asarray(self._table[r.states[r.accepted]], dtype=np.float64)
+
+
+def _pair(where: str, recorded: float, again: float) -> _Pair:
+    return _Pair(where=where, recorded=recorded, again=float(again), tolerance=ROW_TOLERANCE)
+
+
+def _entropy(row: Doubles) -> float:
+    return -fsum(value * log(value) for value in map(float, row) if value > 0.0)

@@ -1,0 +1,361 @@
+"""The policy: the numbers that a risk officer and a compliance officer sign, as strict data.
+
+Not here: signatures (`risk/policy/signing.py`), what a number does (`risk/rules/`).
+
+Rules kept:
+- Every number carries unit, owner, rationale and review date; nothing has a default.
+- Parsing is strict: no unknown or repeated field, no float, no number given as text.
+- Every asset class says for every rule whether it is armed, and why not; R00 and R01 always are.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from risk.canonical import JSON, JSON_SAFE, canonical_bytes, digest
+from risk.errors import DocumentError, PolicyError
+from risk.verdict import RuleId
+
+ALWAYS_ARMED: Final = frozenset({RuleId.R00, RuleId.R01})
+MAX_POLICY_BYTES: Final = 65_535
+
+Text = Annotated[str, Field(min_length=1, max_length=600)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Whole = Annotated[int, Field(ge=0, le=JSON_SAFE)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Stated(_Strict):
+    """A number with the reasons for it."""
+
+    value: Whole
+    owner: Text
+    rationale: Text
+    review_by: Day
+
+
+class Lots(Stated):
+    """A quantity in lots."""
+
+    unit: Literal["lots"]
+
+
+class Minor(Stated):
+    """Money in minor units of the policy's currency."""
+
+    unit: Literal["minor"]
+
+
+class BasisPoints(Stated):
+    """A ratio in 1/10,000."""
+
+    unit: Literal["bp"]
+
+
+class Percent(Stated):
+    """A ratio in 1/100."""
+
+    unit: Literal["pct"]
+
+
+class Micros(Stated):
+    """A duration in microseconds."""
+
+    unit: Literal["us"]
+
+
+class Count(Stated):
+    """A plain count."""
+
+    unit: Literal["count"]
+
+
+class Ticks(Stated):
+    """A price distance in ticks."""
+
+    unit: Literal["ticks"]
+
+
+class PerSecond(Stated):
+    """A rate per second."""
+
+    unit: Literal["per_s"]
+
+
+class LogReturn(Stated):
+    """A log return in 1e-8."""
+
+    unit: Literal["log_return_1e8"]
+
+
+class Arming(_Strict):
+    """Whether a rule is armed for a class, and the reason where it is not."""
+
+    rule: RuleId
+    armed: bool
+    reason: Annotated[str, Field(max_length=600)]
+
+    @model_validator(mode="after")
+    def _reasoned(self) -> Self:
+        if self.armed == bool(self.reason):
+            raise ValueError("a disarmed rule states a reason, an armed one none")
+        if not self.armed and self.rule in ALWAYS_ARMED:
+            raise ValueError("R00 and R01 cannot be disarmed")
+        return self
+
+
+class ClassPolicy(_Strict):
+    """Numbers of one asset class.
+
+    Attributes:
+        forecast_age_max: Age of a forecast, as a share of horizon times bar length.
+        directional_p_up_min: P(r > 0) that a directional buy needs; a sell needs the mirror image.
+        interval_width_max: Width of the 90 % interval at the horizon.
+        clock_skew_max: How far `now` may lie behind the book's latest event.
+    """
+
+    asset_class: Name
+    arming: tuple[Arming, ...]
+    price_collar: BasisPoints
+    quote_age_max: Micros
+    clock_skew_max: Micros
+    forecast_age_max: BasisPoints
+    narrative_age_max: Micros
+    directional_p_up_min: BasisPoints
+    paths_min: Count
+    interval_width_max: LogReturn
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if sorted(entry.rule for entry in self.arming) != sorted(RuleId):
+            raise ValueError("every rule stands in `arming` exactly once")
+        return self
+
+    def arming_of(self, rule: RuleId) -> Arming:
+        """The entry of one rule."""
+        return next(entry for entry in self.arming if entry.rule == rule)
+
+
+class InstrumentPolicy(_Strict):
+    """Numbers of one instrument.
+
+    Attributes:
+        short_max: Largest short position; 0 forbids selling short.
+    """
+
+    symbol: Name
+    asset_class: Name
+    order_qty_max: Lots
+    position_max: Lots
+    short_max: Lots
+
+
+class AccountPolicy(_Strict):
+    """Numbers of an account.
+
+    Attributes:
+        warn_at: Share of a loss limit from which a result warns.
+        cooling_days: Finished days whose loss still counts against the day limit.
+        message_reserve: Share of the burst that only cancels may use.
+    """
+
+    order_notional_max: Minor
+    gross_max: BasisPoints
+    net_max: BasisPoints
+    leverage_max: Percent
+    day_loss_max: BasisPoints
+    cooling_days: Count
+    drawdown_max: BasisPoints
+    warn_at: BasisPoints
+    message_rate: PerSecond
+    message_burst: Count
+    message_reserve: BasisPoints
+    duplicate_window: Micros
+
+
+class ApprovalPolicy(_Strict):
+    """When a person must agree, and how far a renewed order may move inside the agreement."""
+
+    human_notional: Minor
+    ttl: Micros
+    price_band: BasisPoints
+    size_band: BasisPoints
+    exposure_band: BasisPoints
+
+
+class SizingPolicy(_Strict):
+    """Numbers of the volatility-target overlay.
+
+    Attributes:
+        target_vol: Portfolio volatility aimed at, per year.
+        risk_share: Share of that target which each instrument gets.
+        exposure_max: Cap on one instrument's exposure, of equity.
+        no_trade_band: Exposure error that is not worth an order.
+        order_notional_max: Largest step of one order.
+        limit_allowance: Ticks beyond the touch that a limit price allows.
+        steps_per_year: Forecast steps in a year.
+    """
+
+    target_vol: BasisPoints
+    risk_share: BasisPoints
+    exposure_max: BasisPoints
+    no_trade_band: BasisPoints
+    order_notional_max: Minor
+    limit_allowance: Ticks
+    steps_per_year: Count
+
+
+class Policy(_Strict):
+    """Everything the rules and the sizing may know besides the state.
+
+    Attributes:
+        version: Counts up with every activation.
+        parent: Digest of the policy that this one follows; empty for the first.
+        author: Who wrote it; may not sign it.
+        not_before_us: Wall-clock start of validity.
+        expires_us: Wall-clock end; from there everything is refused.
+        signatures_min: Signatures needed, never fewer than two.
+    """
+
+    format: Literal["countersign.policy/1"]
+    name: Name
+    version: Annotated[int, Field(ge=1, le=JSON_SAFE)]
+    parent: Digest | Literal[""]
+    author: Name
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+    not_before_us: Whole
+    expires_us: Whole
+    signatures_min: Annotated[int, Field(ge=2, le=16)]
+    classes: tuple[ClassPolicy, ...]
+    instruments: tuple[InstrumentPolicy, ...]
+    account: AccountPolicy
+    approval: ApprovalPolicy
+    sizing: SizingPolicy
+
+    @model_validator(mode="after")
+    def _coherent(self) -> Self:
+        known = _unique(entry.asset_class for entry in self.classes)
+        _unique(entry.symbol for entry in self.instruments)
+        if not known.issuperset(entry.asset_class for entry in self.instruments):
+            raise ValueError("an instrument names a class without a section")
+        if self.expires_us <= self.not_before_us:
+            raise ValueError("the policy ends before it begins")
+        _bounded(self)
+        return self
+
+    def of_class(self, asset_class: str) -> ClassPolicy | None:
+        """The section of an asset class, None if there is none."""
+        return next((c for c in self.classes if c.asset_class == asset_class), None)
+
+    def of_instrument(self, symbol: str) -> InstrumentPolicy | None:
+        """The section of an instrument, None if there is none."""
+        return next((i for i in self.instruments if i.symbol == symbol), None)
+
+
+def _unique(names: Iterable[str]) -> frozenset[str]:
+    counted = Counter(names)
+    if not counted or max(counted.values()) > 1:
+        raise ValueError("sections are missing or repeated")
+    return frozenset(counted)
+
+
+def _bounded(policy: Policy) -> None:
+    """Refuse shares above the whole, and numbers that switch a rule off in disguise."""
+    whole = 10_000
+    shares = (
+        policy.account.warn_at,
+        policy.account.message_reserve,
+        policy.account.drawdown_max,
+        policy.account.day_loss_max,
+        policy.sizing.risk_share,
+        *(section.price_collar for section in policy.classes),
+        *(section.directional_p_up_min for section in policy.classes),
+    )
+    if any(share.value > whole for share in shares):
+        raise ValueError("a share is above 10,000 bp")
+    if any(2 * section.directional_p_up_min.value < whole for section in policy.classes):
+        raise ValueError(
+            "directional_p_up_min below one half would let opposite orders pass at once"
+        )
+    if policy.account.message_rate.value == 0 or policy.sizing.steps_per_year.value == 0:
+        raise ValueError("message_rate and steps_per_year must be positive")
+    if policy.account.message_burst.value > 60 * policy.account.message_rate.value:
+        raise ValueError("message_burst exceeds what is remembered: one minute at message_rate")
+
+
+def parse_policy(data: bytes) -> Policy:
+    """Read a policy from JSON bytes.
+
+    Raises:
+        PolicyError: Anything but one well-formed, coherent policy.
+    """
+    if len(data) > MAX_POLICY_BYTES:
+        raise PolicyError("policy is too large")
+    try:
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=_once)
+        canonical_bytes(document)
+        return Policy.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise PolicyError(f"{place}: {first['msg']}") from None
+    except RecursionError:
+        raise PolicyError("policy is nested too deeply") from None
+    except (ValueError, DocumentError, PolicyError) as error:
+        raise PolicyError(f"not a policy: {error}") from None
+
+
+def policy_from_document(document: object) -> Policy:
+    """Read a policy from a parsed JSON object (as a record holds it).
+
+    Raises:
+        PolicyError: As `parse_policy`.
+    """
+    try:
+        return parse_policy(json.dumps(document).encode())
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"not a policy: {error}") from None
+
+
+def policy_document(policy: Policy) -> dict[str, JSON]:
+    """Write a policy as a document."""
+    document: dict[str, JSON] = policy.model_dump(mode="json")
+    return document
+
+
+def policy_bytes(policy: Policy) -> bytes:
+    """Canonical bytes of a policy."""
+    return canonical_bytes(policy_document(policy))
+
+
+def policy_digest(policy: Policy) -> str:
+    """Digest that signatures and verdicts bind (hex SHA-256)."""
+    return digest("countersign.policy/1", policy_document(policy))
+
+
+def check_succession(active: Policy | None, candidate: Policy) -> None:
+    """Refuse a candidate that does not directly follow the active policy.
+
+    Raises:
+        PolicyError: Wrong parent, or the version does not rise.
+    """
+    parent = "" if active is None else policy_digest(active)
+    if candidate.parent != parent:
+        raise PolicyError("parent is not the active policy")
+    if active is not None and candidate.version <= active.version:
+        raise PolicyError("version does not rise")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    repeated = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
+    if repeated:
+        raise PolicyError("field repeated: " + ", ".join(sorted(repeated)))
+    return dict(pairs)

@@ -1,0 +1,179 @@
+"""Signatures over a policy: n of m people, distinct roles, never the author.
+
+Not here: keys and clock, both are arguments. The only file of risk that uses `cryptography`.
+
+Rules kept:
+- A signature covers the policy's digest, the role and the signer, under a domain tag.
+- At least `signatures_min` valid signatures, from all of SIGNING_ROLES, by distinct people with
+  distinct keys; one bad signature spoils the bundle instead of being skipped.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from risk.canonical import JSON, Reader, canonical_bytes, number
+from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
+
+SIGNING_ROLES: Final = ("risk", "compliance")
+
+
+class Standing(StrEnum):
+    """Whether a policy may be evaluated under."""
+
+    ACTIVE = "ACTIVE"
+    UNSIGNED = "UNSIGNED"
+    NOT_YET_VALID = "NOT_YET_VALID"
+    EXPIRED = "EXPIRED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyStatus:
+    """What verification found, bound to the policy it looked at.
+
+    Attributes:
+        policy_digest: The policy verified; `evaluate` refuses under any other.
+        standing: Result.
+        checked_at_us: Wall-clock time of the check.
+        signed_by: Valid signers as "role:signer", sorted.
+    """
+
+    policy_digest: str
+    standing: Standing
+    checked_at_us: int
+    signed_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySignature:
+    """One person's Ed25519 signature in a role (hex, 64 bytes)."""
+
+    role: str
+    signer: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedPolicy:
+    """A policy with its signatures."""
+
+    policy: Policy
+    signatures: tuple[PolicySignature, ...]
+
+
+def policy_statement(digest: str, role: str, signer: str) -> bytes:
+    """The bytes that a signer signs."""
+    return b"countersign policy signature v1\n" + canonical_bytes(
+        {"policy": digest, "role": role, "signer": signer}
+    )
+
+
+def sign_policy(policy: Policy, role: str, signer: str, key: Ed25519PrivateKey) -> PolicySignature:
+    """Sign a policy in a role."""
+    statement = policy_statement(policy_digest(policy), role, signer)
+    return PolicySignature(role=role, signer=signer, signature=key.sign(statement).hex())
+
+
+def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: int) -> PolicyStatus:
+    """Say whether a bundle may be evaluated under at `now_us` (wall clock).
+
+    Args:
+        bundle: The signed policy.
+        keys: Trusted raw Ed25519 public keys: role, or role:signer for several people in a role.
+        now_us: Wall-clock microseconds.
+    """
+    policy, digest = bundle.policy, policy_digest(bundle.policy)
+    signed_by = _signers(bundle, keys, digest)
+    if not _sufficient(bundle, keys, signed_by):
+        standing, signed_by = Standing.UNSIGNED, ()
+    elif now_us < policy.not_before_us:
+        standing = Standing.NOT_YET_VALID
+    elif now_us >= policy.expires_us:
+        standing = Standing.EXPIRED
+    else:
+        standing = Standing.ACTIVE
+    return PolicyStatus(
+        policy_digest=digest, standing=standing, checked_at_us=now_us, signed_by=signed_by
+    )
+
+
+def signed_policy_document(bundle: SignedPolicy) -> dict[str, JSON]:
+    """Write a bundle as a document."""
+    return {
+        "policy": policy_document(bundle.policy),
+        "signatures": [
+            {"role": one.role, "signer": one.signer, "signature": one.signature}
+            for one in bundle.signatures
+        ],
+    }
+
+
+def signed_policy_from_document(document: object) -> SignedPolicy:
+    """Read a bundle back; its signatures are not checked here.
+
+    Raises:
+        DocumentError: Not a bundle.
+        PolicyError: The policy in it does not parse.
+    """
+    read = Reader(document)
+    policy = policy_from_document(read.inner("policy"))
+    signatures = tuple(_signature(item) for item in read.items("signatures"))
+    read.done()
+    return SignedPolicy(policy=policy, signatures=signatures)
+
+
+def status_document(status: PolicyStatus) -> dict[str, JSON]:
+    """Write a status as a document."""
+    return {
+        "policy_digest": status.policy_digest,
+        "standing": str(status.standing),
+        "checked_at_us": number(status.checked_at_us),
+        "signed_by": list(status.signed_by),
+    }
+
+
+def _signers(bundle: SignedPolicy, keys: Mapping[str, bytes], digest: str) -> tuple[str, ...]:
+    """Role:signer of every valid signature; none at all if any is invalid."""
+    found: list[str] = []
+    for one in bundle.signatures:
+        key = _key(keys, one)
+        statement = policy_statement(digest, one.role, one.signer)
+        try:
+            if key is None or one.signer == bundle.policy.author:
+                return ()
+            Ed25519PublicKey.from_public_bytes(key).verify(bytes.fromhex(one.signature), statement)
+        except (InvalidSignature, ValueError):
+            return ()
+        found.append(f"{one.role}:{one.signer}")
+    return tuple(sorted(found))
+
+
+def _sufficient(
+    bundle: SignedPolicy, keys: Mapping[str, bytes], signed_by: tuple[str, ...]
+) -> bool:
+    roles = {name.partition(":")[0] for name in signed_by}
+    people = {name.partition(":")[2] for name in signed_by}
+    used = {_key(keys, one) for one in bundle.signatures}
+    return (
+        len(signed_by) >= max(len(SIGNING_ROLES), bundle.policy.signatures_min)
+        and roles.issuperset(SIGNING_ROLES)
+        and len(people) == len(signed_by)
+        and len(used) == len(signed_by)
+    )
+
+
+def _key(keys: Mapping[str, bytes], one: PolicySignature) -> bytes | None:
+    return keys.get(f"{one.role}:{one.signer}", keys.get(one.role))
+
+
+def _signature(document: object) -> PolicySignature:
+    read = Reader(document)
+    one = PolicySignature(
+        role=read.text("role"), signer=read.text("signer"), signature=read.text("signature")
+    )
+    read.done()
+    return one

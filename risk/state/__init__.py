@@ -1,0 +1,12 @@
+"""What rules may look at: instrument, holding, book, and the state as documents.
+
+Not here: limits.
+
+    instrument      the instrument an order is for: its units, nothing about its market
+    holding         one instrument at average cost
+    book            positions, reservations, losses, folded from events
+    book_fold       a book folded on, past trades that are taken back
+    book_document   the book as a document
+    state           what the rules may look at
+    state_document  the state read back
+"""

@@ -1,0 +1,352 @@
+"""The book of one account, folded from committed events: holdings, losses, reservations.
+
+Not here: average cost (`risk/state/holding.py`), limits (`risk/policy/policy.py`), and the records
+that events come from (the gateway).
+
+Rules kept:
+- `apply` is pure; the book is a value, and the same events in the same order give the same book.
+- Cash follows fills exactly: deposit + realised - fees = cash + cost of what is held.
+- A reservation holds its worst case from verdict to the end of its order; releasing an order that
+  was already sent changes nothing, because only the broker's word ends it.
+- A late fill (no reservation, or more than was open) is booked and counted, never dropped.
+- Peak equity only rises. No event resets it; a trade taken back is folded anew
+  (`risk/state/book_fold.py`).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, assert_never
+
+from risk.errors import BookError
+from risk.intent import Side
+from risk.state.holding import Position, positive, trade, within
+
+MESSAGE_MEMORY_US: Final = 120_000_000
+"""How long sent messages are remembered; message rules may not look further back."""
+
+DAY_MEMORY: Final = 5
+"""How many finished days' losses are remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Quantity that an order may still execute: held by a person's decision, unsent, or working.
+
+    Attributes:
+        open_lots: Unexecuted quantity, positive.
+        sent: True once the order was handed to the broker.
+    """
+
+    decision_id: str
+    instrument: str
+    side: Side
+    open_lots: int
+    limit_ticks: int
+    unit_minor: int
+    sent: bool
+    reserved_at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayResult:
+    """A trading day's equity: where it started and its lowest point."""
+
+    day: str
+    start_minor: int
+    low_minor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Book:
+    """State of one account; money in minor units, times in market microseconds.
+
+    Attributes:
+        deposit_minor: Equity at the start of the run.
+        realised_minor: Realised profit and loss at average cost, before fees.
+        positions: Sorted by instrument.
+        reservations: Sorted by decision id.
+        message_times_us: Messages of the last two minutes, oldest first.
+        peak_minor: Highest equity ever.
+        day: The running day.
+        past_days: The last finished days, oldest first.
+        as_of_us: Latest event time.
+        late_fills: Fills that no reservation covered.
+    """
+
+    account: str
+    deposit_minor: int
+    cash_minor: int
+    realised_minor: int
+    fees_minor: int
+    positions: tuple[Position, ...]
+    reservations: tuple[Reservation, ...]
+    message_times_us: tuple[int, ...]
+    peak_minor: int
+    day: DayResult
+    past_days: tuple[DayResult, ...]
+    as_of_us: int
+    late_fills: int
+
+    @classmethod
+    def empty(cls, account: str, equity_minor: int) -> "Book":
+        """A flat book with its deposit, before the first day."""
+        deposit = within(equity_minor, "deposit")
+        return cls(
+            account=account,
+            deposit_minor=deposit,
+            cash_minor=deposit,
+            realised_minor=0,
+            fees_minor=0,
+            positions=(),
+            reservations=(),
+            message_times_us=(),
+            peak_minor=deposit,
+            day=DayResult(day="", start_minor=deposit, low_minor=deposit),
+            past_days=(),
+            as_of_us=0,
+            late_fills=0,
+        )
+
+    @property
+    def equity_minor(self) -> int:
+        """Cash plus market value at last marks."""
+        return self.cash_minor + sum(position.value_minor for position in self.positions)
+
+    @property
+    def unrealised_minor(self) -> int:
+        """Market value less cost of what is held."""
+        return sum(position.value_minor - position.cost_minor for position in self.positions)
+
+    def position(self, instrument: str) -> Position | None:
+        """The holding of an instrument, None if it was never traded."""
+        return next((p for p in self.positions if p.instrument == instrument), None)
+
+    def lots(self, instrument: str) -> int:
+        """Signed quantity held."""
+        position = self.position(instrument)
+        return 0 if position is None else position.lots
+
+    def reservation(self, decision_id: str) -> Reservation | None:
+        """The open reservation of a decision."""
+        return next((r for r in self.reservations if r.decision_id == decision_id), None)
+
+    def pending_lots(self, instrument: str, side: Side, *, without: str = "") -> int:
+        """Unexecuted quantity on one side, leaving out one decision's own reservation."""
+        return sum(
+            r.open_lots
+            for r in self.reservations
+            if r.instrument == instrument and r.side is side and r.decision_id != without
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """A verdict approved or held an intent; a second one for a decision replaces the first."""
+
+    decision_id: str
+    instrument: str
+    side: Side
+    qty_lots: int
+    limit_ticks: int
+    unit_minor: int
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """An unsent order will not be sent: refused, withdrawn or expired."""
+
+    decision_id: str
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSent:
+    """A message left for the broker; `decision_id` is set when it was that decision's order."""
+
+    decision_id: str | None
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """An execution; quantity positive, fee as charged (negative is a rebate).
+
+    Attributes:
+        trade: Number by which it can be taken back; 0 for what never is.
+    """
+
+    decision_id: str | None
+    instrument: str
+    side: Side
+    qty_lots: int
+    price_ticks: int
+    unit_minor: int
+    fee_minor: int
+    time_us: int
+    trade: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderClosed:
+    """The broker ended an order: filled, cancelled, rejected or expired."""
+
+    decision_id: str
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A price to value holdings at."""
+
+    instrument: str
+    price_ticks: int
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayStarted:
+    """A trading day begins at the last marks; the same day again changes nothing."""
+
+    day: str
+    time_us: int
+
+
+BookEvent: TypeAlias = (
+    Reserved | Released | MessageSent | Filled | OrderClosed | Marked | DayStarted
+)
+
+
+def apply(book: Book, event: BookEvent) -> Book:
+    """The book after one more event.
+
+    Raises:
+        BookError: A quantity, price or unit that cannot be booked.
+    """
+    book = replace(book, as_of_us=max(book.as_of_us, within(event.time_us, "time")))
+    match event:
+        case Reserved():
+            return _reserve(book, event)
+        case Released():
+            held = book.reservation(event.decision_id)
+            return book if held is None or held.sent else _without(book, event.decision_id)
+        case MessageSent():
+            return _send(book, event)
+        case Filled():
+            return _measure(_fill(_execute(book, event), event))
+        case OrderClosed():
+            return _without(book, event.decision_id)
+        case Marked():
+            return _measure(_mark(book, event))
+        case DayStarted():
+            return _start_day(book, event)
+        case _:
+            assert_never(event)
+
+
+def _without(book: Book, decision_id: str) -> Book:
+    left = tuple(r for r in book.reservations if r.decision_id != decision_id)
+    return replace(book, reservations=left)
+
+
+def _reserve(book: Book, event: Reserved) -> Book:
+    reservation = Reservation(
+        decision_id=event.decision_id,
+        instrument=event.instrument,
+        side=Side(event.side),
+        open_lots=positive(event.qty_lots, "quantity"),
+        limit_ticks=positive(event.limit_ticks, "limit"),
+        unit_minor=positive(event.unit_minor, "unit"),
+        sent=False,
+        reserved_at_us=event.time_us,
+    )
+    before = book.reservation(event.decision_id)
+    if before is not None and before.sent:
+        raise BookError("an order that was sent cannot be reserved again")
+    kept = _without(book, event.decision_id).reservations
+    ordered = sorted((*kept, reservation), key=lambda r: r.decision_id)
+    return replace(book, reservations=tuple(ordered))
+
+
+def _send(book: Book, event: MessageSent) -> Book:
+    # Sorted, so that a late-committed record cannot make the order of the fold matter.
+    oldest = book.as_of_us - MESSAGE_MEMORY_US
+    times = sorted(t for t in (*book.message_times_us, event.time_us) if t >= oldest)
+    reservations = tuple(
+        replace(r, sent=True) if r.decision_id == event.decision_id else r
+        for r in book.reservations
+    )
+    return replace(book, message_times_us=tuple(times), reservations=reservations)
+
+
+def _execute(book: Book, event: Filled) -> Book:
+    """Take a fill off its reservation; count what no reservation covered."""
+    qty = positive(event.qty_lots, "quantity")
+    held = None if event.decision_id is None else book.reservation(event.decision_id)
+    fits = held is not None and held.instrument == event.instrument and held.side is event.side
+    if held is None or not fits:
+        return replace(book, late_fills=book.late_fills + 1)
+    rest = _without(book, held.decision_id)
+    if qty < held.open_lots:
+        open_one = replace(held, open_lots=held.open_lots - qty, sent=True)
+        ordered = sorted((*rest.reservations, open_one), key=lambda r: r.decision_id)
+        return replace(rest, reservations=tuple(ordered))
+    return rest if qty == held.open_lots else replace(rest, late_fills=book.late_fills + 1)
+
+
+def _fill(book: Book, event: Filled) -> Book:
+    price, unit = positive(event.price_ticks, "price"), positive(event.unit_minor, "unit")
+    fee = within(event.fee_minor, "fee")
+    before = book.position(event.instrument) or Position(
+        instrument=event.instrument,
+        lots=0,
+        cost_minor=0,
+        unit_minor=unit,
+        mark_ticks=price,
+        mark_time_us=event.time_us,
+    )
+    if before.unit_minor != unit:
+        raise BookError("the instrument's unit changed under an open position")
+    signed = event.qty_lots * Side(event.side).sign
+    position, realised = trade(before, signed, price)
+    others = tuple(p for p in book.positions if p.instrument != event.instrument)
+    return replace(
+        book,
+        cash_minor=within(book.cash_minor - signed * price * unit - fee, "cash"),
+        realised_minor=book.realised_minor + realised,
+        fees_minor=book.fees_minor + fee,
+        positions=tuple(sorted((*others, position), key=lambda p: p.instrument)),
+    )
+
+
+def _mark(book: Book, event: Marked) -> Book:
+    price = positive(event.price_ticks, "price")
+    return replace(
+        book,
+        positions=tuple(
+            replace(p, mark_ticks=price, mark_time_us=event.time_us)
+            if p.instrument == event.instrument
+            else p
+            for p in book.positions
+        ),
+    )
+
+
+def _measure(book: Book) -> Book:
+    """Carry the new equity into peak and the day's low."""
+    equity = within(book.equity_minor, "equity")
+    return replace(
+        book,
+        peak_minor=max(book.peak_minor, equity),
+        day=replace(book.day, low_minor=min(book.day.low_minor, equity)),
+    )
+
+
+def _start_day(book: Book, event: DayStarted) -> Book:
+    if event.day == book.day.day:
+        return book
+    equity = book.equity_minor
+    return replace(
+        book,
+        past_days=(*book.past_days, book.day)[-DAY_MEMORY:],
+        day=DayResult(day=event.day, start_minor=equity, low_minor=equity),
+    )

@@ -1,0 +1,89 @@
+"""One instrument's holding, and what a trade does to it at average cost.
+
+Not here: cash, fees and reservations (`risk/state/book.py`).
+
+Rules kept:
+- Closing lots give up their share of the cost, rounded half-even; what remains keeps the rest, so
+  no minor unit is ever lost. A trade through zero closes everything first and opens anew.
+"""
+
+from dataclasses import dataclass, replace
+
+from risk.canonical import RANGE
+from risk.errors import BookError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Holding of one instrument; kept when flat, for its mark.
+
+    Attributes:
+        lots: Signed quantity.
+        cost_minor: Signed cost of the lots held (proceeds are negative), fees apart.
+        unit_minor: Value of one tick of one lot.
+        mark_ticks: Last mark, or the first fill's price before any mark.
+        mark_time_us: Market time of that mark.
+    """
+
+    instrument: str
+    lots: int
+    cost_minor: int
+    unit_minor: int
+    mark_ticks: int
+    mark_time_us: int
+
+    @property
+    def value_minor(self) -> int:
+        """Signed market value at the last mark."""
+        return self.lots * self.mark_ticks * self.unit_minor
+
+
+def trade(position: Position, signed_lots: int, price_ticks: int) -> tuple[Position, int]:
+    """The holding after a trade, and the profit that it realised (minor units, before fees).
+
+    Raises:
+        BookError: The holding's value leaves the range.
+    """
+    price = price_ticks * position.unit_minor
+    opposite = position.lots * signed_lots < 0
+    closing = min(abs(signed_lots), abs(position.lots)) if opposite else 0
+    closed = closing if signed_lots > 0 else -closing
+    released = _share(position.cost_minor, closing, abs(position.lots))
+    after = replace(
+        position,
+        lots=position.lots + signed_lots,
+        cost_minor=position.cost_minor - released + (signed_lots - closed) * price,
+    )
+    within(after.value_minor, "position value")
+    return after, -closed * price - released
+
+
+def within(value: int, what: str) -> int:
+    """An integer in range.
+
+    Raises:
+        BookError: It is not.
+    """
+    if type(value) is not int or not -RANGE < value < RANGE:
+        raise BookError(f"{what} is not an integer in range")
+    return value
+
+
+def positive(value: int, what: str) -> int:
+    """An integer in range above zero.
+
+    Raises:
+        BookError: It is not.
+    """
+    if within(value, what) <= 0:
+        raise BookError(f"{what} must be positive")
+    return value
+
+
+def _share(total: int, part: int, whole: int) -> int:
+    """`total * part / whole`, half-even; all of it when part is whole."""
+    if part == 0:
+        return 0
+    quotient, remainder = divmod(total * part, whole)
+    twice = 2 * remainder
+    return quotient + (1 if twice > whole or (twice == whole and quotient % 2) else 0)
