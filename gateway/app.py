@@ -15,10 +15,10 @@ from audit.privacy.vault import Vault
 from audit.sequencer.ledger import Ledger
 from audit.sequencer.liveness import Liveness
 from audit.store.reader import LedgerReader
-from fix.inbox import forget
-from fix.kill import KillWord
-from fix.profile import Profile
-from fix.session_link import SessionState
+from fix.dialects.profile import Profile
+from fix.durable.inbox import forget
+from fix.durable.kill_word import KillWord
+from fix.session.link import SessionState
 from gateway import clock, failpoints
 from gateway.asking import Budget, Chaser
 from gateway.assembly import (

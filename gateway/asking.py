@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from audit.records.record import Record
-from fix.messages import Fields, status_request
-from fix.session_link import HandResult, SessionState
+from fix.session.link import HandResult, SessionState
+from fix.wire.messages import Fields, status_request
 from gateway.orders import Standing
 
 FIRST_US: Final = 500_000

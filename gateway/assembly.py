@@ -16,8 +16,8 @@ from audit.sequencer.clock_watch import read_clock
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.sequencer.sequencer import SequencerConfig
 from audit.store.reader import LedgerReader
-from fix.kill import KillWord
-from fix.profile import Profile
+from fix.dialects.profile import Profile
+from fix.durable.kill_word import KillWord
 from gateway import clock
 from gateway.database import enter
 from gateway.engine_child import EngineChild

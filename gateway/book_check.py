@@ -16,7 +16,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.errors import FixError
-from fix.reports import ExecutionReport, parse_inbound, scaled
+from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from gateway.differences import Cause, Differences, Found, book_difference
 from gateway.orders import Orders
 from gateway.quarantine import sets_total, tells_total

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
-from fix.journal import CancelNote
+from fix.durable.journal import CancelNote
 from gateway.journal_kill import cancel_sent
 from gateway.walk import LedgerPort
 

@@ -13,7 +13,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
-from fix.kill import KillWord
+from fix.durable.kill_word import KillWord
 from gateway import journal, journal_orders
 from gateway.answers import intent_response, told
 from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse

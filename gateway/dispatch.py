@@ -11,10 +11,10 @@ from hashlib import sha256
 from typing import Final
 
 from audit.sequencer.ledger import Lane
-from fix.identity import cl_ord_id
-from fix.messages import new_order
-from fix.profile import Profile
-from fix.session_link import HandResult
+from fix.dialects.profile import Profile
+from fix.session.link import HandResult
+from fix.wire.identity import cl_ord_id
+from fix.wire.messages import new_order
 from gateway import journal_orders
 from gateway.deadlines import Deadlines, sending_of
 from gateway.failpoints import reach

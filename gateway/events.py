@@ -14,8 +14,8 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger
 from audit.store.tables import DatabaseError
 from fix.errors import FixError
-from fix.session_link import Frame, SessionState
-from fix.sweeper import Phase
+from fix.orders.sweeper import Phase
+from fix.session.link import Frame, SessionState
 from gateway import clock
 from gateway.asking import Budget
 from gateway.book_check import BookCheck

@@ -20,14 +20,14 @@ import threading
 import time
 from collections.abc import Callable
 
+from fix.dialects.profile import profile_document
+from fix.durable.inbox import Entry, read_from
+from fix.durable.journal import CancelNote, read_cancels, read_live
+from fix.durable.kill_word import KillWord
+from fix.durable.resets import Reset, resets_of
 from fix.errors import ChildError, FixError
-from fix.inbox import Entry, read_from
-from fix.journal import CancelNote, LiveOrder, read_cancels, read_live
-from fix.kill import KillWord
-from fix.messages import Fields
-from fix.profile import profile_document
-from fix.resets import Reset, resets_of
-from fix.session_link import (
+from fix.orders.live import LiveOrder
+from fix.session.link import (
     Frame,
     HandResult,
     SessionState,
@@ -35,6 +35,7 @@ from fix.session_link import (
     number,
     text,
 )
+from fix.wire.messages import Fields
 from gateway.fix_life import FixChildConfig, Life, Numbers
 
 log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ class FixChild:
 
         Args:
             config: see its attributes.
-            on_event: called with each event of `fix.session_link`, and ``died`` and ``started``.
+            on_event: called with each event of `fix.session.link`, and ``died`` and ``started``.
         """
         self._config = config
         self._on_event = on_event
@@ -231,7 +232,7 @@ class FixChild:
             return self._changed.wait_for(lambda: self._state is state, timeout_s)
 
     def inbox_since(self, offset: int, limit: int = 1000) -> list[Entry]:
-        """Return inbound messages from an offset on; see `fix.inbox.read_from`."""
+        """Return inbound messages from an offset on; see `fix.durable.inbox.read_from`."""
         return read_from(self._config.folder / "inbox", offset, limit)
 
     def live_orders(self) -> tuple[LiveOrder, ...]:

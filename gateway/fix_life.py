@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from fix.profile import Profile
-from fix.session_link import Frame, encode
+from fix.dialects.profile import Profile
+from fix.session.link import Frame, encode
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class FixChildConfig:
     folder: Path
     kill_word: Path
     log_path: Path
-    program: tuple[str, ...] = (sys.executable, "-m", "fix.session_main")
+    program: tuple[str, ...] = (sys.executable, "-m", "fix.session.main")
     answer_timeout_s: float = 3.0
     backoff_s: tuple[float, float] = (0.2, 10.0)
 

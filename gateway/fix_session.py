@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
-from fix.continuity import lacking, renew
-from fix.ems_control import exec_number
-from fix.profile import Profile, SessionMode
-from fix.resets import resets_of
-from fix.session_link import SessionState
+from fix.dialects.profile import Profile, SessionMode
+from fix.durable.continuity import lacking, renew
+from fix.durable.resets import resets_of
+from fix.session.link import SessionState
+from fix.simulator.control import exec_number
 from gateway import clock
 from gateway.errors import NotReadyError, RequestError, SessionLostError
 from gateway.events import note

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from fix.journal import CancelNote
-from fix.kill import Press
+from fix.durable.journal import CancelNote
+from fix.durable.kill_word import Press
 from gateway.journal import digest_of
 
 

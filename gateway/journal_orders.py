@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from fix.reports import ExecutionReport
-from fix.session_link import HandResult
+from fix.session.link import HandResult
+from fix.wire.reports import ExecutionReport
 from gateway.journal import GATEWAY, draft
 from gateway.orders import Standing, Trade
 from gateway.walk import Case

@@ -22,8 +22,8 @@ from audit.errors import AuditError, IdempotencyConflictError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.sequencer.ledger import Lane
+from fix.durable.kill_word import KillWord, Press, monotonic_us
 from fix.errors import KillWordError
-from fix.kill import KillWord, Press, monotonic_us
 from gateway import clock
 from gateway.intake import show_hidden_text
 from gateway.journal_kill import kill_outcome, kill_pressed

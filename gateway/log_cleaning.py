@@ -11,7 +11,8 @@ Rules:
 - To the end: what is appended meanwhile is searched too, and the rest of a line is waited for.
 - Only what was read is overwritten: a place that changed since is looked at again.
 
-Not here: which bytes are a name (`name_search`), and the FIX engine's own lines (`fix.wire_log`).
+Not here: which bytes are a name (`name_search`), and the FIX engine's own lines
+(`fix.durable.wire_log`).
 """
 
 import json

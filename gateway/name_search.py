@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from audit.privacy.names import folded
-from fix.person_tags import NAMED_TAGS
+from fix.dialects.person_tags import NAMED_TAGS
 from gateway.name_needles import Needle, is_wordless, shown
 
 PERSONAL_KEYS = frozenset(

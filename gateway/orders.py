@@ -72,7 +72,7 @@ class Standing:
 
     Attributes:
         approving: the record whose leaf names the order: the verdict that let it through.
-        order_state: the broker's view, FIX OrdStatus name as `fix.order` writes it.
+        order_state: the broker's view, FIX OrdStatus name as `fix.orders.state` writes it.
         filled_lots: quantity filled so far, lots.
         report_status: the last OrdStatus (39) reported, or None.
         seals: how often the decision was sealed; a bust may let its order live again.

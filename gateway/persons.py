@@ -1,6 +1,6 @@
 """Persons in broker messages: out of the text, into personal fields of its record.
 
-Not here: which fields name a person (`fix.persons`), and how values are kept
+Not here: which fields name a person (`fix.wire.persons`), and how values are kept
 (`audit.privacy.vault`).
 """
 
@@ -14,7 +14,7 @@ from audit.errors import VaultError
 from audit.privacy.retention import Retention
 from audit.records.personal import FIELD, Field, Personal, fields_of
 from audit.records.record import Draft
-from fix.persons import redacted, subject_at
+from fix.wire.persons import redacted, subject_at
 
 
 class Persons(Protocol):

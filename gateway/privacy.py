@@ -17,7 +17,7 @@ from audit.privacy.erasure import AppendPort, Privacy
 from audit.privacy.retention import Retention, Years
 from audit.privacy.vault import Vault
 from audit.store.reader import LedgerReader
-from fix.wire_log import scrub_log
+from fix.durable.wire_log import scrub_log
 from gateway import clock
 from gateway.log_cleaning import clean_logs
 from gateway.settings import RetentionSettings, Settings

@@ -22,9 +22,9 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.signers.file import Signer
-from fix.ems_control import SimulatorConfig
+from fix.dialects.profile import Profile, parse_profile, simulator_profile
 from fix.errors import ProfileError
-from fix.profile import Profile, parse_profile, simulator_profile
+from fix.simulator.control import SimulatorConfig
 from gateway import clock
 from gateway.custody import mend_open, refuse_open
 from gateway.errors import SettingsError

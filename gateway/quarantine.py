@@ -14,9 +14,9 @@ from typing import Any, Final
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.errors import FixError
-from fix.messages import parse
-from fix.order import OrderEvent, event_of
-from fix.reports import ExecutionReport, parse_inbound, scaled
+from fix.orders.state import OrderEvent, event_of
+from fix.wire.messages import parse
+from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from gateway.differences import EVERY, Cause, Differences, Found, book_difference
 from gateway.orders import Standing
 from risk.state.instrument import Instrument

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from fix.errors import FixError
-from fix.messages import Fields
-from fix.order import OrderState
-from fix.reconcile import PATIENCE_US, Fate, OpenOrder, Reconciliation, strangers
-from fix.reports import parse_inbound
-from fix.session_link import SessionState
+from fix.orders.reconcile import PATIENCE_US, Fate, OpenOrder, Reconciliation, strangers
+from fix.orders.state import OrderState
+from fix.session.link import SessionState
+from fix.wire.messages import Fields
+from fix.wire.reports import parse_inbound
 from gateway import clock, journal_orders
 from gateway.asking import Budget, sent_fields
 from gateway.fix_child import FixChild

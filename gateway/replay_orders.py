@@ -14,11 +14,11 @@ from typing import Any
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Guard, Lane
-from fix.identity import cl_ord_id
-from fix.messages import new_order, parse
-from fix.order import OrderState
-from fix.profile import OrderTags, Profile, simulator_profile
-from fix.session_link import HandResult
+from fix.dialects.profile import OrderTags, Profile, simulator_profile
+from fix.orders.state import OrderState
+from fix.session.link import HandResult
+from fix.wire.identity import cl_ord_id
+from fix.wire.messages import new_order, parse
 from gateway import journal_orders
 from gateway.differences import order_ended_by
 from gateway.errors import ReplayDiffersError

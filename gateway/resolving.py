@@ -18,8 +18,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from fix.errors import ReportError
-from fix.order import OrderState
-from fix.reports import scaled
+from fix.orders.state import OrderState
+from fix.wire.reports import scaled
 from gateway.api.models import ResolveRequest
 from gateway.book_check import traded_lots
 from gateway.desk import DeskParts

@@ -2,8 +2,8 @@
 
 The child writes each new beginning to a file before the session goes on; here it is put on record,
 before an order leaves under the new numbers. A message of ours is named by (epoch, MsgSeqNum), for
-a number alone names several once they began anew. Not here: who allows it (`fix.profile`), and a
-folder that was lost (`fix_session`).
+a number alone names several once they began anew. Not here: who allows it (`fix.dialects.profile`),
+and a folder that was lost (`fix_session`).
 """
 
 import contextlib
@@ -15,8 +15,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger
 from audit.store.reader import LedgerReader
-from fix.profile import Profile
-from fix.resets import Cause, Reset, last_start_us
+from fix.dialects.profile import Profile
+from fix.durable.resets import Cause, Reset, last_start_us
 
 RESET, RESET_REFUSED = "sequence_reset", "sequence_reset_refused"
 

@@ -1,9 +1,9 @@
 """settle(): one inbound message to the ledger and, through it, to the book.
 
-Not here: parsing (fix.reports), the state table (fix.order), the fold (ledger_book). The raw
-message and what it means share one append, keyed by its inbox offset: settling the same offset
-again changes nothing, so a crash anywhere here is recovered by reading the inbox from the last
-recorded offset.
+Not here: parsing (fix.wire.reports), the state table (fix.orders.state), the fold (ledger_book).
+The raw message and what it means share one append, keyed by its inbox offset: settling the same
+offset again changes nothing, so a crash anywhere here is recovered by reading the inbox from the
+last recorded offset.
 
 Rules kept:
 - No message can stop those behind it: what cannot be put on record as meant is an anomaly, and the
@@ -23,9 +23,9 @@ from audit.records.canonical import JSON
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from fix.errors import FixError, ReportError
-from fix.messages import NEW_ORDER
-from fix.order import Anomaly, OrderEvent, OrderState, advance, event_of, restated
-from fix.reports import (
+from fix.orders.state import Anomaly, OrderEvent, OrderState, advance, event_of, restated
+from fix.wire.messages import NEW_ORDER
+from fix.wire.reports import (
     BusinessReject,
     CancelReject,
     ExecutionReport,

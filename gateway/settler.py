@@ -17,7 +17,7 @@ from typing import Protocol
 from audit.errors import AuditError, CanonicalError, DraftError, IdempotencyConflictError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from fix.inbox import Entry
+from fix.durable.inbox import Entry
 from gateway import clock
 from gateway.errors import GatewayError
 from gateway.persons import hide

@@ -1,7 +1,7 @@
 """The paper counterparty as a process: started here, adopted when it outlived an earlier gateway.
 
 It is a broker of its own: it keeps its own quotes, capture and process group, and a killed gateway
-does not take it along. Not here: what it does with an order (`fix.ems`). Rules:
+does not take it along. Not here: what it does with an order (`fix.simulator.acceptor`). Rules:
 
 - One simulator to a folder: it inherits a lock on it, which lasts as long as it lives.
 - Only a process that is proven ours is adopted, stopped or traded with (`own_process`): the
@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from fix.ems_control import SimulatorConfig, set_session
+from fix.simulator.control import SimulatorConfig, set_session
 from gateway.clock import pause
 from gateway.errors import NotReadyError
 from gateway.own_process import Listener, Started, is_running, listener, started
@@ -177,7 +177,7 @@ class Simulator:
         return (running, port) if self._is_ours(running) else None
 
     def _is_ours(self, running: Started) -> bool:
-        return is_running(running, "fix.ems", str(self._config.folder))
+        return is_running(running, "fix.simulator.acceptor", str(self._config.folder))
 
     def _lock(self, folder: Path) -> int:
         """Take the folder's lock, to be inherited by the simulator.

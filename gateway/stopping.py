@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.errors import RowRefusedError
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
+from fix.durable.journal import read_live
+from fix.durable.kill_word import KillWord, Press
 from fix.errors import JournalError
-from fix.journal import read_live
-from fix.kill import KillWord, Press
 from gateway.attach import attached
 from gateway.errors import (
     DoorError,

@@ -12,7 +12,7 @@ from typing import Protocol
 from audit.records.canonical import JSON
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Guard, Lane
-from fix.session_link import HandResult
+from fix.session.link import HandResult
 from gateway.clock import MarketInstant
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import Engine

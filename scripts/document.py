@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from audit.records.kinds import KINDS, KindSpec
-from fix.ems_market import DECK, outcome_of
+from fix.simulator.market import DECK, outcome_of
 from gateway.clock import wall_us
 from gateway.refusals import Refusals
 from gateway.roles import Role
@@ -187,8 +187,8 @@ def simulator_page() -> str:
     head = [
         "# The simulator's table",
         "",
-        "Written by `make docs` from `fix/ems_market.py`, whose docstring says what each outcome",
-        f"is; do not edit. What happens to the first {SHOWN} orders of a capture under the",
+        "Written by `make docs` from `fix/simulator/market.py`, whose docstring says what each",
+        f"outcome is; do not edit. What happens to the first {SHOWN} orders of a capture under the",
         f"default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive;",
         "the gateway cannot see it.",
         "",

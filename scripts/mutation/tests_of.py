@@ -36,12 +36,12 @@ _SESSION = tuple(
     for name in ("guard", "orders", "inbound", "kill", "recovery")
 )
 CHILDREN: Mapping[str, tuple[str, ...]] = {
-    "fix/ems.py": _SESSION,
-    "fix/line.py": ("tests/integration/test_fix_redial_line.py",),
-    "fix/session.py": _SESSION,
-    "fix/session_desk.py": _SESSION,
-    "fix/session_main.py": _SESSION,
-    "fix/sweep_desk.py": _SESSION,
+    "fix/simulator/acceptor.py": _SESSION,
+    "fix/session/line.py": ("tests/integration/test_fix_redial_line.py",),
+    "fix/session/initiator.py": _SESSION,
+    "fix/session/worker.py": _SESSION,
+    "fix/session/main.py": _SESSION,
+    "fix/session/sweep_worker.py": _SESSION,
     "gateway/roles.py": ("tests/unit/test_gateway_web_access.py",),
     "inference/engine/main.py": ("tests/integration/test_engine_child.py",),
 }

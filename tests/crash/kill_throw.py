@@ -12,10 +12,10 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from fix.ems_control import read_capture
+from fix.durable.kill_word import monotonic_us
 from fix.errors import FixError
-from fix.kill import monotonic_us
-from fix.session_link import SessionState
+from fix.session.link import SessionState
+from fix.simulator.control import read_capture
 from tests.crash.kill_judge import (
     GRACE_US,
     Seen,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.messages import timestamp
+from fix.wire.messages import timestamp
 from tests.crash.kill_judge import (
     Life,
     Seen,

@@ -16,7 +16,7 @@ import pytest
 
 from audit.store.reader import LedgerReader
 from audit.upkeep.dump import verify_database
-from fix.session_link import SessionState
+from fix.session.link import SessionState
 from gateway.clock import pause
 from gateway.decision import Result
 from gateway.orders import Stage

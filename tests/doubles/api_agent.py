@@ -7,7 +7,7 @@ from typing import Self
 import httpx
 
 from audit.records.kinds import Kind
-from fix.messages import parse
+from fix.wire.messages import parse
 from gateway.app import App
 from gateway.orders import Stage, Standing
 from gateway.simulator import wait_for

@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from fix.guard import Gate, Refusal
-from fix.inbox import Entry, Inbox
-from fix.journal import Journal
-from fix.kill import KillWord
-from fix.listener import Sent
-from fix.messages import Fields, parse, wire_text
-from fix.profile import Profile
-from fix.resets import Reset
-from fix.session import InitiatorSession
-from fix.session_desk import Desk, Parts
-from fix.session_link import Frame
+from fix.dialects.profile import Profile
+from fix.durable.inbox import Entry, Inbox
+from fix.durable.journal import Journal
+from fix.durable.kill_word import KillWord
+from fix.durable.resets import Reset
+from fix.session.guard import Gate, Refusal
+from fix.session.initiator import InitiatorSession
+from fix.session.link import Frame
+from fix.session.listener import Sent
+from fix.session.worker import Desk, Parts
+from fix.wire.messages import Fields, parse, wire_text
 from tests.doubles.fix_world import PROFILE
 
 PATIENCE_S = 10.0
@@ -33,7 +33,7 @@ Numbers = tuple[int, int]
 
 @dataclass
 class Numbering:
-    """What the desk asks of `fix.resets.Sequence`."""
+    """What the desk asks of `fix.durable.resets.Sequence`."""
 
     epoch: int = EPOCH
     accept_once: bool = False

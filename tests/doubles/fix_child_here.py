@@ -9,9 +9,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from fix.kill import KillWord
-from fix.profile import simulator_profile
-from fix.session_link import Frame, SessionState, encode, frames
+from fix.dialects.profile import simulator_profile
+from fix.durable.kill_word import KillWord
+from fix.session.link import Frame, SessionState, encode, frames
 from gateway.fix_child import FixChild
 from gateway.fix_life import FixChildConfig, Life, Numbers
 

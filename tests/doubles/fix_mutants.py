@@ -9,15 +9,15 @@ import signal
 import sys
 from typing import Any
 
-import fix.guard
-import fix.inbox
-import fix.session
-import fix.session_desk
-import fix.session_main
-import fix.sweeper
-from fix.guard import Refusal
-from fix.profile import initiator_settings
-from fix.sweeper import Phase, Step
+import fix.durable.inbox
+import fix.orders.sweeper
+import fix.session.guard
+import fix.session.initiator
+import fix.session.main
+import fix.session.worker
+from fix.dialects.profile import initiator_settings
+from fix.orders.sweeper import Phase, Step
+from fix.session.guard import Refusal
 
 
 def resends_kept() -> None:
@@ -27,41 +27,41 @@ def resends_kept() -> None:
         text = initiator_settings(*arguments, **named)
         return text.replace("PersistMessages=N", "PersistMessages=Y")
 
-    replace(fix.session, "initiator_settings", keeping)
+    replace(fix.session.initiator, "initiator_settings", keeping)
 
 
 def resends_kept_and_no_guard() -> None:
     """As above, and the guard says yes to everything."""
     resends_kept()
-    replace(fix.guard.Gate, "judge", lambda *_a, **_k: None)
+    replace(fix.session.guard.Gate, "judge", lambda *_a, **_k: None)
 
 
 def kill_word_ignored() -> None:
     """The guard never looks at the kill word."""
-    real = fix.guard.Gate.judge
+    real = fix.session.guard.Gate.judge
 
     def judge(*arguments: Any, **named: Any) -> Refusal | None:  # noqa: ANN401
         found = real(*arguments, **named)
         return None if found in {Refusal.KILLED, Refusal.KILL_EPOCH_OLD} else found
 
-    replace(fix.guard.Gate, "judge", judge)
+    replace(fix.session.guard.Gate, "judge", judge)
 
 
 def dies_before_wire() -> None:
     """SIGKILL after the journal has the order, before a byte leaves."""
-    real = fix.guard.Gate.judge
+    real = fix.session.guard.Gate.judge
 
     def judge(gate: Any, fields: Any, *, logged_on: bool) -> Refusal | None:  # noqa: ANN401
         if fields[35] == "D":
             os.kill(os.getpid(), signal.SIGKILL)
         return real(gate, fields, logged_on=logged_on)
 
-    replace(fix.guard.Gate, "judge", judge)
+    replace(fix.session.guard.Gate, "judge", judge)
 
 
 def dies_after_wire() -> None:
     """SIGKILL after the bytes left, before the gateway hears of it."""
-    real = fix.session.InitiatorSession.send
+    real = fix.session.initiator.InitiatorSession.send
 
     def send(session: Any, fields: Any) -> Any:  # noqa: ANN401
         result = real(session, fields)
@@ -69,27 +69,27 @@ def dies_after_wire() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
-    replace(fix.session.InitiatorSession, "send", send)
+    replace(fix.session.initiator.InitiatorSession, "send", send)
 
 
 def raises_in_to_app() -> None:
     """A mistake where a message is about to leave."""
-    replace(fix.guard.Gate, "judge", _raising)
+    replace(fix.session.guard.Gate, "judge", _raising)
 
 
 def raises_in_from_app() -> None:
     """A mistake where a message has come in."""
-    replace(fix.session.Callbacks, "_on_app", _raising)
+    replace(fix.session.initiator.Callbacks, "_on_app", _raising)
 
 
 def raises_in_on_logon() -> None:
     """A mistake at logon."""
-    replace(fix.session.Callbacks, "_on_logon", _raising)
+    replace(fix.session.initiator.Callbacks, "_on_logon", _raising)
 
 
 def disk_refuses() -> None:
     """The inbox cannot be written."""
-    replace(fix.inbox.Inbox, "append", _raising)
+    replace(fix.durable.inbox.Inbox, "append", _raising)
 
 
 def sweeps_once() -> None:
@@ -102,13 +102,13 @@ def sweeps_once() -> None:
         sweeper.ended_once = ended or over
         return Step() if ended else done
 
-    real = fix.sweeper.Sweeper.step
-    replace(fix.sweeper.Sweeper, "step", step)
+    real = fix.orders.sweeper.Sweeper.step
+    replace(fix.orders.sweeper.Sweeper, "step", step)
 
 
 def busts_forgotten() -> None:
     """An order that a bust lets live again is not noticed."""
-    replace(fix.session_desk, "lives_again", lambda _report: False)
+    replace(fix.session.worker, "lives_again", lambda _report: False)
 
 
 def _raising(*_arguments: object) -> Any:  # noqa: ANN401
@@ -122,5 +122,5 @@ def replace(owner: object, name: str, value: object) -> None:
 
 if __name__ == "__main__":
     globals()[sys.argv[1]]()
-    code = fix.session_main.main(sys.argv[2:])
+    code = fix.session.main.main(sys.argv[2:])
     os._exit(code)

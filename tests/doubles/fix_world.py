@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fix.ems_control import Captured, SimulatorConfig, quote_line, read_capture
-from fix.kill import KillWord
-from fix.messages import Fields, new_order, parse
-from fix.profile import Profile, simulator_profile
-from fix.session_link import Frame, HandResult, SessionState
+from fix.dialects.profile import Profile, simulator_profile
+from fix.durable.kill_word import KillWord
+from fix.session.link import Frame, HandResult, SessionState
+from fix.simulator.control import Captured, SimulatorConfig, quote_line, read_capture
+from fix.wire.messages import Fields, new_order, parse
 from gateway.fix_child import FixChild
 from gateway.fix_life import FixChildConfig
 from risk.approved import ApprovedOrder, approve
@@ -170,7 +170,7 @@ class Desk:
 def program(mutation: str) -> tuple[str, ...]:
     """The child's command line; a mutation is a child that is wrong on purpose."""
     if not mutation:
-        return (sys.executable, "-m", "fix.session_main")
+        return (sys.executable, "-m", "fix.session.main")
     return (sys.executable, "-m", "tests.doubles.fix_mutants", mutation)
 
 

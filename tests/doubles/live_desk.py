@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from fix.ems_control import Control, read_capture, write_control
-from fix.profile import Profile
+from fix.dialects.profile import Profile
+from fix.simulator.control import Control, read_capture, write_control
 from gateway import settings
 from gateway.app import App, running
 from gateway.clock import pause

@@ -14,7 +14,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
-from fix.session_link import HandResult
+from fix.session.link import HandResult
 from gateway import clock
 from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.decision import Result, decide

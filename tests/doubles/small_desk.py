@@ -13,10 +13,10 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
-from fix.kill import KillWord
-from fix.messages import decimal_text, timestamp
-from fix.profile import simulator_profile
-from fix.session_link import HandResult
+from fix.dialects.profile import simulator_profile
+from fix.durable.kill_word import KillWord
+from fix.session.link import HandResult
+from fix.wire.messages import decimal_text, timestamp
 from gateway.assembly import seed_root
 from gateway.clock import monotonic_us, wall_us
 from gateway.desk import Desk, DeskParts

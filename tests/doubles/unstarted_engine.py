@@ -10,16 +10,16 @@ from pathlib import Path
 import quickfix
 from typing_extensions import override
 
-from fix.continuity import stored_numbers
-from fix.guard import Gate, Ticket
-from fix.inbox import Inbox, read_from
-from fix.kill import KillWord
-from fix.listener import Listener, wire_view
-from fix.messages import Fields, parse, wire_text
-from fix.profile import Profile
-from fix.resets import Sequence
-from fix.session import DICTIONARY, Callbacks, InitiatorSession
-from fix.wire_log import WireLog, message_log
+from fix.dialects.profile import Profile
+from fix.durable.continuity import stored_numbers
+from fix.durable.inbox import Inbox, read_from
+from fix.durable.kill_word import KillWord
+from fix.durable.resets import Sequence
+from fix.durable.wire_log import WireLog, message_log
+from fix.session.guard import Gate, Ticket
+from fix.session.initiator import DICTIONARY, Callbacks, InitiatorSession
+from fix.session.listener import Listener, wire_view
+from fix.wire.messages import Fields, parse, wire_text
 from tests.doubles.fix_world import PROFILE
 
 _NAMES = itertools.count(1)

@@ -11,8 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from audit.sequencer.ledger import Lane
-from fix.identity import cl_ord_id
-from fix.messages import new_order
+from fix.wire.identity import cl_ord_id
+from fix.wire.messages import new_order
 from gateway import desk, journal_orders, settings
 from gateway.cli.main import exit_code_of
 from gateway.dispatch import DispatchTools

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from fix.ems_control import read_capture
-from fix.identity import cl_ord_id
-from fix.messages import parse
+from fix.simulator.control import read_capture
+from fix.wire.identity import cl_ord_id
+from fix.wire.messages import parse
 
 NEW_ORDER = "D"
 REPORT = "8"

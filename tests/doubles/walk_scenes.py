@@ -9,7 +9,7 @@ from typing_extensions import override
 from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from fix.session_link import HandResult
+from fix.session.link import HandResult
 from gateway.api.models import IntentRequest
 from gateway.dispatch import dispatch
 from gateway.orders import Standing

@@ -4,12 +4,28 @@ import itertools
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from fix import person_tags
-from fix.ems_control import Quote
-from fix.ems_market import DECK, Market
-from fix.ems_order import Answer
-from fix.identity import cl_ord_id, sweep_id
-from fix.messages import (
+from fix.dialects import person_tags
+from fix.dialects.profile import (
+    OrderTags,
+    Profile,
+    SessionMode,
+    initiator_settings,
+    simulator_profile,
+)
+from fix.orders.state import (
+    Anomaly,
+    OrderEvent,
+    OrderState,
+    advance,
+    event_of,
+    lives_again,
+    restated,
+)
+from fix.simulator.control import Quote
+from fix.simulator.market import DECK, Market
+from fix.simulator.order import Answer
+from fix.wire.identity import cl_ord_id, sweep_id
+from fix.wire.messages import (
     cancel,
     mass_cancel,
     mass_status_request,
@@ -18,9 +34,7 @@ from fix.messages import (
     status_request,
     wire_text,
 )
-from fix.order import Anomaly, OrderEvent, OrderState, advance, event_of, lives_again, restated
-from fix.profile import OrderTags, Profile, SessionMode, initiator_settings, simulator_profile
-from fix.reports import ExecutionReport, parse_inbound
+from fix.wire.reports import ExecutionReport, parse_inbound
 from risk.approved import approve
 from risk.evaluate import evaluate
 from risk.intent import Side

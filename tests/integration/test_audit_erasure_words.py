@@ -9,7 +9,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.upkeep.dump import dump, verify_dump
-from fix.messages import wire_text
+from fix.wire.messages import wire_text
 from gateway.api.models import EraseRequest
 from gateway.persons import hide
 from gateway.privacy_actions import erase

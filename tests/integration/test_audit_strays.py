@@ -15,7 +15,7 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.store.tables import WRITER_ROLE, connect
-from fix.kill import KillWord, Press
+from fix.durable.kill_word import KillWord, Press
 from gateway.assembly import restore_kill
 from gateway.journal_kill import kill_pressed, kill_released
 from gateway.keyring import SIGNING_ROLES, Keyring

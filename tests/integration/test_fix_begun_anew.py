@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fix.continuity import stored_numbers
-from fix.profile import Profile, Resets, simulator_profile
-from fix.resets import Cause, resets_of
-from fix.session_link import SessionState
+from fix.dialects.profile import Profile, Resets, simulator_profile
+from fix.durable.continuity import stored_numbers
+from fix.durable.resets import Cause, resets_of
+from fix.session.link import SessionState
 from tests.doubles.fix_world import Desk, desk_at, order_fields, until
 from tests.doubles.resetting_broker import ResettingBroker
 

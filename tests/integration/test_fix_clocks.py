@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.session_link import HandResult
+from fix.session.link import HandResult
 from gateway.clock import monotonic_us
 from tests.doubles.fix_world import Desk, broker_at, desk_at, order_fields, wall_us
 from tests.doubles.set_clock import ShimmedClock

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.messages import (
+from fix.wire.messages import (
     SOH,
     Fields,
     cancel,
@@ -30,8 +30,8 @@ def rewrite() -> Rewrite:
     before = signal.getsignal(signal.SIGINT)
     import quickfix  # noqa: PLC0415
 
-    from fix.listener import wire_view  # noqa: PLC0415
-    from fix.session import DICTIONARY  # noqa: PLC0415
+    from fix.session.initiator import DICTIONARY  # noqa: PLC0415
+    from fix.session.listener import wire_view  # noqa: PLC0415
 
     signal.signal(signal.SIGINT, before)
 
@@ -78,7 +78,7 @@ def test_a_resend_carries_the_same_body(msg_type: str, rewrite: Rewrite) -> None
 def test_without_the_venues_party_field_the_parties_are_scrambled(
     rewrite: Rewrite, tmp_path: Path
 ) -> None:
-    from fix.session import DICTIONARY  # noqa: PLC0415
+    from fix.session.initiator import DICTIONARY  # noqa: PLC0415
 
     stock = tmp_path / "FIX44.xml"
     text = DICTIONARY.read_text()

@@ -19,10 +19,10 @@ from audit.records.record import Record
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.upkeep.dump import dump, verify_dump
-from fix.inbox import forget
-from fix.messages import parse
-from fix.persons import restored
-from fix.profile import simulator_profile
+from fix.dialects.profile import simulator_profile
+from fix.durable.inbox import forget
+from fix.wire.messages import parse
+from fix.wire.persons import restored
 from gateway.log_cleaning import clean_logs
 from gateway.orders import Orders
 from gateway.settlement import Received, SettleTools, settle

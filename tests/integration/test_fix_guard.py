@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fix import messages
 from fix.errors import ChildError
-from fix.messages import Fields
-from fix.session_link import HandResult, SessionState
+from fix.session.link import HandResult, SessionState
+from fix.wire import messages
+from fix.wire.messages import Fields
 from tests.doubles.fix_world import Broker, Desk, broker_at, desk_at, order_fields, until
 
 pytestmark = pytest.mark.broker

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from fix.dialects.profile import simulator_profile
 from fix.errors import ReportError
-from fix.messages import parse
-from fix.profile import simulator_profile
-from fix.reports import ExecutionReport, parse_inbound
+from fix.wire.messages import parse
+from fix.wire.reports import ExecutionReport, parse_inbound
 from tests.doubles.fix_world import Desk, desk_at, order_fields, until
 from tests.doubles.gapped_broker import GappedBroker
 from tests.doubles.raw_broker import RawBroker

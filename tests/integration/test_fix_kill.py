@@ -11,8 +11,8 @@ from typing import cast
 
 import pytest
 
-from fix.ems_control import Control, write_control
-from fix.session_link import HandResult
+from fix.session.link import HandResult
+from fix.simulator.control import Control, write_control
 from tests.doubles.fix_world import (
     ROOT,
     Desk,
@@ -32,7 +32,7 @@ PRESS = """
 import sys
 from pathlib import Path
 from typing import cast
-from fix.kill import KillWord
+from fix.durable.kill_word import KillWord
 print(KillWord(Path(sys.argv[1])).press())
 """
 

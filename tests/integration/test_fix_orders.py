@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from fix import messages
-from fix.ems_control import set_session
-from fix.ems_market import outcome_of
-from fix.messages import parse
-from fix.session_link import SessionState
+from fix.session.link import SessionState
+from fix.simulator.control import set_session
+from fix.simulator.market import outcome_of
+from fix.wire import messages
+from fix.wire.messages import parse
 from tests.doubles.fix_world import (
     Desk,
     broker_at,

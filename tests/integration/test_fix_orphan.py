@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fix.ems_control import Control, write_control
-from fix.journal import read_live
-from fix.profile import Profile
-from fix.session_link import SessionState
+from fix.dialects.profile import Profile
+from fix.durable.journal import read_live
+from fix.session.link import SessionState
+from fix.simulator.control import Control, write_control
 from tests.doubles.fix_world import (
     Broker,
     broker_at,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fix.reconcile import Fate, OpenOrder, Reconciliation
-from fix.reports import parse_inbound
-from fix.session_link import SessionState
+from fix.orders.reconcile import Fate, OpenOrder, Reconciliation
+from fix.session.link import SessionState
+from fix.wire.reports import parse_inbound
 from tests.doubles.fix_world import (
     ROOT,
     Broker,
@@ -123,7 +123,7 @@ GATEWAY = """
 import sys
 from pathlib import Path
 from tests.doubles.fix_world import Desk, order_fields, until
-from fix.profile import parse_profile
+from fix.dialects.profile import parse_profile
 desk = Desk(Path(sys.argv[1]), parse_profile(sys.argv[2]))
 desk.open()
 for qty in (400, 650, 250):

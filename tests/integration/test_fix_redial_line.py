@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.session_link import SessionState
+from fix.session.link import SessionState
 from tests.doubles.fix_world import Broker, Desk, desk_at, order_fields, until
 
 pytestmark = pytest.mark.broker

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI, Request
 
-from fix.kill import KillWord
+from fix.durable.kill_word import KillWord
 from gateway import local_door
 from gateway.connections import BoundedConfig
 from gateway.errors import DoorError, StateInUseError

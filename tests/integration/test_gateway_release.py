@@ -13,7 +13,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.upkeep.backup.backup import backup
-from fix.kill import KillWord
+from fix.durable.kill_word import KillWord
 from gateway.assembly import restore_kill
 from gateway.clock import wall_us
 from gateway.errors import ReleaseRefusedError

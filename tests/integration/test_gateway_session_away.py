@@ -15,7 +15,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from fix.session_link import HandResult
+from fix.session.link import HandResult
 from gateway.answers import intent_response
 from gateway.api.models import IntentRequest
 from gateway.clock import wall_us

@@ -17,7 +17,7 @@ from audit.records.record import Record
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from fix.inbox import Entry
+from fix.durable.inbox import Entry
 from gateway.api.models import IntentRequest
 from gateway.clock import pause, wall_us
 from gateway.decision import decide

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.ems_control import SimulatorConfig
+from fix.simulator.control import SimulatorConfig
 from gateway.errors import NotReadyError
 from gateway.own_process import Listener, Started, listener, started
 from gateway.simulator import Simulator, wait_for
@@ -40,7 +40,7 @@ def left_behind(folder: Path) -> int:
     config = f"SimulatorConfig(folder=Path({str(folder / 'ems')!r}), port=0)"
     program = (
         "from pathlib import Path\n"
-        "from fix.ems_control import SimulatorConfig\n"
+        "from fix.simulator.control import SimulatorConfig\n"
         "from gateway.simulator import Simulator\n"
         f"made = Simulator({config}, Path({str(folder / 'log')!r}))\n"
         "assert made.start() is False\n"

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fix.dialects.profile import parse_profile
 from fix.errors import ChildError, FixError, MessageError, ProfileError, ReportError
-from fix.messages import decimal_text, parse, wire_text
-from fix.order import Anomaly, OrderEvent, OrderState, advance
-from fix.profile import parse_profile
-from fix.reports import parse_inbound, scaled
-from fix.session_link import decode, encode, fields_of
+from fix.orders.state import Anomaly, OrderEvent, OrderState, advance
+from fix.session.link import decode, encode, fields_of
+from fix.wire.messages import decimal_text, parse, wire_text
+from fix.wire.reports import parse_inbound, scaled
 
 WORDS = st.text(st.characters(min_codepoint=0x20, max_codepoint=0xFF), min_size=1, max_size=12)
 WHOLE_MAX = 2**53 - 1

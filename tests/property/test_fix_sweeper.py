@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from hypothesis.strategies import booleans, integers, sampled_from
 
-from fix.journal import LiveOrder
-from fix.messages import Fields
-from fix.sweep import RETRY_DOUBLINGS_MAX, RETRY_US
-from fix.sweeper import RESEND_GRACE_US, Phase, Sweeper, View
+from fix.orders.live import LiveOrder
+from fix.orders.sweep import RETRY_DOUBLINGS_MAX, RETRY_US
+from fix.orders.sweeper import RESEND_GRACE_US, Phase, Sweeper, View
+from fix.wire.messages import Fields
 from tests.doubles.fix_world import PROFILE
 
 NAMES = tuple(f"ORDER{number}" for number in range(6))

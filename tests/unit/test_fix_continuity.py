@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from fix.continuity import lacking, next_number, renew
+from fix.durable.continuity import lacking, next_number, renew
+from fix.durable.inbox import Inbox, base_of, begin_at, forget, read_from
+from fix.durable.journal import Journal
 from fix.errors import InboxError, StoreInUseError
-from fix.inbox import Inbox, base_of, begin_at, forget, read_from
-from fix.journal import Journal, LiveOrder
+from fix.orders.live import LiveOrder
 
 RAW = "8=FIX.4.4\x019=5\x0135=8\x0110=000\x01"
 

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from fix import journal as journal_module
-from fix import kill as kill_module
+from fix.dialects.profile import Resets, simulator_profile
+from fix.durable import journal as journal_module
+from fix.durable import kill_word as kill_module
+from fix.durable.inbox import Inbox, begin_at, forget, read_from
+from fix.durable.journal import CancelNote, Journal, read_cancels, read_live
+from fix.durable.kill_word import MAGIC, SIZE, KillWord, Press, boot_id, monotonic_us
+from fix.durable.resets import Sequence, resets_of
 from fix.errors import KillWordError
-from fix.inbox import Inbox, begin_at, forget, read_from
-from fix.journal import CancelNote, Journal, LiveOrder, read_cancels, read_live
-from fix.kill import MAGIC, SIZE, KillWord, Press, boot_id, monotonic_us
-from fix.profile import Resets, simulator_profile
-from fix.resets import Sequence, resets_of
+from fix.orders.live import LiveOrder
 
 FIELDS = ((11, "A"), (38, "10"), (44, "1.00"))
 

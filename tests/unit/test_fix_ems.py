@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import quickfix
 
-from fix.ems import Simulator, main, parse_arguments
-from fix.ems_control import (
+from fix.session.initiator import DICTIONARY
+from fix.simulator.acceptor import Simulator, main, parse_arguments
+from fix.simulator.control import (
     Control,
     SimulatorConfig,
     quote_line,
@@ -22,10 +23,9 @@ from fix.ems_control import (
     set_session,
     write_control,
 )
-from fix.ems_market import outcome_of
-from fix.ems_order import Outcome
-from fix.messages import Fields, parse, wire_text
-from fix.session import DICTIONARY
+from fix.simulator.market import outcome_of
+from fix.simulator.order import Outcome
+from fix.wire.messages import Fields, parse, wire_text
 from tests.doubles.fix_world import PROFILE, until
 from tests.doubles.unstarted_engine import named
 
@@ -61,7 +61,7 @@ def config(folder: Path, **changes: Any) -> SimulatorConfig:  # noqa: ANN401 - a
 def test_a_simulator_starts_as_it_was_asked_to(changes: dict[str, Any]) -> None:
     asked = SimulatorConfig(folder=Path("/x y/ems"), **changes)
     program, *words = asked.command()[1:]
-    assert (program, words[0]) == ("-m", "fix.ems")
+    assert (program, words[0]) == ("-m", "fix.simulator.acceptor")
     assert parse_arguments(words[1:]) == asked
 
 

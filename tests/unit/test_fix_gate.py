@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from fix.guard import Gate, Refusal, Ticket
-from fix.kill import KillState
+from fix.durable.kill_word import KillState
+from fix.session.guard import Gate, Refusal, Ticket
 
 NOW_US = 1000
 ORDER = {35: "D", 11: "ORDER"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fix.durable.inbox import FRAME_BYTES_MAX, Inbox, read_from
 from fix.errors import InboxError
-from fix.inbox import FRAME_BYTES_MAX, Inbox, read_from
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from fix.durable.kill_word import CLOSING, OLD_SIZE, SIZE, KillWord
 from fix.errors import KillWordError
-from fix.kill import CLOSING, OLD_SIZE, SIZE, KillWord
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A logon counts once the counterparty has answered a question that came after it."""
 
-from fix.logon_probe import PROBE_AGAIN_US, RESENT_US, LogonProbe
+from fix.session.logon_probe import PROBE_AGAIN_US, RESENT_US, LogonProbe
 
 
 def test_nothing_is_asked_without_a_logon() -> None:

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from fix.ems_control import Quote
-from fix.ems_market import DECK, Market, outcome_of
-from fix.ems_order import Answer, Outcome
-from fix.profile import simulator_profile
+from fix.dialects.profile import simulator_profile
+from fix.simulator.control import Quote
+from fix.simulator.market import DECK, Market, outcome_of
+from fix.simulator.order import Answer, Outcome
 
 QUOTE = Quote(1, Decimal("269.50"), Decimal("269.60"))
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from fix.dialects.profile import OrderTags, initiator_settings, parse_profile, profile_document
 from fix.errors import MessageError, ProfileError
-from fix.identity import cl_ord_id, sweep_id
-from fix.messages import (
+from fix.wire.identity import cl_ord_id, sweep_id
+from fix.wire.messages import (
     SOH,
     Fields,
     cancel,
@@ -19,7 +20,6 @@ from fix.messages import (
     timestamp,
     wire_text,
 )
-from fix.profile import OrderTags, initiator_settings, parse_profile, profile_document
 from tests.doubles.fix_world import PROFILE, approved, leaf
 
 TIME_US = 1_530_000_000_123_456

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fix import session
-from fix.errors import ProfileError
-from fix.messages import SOH, parse
-from fix.person_tags import (
+from fix.dialects.person_tags import (
     GROUP_TAGS,
     GROUPS,
     KNOWN_MAX,
@@ -23,9 +20,12 @@ from fix.person_tags import (
     is_undeclared,
     is_user_defined,
 )
-from fix.persons import Redacted, redacted, restored, scrubbings, subject_at
-from fix.profile import parse_profile, profile_document, simulator_profile
-from fix.reports import ExecutionReport, parse_inbound
+from fix.dialects.profile import parse_profile, profile_document, simulator_profile
+from fix.errors import ProfileError
+from fix.session import initiator as session
+from fix.wire.messages import SOH, parse
+from fix.wire.persons import Redacted, redacted, restored, scrubbings, subject_at
+from fix.wire.reports import ExecutionReport, parse_inbound
 
 DICTIONARY = Path(session.__file__).parent / "dictionary" / "FIX44.xml"
 NEITHER = """

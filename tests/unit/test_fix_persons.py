@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fix.errors import FixError, MessageError
-from fix.inbox import Inbox, forget, read_from
-from fix.messages import SOH, parse
-from fix.person_tags import (
+from fix.dialects.person_tags import (
     LENGTH_TAGS,
     NOT_PERSONS,
     PERSON_TAGS,
     TEXT_TAGS,
 )
-from fix.persons import (
+from fix.durable.inbox import Inbox, forget, read_from
+from fix.durable.wire_log import WireLog, scrub_log
+from fix.errors import FixError, MessageError
+from fix.wire.messages import SOH, parse
+from fix.wire.persons import (
     FIELDS_MAX,
     Redacted,
     masked,
@@ -30,7 +31,6 @@ from fix.persons import (
     scrubbings,
     subject_at,
 )
-from fix.wire_log import WireLog, scrub_log
 
 
 class People:

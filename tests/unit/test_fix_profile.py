@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from fix.dialects.profile import Profile, Resets, SessionMode, parse_profile, profile_document
 from fix.errors import ProfileError
-from fix.profile import Profile, Resets, SessionMode, parse_profile, profile_document
 from tests.doubles.fix_world import PROFILE
 
 LEAST: dict[str, object] = {

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from fix import journal as journal_module
+from fix.durable import journal as journal_module
+from fix.durable.inbox import Inbox, read_from
+from fix.durable.journal import CancelNote, Journal, read_cancels, read_live
 from fix.errors import InboxError, JournalError
-from fix.inbox import Inbox, read_from
-from fix.journal import CancelNote, Journal, LiveOrder, read_cancels, read_live
+from fix.orders.live import LiveOrder
 
 MESSAGES = ["8=FIX.4.4\x01a", "\xff\xfe", "", "x" * 70_000]
 

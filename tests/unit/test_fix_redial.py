@@ -3,8 +3,8 @@
 import socket
 from itertools import pairwise
 
-from fix.line import abandon, hanging
-from fix.redial import Redial
+from fix.session.line import abandon, hanging
+from fix.session.redial import Redial
 from tests.doubles.fix_world import PROFILE, until
 
 SLOW = PROFILE.model_copy(update={"reconnect_s": 5, "logon_timeout_s": 10})

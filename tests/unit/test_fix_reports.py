@@ -3,8 +3,7 @@
 import pytest
 
 from fix.errors import FixError, ReportError
-from fix.messages import wire_text
-from fix.order import (
+from fix.orders.state import (
     Anomaly,
     AnomalyReason,
     OrderEvent,
@@ -14,7 +13,8 @@ from fix.order import (
     lives_again,
     restated,
 )
-from fix.reports import (
+from fix.wire.messages import wire_text
+from fix.wire.reports import (
     BusinessReject,
     CancelReject,
     ExecutionReport,

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.errors import ProfileError
-from fix.profile import (
+from fix.dialects.profile import (
     Profile,
     Resets,
     SessionMode,
@@ -13,7 +12,8 @@ from fix.profile import (
     parse_profile,
     simulator_profile,
 )
-from fix.resets import DAY_US, Cause, Sequence, last_start_us, resets_of
+from fix.durable.resets import DAY_US, Cause, Sequence, last_start_us, resets_of
+from fix.errors import ProfileError
 
 SIMULATOR = simulator_profile(9)
 BY_BROKER = SIMULATOR.model_copy(update={"resets": Resets.BY_BROKER})

@@ -7,11 +7,11 @@ from typing import NoReturn
 import pytest
 import quickfix
 
-from fix.guard import Gate, Refusal
-from fix.inbox import Entry, Inbox
-from fix.listener import Sent
-from fix.messages import parse
-from fix.session import EXIT_INBOX_LOST
+from fix.durable.inbox import Entry, Inbox
+from fix.session.guard import Gate, Refusal
+from fix.session.initiator import EXIT_INBOX_LOST
+from fix.session.listener import Sent
+from fix.wire.messages import parse
 from tests.doubles.unstarted_engine import ORDER, Engine, engine
 
 FILL = ((35, "8"), (37, "E1"), (11, "A"), (17, "X"), (150, "F"), (39, "2"))

@@ -6,15 +6,16 @@ from typing import cast
 
 import pytest
 
-from fix.guard import Gate
-from fix.inbox import Inbox
-from fix.journal import Journal, LiveOrder
-from fix.kill import KillWord
-from fix.listener import Sent
-from fix.messages import MASS_CANCEL, MSG_TYPE, Fields
-from fix.session import InitiatorSession
-from fix.session_desk import Desk, Parts
-from fix.session_link import Frame
+from fix.durable.inbox import Inbox
+from fix.durable.journal import Journal
+from fix.durable.kill_word import KillWord
+from fix.orders.live import LiveOrder
+from fix.session.guard import Gate
+from fix.session.initiator import InitiatorSession
+from fix.session.link import Frame
+from fix.session.listener import Sent
+from fix.session.worker import Desk, Parts
+from fix.wire.messages import MASS_CANCEL, MSG_TYPE, Fields
 from tests.doubles.fix_world import PROFILE
 
 NOW_US = 5_000_000

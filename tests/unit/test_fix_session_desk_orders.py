@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fix.guard import Refusal
-from fix.journal import Journal, LiveOrder
-from fix.resets import Cause, Reset
+from fix.durable.journal import Journal
+from fix.durable.resets import Cause, Reset
+from fix.orders.live import LiveOrder
+from fix.session.guard import Refusal
 from tests.doubles.child_desk import (
     EPOCH,
     NOW_US,

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fix.journal import LiveOrder
-from fix.messages import Fields, wire_text
-from fix.resets import Cause, Reset
+from fix.durable.resets import Cause, Reset
+from fix.orders.live import LiveOrder
+from fix.wire.messages import Fields, wire_text
 from tests.doubles.child_desk import ChildDesk, child_desk, order, report
 from tests.doubles.fix_world import PROFILE
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from fix.journal import CancelNote, Journal, LiveOrder, read_cancels
-from fix.messages import wire_text
+from fix.durable.journal import CancelNote, Journal, read_cancels
+from fix.orders.live import LiveOrder
+from fix.wire.messages import wire_text
 from tests.doubles.child_desk import NOW_US, ChildDesk, child_desk, order, report
 from tests.doubles.fix_world import PROFILE, replace_pace
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from fix.errors import ChildError
-from fix.session_link import LINE_BYTES_MAX, Frame, decode, encode, fields_of, frames, number, text
+from fix.session.link import LINE_BYTES_MAX, Frame, decode, encode, fields_of, frames, number, text
 
 
 def read(data: bytes, piece: int = 1 << 20) -> list[object]:

@@ -10,17 +10,17 @@ from typing import NoReturn, cast
 
 import pytest
 
-from fix import session_main
+from fix.dialects.profile import Profile, Resets
+from fix.durable.inbox import Inbox
+from fix.durable.journal import Journal, read_live
+from fix.durable.kill_word import KillWord
+from fix.durable.resets import Cause, resets_of
+from fix.durable.wire_log import message_log
 from fix.errors import StoreInUseError
-from fix.inbox import Inbox
-from fix.journal import Journal, LiveOrder, read_live
-from fix.kill import KillWord
-from fix.messages import wire_text
-from fix.profile import Profile, Resets
-from fix.resets import Cause, resets_of
-from fix.session_desk import Desk
-from fix.session_link import LINE_BYTES_MAX, Frame, encode, frames, number
-from fix.session_main import (
+from fix.orders.live import LiveOrder
+from fix.session import main as session_main
+from fix.session.link import LINE_BYTES_MAX, Frame, encode, frames, number
+from fix.session.main import (
     Outbox,
     build_desk,
     leave_in_time,
@@ -28,7 +28,8 @@ from fix.session_main import (
     open_journal,
     successor_waits,
 )
-from fix.wire_log import message_log
+from fix.session.worker import Desk
+from fix.wire.messages import wire_text
 from tests.doubles.child_desk import order, report
 from tests.doubles.fix_world import PROFILE, until
 from tests.doubles.unstarted_engine import named

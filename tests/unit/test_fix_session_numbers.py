@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import quickfix
 
-from fix.profile import Profile, Resets
-from fix.resets import Cause, Reset, resets_of
+from fix.dialects.profile import Profile, Resets
+from fix.durable.resets import Cause, Reset, resets_of
 from tests.doubles.fix_world import PROFILE
 from tests.doubles.unstarted_engine import Engine, engine, reopened
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import quickfix
 
-from fix import session as session_module
-from fix.guard import Refusal
-from fix.listener import Sent
-from fix.messages import parse
-from fix.session import Callbacks
+from fix.session import initiator as session_module
+from fix.session.guard import Refusal
+from fix.session.initiator import Callbacks
+from fix.session.listener import Sent
+from fix.wire.messages import parse
 from tests.doubles.fix_world import PROFILE, until
 from tests.doubles.unstarted_engine import ORDER, Engine, engine
 

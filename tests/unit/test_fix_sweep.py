@@ -2,12 +2,19 @@
 
 import pytest
 
-from fix.journal import LiveOrder
-from fix.messages import Fields, wire_text
-from fix.profile import Profile
-from fix.reconcile import Fate, OpenOrder, Reconciliation, strangers
-from fix.reports import parse_inbound
-from fix.sweep import ACCEPTED_GRACE_US, GRACE_US, RETRY_US, Sweep, SweepOutcome, largest_first
+from fix.dialects.profile import Profile
+from fix.orders.live import LiveOrder
+from fix.orders.reconcile import Fate, OpenOrder, Reconciliation, strangers
+from fix.orders.sweep import (
+    ACCEPTED_GRACE_US,
+    GRACE_US,
+    RETRY_US,
+    Sweep,
+    SweepOutcome,
+    largest_first,
+)
+from fix.wire.messages import Fields, wire_text
+from fix.wire.reports import parse_inbound
 from tests.doubles.fix_world import PROFILE, replace_pace
 from tests.unit.test_fix_reports import raw
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from fix.sweep import GRACE_US, Sweep, SweepOutcome
-from fix.sweeper import RESEND_GRACE_US, Phase, Step, Sweeper, View
+from fix.orders.sweep import GRACE_US, Sweep, SweepOutcome
+from fix.orders.sweeper import RESEND_GRACE_US, Phase, Step, Sweeper, View
 from tests.doubles.fix_world import PROFILE, replace_pace
 from tests.unit.test_fix_sweep import kinds, live, without_mass_cancel
 

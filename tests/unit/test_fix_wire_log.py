@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fix.messages import wire_text
-from fix.wire_log import WireLog, scrub_since
+from fix.durable.wire_log import WireLog, scrub_since
+from fix.wire.messages import wire_text
 
 
 def message(seq: int, *body: tuple[int, str], sender: str = "THEM") -> str:

@@ -10,8 +10,8 @@ from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
-from fix.journal import CancelNote
-from fix.kill import Press, boot_id
+from fix.durable.journal import CancelNote
+from fix.durable.kill_word import Press, boot_id
 from gateway.differences import (
     EVERY,
     Cause,

@@ -8,8 +8,8 @@ import pytest
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from fix.messages import Fields
-from fix.session_link import HandResult, SessionState
+from fix.session.link import HandResult, SessionState
+from fix.wire.messages import Fields
 from gateway.asking import FIRST_US, LONGEST_US, Budget, Chaser
 from gateway.orders import Stage, Standing
 

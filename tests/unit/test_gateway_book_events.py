@@ -9,8 +9,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
-from fix.profile import Profile, Resets, simulator_profile
-from fix.resets import Cause, Reset
+from fix.dialects.profile import Profile, Resets, simulator_profile
+from fix.durable.resets import Cause, Reset
 from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, is_trade, placebo_events
 from gateway.orders import Orders, Stage, Standing, Trade
 from gateway.sequence import numbers, record_resets, recorded

@@ -14,8 +14,8 @@ from audit.records.kinds import Kind
 from audit.records.personal import Personal
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Lane
-from fix.identity import cl_ord_id
-from fix.session_link import HandResult
+from fix.session.link import HandResult
+from fix.wire.identity import cl_ord_id
 from gateway.clock import monotonic_us
 from gateway.deadlines import Deadlines, Moment, sending_of
 from gateway.dispatch import LATE_US, dispatch, withdraw_late

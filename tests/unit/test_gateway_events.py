@@ -11,8 +11,8 @@ import pytest
 from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.store.tables import DatabaseError
-from fix.resets import Cause, Reset
-from fix.session_link import SessionState
+from fix.durable.resets import Cause, Reset
+from fix.session.link import SessionState
 from gateway import clock
 from gateway import events as events_module
 from gateway.asking import Budget

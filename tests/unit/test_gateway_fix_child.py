@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
+from fix.dialects.profile import profile_document
 from fix.errors import ChildError
-from fix.profile import profile_document
-from fix.session_link import Frame, SessionState
+from fix.session.link import Frame, SessionState
 from gateway import fix_child
 from tests.doubles.fix_child_here import BOUND_S, World
 

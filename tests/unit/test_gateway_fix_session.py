@@ -8,11 +8,11 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from fix.inbox import Inbox, base_of
-from fix.profile import SessionMode, simulator_profile
-from fix.resets import Cause as Why
-from fix.resets import Reset
-from fix.session_link import SessionState
+from fix.dialects.profile import SessionMode, simulator_profile
+from fix.durable.inbox import Inbox, base_of
+from fix.durable.resets import Cause as Why
+from fix.durable.resets import Reset
+from fix.session.link import SessionState
 from gateway.errors import NotReadyError, RequestError, SessionLostError
 from gateway.fix_child import FixChild
 from gateway.fix_session import (

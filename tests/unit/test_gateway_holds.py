@@ -9,7 +9,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from fix.session_link import HandResult
+from fix.session.link import HandResult
 from gateway.api.models import ApprovalRequest
 from gateway.clock import monotonic_us
 from gateway.deadlines import agreement_of, hold_of

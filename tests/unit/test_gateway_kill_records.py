@@ -8,8 +8,9 @@ import pytest
 from audit.errors import LedgerStoppedError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from fix.journal import COMPACT_BYTES, CancelNote, Journal, LiveOrder, read_cancels, read_live
-from fix.kill import KillWord, boot_id, monotonic_us
+from fix.durable.journal import COMPACT_BYTES, CancelNote, Journal, read_cancels, read_live
+from fix.durable.kill_word import KillWord, boot_id, monotonic_us
+from fix.orders.live import LiveOrder
 from gateway.cancels import AT_ONCE, CancelRecords
 from gateway.kill_times import lines, newest_kill, times
 from gateway.killing import KillSwitch

@@ -11,8 +11,8 @@ from audit.errors import IdempotencyConflictError, LedgerStoppedError, LedgerTim
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
+from fix.durable.kill_word import KillWord, Press
 from fix.errors import KillWordError
-from fix.kill import KillWord, Press
 from gateway.api.routes import build_api
 from gateway.journal_kill import kill_pressed
 from gateway.keyring import SIGNING_ROLES, Keyring

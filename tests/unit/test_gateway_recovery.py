@@ -9,11 +9,11 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
-from fix.inbox import Entry
-from fix.journal import LiveOrder
-from fix.messages import Fields
-from fix.reconcile import PATIENCE_US
-from fix.session_link import HandResult, SessionState
+from fix.durable.inbox import Entry
+from fix.orders.live import LiveOrder
+from fix.orders.reconcile import PATIENCE_US
+from fix.session.link import HandResult, SessionState
+from fix.wire.messages import Fields
 from gateway import clock
 from gateway.asking import Budget
 from gateway.fix_child import FixChild

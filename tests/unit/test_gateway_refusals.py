@@ -7,8 +7,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from fix.messages import parse
-from fix.session_link import HandResult
+from fix.session.link import HandResult
+from fix.wire.messages import parse
 from gateway import replay_orders
 from gateway.errors import NotReadyError
 from gateway.orders import Stage, Standing

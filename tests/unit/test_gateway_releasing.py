@@ -7,8 +7,9 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from fix.journal import Journal, LiveOrder
-from fix.kill import KillWord
+from fix.durable.journal import Journal
+from fix.durable.kill_word import KillWord
+from fix.orders.live import LiveOrder
 from gateway.errors import NotReadyError, ReleaseRefusedError
 from gateway.keyring import SIGNING_ROLES, Keyring
 from gateway.releasing import kill_state, release_press

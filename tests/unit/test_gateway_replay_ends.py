@@ -9,7 +9,7 @@ from audit.errors import CanonicalError, DraftError, LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from fix.errors import MessageError
-from fix.session_link import HandResult
+from fix.session.link import HandResult
 from gateway.errors import ReplayDiffersError, RequestError
 from gateway.replay import STEPS, Step, replay
 from inference.errors import ForecastError

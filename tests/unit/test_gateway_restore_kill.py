@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from fix.kill import KillWord, Press
+from fix.durable.kill_word import KillWord, Press
 from gateway.assembly import recorded_epoch, restore_kill
 from gateway.journal_kill import kill_pressed, kill_released
 from gateway.keyring import SIGNING_ROLES

@@ -4,9 +4,9 @@ from typing import Any, cast
 
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
-from fix.profile import Profile, Resets, simulator_profile
-from fix.resets import Cause, Reset
-from fix.session_link import HandResult
+from fix.dialects.profile import Profile, Resets, simulator_profile
+from fix.durable.resets import Cause, Reset
+from fix.session.link import HandResult
 from gateway.journal_orders import handed
 from gateway.orders import Standing
 from gateway.sequence import Numbers, numbers, record_resets, recorded

@@ -9,8 +9,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from fix.resets import Cause, Reset
-from fix.session_link import HandResult
+from fix.durable.resets import Cause, Reset
+from fix.session.link import HandResult
 from gateway.errors import NotReadyError
 from gateway.orders import Stage, Standing
 from gateway.persons import RAW_MAX

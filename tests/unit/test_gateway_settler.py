@@ -14,7 +14,7 @@ from audit.errors import LedgerStoppedError, LedgerWriteError
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
-from fix.inbox import Entry
+from fix.durable.inbox import Entry
 from gateway.clock import monotonic_us
 from gateway.errors import ReplayDiffersError
 from gateway.journal_orders import fix_inbound

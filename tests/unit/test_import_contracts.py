@@ -17,10 +17,10 @@ PLANTED = (
     ("risk/state/book.py", "import gateway.settings", "arrows run against the walk"),
     ("inference/forecast/forecast.py", "import risk.state.book", "arrows run against the walk"),
     ("audit/tlog/merkle.py", "import risk.state.book", "audit knows no other package"),
-    ("fix/inbox.py", "import risk.state.book", "neighbours meet only at types: risk"),
+    ("fix/durable/inbox.py", "import risk.state.book", "neighbours meet only at types: risk"),
     ("risk/sizing.py", "import inference.codec.codec", "neighbours meet only at types: inference"),
     (
-        "fix/messages.py",
+        "fix/wire/messages.py",
         "import inference.forecast.forecast",
         "neighbours meet only at types: inference",
     ),
@@ -29,12 +29,12 @@ PLANTED = (
     ("inference/codec/codec.py", "import torch", "the pure core"),
     ("inference/forecast/forecast.py", "import logging", "the pure core"),
     ("inference/engine/port.py", "import vllm", "one door: vllm"),
-    ("fix/order.py", "import quickfix", "one door: quickfix"),
+    ("fix/orders/state.py", "import quickfix", "one door: quickfix"),
     ("audit/store/reader.py", "import sqlalchemy", "one door: schema"),
     ("gateway/section.py", "import psycopg", "one door: database"),
     ("audit/sequencer/ledger.py", "import opentelemetry.trace", "one door: telemetry"),
     ("gateway/decision.py", "import fastapi", "the walks see Protocols"),
-    ("gateway/dispatch.py", "import fix.session", "the walks see Protocols"),
+    ("gateway/dispatch.py", "import fix.session.initiator", "the walks see Protocols"),
 )
 
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from fix.profile import simulator_profile
-from fix.session_link import SessionState
+from fix.dialects.profile import simulator_profile
+from fix.session.link import SessionState
 from gateway.app import App, running
 from gateway.runner import open_session
 from gateway.simulator import wait_for

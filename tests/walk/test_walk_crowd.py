@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from audit.records.record import Record
-from fix.ems_control import read_capture
+from fix.simulator.control import read_capture
 from gateway.app import App
 from tests.doubles.api_agent import Agent, ended
 from tests.doubles.live_desk import capture_of

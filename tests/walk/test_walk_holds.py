@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from fix.identity import cl_ord_id
+from fix.wire.identity import cl_ord_id
 from gateway.app import App
 from gateway.clock import pause
 from gateway.orders import Stage

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from audit.records.kinds import Kind
-from fix.identity import cl_ord_id
+from fix.wire.identity import cl_ord_id
 from gateway.app import App
 from gateway.roles import Role
 from tests.doubles.api_agent import Agent, ended, orders_at_broker, outcome, reserved

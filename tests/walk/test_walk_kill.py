@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from fix.kill import KillWord
-from fix.messages import parse
-from fix.session_link import SessionState
+from fix.durable.kill_word import KillWord
+from fix.session.link import SessionState
+from fix.wire.messages import parse
 from gateway.app import App
 from gateway.clock import monotonic_us, pause, wall_us
 from gateway.decision import Result

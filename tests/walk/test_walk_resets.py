@@ -9,9 +9,9 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from fix.ems_control import read_control, write_control
-from fix.profile import Resets
-from fix.session_link import SessionState
+from fix.dialects.profile import Resets
+from fix.session.link import SessionState
+from fix.simulator.control import read_control, write_control
 from gateway.app import App, running
 from gateway.errors import NotReadyError
 from gateway.fix_session import numbers_of

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from fix.dialects.profile import Profile
 from fix.errors import MessageError
-from fix.messages import parse
-from fix.persons import scrubbings
-from fix.profile import Profile
+from fix.wire.messages import parse
+from fix.wire.persons import scrubbings
 
 _KEPT_MAX = 10_000
 _SEQ_NUM, _SENDER = 34, 49

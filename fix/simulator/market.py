@@ -32,9 +32,9 @@ import random
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from fix.ems_control import Quote
-from fix.ems_order import LATER, Answer, Order, Outcome, Trade
-from fix.messages import Fields
+from fix.simulator.control import Quote
+from fix.simulator.order import LATER, Answer, Order, Outcome, Trade
+from fix.wire.messages import Fields
 
 DECK = (Outcome.FILL,) * 5 + (Outcome.PARTIAL,) * 3 + (Outcome.REJECT, Outcome.SILENCE)
 _IMMEDIATE = frozenset("34")

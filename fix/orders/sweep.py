@@ -1,6 +1,6 @@
 """Cancelling what is live: mass cancel first, then single cancels, largest first, paced. Pure.
 
-Not here: sending, and when to sweep and until when (`fix.sweeper`). Rules:
+Not here: sending, and when to sweep and until when (`fix.orders.sweeper`). Rules:
 
 - A mass cancel (q) goes first where the broker knows it; single cancels (F) follow after a short
   grace, so a broker that ignores q costs no time that matters. A broker that accepts it gets a
@@ -22,10 +22,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from fix.identity import sweep_id
-from fix.journal import LiveOrder
-from fix.messages import Fields, cancel, mass_cancel, status_request
-from fix.profile import Profile
+from fix.dialects.profile import Profile
+from fix.orders.live import LiveOrder
+from fix.wire.identity import sweep_id
+from fix.wire.messages import Fields, cancel, mass_cancel, status_request
 
 GRACE_US = 50_000
 ACCEPTED_GRACE_US = 500_000

@@ -1,6 +1,7 @@
 """The child's sweeping: what the sweeper asks for is noted in the journal, sent, and told.
 
-Not here: when and what (`fix.sweeper`, `fix.sweep`). Runs on the desk's one thread. Rules:
+Not here: when and what (`fix.orders.sweeper`, `fix.orders.sweep`). Runs on the desk's one thread.
+Rules:
 
 - A cancel is in the journal, on disk, before its bytes leave. A disk that refuses holds up no
   cancel: that is a fault, told loudly, and the cancel leaves all the same.
@@ -10,17 +11,17 @@ Not here: when and what (`fix.sweeper`, `fix.sweep`). Runs on the desk's one thr
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fix.guard import Gate
-from fix.journal import CancelNote, Journal
-from fix.kill import KillWord
-from fix.listener import Sent
-from fix.messages import CANCEL, CL_ORD_ID, MASS_CANCEL, MSG_TYPE, ORIG_CL_ORD_ID, Fields
-from fix.profile import Profile
-from fix.reports import Inbound, MassCancelReport
-from fix.session import InitiatorSession
-from fix.session_link import Frame
-from fix.sweep import SweepOutcome
-from fix.sweeper import Phase, Sweeper, View
+from fix.dialects.profile import Profile
+from fix.durable.journal import CancelNote, Journal
+from fix.durable.kill_word import KillWord
+from fix.orders.sweep import SweepOutcome
+from fix.orders.sweeper import Phase, Sweeper, View
+from fix.session.guard import Gate
+from fix.session.initiator import InitiatorSession
+from fix.session.link import Frame
+from fix.session.listener import Sent
+from fix.wire.messages import CANCEL, CL_ORD_ID, MASS_CANCEL, MSG_TYPE, ORIG_CL_ORD_ID, Fields
+from fix.wire.reports import Inbound, MassCancelReport
 
 _NOTED = frozenset({CANCEL, MASS_CANCEL})
 _REFUSED = "0"
@@ -28,7 +29,7 @@ _REFUSED = "0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepParts:
-    """What sweeping works with; see `fix.session_desk.Parts`."""
+    """What sweeping works with; see `fix.session.worker.Parts`."""
 
     profile: Profile
     session: InitiatorSession

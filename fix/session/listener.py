@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fix.inbox import Entry
-from fix.resets import Reset
+from fix.durable.inbox import Entry
+from fix.durable.resets import Reset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
-from fix.journal import LiveOrder
-from fix.messages import STATUS_REQUEST, Fields, status_request
-from fix.order import OrderEvent, event_of
-from fix.reports import BusinessReject, ExecutionReport, Inbound
+from fix.orders.live import LiveOrder
+from fix.orders.state import OrderEvent, event_of
+from fix.wire.messages import STATUS_REQUEST, Fields, status_request
+from fix.wire.reports import BusinessReject, ExecutionReport, Inbound
 
 PATIENCE_US = 5_000_000
 

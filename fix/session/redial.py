@@ -13,7 +13,7 @@ quiet days the profile's pause is kept by allowing it only then. Rules:
 
 from typing import NamedTuple
 
-from fix.profile import Profile
+from fix.dialects.profile import Profile
 
 _SECOND_US = 1_000_000
 _WINDOW_US = 1_100_000

@@ -3,7 +3,7 @@
 MsgSeqNums run on for ever, unless the broker or the schedule begins them anew. Then an old number
 means another message, so each beginning opens an *epoch*: a message of ours is named by (epoch,
 MsgSeqNum). The file ``resets`` has one JSON line for each, fsynced; the gateway puts them on
-record. Not here: quickfix, and who decides (`fix.profile` does: ``resets``).
+record. Not here: quickfix, and who decides (`fix.dialects.profile` does: ``resets``).
 
 Rules:
 
@@ -23,8 +23,8 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from fix.kill import sync_folder
-from fix.profile import Profile, Resets, SessionMode
+from fix.dialects.profile import Profile, Resets, SessionMode
+from fix.durable.kill_word import sync_folder
 
 DAY_US = 86_400_000_000
 

@@ -21,8 +21,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fix.durable.kill_word import boot_id, monotonic_us, sync_folder
 from fix.errors import JournalError
-from fix.kill import boot_id, monotonic_us, sync_folder
+from fix.orders.live import LiveOrder
+from fix.wire.messages import Fields
 
 _GENESIS = hashlib.sha256(b"countersign journal of live orders").hexdigest()
 COMPACT_BYTES = 4 << 20
@@ -31,22 +33,6 @@ CLOSED_KEPT = 1000
 CANCELS_KEPT = 10_000
 """How many cancels it keeps: the gateway may not have them on record yet."""
 _OPENING = frozenset({"order", "reopened"})
-
-Fields = tuple[tuple[int, str], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LiveOrder:
-    """An order that may be working at the broker.
-
-    Attributes:
-        fields: the NewOrderSingle as it was to be sent.
-        inbox_offset: end of the inbox when it was handed out; its reports stand behind.
-    """
-
-    cl_ord_id: str
-    fields: Fields
-    inbox_offset: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
-"""The EMS simulator: a FIX 4.4 acceptor in a process of its own, ``python -m fix.ems``.
+"""The EMS simulator: a FIX 4.4 acceptor in a process of its own.
 
-It is the default paper counterparty and the tests' broker, and it outlives the gateway: its capture
-is the evidence against which the gateway's promises are tested. What it does with an order is in
-`fix.ems_market`. Rules:
+Started as ``python -m fix.simulator.acceptor``. It is the default paper counterparty and the tests'
+broker, and it outlives the gateway: its capture is the evidence against which the gateway's
+promises are tested. What it does with an order is in `fix.simulator.market`. Rules:
 
 - Everything received and sent is in the capture, fsynced, before it is acted on or leaves.
 - One worker acts; callbacks only capture and queue. A fault in a callback ends the process: this
@@ -25,7 +25,9 @@ from pathlib import Path
 
 import quickfix
 
-from fix.ems_control import (
+from fix.session.initiator import DICTIONARY
+from fix.session.listener import wire_view
+from fix.simulator.control import (
     DEFAULT_PORT,
     Control,
     Quote,
@@ -36,11 +38,9 @@ from fix.ems_control import (
     read_quotes,
     write_control,
 )
-from fix.ems_market import Market
-from fix.ems_order import Answer
-from fix.listener import wire_view
-from fix.messages import parse, timestamp, wire_text
-from fix.session import DICTIONARY
+from fix.simulator.market import Market
+from fix.simulator.order import Answer
+from fix.wire.messages import parse, timestamp, wire_text
 
 POLL_S = 0.02
 EXIT_FAULT = 70
@@ -264,7 +264,7 @@ class Simulator:
 
 def parse_arguments(words: Sequence[str]) -> SimulatorConfig:
     """Return the configuration that these command line words ask for."""
-    parser = argparse.ArgumentParser(prog="python -m fix.ems", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fix.simulator.acceptor", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="store, log, capture, control")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
     parser.add_argument("--sender", default="EMSSIM", help="our CompID")

@@ -1,4 +1,4 @@
-"""The FIX child process: ``python -m fix.session_main FD``, started by the gateway only.
+"""The FIX child process: ``python -m fix.session.main FD``, started by the gateway only.
 
 It dies with its parent, but not at once: end of file on the pipe, or the kernel's word that the
 parent is gone, closes egress, and the child leaves when its live orders are swept or the profile's
@@ -19,19 +19,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fix.continuity import stored_numbers
+from fix.dialects.profile import Profile, parse_profile
+from fix.durable.continuity import stored_numbers
+from fix.durable.inbox import Inbox, read_from
+from fix.durable.journal import Journal
+from fix.durable.kill_word import KillWord
+from fix.durable.resets import Sequence
+from fix.durable.wire_log import WireLog, message_log, scrub_since
 from fix.errors import FixError, JournalError, StoreInUseError
-from fix.guard import Gate
-from fix.inbox import Inbox, read_from
-from fix.journal import Journal
-from fix.kill import KillWord
-from fix.listener import Listener
-from fix.profile import Profile, parse_profile
-from fix.resets import Sequence
-from fix.session import INBOX_LOST, Callbacks, InitiatorSession, install_signals
-from fix.session_desk import Desk, Parts
-from fix.session_link import Frame, decode, encode, frames, number, text
-from fix.wire_log import WireLog, message_log, scrub_since
+from fix.session.guard import Gate
+from fix.session.initiator import INBOX_LOST, Callbacks, InitiatorSession, install_signals
+from fix.session.link import Frame, decode, encode, frames, number, text
+from fix.session.listener import Listener
+from fix.session.worker import Desk, Parts
 
 WATCH_S = 0.01
 LOCK_MARGIN_S = 5

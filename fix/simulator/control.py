@@ -62,7 +62,7 @@ class SimulatorConfig:
 
     def command(self) -> list[str]:
         """Return the command line that starts this simulator."""
-        words = [sys.executable, "-m", "fix.ems", "--folder", str(self.folder)]
+        words = [sys.executable, "-m", "fix.simulator.acceptor", "--folder", str(self.folder)]
         words += ["--port", str(self.port), "--sender", self.sender, "--target", self.target]
         words += ["--seed", self.seed, "--fee-bp", str(self.fee_bp)]
         words += ["--partial-delay-ms", str(self.partial_delay_ms)]

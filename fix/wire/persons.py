@@ -30,9 +30,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from fix.errors import MessageError
-from fix.messages import SOH, parse
-from fix.person_tags import (
+from fix.dialects.person_tags import (
     BEFORE_TAGS,
     FIRM_ROLES,
     FIRM_SOURCES,
@@ -48,6 +46,8 @@ from fix.person_tags import (
     TEXT_TAGS,
     is_undeclared,
 )
+from fix.errors import MessageError
+from fix.wire.messages import SOH, parse
 
 PSEUDONYM = re.compile(r"psn-[a-z2-7]{16}")
 FIELDS_MAX = 60

@@ -63,7 +63,7 @@ class HandResult:
         msg_seq_num: FIX MsgSeqNum (34) when sent.
         raw: the message as it left, when sent.
         reason: why refused or unknown.
-        epoch: which beginning of the numbers msg_seq_num belongs to; see `fix.resets`.
+        epoch: which beginning of the numbers msg_seq_num belongs to; see `fix.durable.resets`.
     """
 
     outcome: str

@@ -1,6 +1,6 @@
 """When to sweep and until when: a kill ends only when nothing is live. Pure.
 
-Not here: what a sweep sends (`fix.sweep`), and sending. Rules:
+Not here: what a sweep sends (`fix.orders.sweep`), and sending. Rules:
 
 - While a kill is in force everything in the journal is swept, after each logon anew, until the
   broker confirmed every order gone. What lives again is swept again. No patience ends it.
@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fix.journal import LiveOrder
-from fix.messages import Fields
-from fix.profile import Profile
-from fix.sweep import Sweep, SweepOutcome
+from fix.dialects.profile import Profile
+from fix.orders.live import LiveOrder
+from fix.orders.sweep import Sweep, SweepOutcome
+from fix.wire.messages import Fields
 
 RESEND_GRACE_US = 50_000
 """How long the engine may take to answer a resend request; cancels wait for that.
@@ -44,7 +44,8 @@ class View:
         killed: it is in force.
         logon_no: number of the present logon, from 1; 0 while logged off.
         resent_us: when the peer last asked for a resend in this logon, monotonic; 0 if never.
-        proven_no: number of the newest logon that is proven (`fix.logon_probe`); 0 without one.
+        proven_no: number of the newest logon that is proven (`fix.session.logon_probe`); 0 without
+        one.
         live: the journal's live orders.
         now_us: monotonic microseconds.
         wall_us: wall clock microseconds, for TransactTime.

@@ -1,6 +1,6 @@
 """An order as the simulated broker keeps it, and what he answers.
 
-Not here: what happens to an order (`fix.ems_market`).
+Not here: what happens to an order (`fix.simulator.market`).
 """
 
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import NamedTuple
 
-from fix.messages import Fields
+from fix.wire.messages import Fields
 
 TERMINAL = frozenset("248")
 NOW, LATER = False, True

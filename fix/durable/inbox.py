@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fix.errors import InboxError
-from fix.persons import masked, masked_before, scrubbings
+from fix.wire.persons import masked, masked_before, scrubbings
 
 _HEAD = struct.Struct("<II")
 _CHECKSUM = struct.Struct("<I")

@@ -11,9 +11,9 @@ import os
 import re
 from pathlib import Path
 
+from fix.durable.inbox import base_of, begin_at, forget, read_from
+from fix.durable.journal import read_offset
 from fix.errors import InboxError, StoreInUseError
-from fix.inbox import base_of, begin_at, forget, read_from
-from fix.journal import read_offset
 
 _NUMBERS = re.compile(rb"\s*(\d{1,20})\s*:\s*(\d{1,20})\s*")
 

@@ -1,6 +1,6 @@
 """Inbound messages to values: execution reports, cancel rejects, rejects; everything else by name.
 
-Not here: what a report does to an order (`fix.order`) or to the book (the gateway). Rules:
+Not here: what a report does to an order (`fix.orders.state`) or to the book (the gateway). Rules:
 
 - Prices, quantities and money stay decimal text, checked for form; `scaled` turns text into integer
   units exactly or refuses. No rounding.
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from fix.errors import ReportError
-from fix.messages import parse
+from fix.wire.messages import parse
 
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _INTEGER = re.compile(r"[0-9]{1,18}")

@@ -1,6 +1,7 @@
 """The quickfix initiator: one session, every callback totally guarded, nothing kept afterwards.
 
-Not here: what may leave (`fix.guard`), what a message means, and the pipe. Rules, each measured:
+Not here: what may leave (`fix.session.guard`), what a message means, and the pipe. Rules, each
+measured:
 
 - An exception that leaves a callback ends or deafens the process, so none does: it is reported as
   a fault, egress for new orders closes, and in ``toApp`` the message does not leave.
@@ -21,17 +22,17 @@ from pathlib import Path
 
 import quickfix
 
+from fix.dialects.profile import Profile, initiator_settings
+from fix.durable.inbox import Inbox
+from fix.durable.kill_word import monotonic_us
+from fix.durable.resets import Reset, Sequence
+from fix.durable.wire_log import WireLog
 from fix.errors import MessageError
-from fix.guard import Gate, Refusal
-from fix.inbox import Inbox
-from fix.kill import monotonic_us
-from fix.line import abandon, hanging
-from fix.listener import Listener, Sent, wire_view
-from fix.messages import MSG_TYPE, Fields, parse, wire_text
-from fix.profile import Profile, initiator_settings
-from fix.redial import Redial
-from fix.resets import Reset, Sequence
-from fix.wire_log import WireLog
+from fix.session.guard import Gate, Refusal
+from fix.session.line import abandon, hanging
+from fix.session.listener import Listener, Sent, wire_view
+from fix.session.redial import Redial
+from fix.wire.messages import MSG_TYPE, Fields, parse, wire_text
 
 DICTIONARY = Path(__file__).with_name("dictionary") / "FIX44.xml"
 EXIT_INBOX_LOST = 70

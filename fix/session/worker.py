@@ -8,17 +8,22 @@ import queue
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fix.dialects.profile import Profile, SessionMode
+from fix.durable.inbox import Entry, Inbox
+from fix.durable.journal import Journal
+from fix.durable.kill_word import KillWord
+from fix.durable.resets import Reset
 from fix.errors import FixError
-from fix.guard import Gate, Refusal, Ticket
-from fix.inbox import Entry, Inbox
-from fix.journal import Journal, LiveOrder
-from fix.kill import KillWord
-from fix.listener import Sent
-from fix.logon_probe import LogonProbe
-from fix.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
-from fix.order import OrderEvent, OrderState, event_of, lives_again, restated
-from fix.profile import Profile, SessionMode
-from fix.reports import (
+from fix.orders.live import LiveOrder
+from fix.orders.state import OrderEvent, OrderState, event_of, lives_again, restated
+from fix.session.guard import Gate, Refusal, Ticket
+from fix.session.initiator import InitiatorSession
+from fix.session.link import Frame, SessionState, fields_of, number, text
+from fix.session.listener import Sent
+from fix.session.logon_probe import LogonProbe
+from fix.session.sweep_worker import Sweeping, SweepParts
+from fix.wire.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
+from fix.wire.reports import (
     BusinessReject,
     CancelReject,
     ExecutionReport,
@@ -27,10 +32,6 @@ from fix.reports import (
     order_told_by,
     parse_inbound,
 )
-from fix.resets import Reset
-from fix.session import InitiatorSession
-from fix.session_link import Frame, SessionState, fields_of, number, text
-from fix.sweep_desk import Sweeping, SweepParts
 
 KILL_WAIT_S = 0.08
 _IDLE_S = 0.25

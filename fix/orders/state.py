@@ -15,7 +15,7 @@ Source: FIX 4.4 volume 4, appendix D, order state change matrices.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fix.reports import ExecutionReport
+from fix.wire.reports import ExecutionReport
 
 
 class OrderState(StrEnum):

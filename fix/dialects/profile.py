@@ -16,8 +16,8 @@ from pydantic import (
     model_validator,
 )
 
+from fix.dialects.person_tags import is_undeclared
 from fix.errors import ProfileError
-from fix.person_tags import is_undeclared
 
 _WORD = r"^[\x21-\x7e]{1,64}$"
 _TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$"
@@ -168,9 +168,9 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
     - ``PersistMessages=N``: a ResendRequest is answered by a gap fill and nothing else, so no order
       can leave a second time; sequence numbers are stored all the same.
     - ``ReconnectInterval=1``: as often as a kill asks for. Every refused connect uses up a
-      MsgSeqNum (measured), so otherwise the profile's pause holds (`fix.redial`).
+      MsgSeqNum (measured), so otherwise the profile's pause holds (`fix.session.redial`).
     - ``Validate...=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will; what we need is
-      checked in `fix.reports`, not by a session reject that loses a fill.
+      checked in `fix.wire.reports`, not by a session reject that loses a fill.
 
     Args:
         profile: the session.

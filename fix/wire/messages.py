@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from fix.dialects.profile import OrderTags, Profile
 from fix.errors import MessageError
-from fix.identity import cl_ord_id
-from fix.profile import OrderTags, Profile
+from fix.wire.identity import cl_ord_id
 from risk.approved import ApprovedOrder
 
 SOH = "\x01"

@@ -1,7 +1,7 @@
 """The last word on every outbound application message: may it leave, now?
 
-Not here: quickfix. `fix.session` asks this gate inside ``toApp``, under the session's own lock and
-before a sequence number is used. Rules (DESIGN section 8):
+Not here: quickfix. `fix.session.initiator` asks this gate inside ``toApp``, under the session's own
+lock and before a sequence number is used. Rules (DESIGN section 8):
 
 - New orders and replaces (D, G) leave only if logged on and reconciled, egress open, not killed,
   handed in under the current kill epoch, before their ``send_before`` on the wall clock and their
@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fix.kill import KillState
-from fix.messages import (
+from fix.durable.kill_word import KillState
+from fix.wire.messages import (
     CANCEL,
     CANCEL_REPLACE,
     CL_ORD_ID,
