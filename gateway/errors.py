@@ -28,7 +28,7 @@ from typing_extensions import override
 class GatewayError(Exception):
     """Root of this package's errors.
 
-    `code` is stable and maps to an HTTP status in `gateway.api.routes`.
+    `code` is stable and maps to an HTTP status in `gateway.surfaces.api.app`.
     """
 
     code: ClassVar[str] = "gateway"

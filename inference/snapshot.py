@@ -1,6 +1,6 @@
 """What the forecast may know: one instrument, its bars and its news, as of one instant.
 
-Not here: fetching, parsing of outside formats (``gateway/intake.py``), tokens (``codec.py``).
+Not here: fetching, parsing of outside formats (``gateway/feeds/intake.py``), tokens (``codec.py``).
 
 Rules:
     - Prices are integers in ticks and positive; a log return of anything else does not exist.

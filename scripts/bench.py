@@ -17,7 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from gateway.engine_process import EngineChildConfig, child_environment
+from gateway.installation.children.engine_process import EngineChildConfig, child_environment
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineConfig, SampleRequest
 from inference.engine.self_test import golden_prompt

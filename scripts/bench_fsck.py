@@ -27,7 +27,7 @@ from audit.store.tables import connect, ensure_database, migrate
 from audit.upkeep.fsck.plan import FsckPlan
 from audit.upkeep.fsck.run import fsck_database
 from audit.verifier.verify import OK, Outside
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from scripts.big_log import SIGNER, write_big_log
 
 ROOT = Path(__file__).resolve().parent.parent

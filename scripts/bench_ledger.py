@@ -27,7 +27,7 @@ from audit.signers.file import FileSigner
 from audit.store.tables import migrate
 from audit.upkeep.dump import verify_database
 from gateway import clock
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from scripts.ledger_loads import Appends, Load, Yardsticks
 from scripts.ledger_tails import Tails, flusher, turn
 

@@ -31,7 +31,7 @@ from audit.store.tables import migrate
 from audit.tlog.policy import QuorumPolicy
 from audit.witnesses.publisher import Publication, Publisher, PublisherConfig
 from gateway.clock import pause, wall_us
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "bench-witness.md"

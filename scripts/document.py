@@ -19,14 +19,14 @@ from pydantic.fields import FieldInfo
 from audit.records.kinds import KINDS, KindSpec
 from fix.simulator.market import DECK, outcome_of
 from gateway.clock import wall_us
-from gateway.refusals import Refusals
-from gateway.roles import Role
-from gateway.server import build_site
-from gateway.settings import PREFIX, Settings, SimulatorSettings
-from gateway.web.access import AccessRow, access_rows
-from gateway.web.doors import Entrance
-from gateway.web.forms import FormGuard
-from gateway.web.views import Views
+from gateway.installation.keys.roles import Role
+from gateway.installation.settings import PREFIX, Settings, SimulatorSettings
+from gateway.surfaces.access.refusals import Refusals
+from gateway.surfaces.route_table import AccessRow, access_rows
+from gateway.surfaces.server import build_site
+from gateway.surfaces.web.doors import Entrance
+from gateway.surfaces.web.forms import FormGuard
+from gateway.surfaces.web.views.lists import Views
 from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 
@@ -37,7 +37,7 @@ POLICY_PAGE = ROOT / "docs" / "policy.md"
 ACCESS = ROOT / "docs" / "access.md"
 SIMULATOR = ROOT / "docs" / "simulator.md"
 SHOWN = 100
-POLICY = ROOT / "risk" / "policies" / "playback.json"
+POLICY = ROOT / "risk" / "policy" / "policies" / "playback.json"
 BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
 
@@ -117,9 +117,10 @@ def access_page() -> str:
     head = [
         "# Who gets what",
         "",
-        "Written by `make docs` from the routes of the site and `gateway/roles.py`; do not edit. A",
-        "test asks every route of a running site without a key, with each role's key and with each",
-        "role's session, and compares; a route without a door does not start.",
+        "Written by `make docs` from the routes of the site and",
+        "`gateway/installation/keys/roles.py`; do not edit. A test asks every route of a running",
+        "site without a key, with each role's key and with each role's session, and compares; a",
+        "route without a door does not start.",
         "",
         "*in*: let in, whatever the answer then is; a number: the status of the refusal (303:",
         "sent to sign in). A session opens no route of the API. An agent's key opens no page.",

@@ -101,7 +101,7 @@ def measure(state: Path, drafter: str, paths: int, horizon: int, decisions: int)
 
 @contextmanager
 def _database(state: Path) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
-    from gateway.postgres import EmbeddedPostgres  # noqa: PLC0415 - after the path is set
+    from gateway.installation.children.postgres import EmbeddedPostgres  # noqa: PLC0415 - after the path is set
 
     server = EmbeddedPostgres(state)
     try:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from audit.store.tables import migrate
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.open_postgres import OpenPostgres
 
 GOLDEN = Path(__file__).resolve().parent / "golden"

@@ -7,7 +7,7 @@ The key is made in the device, cannot be read out of it, and signs note text the
 in a file that only its owner can read, never in the URI. Devices are slow and may be away: a lost
 session is opened again once, then the error is the caller's.
 
-Not here: which key a log uses; see `gateway/rotating.py`.
+Not here: which key a log uses; see `gateway/installation/keys/rotation.py`.
 
 Source: RFC 7512 for the URI; PKCS#11 3.0 section 2.3.9 for EdDSA; RFC 8410 for the curve's name.
 """

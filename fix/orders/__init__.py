@@ -3,9 +3,9 @@
 Not here: quickfix.
 
     state      the order state machine, one table
+    live       an order that may be working at the broker, as the FIX child keeps it
+    reconcile  after a logon, what became of every open order
     sweep      cancelling what is live: mass cancel first, then single cancels, largest first,
                paced
     sweeper    when to sweep and until when: a kill ends only when nothing is live
-    reconcile  after a logon, what became of every open order
-    live       an order that may be working at the broker, as the FIX child keeps it
 """

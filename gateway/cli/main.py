@@ -14,19 +14,16 @@ import typer
 
 from audit.errors import AuditError
 from fix.errors import FixError
-from gateway.cli import (
-    checking,
-    differing,
-    keys,
-    privacy,
-    proving,
-    publishing,
-    running,
-    stopping,
-    training,
-    upkeep,
-)
 from gateway.cli.output import NOT_TOLD, LostOutputError, Output
+from gateway.cli.verbs import check as checking
+from gateway.cli.verbs import differences as differing
+from gateway.cli.verbs import keys, privacy
+from gateway.cli.verbs import kill as stopping
+from gateway.cli.verbs import maintain as upkeep
+from gateway.cli.verbs import prove as proving
+from gateway.cli.verbs import publish as publishing
+from gateway.cli.verbs import run as running
+from gateway.cli.verbs import train as training
 from gateway.errors import GatewayError
 from inference.errors import InferenceError
 from risk.errors import RiskError

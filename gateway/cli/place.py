@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from gateway.attach import Place
-    from gateway.settings import Settings
+    from gateway.installation.place import Place
+    from gateway.installation.settings import Settings
 
 StateOption = Annotated[
     Path | None, typer.Option(help="state folder (default: COUNTERSIGN_STATE, else ./state)")
@@ -22,7 +22,7 @@ def settings_of(state: Path | None = None) -> "Settings":
     Raises:
         SettingsError: one of them is wrong.
     """
-    from gateway.settings import load
+    from gateway.installation.settings import load
 
     return load(state=state)
 
@@ -35,7 +35,7 @@ def place_of(state: Path | None) -> Iterator["Place"]:
         SettingsError: a setting is wrong.
         NoLedgerError: there is no ledger; nothing was made.
     """
-    from gateway.attach import attached
+    from gateway.installation.place import attached
 
     with attached(settings_of(state)) as place:
         yield place

@@ -2,11 +2,10 @@
 
 Not here: the ledger.
 
-    drafters         drafters: who proposes, behind one protocol, chosen when the engine starts
     port             the seam between the walk and whatever samples: `Engine`, its request and its
                      answer
-    main             the engine child's entry: `python -m inference.engine.main`, started by
-                     gateway/engine_child.py
+    drafters         drafters: who proposes, behind one protocol, chosen when the engine starts
+    main             the engine child's entry: `python -m inference.engine.main`
     frames           frames on the pipe between the gateway and the engine child
     flight           trajectories in flight: what the engine knows of each, and the records of its
                      steps

@@ -1,8 +1,9 @@
-"""The engine child's entry: `python -m inference.engine.main`, started by gateway/engine_child.py.
+"""The engine child's entry: `python -m inference.engine.main`.
 
-Two threads: one reads frames, the main one owns the engine, steps it and writes every answer, so an
-answer proves that the engine still steps. The child has no database, no keys and no way out: a
-connection to anything but this machine is refused in the process. It ends with its parent.
+Started by gateway/installation/children/engine.py. Two threads: one reads frames, the main one
+owns the engine, steps it and writes every answer, so an answer proves that the engine still steps.
+The child has no database, no keys and no way out: a connection to anything but this machine is
+refused in the process. It ends with its parent.
 
 The environment variable COUNTERSIGN_ENGINE_FAULT injects a fault for tests ("no_sampling_fix"
 leaves vLLM's sampler as shipped; the self-test must then refuse). `serve` does not start with it.

@@ -1,7 +1,7 @@
 """The seam between the walk and whatever samples: `Engine`, its request and its answer.
 
-The gateway's supervisor (gateway/engine_child.py) implements it over a pipe, vllm_engine.py
-implements it inside the child, the tests' scripted child answers the same frames.
+The gateway's supervisor (gateway/installation/children/engine.py) implements it over a pipe,
+vllm_engine.py implements it inside the child, the tests' scripted child answers the same frames.
 
 Durability: none; the caller records the request before it asks and the capture after it got it.
 Threads: `sample` may be called from several threads at once; requests share one batch and do not

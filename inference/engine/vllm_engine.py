@@ -64,7 +64,9 @@ class VllmEngine:
         """
         started = perf_counter()
         if os.environ.get("VLLM_CPU_ATTN_SPLIT_KV") != "0":
-            raise RegistryError("VLLM_CPU_ATTN_SPLIT_KV must be 0: see gateway/engine_process.py")
+            raise RegistryError(
+                "VLLM_CPU_ATTN_SPLIT_KV must be 0: see engine_process.py of the gateway"
+            )
         self._config = config
         self._codec = ReturnCodec()
         self._pair = load_pair(Path(config.model_dir))

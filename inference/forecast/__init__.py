@@ -2,7 +2,8 @@
 
 Not here: the vocabulary of news.
 
-    forecast    forecast: the only thing of inference that the risk gate may see, all integers
     trajectory  trajectories: sampled token paths as log returns, judged as wholes
+    forecast    forecast: the only thing of inference that the risk gate may see, all integers
+    target      a capture to the integer forecast, also for replay
     placebo     the placebo twin: the same forecast from the table alone
 """

@@ -2,15 +2,15 @@
 
 Not here: reading a policy.
 
-    admission  R00 and R01: may this be judged at all, and is anything allowed to trade
-    ai         R26: a directional intent needs a forecast that supports its direction
+    rule       what a rule is, what it may look at, and how a measurement becomes a result
     catalogue  all rules, in the one order in which they run and print
+    admission  R00 and R01: may this be judged at all, and is anything allowed to trade
+    limits     R03 to R09: size, price and exposure limits
     exposure   exposure before and after an intent, worst case over everything that may still
                execute
-    freshness  R24 and R25: nothing is decided on old or broken inputs
-    limits     R03 to R09: size, price and exposure limits
     losses     R11 and R12: how much may be lost in a day, and from the peak
-    oversight  R31: above a stated notional a person must agree
     rates      R13 and R16: message rate and duplicates
-    rule       what a rule is, what it may look at, and how a measurement becomes a result
+    freshness  R24 and R25: nothing is decided on old or broken inputs
+    ai         R26: a directional intent needs a forecast that supports its direction
+    oversight  R31: above a stated notional a person must agree
 """

@@ -20,12 +20,12 @@ from scripts.mutation.places import Places, Site
 ROOMS: Final = ("gateway", "risk", "fix", "inference")
 PROSE: Final = (
     "gateway/cli/",
-    "gateway/demo_agent.py",
-    "gateway/progress.py",
-    "gateway/summary.py",
-    "gateway/telemetry.py",
-    "gateway/web/formats.py",
-    "gateway/web/plots.py",
+    "gateway/launch/paper/demo_agent.py",
+    "gateway/telemetry/console.py",
+    "gateway/launch/paper/summary.py",
+    "gateway/telemetry/spans.py",
+    "gateway/surfaces/web/views/formats.py",
+    "gateway/surfaces/web/views/plots.py",
 )
 PROGRAMS: Final = ("inference/training/", "inference/engine/self_test.py")
 SPOKEN: Final = frozenset({"_log", "LOG", "log", "logging", "logger", "telemetry", "print", "warn"})

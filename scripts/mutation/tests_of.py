@@ -42,7 +42,7 @@ CHILDREN: Mapping[str, tuple[str, ...]] = {
     "fix/session/worker.py": _SESSION,
     "fix/session/main.py": _SESSION,
     "fix/session/sweep_worker.py": _SESSION,
-    "gateway/roles.py": ("tests/unit/test_gateway_web_access.py",),
+    "gateway/installation/keys/roles.py": ("tests/unit/test_gateway_web_access.py",),
     "inference/engine/main.py": ("tests/integration/test_engine_child.py",),
 }
 """What no recording follows, for it runs in a child of ours or at an import only; who tests it."""

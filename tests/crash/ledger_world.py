@@ -27,7 +27,7 @@ from audit.errors import LedgerUnsafeError
 from audit.store.connection import SEQUENCER_LOCK
 from audit.store.tables import migrate
 from gateway.errors import PostgresError
-from gateway.postgres import SERVICE_USER
+from gateway.installation.children.postgres import SERVICE_USER
 from tests.doubles.open_postgres import OpenPostgres
 
 SHIM_SOURCE = Path(__file__).with_name("disk_shim.c")

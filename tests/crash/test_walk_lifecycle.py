@@ -16,8 +16,8 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from audit.upkeep.dump import verify_database
-from gateway.postgres import EmbeddedPostgres
-from gateway.simulator import wait_for
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.children.simulator import wait_for
 from tests.doubles.programs import WITHIN_S, play, start_play, verb
 from tests.doubles.walk_oracle import faults
 

@@ -18,11 +18,11 @@ from audit.store.reader import LedgerReader
 from audit.upkeep.dump import verify_database
 from fix.session.link import SessionState
 from gateway.clock import pause
-from gateway.decision import Result
-from gateway.orders import Stage
-from gateway.postgres import EmbeddedPostgres
-from gateway.runner import open_session
-from gateway.simulator import wait_for
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.run import open_session
+from gateway.walk.decision import Result
+from gateway.walk.projections.outbox import Stage
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 from tests.doubles.programs import WITHIN_S, play, start_play

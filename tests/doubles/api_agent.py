@@ -8,9 +8,9 @@ import httpx
 
 from audit.records.kinds import Kind
 from fix.wire.messages import parse
-from gateway.app import App
-from gateway.orders import Stage, Standing
-from gateway.simulator import wait_for
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App
+from gateway.walk.projections.outbox import Stage, Standing
 from tests.doubles import live_desk
 
 CL_ORD_ID = 11

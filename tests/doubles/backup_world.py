@@ -16,7 +16,7 @@ from audit.store.tables import READER_ROLE, connect
 from audit.upkeep.backup.form import ABOUT, DONE, FORMAT, TABLES, encoded, read_backup
 from audit.upkeep.backup.restore import Restored, restore
 from audit.verifier.verify import Outside
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.audit_spoiled import silent

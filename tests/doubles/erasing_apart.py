@@ -12,12 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from gateway.log_cleaning import clean_logs
+from gateway.privacy.logs import clean_logs
 from tests.doubles import privacy_world
 from tests.doubles.privacy_world import NAME, about, world_at
 
 _server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload([privacy_world.__name__, "gateway.log_cleaning"])
+_server.set_forkserver_preload([privacy_world.__name__, "gateway.privacy.logs"])
 WITHIN_S = 60.0
 _COUNTED = ("write", "pwrite", "fsync", "fdatasync", "rename", "unlink", "open")
 

@@ -12,8 +12,8 @@ from typing_extensions import override
 from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import Frame, SessionState, encode, frames
-from gateway.fix_child import FixChild
-from gateway.fix_life import FixChildConfig, Life, Numbers
+from gateway.installation.children.fix import FixChild
+from gateway.installation.children.fix_life import FixChildConfig, Life, Numbers
 
 BOUND_S = 30.0
 

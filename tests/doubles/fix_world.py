@@ -17,8 +17,8 @@ from fix.durable.kill_word import KillWord
 from fix.session.link import Frame, HandResult, SessionState
 from fix.simulator.control import Captured, SimulatorConfig, quote_line, read_capture
 from fix.wire.messages import Fields, new_order, parse
-from gateway.fix_child import FixChild
-from gateway.fix_life import FixChildConfig
+from gateway.installation.children.fix import FixChild
+from gateway.installation.children.fix_life import FixChildConfig
 from risk.approved import ApprovedOrder, approve
 from risk.evaluate import evaluate
 from tests.doubles.risk_cases import PLAYBACK, intent_with, state_with

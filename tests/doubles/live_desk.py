@@ -12,15 +12,15 @@ from pathlib import Path
 
 from fix.dialects.profile import Profile
 from fix.simulator.control import Control, read_capture, write_control
-from gateway import settings
-from gateway.app import App, running
 from gateway.clock import pause
-from gateway.decision import Decision, Result
-from gateway.orders import Stage, Standing
-from gateway.playback import PlaybackSession, load_playback
-from gateway.profiles import Plan, development_plan
-from gateway.runner import case_of, open_session
-from gateway.simulator import wait_for
+from gateway.feeds.sessions import PlaybackSession, load_playback
+from gateway.installation import settings
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App, running
+from gateway.launch.plan import Plan, development_plan
+from gateway.launch.run import case_of, open_session
+from gateway.walk.decision import Decision, Result
+from gateway.walk.projections.outbox import Stage, Standing
 from tests.doubles.fix_world import quick
 
 HIGH_SESSION = 180

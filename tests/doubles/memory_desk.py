@@ -16,17 +16,17 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
 from gateway import clock
-from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
-from gateway.decision import Result, decide
-from gateway.dispatch import dispatch
-from gateway.keyring import Caller
-from gateway.market import Market
-from gateway.orders import Standing
-from gateway.playback import PlaybackSession
-from gateway.roles import Role
-from gateway.settlement import Received, settle
-from gateway.strategies import AGENT_WISH, Wish, wish
-from gateway.walk import Case, Tick
+from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.desk.strategies import AGENT_WISH, Wish, wish
+from gateway.feeds.market import Market
+from gateway.feeds.sessions import PlaybackSession
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.walk.decision import Result, decide
+from gateway.walk.dispatch import dispatch
+from gateway.walk.ports import Case, Tick
+from gateway.walk.projections.outbox import Standing
+from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
 from risk.state.book_document import book_document
 from tests.doubles.memory_ledger import MemoryLedger

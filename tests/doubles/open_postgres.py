@@ -6,8 +6,8 @@ from typing_extensions import override
 
 from audit.store.logins import LOGIN_ROLE
 from audit.store.tables import ensure_database, wait_until_admitted
-from gateway.postgres import DATABASE, SUPERUSER, EmbeddedPostgres
-from gateway.postgres_access import AccessRules
+from gateway.installation.children.postgres import DATABASE, SUPERUSER, EmbeddedPostgres
+from gateway.installation.children.postgres_access import AccessRules
 
 READY_WITHIN_S = 60.0
 

@@ -8,11 +8,11 @@ from fastapi.testclient import TestClient
 from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Guard, Lane
 from gateway.clock import monotonic_us, wall_us
-from gateway.keyring import Keyring
-from gateway.refusals import Refusals
-from gateway.web.doors import Entrance
-from gateway.web.forms import FormGuard
-from gateway.web.sessions import Sessions
+from gateway.installation.keys.keyring import Keyring
+from gateway.surfaces.access.refusals import Refusals
+from gateway.surfaces.web.doors import Entrance
+from gateway.surfaces.web.forms import FormGuard
+from gateway.surfaces.web.sessions import Sessions
 
 SEE_OTHER = 303
 

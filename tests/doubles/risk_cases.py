@@ -28,7 +28,7 @@ from risk.verdict import RuleResult, Verdict
 HOUR_US = 3_600_000_000
 NOW_US = 1_520_001_000_000_000
 EQUITY = 100_000_000
-PLAYBACK_BYTES = (Path(risk.__file__).parent / "policies" / "playback.json").read_bytes()
+PLAYBACK_BYTES = (Path(risk.__file__).parent / "policy" / "policies" / "playback.json").read_bytes()
 PLAYBACK = parse_policy(PLAYBACK_BYTES)
 
 SPXN = Instrument(

@@ -20,9 +20,9 @@ from audit.signers.file import Signer
 from audit.store.connection import Head, Store
 from audit.store.reader import LedgerReader
 from audit.store.watchdog import Watchdog
-from gateway.assembly import open_ledger
-from gateway.orders import Orders
-from gateway.profiles import Plan
+from gateway.launch.parts import open_ledger
+from gateway.launch.plan import Plan
+from gateway.walk.projections.outbox import Orders
 from tests.doubles.live_desk import plan_for
 
 NAMES = {StreamClass.CONTROL: "", StreamClass.MARKET: "X", StreamClass.SESSION: "x"}

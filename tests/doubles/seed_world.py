@@ -21,11 +21,11 @@ from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.upkeep.dump import dump, verify_database
 from audit.verifier import verify
-from gateway.api.models import ApprovalRequest, IntentRequest
+from gateway.desk.requests import ApprovalRequest, IntentRequest
 from gateway.errors import ReplayDiffersError
-from gateway.keyring import Caller
-from gateway.replay import replay
-from gateway.roles import Role
+from gateway.evidence.replay.replay import replay
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
 from inference.weights.registry import read_table
 from tests.doubles.small_desk import SmallDesk
 

@@ -17,24 +17,24 @@ from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import HandResult
 from fix.wire.messages import decimal_text, timestamp
-from gateway.assembly import seed_root
 from gateway.clock import monotonic_us, wall_us
-from gateway.desk import Desk, DeskParts
-from gateway.dispatch import DispatchTools
-from gateway.journal import RECORD_RULES
-from gateway.keyring import Keyring
-from gateway.killing import KillSwitch
-from gateway.market import Market
-from gateway.orders import Orders, history_of
-from gateway.own_keys import OwnKeys
-from gateway.playback import PLAYED, Playback, PlaybackSession, load_playback
-from gateway.policy_desk import development_policy
-from gateway.profiles import order_profile
-from gateway.section import Section
-from gateway.settlement import Received, SettleTools, settle
-from gateway.strategies import OVERLAY, overlay
-from gateway.telemetry import Telemetry
-from gateway.walk import Case, SamplingPlan, Tags, Tools
+from gateway.desk.desk import Desk, DeskParts
+from gateway.desk.kill import KillSwitch
+from gateway.desk.strategies import OVERLAY, overlay
+from gateway.feeds.market import Market
+from gateway.feeds.sessions import PLAYED, Playback, PlaybackSession, load_playback
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.policy import development_policy
+from gateway.launch.parts import seed_root
+from gateway.launch.plan import order_profile
+from gateway.telemetry.spans import Telemetry
+from gateway.walk.dispatch import DispatchTools
+from gateway.walk.journal.decision import RECORD_RULES
+from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
+from gateway.walk.projections.outbox import Orders, history_of
+from gateway.walk.section import Section
+from gateway.walk.settlement import Received, SettleTools, settle
 from inference.codec.codec import ReturnCodec
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import QTable

@@ -13,14 +13,16 @@ from pathlib import Path
 from audit.sequencer.ledger import Lane
 from fix.wire.identity import cl_ord_id
 from fix.wire.messages import new_order
-from gateway import desk, journal_orders, settings
 from gateway.cli.main import exit_code_of
-from gateway.dispatch import DispatchTools
-from gateway.failpoints import reach
-from gateway.orders import Standing
-from gateway.playback import load_playback
-from gateway.profiles import development_plan
-from gateway.runner import play
+from gateway.desk import desk
+from gateway.feeds.sessions import load_playback
+from gateway.installation import settings
+from gateway.launch.plan import development_plan
+from gateway.launch.run import play
+from gateway.walk.dispatch import DispatchTools
+from gateway.walk.failpoints import reach
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.projections.outbox import Standing
 
 
 class Mutant(StrEnum):

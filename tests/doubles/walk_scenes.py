@@ -10,10 +10,10 @@ from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.session.link import HandResult
-from gateway.api.models import IntentRequest
-from gateway.dispatch import dispatch
-from gateway.orders import Standing
-from gateway.recovery import close_abandoned, mark_unknown
+from gateway.desk.requests import IntentRequest
+from gateway.walk.dispatch import dispatch
+from gateway.walk.projections.outbox import Standing
+from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
 from inference.engine.port import SampleRequest, Samples
 from inference.errors import EngineDeadlineError
 from tests.doubles.memory_desk import AGENT, MemoryDesk

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from audit.tlog.checkpoint import Checkpoint
 from audit.witnesses.memory import WitnessMemory
-from gateway import witness_server
+from gateway.surfaces.witness import server as witness_server
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "witness.example/w"

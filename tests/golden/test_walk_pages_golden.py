@@ -14,10 +14,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
-from gateway.showing import decision_document
-from gateway.web.desk_actions import DeskActions
-from gateway.web.pages import register
-from gateway.web.views import Views
+from gateway.evidence.explanation import decision_document
+from gateway.surfaces.web.actions import DeskActions
+from gateway.surfaces.web.pages import register
+from gateway.surfaces.web.views.lists import Views
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.page_person import entrance, sign_in
 from tests.doubles.walk_scenes import DAYS, SCENES

@@ -12,7 +12,7 @@ from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
 from audit.store.tables import connect
 from audit.verifier.verify import INCOMPLETE, OK, TAMPERED
-from gateway.privacy import complete
+from gateway.privacy.erasure import complete
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import (
     arm,

@@ -23,7 +23,7 @@ from audit.upkeep.backup.backup import backup
 from audit.upkeep.backup.form import STAGES, TABLES
 from audit.upkeep.backup.restore import Restored
 from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED, Outside
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import disarm, fill, silent, verify_database
 from tests.doubles.backup_world import KEY, KEYED, back, content, empty_ledger, untouched

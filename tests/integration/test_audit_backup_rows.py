@@ -20,7 +20,7 @@ from audit.tlog.cosignature import cosign
 from audit.upkeep.backup.backup import backup
 from audit.upkeep.backup.form import TABLES
 from audit.verifier.verify import INCOMPLETE, OK, TAMPERED, Outside
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, flipped, inbound, note
 from tests.doubles.audit_spoiled import PERSONS, fill, silent
 from tests.doubles.backup_world import (

@@ -14,9 +14,9 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.tables import connect
-from gateway.privacy import make_privacy
-from gateway.settings import load
-from gateway.state import StateFolder
+from gateway.installation.settings import load
+from gateway.installation.state import StateFolder
+from gateway.privacy.erasure import make_privacy
 from tests.doubles.audit_log import TIME_US, note, started
 from tests.doubles.audit_spoiled import disarm
 from tests.doubles.privacy_world import NAME, OTHER, World, about, world_at

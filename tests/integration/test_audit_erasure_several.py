@@ -18,9 +18,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.sequencer.ledger import Lane
 from audit.upkeep.dump import verify_database
-from gateway import events
-from gateway.privacy import clean_names, complete
-from gateway.state import StateFolder
+from gateway.installation.state import StateFolder
+from gateway.launch import events
+from gateway.privacy.erasure import clean_names, complete
 from tests.doubles.audit_log import TIME_US, note
 from tests.doubles.privacy_world import (
     NAME,

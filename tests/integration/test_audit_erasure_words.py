@@ -10,9 +10,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.upkeep.dump import dump, verify_dump
 from fix.wire.messages import wire_text
-from gateway.api.models import EraseRequest
-from gateway.persons import hide
-from gateway.privacy_actions import erase
+from gateway.desk.requests import EraseRequest
+from gateway.privacy.answers import erase
+from gateway.walk.journal.persons import hide
 from tests.doubles.audit_log import note
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, World, hits, world_at
 

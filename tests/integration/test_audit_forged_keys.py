@@ -22,7 +22,7 @@ from audit.upkeep.backup.form import ABOUT, TABLES
 from audit.upkeep.fsck.dump import fsck_dump
 from audit.verifier import verify
 from audit.verifier.verify import Outside
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import ORIGIN, MemoryLog, dump_of, note, sealed, snapshot, started
 from tests.doubles.audit_spoiled import plan_of, silent
 from tests.doubles.backup_world import Line, about_of, back, empty_ledger, packed, untouched

@@ -12,7 +12,7 @@ from audit.errors import LedgerError
 from audit.sequencer.liveness import Liveness
 from audit.sequencer.sequencer import SequencerConfig
 from audit.store.tables import DatabaseError, connect
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.doubles.audit_log import note
 from tests.doubles.audit_server import frozen, opened, sequencer_pid
 

@@ -11,7 +11,7 @@ from audit.store.logins import LOGIN_ROLE, admit, login_of
 from audit.store.reader import LedgerReader
 from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, migrate
 from audit.upkeep.dump import verify_database
-from gateway.postgres import SUPERUSER, EmbeddedPostgres
+from gateway.installation.children.postgres import SUPERUSER, EmbeddedPostgres
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 

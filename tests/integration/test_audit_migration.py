@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.tables import SCHEMA_REVISION, connect, migrate, schema_revision
 from audit.upkeep.dump import verify_database
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 

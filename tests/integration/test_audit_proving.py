@@ -19,16 +19,16 @@ from audit.tlog.note import parse_note
 from audit.tlog.proof import parse_proof
 from audit.verifier import verify
 from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
-from gateway import settings as settings_module
-from gateway.attach import Place
-from gateway.backups import back_up
 from gateway.cli.main import app, exit_code_of
-from gateway.exporting import UNWITNESSED, export_decision
-from gateway.listing import newest_decision
-from gateway.proving import Question, answer, write_receipt
-from gateway.row_keys import make_secret, permit_restored
-from gateway.state import StateFolder
-from gateway.verifying import dump_ledger
+from gateway.evidence.backup import back_up
+from gateway.evidence.bundle import UNWITNESSED, export_decision
+from gateway.evidence.decisions import newest_decision
+from gateway.evidence.proof import Question, answer, write_receipt
+from gateway.evidence.verification import dump_ledger
+from gateway.installation import settings as settings_module
+from gateway.installation.keys.row_keys import make_secret, permit_restored
+from gateway.installation.place import Place
+from gateway.installation.state import StateFolder
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note, sealed, snapshot, started
 from tests.doubles.cosigners import WITNESSES
 

@@ -20,7 +20,7 @@ from audit.tlog.treehead import SIZE_MAX
 from audit.verifier import verify
 from audit.verifier.verify import INCOMPLETE, OK, Outside
 from audit.witnesses.quorate import first_quorate, newest_quorate
-from gateway.log_files import LogFiles
+from gateway.evidence.publication.published import LogFiles
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note, sealed, snapshot, started
 from tests.doubles.cosigners import WITNESSES, Cosigner
 

@@ -14,8 +14,8 @@ from threading import Thread
 
 import pytest
 
-from gateway.engine_child import EngineChild
-from gateway.engine_process import EngineChildConfig
+from gateway.installation.children.engine import EngineChild
+from gateway.installation.children.engine_process import EngineChildConfig
 from inference.engine.port import EngineConfig, EngineState, SampleRequest, Samples
 from inference.errors import (
     EngineDeadError,
@@ -303,7 +303,7 @@ def test_the_child_dies_with_its_parent(tmp_path: Path) -> None:
         from pathlib import Path
         from tests.integration.test_engine_child import _config
         from tests.doubles.scripted_engine import Behaviour
-        from gateway.engine_child import EngineChild
+        from gateway.installation.children.engine import EngineChild
         child = EngineChild(_config(Path({str(tmp_path)!r}), Behaviour.HANG))
         child.start()
         assert child.wait_ready(20.0)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.engine_child import EngineChild
-from gateway.engine_process import EngineChildConfig
 from gateway.errors import ReplayDiffersError
-from gateway.replay_engine import again, sampled_again
-from gateway.replay_rows import Question, regenerated
+from gateway.evidence.replay.engine import again, sampled_again
+from gateway.evidence.replay.weights import Question, regenerated
+from gateway.installation.children.engine import EngineChild
+from gateway.installation.children.engine_process import EngineChildConfig
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineConfig, EngineState, SampleRequest, Samples
 from inference.engine.self_test import golden_snapshot

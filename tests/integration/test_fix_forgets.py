@@ -23,11 +23,11 @@ from fix.dialects.profile import simulator_profile
 from fix.durable.inbox import forget
 from fix.wire.messages import parse
 from fix.wire.persons import restored
-from gateway.log_cleaning import clean_logs
-from gateway.orders import Orders
-from gateway.settlement import Received, SettleTools, settle
-from gateway.settler import Settler
-from gateway.telemetry import Telemetry
+from gateway.launch.settler import Settler
+from gateway.privacy.logs import clean_logs
+from gateway.telemetry.spans import Telemetry
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.settlement import Received, SettleTools, settle
 from tests.doubles.audit_log import ORIGIN, SIGNER
 from tests.doubles.audit_server import now_us
 from tests.doubles.fix_world import Desk, desk_at, order_fields, until

@@ -17,16 +17,16 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
-from gateway.keyring import Caller
-from gateway.log_files import LogFiles
-from gateway.reads import Reads
-from gateway.roles import Role
-from gateway.server import build_site
-from gateway.web.access import DoorlessError, access_rows
-from gateway.web.doors import Entrance
-from gateway.web.views import Views
+from gateway.desk.reads import Reads
+from gateway.desk.requests import IntentRequest
+from gateway.evidence.publication.published import LogFiles
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.route_table import DoorlessError, access_rows
+from gateway.surfaces.server import build_site
+from gateway.surfaces.web.doors import Entrance
+from gateway.surfaces.web.views.lists import Views
 from inference.weights.registry import read_table
 from tests.doubles.page_person import KeptDrafts, sign_in
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk
@@ -126,8 +126,8 @@ def site(postgres_dsn: str, tmp_path: Path) -> Iterator[Site]:
         asked = IntentRequest(client_key="held", instrument="NDXN", target_exposure_bp=2_700)
         answer = desk.desk.submit(Caller(name="demo-agent", role=Role.AGENT), asked)
         ledger.checkpoint_now()
-        object.__setattr__(desk.desk.own, "log", LogFiles(reader=reader))
-        app = build_site(desk.desk, desk.keyring, Views(reader, desk.table))
+        log, views = LogFiles(reader=reader), Views(reader, desk.table)
+        app = build_site(desk.desk, desk.keyring, views, log=log)
         yield Site(desk=desk, app=app, decision_id=answer.decision_id)
     reader.close()
 

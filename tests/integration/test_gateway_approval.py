@@ -15,13 +15,13 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from gateway.api.models import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.clock import wall_us
-from gateway.keyring import Caller
-from gateway.roles import Role
-from gateway.server import build_site
-from gateway.showing import decision_document
-from gateway.web.views import Views
+from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.evidence.explanation import decision_document
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.server import build_site
+from gateway.surfaces.web.views.lists import Views
 from inference.engine.port import EngineDescription, SampleRequest, Samples
 from inference.errors import EngineDeadError
 from inference.weights.registry import read_table

@@ -18,19 +18,20 @@ from audit.signers.file import FileSigner
 from audit.upkeep.backup.backup import backup
 from audit.upkeep.backup.form import TABLES
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED
-from gateway import backups, postgres
-from gateway import settings as settings_module
-from gateway.assembly import start_database
-from gateway.attach import attached
-from gateway.backups import bring_back
 from gateway.errors import NoLedgerError, SettingsError, StateInUseError
-from gateway.playback import load_playback
-from gateway.postgres import EmbeddedPostgres
-from gateway.postmaster import uninterrupted
-from gateway.profiles import development_plan
-from gateway.settings import LedgerSettings, Settings
-from gateway.state import StateFolder
-from gateway.upkeep import Given
+from gateway.evidence import backup as backups
+from gateway.evidence.backup import bring_back
+from gateway.evidence.integrity import Given
+from gateway.feeds.sessions import load_playback
+from gateway.installation import settings as settings_module
+from gateway.installation.children import postgres
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.children.postmaster import uninterrupted
+from gateway.installation.place import attached
+from gateway.installation.settings import LedgerSettings, Settings
+from gateway.installation.state import StateFolder
+from gateway.launch.parts import start_database
+from gateway.launch.plan import development_plan
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.audit_spoiled import arm, disarm, fill, silent
 from tests.doubles.backup_world import KEY, content, empty_ledger, lines_of, packed, untouched
@@ -154,7 +155,7 @@ def test_ctrl_c_waits_until_a_child_has_a_name() -> None:
 WORKER = """
 import os, sys
 import audit.upkeep.backup.restore
-from gateway.backups import RateBar
+from gateway.evidence.backup import RateBar
 from gateway.cli.main import main
 audit.upkeep.backup.restore._SHOWN_EVERY = 4
 def show(self, stage, done, total):
@@ -188,7 +189,7 @@ def test_ctrl_c_takes_back_what_was_made(home: Path, whole: Path) -> None:
 
 LATE = """
 import os, signal
-import gateway.backups as backups
+import gateway.evidence.backup as backups
 from gateway.cli.main import main
 say = backups._say
 def interrupted(result):

@@ -14,15 +14,15 @@ from audit.records.record import Record
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from gateway import replay_orders
-from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
-from gateway.keyring import Caller
-from gateway.orders import Orders, Stage, Standing
-from gateway.recovery import close_abandoned
-from gateway.replay_past import Past
-from gateway.roles import Role
-from gateway.settlement import Received, settle
+from gateway.desk.requests import IntentRequest
+from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay.past import Past
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.reconciliation.recovery import close_abandoned
+from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
 from risk.state.book import Book
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk

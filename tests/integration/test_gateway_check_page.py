@@ -24,11 +24,11 @@ from audit.tlog.note import ED25519, parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.rotation import rotate
 from audit.verifier.verify import NOT_CHECKABLE, OK, TAMPERED, main
-from gateway.keyring import Caller
-from gateway.server import Server
-from gateway.settings import ApiSettings
-from gateway.web.pages import register
-from gateway.web.views import Views
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.settings import ApiSettings
+from gateway.surfaces.server import Server
+from gateway.surfaces.web.pages import register
+from gateway.surfaces.web.views.lists import Views
 from scripts.screenshots import find_browser, open_browser
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, TIME_US, note
 from tests.doubles.cosigners import QUANTUM_SAFE, Cosigner

@@ -14,17 +14,17 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from gateway.api.models import ApprovalRequest, IntentRequest
-from gateway.deadlines import Deadlines
-from gateway.decision import decide
-from gateway.dispatch import LATE_US, dispatch, withdraw_late
+from gateway.desk.requests import ApprovalRequest, IntentRequest
+from gateway.desk.strategies import AGENT_WISH, Wish, wish
 from gateway.errors import ApprovalRefusedError
-from gateway.keyring import Caller
-from gateway.orders import Stage, Standing
-from gateway.recovery import close_abandoned
-from gateway.roles import Role
-from gateway.strategies import AGENT_WISH, Wish, wish
-from gateway.walk import Case
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.walk.deadlines import Deadlines
+from gateway.walk.decision import decide
+from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
+from gateway.walk.ports import Case
+from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.reconciliation.recovery import close_abandoned
 from inference.weights.registry import read_table
 from tests.doubles.set_clock import SetClock
 from tests.doubles.small_desk import RUN, SmallDesk, small_desk

@@ -14,11 +14,11 @@ import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
 
-from gateway import server as gateway_server
-from gateway import witness_server
-from gateway.connections import ConnectionLimits, peer_of
-from gateway.server import Server
-from gateway.settings import ApiSettings
+from gateway.installation.settings import ApiSettings
+from gateway.surfaces import server as gateway_server
+from gateway.surfaces.connections import ConnectionLimits, peer_of
+from gateway.surfaces.server import Server
+from gateway.surfaces.witness import server as witness_server
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.witness_process import WitnessProcess, witness_process
 

@@ -14,15 +14,15 @@ from audit.errors import LedgerUnsafeError
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.logins import LOGIN_ROLE, login_of
 from audit.store.tables import READER_ROLE, WRITER_ROLE, connect, has_schema, migrate
-from gateway import settings
-from gateway.assembly import start_database
-from gateway.attach import attached
 from gateway.cli.main import app, exit_code_of
-from gateway.database import enter
-from gateway.playback import load_playback
-from gateway.postgres import SUPERUSER
-from gateway.profiles import Plan, development_plan
-from gateway.settings import LedgerSettings
+from gateway.feeds.sessions import load_playback
+from gateway.installation import settings
+from gateway.installation.children.postgres import SUPERUSER
+from gateway.installation.database import enter
+from gateway.installation.place import attached
+from gateway.installation.settings import LedgerSettings
+from gateway.launch.parts import start_database
+from gateway.launch.plan import Plan, development_plan
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.open_postgres import OpenPostgres

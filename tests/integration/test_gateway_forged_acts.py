@@ -12,17 +12,17 @@ import pytest
 from audit.errors import BackupError, RowRefusedError
 from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
-from gateway.attach import attached
-from gateway.backups import back_up, bring_back
-from gateway.disavowing import disavow
 from gateway.errors import RequestError
-from gateway.postgres import EmbeddedPostgres
-from gateway.privacy import make_privacy
-from gateway.profiles import Plan
-from gateway.rotating import open_ledger
-from gateway.settings import load
-from gateway.stopping import report_kill
-from gateway.upkeep import Given
+from gateway.evidence.backup import back_up, bring_back
+from gateway.evidence.integrity import Given
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.keys.disavowal import disavow
+from gateway.installation.keys.rotation import open_ledger
+from gateway.installation.place import attached
+from gateway.installation.settings import load
+from gateway.launch.commands.kill import report_kill
+from gateway.launch.plan import Plan
+from gateway.privacy.erasure import make_privacy
 from tests.doubles.audit_log import note
 from tests.doubles.backup_world import empty_ledger
 from tests.doubles.row_forger import forge, forged, plan_on, started

@@ -21,16 +21,16 @@ from audit.store.logins import LOGIN_ROLE, admit
 from audit.store.reader import LedgerReader
 from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
 from audit.upkeep.dump import verify_database
-from gateway.attach import attached
 from gateway.clock import wall_us
-from gateway.disavowing import disavow
 from gateway.errors import RequestError, SettingsError
-from gateway.forgetting import carry_out
-from gateway.keyring import Keyring
-from gateway.postgres import EmbeddedPostgres
-from gateway.profiles import Plan, serving_plan
-from gateway.rotating import held_against_key
-from gateway.row_keys import MEMORY, SECRET, read_secret
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.keys.disavowal import disavow
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.rotation import held_against_key
+from gateway.installation.keys.row_keys import MEMORY, SECRET, read_secret
+from gateway.installation.place import attached
+from gateway.launch.plan import Plan, serving_plan
+from gateway.privacy.commands import carry_out
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import note
 from tests.doubles.audit_spoiled import arm, disarm

@@ -7,15 +7,16 @@ import pytest
 from audit.errors import VaultError
 from audit.privacy.vault import Vault
 from audit.store.reader import LedgerReader
-from gateway import forgetting, privacy
-from gateway.attach import Place
-from gateway.keyring import Keyring
-from gateway.log_keys import load_signers
-from gateway.roles import Role
-from gateway.rotating import open_ledger
-from gateway.row_keys import make_secret
-from gateway.settings import LedgerSettings, Settings
-from gateway.state import StateFolder
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.log_keys import load_signers
+from gateway.installation.keys.roles import Role
+from gateway.installation.keys.rotation import open_ledger
+from gateway.installation.keys.row_keys import make_secret
+from gateway.installation.place import Place
+from gateway.installation.settings import LedgerSettings, Settings
+from gateway.installation.state import StateFolder
+from gateway.privacy import commands as forgetting
+from gateway.privacy import erasure as privacy
 from tests.doubles.audit_log import note
 from tests.doubles.privacy_world import NAME, OTHER, about
 

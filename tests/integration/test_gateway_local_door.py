@@ -16,15 +16,15 @@ import pytest
 from fastapi import FastAPI, Request
 
 from fix.durable.kill_word import KillWord
-from gateway import local_door
-from gateway.connections import BoundedConfig
 from gateway.errors import DoorError, StateInUseError
-from gateway.keyring import Keyring
-from gateway.local_client import post
-from gateway.server import LIMITS, Server
-from gateway.settings import ApiSettings, load
-from gateway.state import StateFolder
-from gateway.stopping import press_kill
+from gateway.installation import local_door
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.local_client import post
+from gateway.installation.settings import ApiSettings, load
+from gateway.installation.state import StateFolder
+from gateway.launch.commands.kill import press_kill
+from gateway.surfaces.connections import BoundedConfig
+from gateway.surfaces.server import LIMITS, Server
 from tests.doubles.other_user import STRANGER, opened_by_stranger
 
 ME = os.geteuid()

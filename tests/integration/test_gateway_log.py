@@ -22,13 +22,13 @@ from audit.tlog.policy import QuorumPolicy
 from audit.tlog.tiles import Tile, TileReader, decode_bundle, entries_path, root_from, tiles_of
 from audit.witnesses.publisher import Publisher, PublisherConfig
 from gateway.clock import wall_us
-from gateway.log_files import LogFiles
-from gateway.roles import Role
-from gateway.server import Server, build_site
-from gateway.settings import ApiSettings
-from gateway.simulator import wait_for
-from gateway.tile_files import write_tree
-from gateway.web.views import Views
+from gateway.evidence.publication.mirror import write_tree
+from gateway.evidence.publication.published import LogFiles
+from gateway.installation.children.simulator import wait_for
+from gateway.installation.keys.roles import Role
+from gateway.installation.settings import ApiSettings
+from gateway.surfaces.server import Server, build_site
+from gateway.surfaces.web.views.lists import Views
 from inference.weights.registry import read_table
 from tests.doubles.audit_log import SIGNER, note
 from tests.doubles.audit_server import opened
@@ -61,9 +61,8 @@ ABSENT = (
 @contextmanager
 def served(desk: SmallDesk, log: LogFiles | None) -> Iterator[str]:
     """Serve a desk on loopback with what it publishes."""
-    desk.desk.own = replace(desk.desk.own, log=log)
     server = Server(ApiSettings(port=0))
-    server.start(build_site(desk.desk, desk.keyring, Views(desk.reader, desk.table)))
+    server.start(build_site(desk.desk, desk.keyring, Views(desk.reader, desk.table), log=log))
     try:
         yield server.address
     finally:

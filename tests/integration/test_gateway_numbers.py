@@ -15,12 +15,12 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
-from gateway.accepted import LOOK_AHEAD, TableFigure
 from gateway.clock import wall_us
 from gateway.errors import UnknownDecisionError
-from gateway.postgres import EmbeddedPostgres
-from gateway.showing import decision_document
-from gateway.summary import quantile, summarise
+from gateway.evidence.explanation import decision_document
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.launch.paper.acceptance import LOOK_AHEAD, TableFigure
+from gateway.launch.paper.summary import quantile, summarise
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import read_evidence

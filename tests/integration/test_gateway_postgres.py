@@ -13,8 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from gateway import postgres
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children import postgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from tests.conftest import dsn_of
 from tests.doubles.open_postgres import OpenPostgres
 
@@ -82,7 +82,8 @@ def test_a_folder_may_have_any_name(state: Path, name: str) -> None:
 
 def test_a_server_that_outlived_its_gateway_is_adopted(state: Path) -> None:
     code = (
-        "import os, sys, signal, pathlib; from gateway.postgres import EmbeddedPostgres;"
+        "import os, sys, signal, pathlib;"
+        "from gateway.installation.children.postgres import EmbeddedPostgres;"
         "EmbeddedPostgres(pathlib.Path(sys.argv[1])).start(); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(state)], cwd=ROOT, check=False)

@@ -16,10 +16,10 @@ import pytest
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.logins import LOGIN_ROLE, login_of
 from audit.store.tables import connect, wait_until_admitted
-from gateway.database import enter
-from gateway.postgres import SUPERUSER, EmbeddedPostgres
-from gateway.postgres_access import HBA, IDENT
-from gateway.settings import LedgerSettings
+from gateway.installation.children.postgres import SUPERUSER, EmbeddedPostgres
+from gateway.installation.children.postgres_access import HBA, IDENT
+from gateway.installation.database import enter
+from gateway.installation.settings import LedgerSettings
 from tests.doubles.audit_log import SIGNER, TIME_US, note
 from tests.doubles.other_user import STRANGER, opened_by_stranger, run_as_stranger
 from tests.doubles.state_folder import state_folder
@@ -99,7 +99,8 @@ def test_a_start_shuts_the_door_that_a_crash_left_open(state: Path) -> None:
     with ExitStack() as stack:
         enter(LedgerSettings(), state, stack)
     code = (
-        "import os, pathlib, signal, sys; from gateway.postgres import EmbeddedPostgres\n"
+        "import os, pathlib, signal, sys\n"
+        "from gateway.installation.children.postgres import EmbeddedPostgres\n"
         "server = EmbeddedPostgres(pathlib.Path(sys.argv[1])); server.start()\n"
         "with server.administration(): os.kill(os.getpid(), signal.SIGKILL)"
     )

@@ -11,9 +11,9 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from gateway.clock import wall_us
 from gateway.errors import SettingsError
-from gateway.profiles import Plan
-from gateway.publishing import Publishing
-from gateway.simulator import wait_for
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.plan import Plan
+from gateway.launch.publisher import Publishing
 from tests.doubles.audit_log import note
 from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.live_desk import plan_for

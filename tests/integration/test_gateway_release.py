@@ -14,15 +14,15 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.upkeep.backup.backup import backup
 from fix.durable.kill_word import KillWord
-from gateway.assembly import restore_kill
 from gateway.clock import wall_us
+from gateway.desk.release import kill_state, release_press
+from gateway.desk.statements import log_id, release_statement, release_statement_v1
 from gateway.errors import ReleaseRefusedError
-from gateway.keyring import SIGNING_ROLES
-from gateway.postgres import EmbeddedPostgres
-from gateway.releasing import kill_state, release_press
-from gateway.server import build_site
-from gateway.statements import log_id, release_statement, release_statement_v1
-from gateway.web.views import Views
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.launch.parts import restore_kill
+from gateway.surfaces.server import build_site
+from gateway.surfaces.web.views.lists import Views
 from inference.weights.registry import read_table
 from tests.doubles.audit_log import SIGNER
 from tests.doubles.audit_spoiled import silent

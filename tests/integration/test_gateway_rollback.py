@@ -15,12 +15,12 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
-from gateway.assembly import open_ledger
 from gateway.clock import wall_us
-from gateway.orders import Orders
-from gateway.profiles import Plan
-from gateway.row_keys import permit_restored
-from gateway.simulator import wait_for
+from gateway.installation.children.simulator import wait_for
+from gateway.installation.keys.row_keys import permit_restored
+from gateway.launch.parts import open_ledger
+from gateway.launch.plan import Plan
+from gateway.walk.projections.outbox import Orders
 from tests.conftest import dsn_of
 from tests.doubles.audit_log import note
 from tests.doubles.live_desk import plan_for

@@ -17,14 +17,15 @@ from audit.tlog.rotation import KeyRecord, open_trusted, parse_key_record, revok
 from audit.upkeep.backup.backup import backup
 from audit.upkeep.dump import verify_database
 from audit.verifier.verify import Outside
-from gateway import log_keys, rotating
-from gateway.attach import Place
 from gateway.errors import RequestError, SettingsError, StateInUseError
-from gateway.log_keys import load_signers, place_of
-from gateway.postgres import EmbeddedPostgres
-from gateway.row_keys import make_secret, permit_restored
-from gateway.settings import LedgerSettings, Settings
-from gateway.state import StateFolder
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.keys import log_keys
+from gateway.installation.keys import rotation as rotating
+from gateway.installation.keys.log_keys import load_signers, place_of
+from gateway.installation.keys.row_keys import make_secret, permit_restored
+from gateway.installation.place import Place
+from gateway.installation.settings import LedgerSettings, Settings
+from gateway.installation.state import StateFolder
 from tests.doubles.audit_spoiled import silent
 from tests.doubles.backup_world import back, empty_ledger
 from tests.doubles.softhsm import Token

@@ -16,11 +16,11 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from fix.session.link import HandResult
-from gateway.answers import intent_response
-from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
-from gateway.keyring import Caller
-from gateway.roles import Role
+from gateway.desk.answers import intent_response
+from gateway.desk.requests import IntentRequest
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
 from inference.weights.registry import read_table
 from tests.doubles.small_desk import AnswersAtOnce, SmallDesk, small_desk
 

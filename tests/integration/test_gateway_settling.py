@@ -18,19 +18,19 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from fix.durable.inbox import Entry
-from gateway.api.models import IntentRequest
 from gateway.clock import pause, wall_us
-from gateway.decision import decide
-from gateway.dispatch import LATE_US, dispatch, withdraw_late
-from gateway.keyring import Caller
-from gateway.orders import Stage, Standing
-from gateway.persons import RAW_MAX
-from gateway.roles import Role
-from gateway.settlement import Received, SettleTools, settle
-from gateway.settler import Settler
-from gateway.strategies import AGENT_WISH, Wish, wish
-from gateway.telemetry import Telemetry
-from gateway.walk import Case
+from gateway.desk.requests import IntentRequest
+from gateway.desk.strategies import AGENT_WISH, Wish, wish
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.launch.settler import Settler
+from gateway.telemetry.spans import Telemetry
+from gateway.walk.decision import decide
+from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
+from gateway.walk.journal.persons import RAW_MAX
+from gateway.walk.ports import Case
+from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.settlement import Received, SettleTools, settle
 from inference.weights.registry import read_table
 from risk.state.instrument import Instrument
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk

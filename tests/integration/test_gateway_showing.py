@@ -15,7 +15,7 @@ from audit.sequencer.clock_watch import ClockReading, monotonic_us
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.verifier import verify
-from gateway.showing import decision_document
+from gateway.evidence.explanation import decision_document
 from inference.weights.registry import read_table
 from tests.doubles.audit_log import SIGNER, TIME_US, note, sealed, snapshot, started
 

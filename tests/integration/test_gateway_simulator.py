@@ -12,8 +12,8 @@ import pytest
 
 from fix.simulator.control import SimulatorConfig
 from gateway.errors import NotReadyError
-from gateway.own_process import Listener, Started, listener, started
-from gateway.simulator import Simulator, wait_for
+from gateway.installation.children.own_process import Listener, Started, listener, started
+from gateway.installation.children.simulator import Simulator, wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
 
@@ -41,7 +41,7 @@ def left_behind(folder: Path) -> int:
     program = (
         "from pathlib import Path\n"
         "from fix.simulator.control import SimulatorConfig\n"
-        "from gateway.simulator import Simulator\n"
+        "from gateway.installation.children.simulator import Simulator\n"
         f"made = Simulator({config}, Path({str(folder / 'log')!r}))\n"
         "assert made.start() is False\n"
         "print(made.port, flush=True)\n"
@@ -76,7 +76,7 @@ def test_one_that_outlived_its_gateway_is_adopted(tmp_path: Path) -> None:
 def test_an_adopted_one_that_hangs_is_ended_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.simulator.END_WITHIN_S", 0.3)
+    monkeypatch.setattr("gateway.installation.children.simulator.END_WITHIN_S", 0.3)
     left_behind(tmp_path)
     second = simulator(tmp_path)
     assert second.start() is True
@@ -133,7 +133,9 @@ def test_a_port_stolen_before_the_bind_leads_to_another(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = port_of(probe)
-    monkeypatch.setattr("gateway.simulator.free_port", lambda: next(taken, free))
+    monkeypatch.setattr(
+        "gateway.installation.children.simulator.free_port", lambda: next(taken, free)
+    )
     made = simulator(tmp_path)
     try:
         assert made.start() is False

@@ -15,9 +15,9 @@ from audit.tlog.checkpoint import make_checkpoint
 from audit.tlog.note import parse_note
 from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway.cli.main import app
-from gateway.log_files import LogFiles
-from gateway.tile_files import ASIDE, write_tree
-from gateway.upkeep import Given, fsck_tiles
+from gateway.evidence.integrity import Given, fsck_tiles
+from gateway.evidence.publication.mirror import ASIDE, write_tree
+from gateway.evidence.publication.published import LogFiles
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, note
 from tests.doubles.audit_server import opened
 

@@ -14,13 +14,13 @@ from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from audit.tlog.cosignature import cosign
 from audit.tlog.note import parse_note
-from gateway.api.models import IntentRequest
 from gateway.clock import wall_us
-from gateway.keyring import Caller
-from gateway.postgres import EmbeddedPostgres
-from gateway.roles import Role
-from gateway.server import build_site
-from gateway.web.views import PAGE_ROWS, Views
+from gateway.desk.requests import IntentRequest
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.server import build_site
+from gateway.surfaces.web.views.lists import PAGE_ROWS, Views
 from inference.weights.registry import read_table
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
 from tests.doubles.page_person import sign_in

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.errors import IntakeError
-from gateway.intake import parse_daily_series, parse_events
-from gateway.narrative.events import EVENTS_FILE
+from gateway.feeds.intake import parse_daily_series, parse_events
+from gateway.feeds.news.events import EVENTS_FILE
 
 HEAD = b"Date,Open,High,Low,Close,Adj Close,Volume\n"
 EVENTS = EVENTS_FILE.read_bytes()

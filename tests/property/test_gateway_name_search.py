@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from gateway.name_needles import needles
-from gateway.name_search import places
+from gateway.privacy.name_needles import needles
+from gateway.privacy.name_search import places
 
 LETTERS = st.characters(
     categories=["Lu", "Ll", "Lt", "Lo", "Mn"],

@@ -23,7 +23,7 @@ from audit.tlog.policy import QuorumPolicy
 from audit.verifier.verify import Bad, Trust
 from audit.witnesses.memory import WitnessMemory
 from audit.witnesses.witness import encode_request, parse_request
-from gateway.witness_server import Witness
+from gateway.surfaces.witness.server import Witness
 from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
 
 NOTES: dict[str, Any] = json.loads(

@@ -29,8 +29,8 @@ from audit.witnesses.witness import (
     parse_request,
 )
 from gateway.errors import SettingsError
-from gateway.followed_logs import log_keys
-from gateway.witness_server import Witness, open_witness
+from gateway.surfaces.witness.followed_logs import log_keys
+from gateway.surfaces.witness.server import Witness, open_witness
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
 
 LEAVES = [leaf_hash(bytes([n])) for n in range(100)]

@@ -6,7 +6,7 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
-from gateway.settings import known_names
+from gateway.installation.settings import known_names
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()

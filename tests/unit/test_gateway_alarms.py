@@ -12,7 +12,8 @@ from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from fix.durable.journal import CancelNote
 from fix.durable.kill_word import Press, boot_id
-from gateway.differences import (
+from gateway.walk.journal.kill import cancel_sent, kill_outcome, kill_pressed, kill_released
+from gateway.walk.projections.differences import (
     EVERY,
     Cause,
     Differences,
@@ -20,7 +21,6 @@ from gateway.differences import (
     book_difference,
     found_in,
 )
-from gateway.journal_kill import cancel_sent, kill_outcome, kill_pressed, kill_released
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import framed

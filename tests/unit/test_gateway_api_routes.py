@@ -15,12 +15,12 @@ from audit.errors import AuditError, LedgerTimeoutError
 from audit.privacy.erasure import Privacy
 from audit.records.kinds import Kind
 from audit.tlog.tiles import Tile
-from gateway.api.limits import BODY_BYTES_MAX
-from gateway.api.log import FOR_EVER
-from gateway.api.routes import FIELD_CHARS_MAX, STATUS, build_api
 from gateway.errors import GatewayError
-from gateway.log_files import LogFiles
-from gateway.roles import Role
+from gateway.evidence.publication.published import LogFiles
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.api.app import FIELD_CHARS_MAX, STATUS, build_api
+from gateway.surfaces.api.log import FOR_EVER
+from gateway.surfaces.limits import BODY_BYTES_MAX
 from tests.doubles.busy_threads import busy
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 

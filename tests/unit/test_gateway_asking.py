@@ -10,8 +10,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
-from gateway.asking import FIRST_US, LONGEST_US, Budget, Chaser
-from gateway.orders import Stage, Standing
+from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.reconciliation.asking import FIRST_US, LONGEST_US, Budget, Chaser
 
 STEP_US = 50_000
 HOUR_US = 3_600_000_000

@@ -8,9 +8,9 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.book_check import PAUSE_S, TRIES, BookCheck, CheckTools
-from gateway.differences import Cause
-from gateway.orders import Orders
+from gateway.walk.projections.differences import Cause
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.reconciliation.book_check import PAUSE_S, TRIES, BookCheck, CheckTools
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 
 

@@ -11,9 +11,15 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.resets import Cause, Reset
-from gateway.ledger_book import BOOK_KINDS, PLACEBO_KINDS, book_events, is_trade, placebo_events
-from gateway.orders import Orders, Stage, Standing, Trade
-from gateway.sequence import numbers, record_resets, recorded
+from gateway.walk.projections.book import (
+    BOOK_KINDS,
+    PLACEBO_KINDS,
+    book_events,
+    is_trade,
+    placebo_events,
+)
+from gateway.walk.projections.outbox import Orders, Stage, Standing, Trade
+from gateway.walk.projections.sequence import numbers, record_resets, recorded
 from risk.intent import Side
 from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
 from risk.state.book_fold import FoldEvent, TradeUndone

@@ -13,12 +13,12 @@ from typing_extensions import override
 from gateway.cli.__main__ import main as command
 from gateway.cli.main import app, exit_code_of
 from gateway.errors import SettingsError, StateInUseError
-from gateway.keyring import Keyring
-from gateway.playback import load_playback
-from gateway.policy_desk import given_policy
-from gateway.profiles import development_plan, serving_plan
-from gateway.settings import known_names, load
-from gateway.state import StateFolder
+from gateway.feeds.sessions import load_playback
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.policy import given_policy
+from gateway.installation.settings import known_names, load
+from gateway.installation.state import StateFolder
+from gateway.launch.plan import development_plan, serving_plan
 
 VERBS = (  # noqa: SIM905 - as they are typed
     "run serve verify dump decisions show replay export receipt prove kill release"

@@ -82,7 +82,9 @@ def test_a_ctrl_c_while_a_verb_loads_is_no_traceback(monkeypatch: pytest.MonkeyP
         def __getattr__(self, name: str) -> object:
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "gateway.upkeep", Loading("gateway.upkeep"))
+    monkeypatch.setitem(
+        sys.modules, "gateway.evidence.integrity", Loading("gateway.evidence.integrity")
+    )
     result = CliRunner().invoke(app, ["fsck"])
     assert result.exit_code == 130
     assert "Traceback" not in result.output

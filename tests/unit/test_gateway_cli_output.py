@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.progress import RateBar
+from gateway.telemetry.console import RateBar
 from tests.doubles.audit_log import SIGNER, dump_of, small_log
 
 COMMAND = [sys.executable, "-m", "gateway.cli"]

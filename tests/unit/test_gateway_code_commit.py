@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.profiles import code_commit
+from gateway.launch.plan import code_commit
 
 
 def git(folder: Path, *words: str) -> str:

@@ -9,15 +9,15 @@ import pytest
 
 from audit.errors import KeyFileError
 from audit.signers.file import FileSigner
-from gateway.custody import faults, mend_open, refuse_open
 from gateway.errors import CustodyError
-from gateway.keyring import Keyring
-from gateway.playback import load_playback
-from gateway.policy_desk import development_policy
-from gateway.profiles import development_plan, serving_plan
-from gateway.row_keys import make_secret
-from gateway.settings import Settings, load
-from gateway.state import StateFolder
+from gateway.feeds.sessions import load_playback
+from gateway.installation.keys.custody import faults, mend_open, refuse_open
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.row_keys import make_secret
+from gateway.installation.policy import development_policy
+from gateway.installation.settings import Settings, load
+from gateway.installation.state import StateFolder
+from gateway.launch.plan import development_plan, serving_plan
 from tests.doubles.other_user import STRANGER
 
 

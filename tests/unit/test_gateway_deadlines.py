@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.deadlines import KEPT_US, Deadlines, Moment, SteadyWall
+from gateway.walk.deadlines import KEPT_US, Deadlines, Moment, SteadyWall
 
 YEAR_US = 365 * 86_400_000_000
 

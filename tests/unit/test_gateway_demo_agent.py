@@ -4,8 +4,8 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from gateway.api.models import IntentRequest
-from gateway.demo_agent import NAME, bad_attempts, run_demo_agent
+from gateway.desk.requests import IntentRequest
+from gateway.launch.paper.demo_agent import NAME, bad_attempts, run_demo_agent
 
 
 def accepts(body: bytes) -> bool:

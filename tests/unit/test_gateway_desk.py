@@ -9,13 +9,13 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
-from gateway.api.models import IntentRequest
-from gateway.desk import INTENTS_MAX
-from gateway.differences import Cause, Found, book_difference
+from gateway.desk.desk import INTENTS_MAX
+from gateway.desk.requests import IntentRequest
 from gateway.errors import NotReadyError, RequestError, UnknownDecisionError
-from gateway.keyring import Caller
-from gateway.roles import Role
-from gateway.walk import Tick
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.walk.ports import Tick
+from gateway.walk.projections.differences import Cause, Found, book_difference
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, APPROVER, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN
 

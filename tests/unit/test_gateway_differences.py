@@ -6,8 +6,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.differences import Cause, Differences
-from gateway.orders import Stage
+from gateway.walk.projections.differences import Cause, Differences
+from gateway.walk.projections.outbox import Stage
 from risk.verdict import Reason
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from gateway import differing
-from gateway.api.models import ResolveRequest
-from gateway.differing import list_differences, request_of, resolve_difference
+from gateway.desk.requests import ResolveRequest
+from gateway.desk.resolution import resolution_statement
+from gateway.desk.statements import all_signed
 from gateway.errors import RequestError
-from gateway.keyring import SIGNING_ROLES, Keyring
-from gateway.local_client import Answer
-from gateway.resolving import resolution_statement
-from gateway.settings import Settings
-from gateway.statements import all_signed
+from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from gateway.installation.local_client import Answer
+from gateway.installation.settings import Settings
+from gateway.launch.commands import differences as differing
+from gateway.launch.commands.differences import list_differences, request_of, resolve_difference
 
 OPEN = {
     "seq": 7,

@@ -17,12 +17,12 @@ from audit.sequencer.ledger import Lane
 from fix.session.link import HandResult
 from fix.wire.identity import cl_ord_id
 from gateway.clock import monotonic_us
-from gateway.deadlines import Deadlines, Moment, sending_of
-from gateway.dispatch import LATE_US, dispatch, withdraw_late
-from gateway.orders import Orders, Stage, Standing
-from gateway.persons import Nobody
-from gateway.policy_desk import development_policy
-from gateway.section import Section
+from gateway.installation.policy import development_policy
+from gateway.walk.deadlines import Deadlines, Moment, sending_of
+from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
+from gateway.walk.journal.persons import Nobody
+from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.section import Section
 from risk.policy.policy import policy_digest, policy_document, policy_from_document
 from risk.policy.signing import SignedPolicy, sign_policy
 from tests.doubles.memory_desk import MemoryDesk, memory_desk

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from audit.errors import LedgerTimeoutError
 from audit.records.record import Draft, Record
-from gateway.refusals import (
+from gateway.surfaces.access.refusals import (
     CALLERS_MAX,
     DUE_MAX,
     NOBODY,

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from gateway import forgetting
-from gateway.keyring import Keyring
-from gateway.local_door import listen
-from gateway.progress import QUIET_S
-from gateway.roles import Role
-from gateway.settings import load
-from gateway.state import StateFolder
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.roles import Role
+from gateway.installation.local_door import listen
+from gateway.installation.settings import load
+from gateway.installation.state import StateFolder
+from gateway.privacy import commands as forgetting
+from gateway.telemetry.console import QUIET_S
 
 ANSWER = {
     "subjects": ["psn-1"],

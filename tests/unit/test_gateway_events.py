@@ -14,11 +14,11 @@ from audit.store.tables import DatabaseError
 from fix.durable.resets import Cause, Reset
 from fix.session.link import SessionState
 from gateway import clock
-from gateway import events as events_module
-from gateway.asking import Budget
 from gateway.errors import NotReadyError
-from gateway.events import AGAIN_US, SETTLED_WITHIN_US, Events
-from gateway.kill_times import STEPS
+from gateway.launch import events as events_module
+from gateway.launch.events import AGAIN_US, SETTLED_WITHIN_US, Events
+from gateway.walk.projections.kill_times import STEPS
+from gateway.walk.reconciliation.asking import Budget
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
 SESSION = "EMSSIM"

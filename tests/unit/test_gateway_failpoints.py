@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import SettingsError
-from gateway.failpoints import NAMES, arm, reach
+from gateway.walk.failpoints import NAMES, arm, reach
 
 ROOT = Path(__file__).resolve().parents[2]
 

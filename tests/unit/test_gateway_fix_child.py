@@ -14,7 +14,7 @@ from typing_extensions import override
 from fix.dialects.profile import profile_document
 from fix.errors import ChildError
 from fix.session.link import Frame, SessionState
-from gateway import fix_child
+from gateway.installation.children import fix as fix_child
 from tests.doubles.fix_child_here import BOUND_S, World
 
 FIELDS = ((35, "D"), (11, "NAME"))

@@ -14,8 +14,9 @@ from fix.durable.resets import Cause as Why
 from fix.durable.resets import Reset
 from fix.session.link import SessionState
 from gateway.errors import NotReadyError, RequestError, SessionLostError
-from gateway.fix_child import FixChild
-from gateway.fix_session import (
+from gateway.installation.children.fix import FixChild
+from gateway.launch.plan import Plan
+from gateway.launch.session import (
     OWN_PEER_S,
     PEER_S,
     SKIPPED,
@@ -26,9 +27,8 @@ from gateway.fix_session import (
     refuse_lost,
     simulator_after,
 )
-from gateway.orders import Orders
-from gateway.profiles import Plan
-from gateway.sequence import record_resets
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.sequence import record_resets
 from tests.doubles.memory_ledger import MemoryLedger
 
 NAME = simulator_profile(1).name

@@ -15,8 +15,8 @@ from audit.tlog.treehead import TreeHead
 from audit.witnesses.memory import WitnessMemory
 from audit.witnesses.witness import encode_request
 from gateway.errors import SettingsError
-from gateway.followed_logs import FollowedLogs, LogKeys, log_keys
-from gateway.witness_server import open_witness, policy_text
+from gateway.surfaces.witness.followed_logs import FollowedLogs, LogKeys, log_keys
+from gateway.surfaces.witness.server import open_witness, policy_text
 from tests.doubles.cosigners import Cosigner
 
 OLD, NEW, OTHER = (Cosigner("log.example/a", seed, 1) for seed in (1, 2, 3))

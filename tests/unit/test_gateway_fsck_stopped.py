@@ -13,8 +13,8 @@ from typing_extensions import override
 from audit.upkeep.fsck import dump as fsck_dump
 from audit.verifier.verify import NOT_CHECKABLE, OK
 from gateway.cli.main import app
-from gateway.progress import RateBar
-from gateway.upkeep import INTERRUPTED, Given, fsck_dump_file, fsck_tiles
+from gateway.evidence.integrity import INTERRUPTED, Given, fsck_dump_file, fsck_tiles
+from gateway.telemetry.console import RateBar
 from tests.conftest import GOLDEN
 from tests.doubles.audit_log import SIGNER
 

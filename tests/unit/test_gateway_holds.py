@@ -10,14 +10,14 @@ import pytest
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.session.link import HandResult
-from gateway.api.models import ApprovalRequest
 from gateway.clock import monotonic_us
-from gateway.deadlines import agreement_of, hold_of
+from gateway.desk.requests import ApprovalRequest
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError
-from gateway.holds import is_over
-from gateway.keyring import Caller
-from gateway.orders import Stage
-from gateway.roles import Role
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.walk.approval import is_over
+from gateway.walk.deadlines import agreement_of, hold_of
+from gateway.walk.projections.outbox import Stage
 from inference.engine.port import Engine, EngineDescription, SampleRequest, Samples
 from inference.errors import EngineDeadError
 from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk

@@ -5,14 +5,14 @@ from decimal import Decimal
 import pytest
 
 from gateway.errors import IntakeError
-from gateway.intake import (
+from gateway.feeds.intake import (
     MAX_SERIES_BYTES,
     DailySeries,
     parse_daily_series,
     parse_events,
     refuse_hidden_text,
 )
-from gateway.narrative.events import EVENTS_FILE
+from gateway.feeds.news.events import EVENTS_FILE
 
 HEAD = "Date,Open,High,Low,Close,Adj Close,Volume\n"
 GOOD = "1/2/2018,2683.729980,2695.889893,2682.360107,2695.810059,2695.810059,1\n"

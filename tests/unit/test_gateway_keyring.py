@@ -6,11 +6,11 @@ from typer.testing import CliRunner
 
 from gateway.cli.main import app
 from gateway.errors import SettingsError
-from gateway.keyring import Keyring, digest_of, officers_of, role_key
-from gateway.log_keys import load_signers
-from gateway.roles import Role
-from gateway.settings import load
-from gateway.state import StateFolder
+from gateway.installation.keys.keyring import Keyring, digest_of, officers_of, role_key
+from gateway.installation.keys.log_keys import load_signers
+from gateway.installation.keys.roles import Role
+from gateway.installation.settings import load
+from gateway.installation.state import StateFolder
 
 ORIGIN = "log.test"
 

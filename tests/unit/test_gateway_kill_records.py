@@ -11,9 +11,9 @@ from audit.store.reader import LedgerReader
 from fix.durable.journal import COMPACT_BYTES, CancelNote, Journal, read_cancels, read_live
 from fix.durable.kill_word import KillWord, boot_id, monotonic_us
 from fix.orders.live import LiveOrder
-from gateway.cancels import AT_ONCE, CancelRecords
-from gateway.kill_times import lines, newest_kill, times
-from gateway.killing import KillSwitch
+from gateway.desk.kill import KillSwitch
+from gateway.walk.projections.kill_times import lines, newest_kill, times
+from gateway.walk.reconciliation.cancels import AT_ONCE, CancelRecords
 from tests.doubles.memory_desk import memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 

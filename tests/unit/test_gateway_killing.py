@@ -13,13 +13,13 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord, Press
 from fix.errors import KillWordError
-from gateway.api.routes import build_api
-from gateway.journal_kill import kill_pressed
-from gateway.keyring import SIGNING_ROLES, Keyring
-from gateway.killing import KillSwitch
-from gateway.own_keys import OwnKeys
-from gateway.roles import MAY, Role
-from gateway.statements import log_id, release_statement
+from gateway.desk.kill import KillSwitch
+from gateway.desk.statements import log_id, release_statement
+from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from gateway.installation.keys.roles import MAY, Role
+from gateway.surfaces.api.app import build_api
+from gateway.walk.journal.kill import kill_pressed
+from gateway.walk.journal.own_keys import OwnKeys
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 

@@ -7,7 +7,7 @@ import pytest
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.ledger_book import book_events
+from gateway.walk.projections.book import book_events
 from risk.state.book import Book
 from risk.state.book_fold import BookFold
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import DoorError, StateInUseError
-from gateway.local_client import Answer, get, post
-from gateway.local_door import SOCKET_NAME, connect, leave, listen, peer_uid
-from gateway.settings import load
-from gateway.state import StateFolder
+from gateway.installation.local_client import Answer, get, post
+from gateway.installation.local_door import SOCKET_NAME, connect, leave, listen, peer_uid
+from gateway.installation.settings import load
+from gateway.installation.state import StateFolder
 
 ME = os.geteuid()
 US = frozenset({ME})

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway import log_cleaning
-from gateway.log_cleaning import OVERLAP_BYTES, WINDOW_BYTES, clean_logs, finish
-from gateway.name_needles import Needle
-from gateway.name_search import places
+from gateway.privacy import logs as log_cleaning
+from gateway.privacy.logs import OVERLAP_BYTES, WINDOW_BYTES, clean_logs, finish
+from gateway.privacy.name_needles import Needle
+from gateway.privacy.name_search import places
 
 NAME = "Jörg Übelhör"
 

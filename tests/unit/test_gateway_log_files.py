@@ -9,7 +9,7 @@ import pytest
 
 from audit.store.reader import LedgerReader
 from audit.tlog.tiles import Tile
-from gateway.log_files import LogFiles
+from gateway.evidence.publication.published import LogFiles
 
 FULL = 256
 

@@ -15,8 +15,8 @@ import pytest
 from audit.errors import KeyFileError
 from audit.signers.file import FileSigner, public_file
 from audit.tlog.note import VerifierKey
-from gateway import log_keys
-from gateway.log_keys import (
+from gateway.installation.keys import log_keys
+from gateway.installation.keys.log_keys import (
     FILE,
     hand_over,
     keep_statement,

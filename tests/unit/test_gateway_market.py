@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from gateway import market as market_module
 from gateway.errors import RequestError
-from gateway.market import REPEAT_US, Market
-from gateway.playback import PlaybackSession, load_playback
+from gateway.feeds import market as market_module
+from gateway.feeds.market import REPEAT_US, Market
+from gateway.feeds.sessions import PlaybackSession, load_playback
 
 
 @pytest.fixture(scope="module")

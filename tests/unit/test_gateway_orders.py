@@ -7,9 +7,9 @@ from audit.errors import LedgerWriteError
 from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway import orders as orders_module
 from gateway.errors import NotReadyError
-from gateway.orders import Orders, Stage
+from gateway.walk.projections import outbox as orders_module
+from gateway.walk.projections.outbox import Orders, Stage
 
 DECISION = "d1"
 NAME = "A" * 20

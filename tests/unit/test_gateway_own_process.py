@@ -10,7 +10,13 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from gateway.own_process import Listener, Started, is_running, listener, started
+from gateway.installation.children.own_process import (
+    Listener,
+    Started,
+    is_running,
+    listener,
+    started,
+)
 from tests.doubles.other_user import STRANGER
 
 TICKS_S = os.sysconf("SC_CLK_TCK")

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gateway.narrative.events import load_events, news_item
-from gateway.playback import (
+from gateway.feeds.news.events import load_events, news_item
+from gateway.feeds.sessions import (
     HISTORY_BARS,
     Playback,
     PlaybackSession,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway import playback as playback_module
 from gateway.errors import IntakeError
-from gateway.intake import DailySeries, parse_daily_series
-from gateway.playback import (
+from gateway.feeds import sessions as playback_module
+from gateway.feeds.intake import DailySeries, parse_daily_series
+from gateway.feeds.sessions import (
     HISTORY_BARS,
     NEWS_DAYS,
     OPEN,

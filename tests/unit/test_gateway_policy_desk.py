@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway import policy_desk
 from gateway.errors import SettingsError
-from gateway.keyring import SIGNING_ROLES, Keyring
-from gateway.policy_desk import BUNDLE, SHIPPED, development_policy, given_policy
+from gateway.installation import policy as policy_desk
+from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from gateway.installation.policy import BUNDLE, SHIPPED, development_policy, given_policy
 from risk.policy.policy import parse_policy, policy_digest
 from risk.policy.signing import SignedPolicy, Standing, verify_signatures
 

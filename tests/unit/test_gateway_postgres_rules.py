@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.postgres_access import HBA, IDENT, own_name, put, rules_for
+from gateway.installation.children.postgres_access import HBA, IDENT, own_name, put, rules_for
 
 ME = pwd.getpwuid(os.geteuid())
 

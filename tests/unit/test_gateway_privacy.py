@@ -8,9 +8,9 @@ import pytest
 from audit.errors import ErasureRefusedError, VaultError
 from audit.privacy.erasure import Privacy
 from audit.privacy.retention import Retention
-from gateway.privacy import clean_names, complete, years_of
-from gateway.settings import RetentionSettings, load
-from gateway.state import StateFolder
+from gateway.installation.settings import RetentionSettings, load
+from gateway.installation.state import StateFolder
+from gateway.privacy.erasure import clean_names, complete, years_of
 
 NAME = "Ada Lovelace"
 

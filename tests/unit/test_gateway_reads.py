@@ -6,9 +6,9 @@ from typing_extensions import override
 
 from audit.errors import LedgerTimeoutError
 from audit.records.record import Draft, Record
-from gateway.keyring import Caller
-from gateway.reads import HOUR_S, REMEMBERED_MAX, TRIED_S, Reads
-from gateway.roles import Role
+from gateway.desk.reads import HOUR_S, REMEMBERED_MAX, TRIED_S, Reads
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
 from tests.doubles.page_person import KeptDrafts
 
 MINUTE_US = 60_000_000

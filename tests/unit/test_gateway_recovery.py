@@ -15,10 +15,10 @@ from fix.orders.reconcile import PATIENCE_US
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
 from gateway import clock
-from gateway.asking import Budget
-from gateway.fix_child import FixChild
-from gateway.orders import Stage, Standing
-from gateway.recovery import close_abandoned, mark_unknown, reconcile
+from gateway.installation.children.fix import FixChild
+from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.reconciliation.asking import Budget
+from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown, reconcile
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 

@@ -9,10 +9,10 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.session.link import HandResult
 from fix.wire.messages import parse
-from gateway import replay_orders
 from gateway.errors import NotReadyError
-from gateway.orders import Stage, Standing
-from gateway.replay_past import Past
+from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay.past import Past
+from gateway.walk.projections.outbox import Stage, Standing
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 

@@ -10,13 +10,13 @@ from audit.store.reader import LedgerReader
 from fix.durable.journal import Journal
 from fix.durable.kill_word import KillWord
 from fix.orders.live import LiveOrder
+from gateway.desk.release import kill_state, release_press
+from gateway.desk.statements import log_id, release_statement
 from gateway.errors import NotReadyError, ReleaseRefusedError
-from gateway.keyring import SIGNING_ROLES, Keyring
-from gateway.releasing import kill_state, release_press
-from gateway.settings import load
-from gateway.state import StateFolder
-from gateway.statements import log_id, release_statement
-from gateway.stopping import release_kill
+from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from gateway.installation.settings import load
+from gateway.installation.state import StateFolder
+from gateway.launch.commands.kill import release_kill
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 

@@ -8,7 +8,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError, UnknownDecisionError
-from gateway.replay import replay
+from gateway.evidence.replay.replay import replay
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 from tests.doubles.remembered import Path as Leaf
 from tests.doubles.remembered import forged, leaves

@@ -11,7 +11,7 @@ from audit.store.reader import LedgerReader
 from fix.errors import MessageError
 from fix.session.link import HandResult
 from gateway.errors import ReplayDiffersError, RequestError
-from gateway.replay import STEPS, Step, replay
+from gateway.evidence.replay.replay import STEPS, Step, replay
 from inference.errors import ForecastError
 from risk.errors import BookError
 from tests.doubles.memory_desk import APPROVER, TABLE, MemoryDesk, memory_desk

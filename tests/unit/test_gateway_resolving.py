@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway import replay_orders
-from gateway.api.models import ResolveRequest
-from gateway.differences import Difference
+from gateway.desk.requests import ResolveRequest
+from gateway.desk.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
-from gateway.keyring import SIGNING_ROLES
-from gateway.orders import Stage
-from gateway.replay_past import Past
-from gateway.resolving import listed, resolution_statement, resolve
-from gateway.section import Section
+from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay.past import Past
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.projections.differences import Difference
+from gateway.walk.projections.outbox import Stage
+from gateway.walk.section import Section
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import EQUITY_MINOR, framed
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.api.models import ResolveRequest
-from gateway.book_check import BookCheck, CheckTools
-from gateway.differences import Differences
+from gateway.desk.requests import ResolveRequest
+from gateway.desk.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
-from gateway.keyring import SIGNING_ROLES
-from gateway.orders import Standing
-from gateway.resolving import listed, resolution_statement, resolve
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.outbox import Standing
+from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
 NO_TICKS = "269.005"

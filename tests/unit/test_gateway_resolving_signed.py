@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.api.models import ResolveRequest
-from gateway.differences import Cause, Difference, Found, book_difference
+from gateway.desk.requests import ResolveRequest
+from gateway.desk.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
-from gateway.keyring import SIGNING_ROLES
-from gateway.orders import Stage
-from gateway.resolving import listed, resolution_statement, resolve
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.walk.projections.differences import Cause, Difference, Found, book_difference
+from gateway.walk.projections.outbox import Stage
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 

@@ -11,9 +11,16 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger
 from gateway.errors import SettingsError
-from gateway.row_keys import MEMORY, PERMIT, RowKeys, make_secret, permit_restored, read_secret
-from gateway.settings import load
-from gateway.state import StateFolder
+from gateway.installation.keys.row_keys import (
+    MEMORY,
+    PERMIT,
+    RowKeys,
+    make_secret,
+    permit_restored,
+    read_secret,
+)
+from gateway.installation.settings import load
+from gateway.installation.state import StateFolder
 
 ORIGIN = "rows.test"
 ROOT, OTHER = b"r" * 32, b"o" * 32

@@ -14,12 +14,12 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
-from gateway.api.models import IntentRequest, IntentResponse
-from gateway.differences import Cause, Found, book_difference
+from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import NotReadyError
-from gateway.journal import book_digest
-from gateway.policy_desk import development_policy
-from gateway.section import Section
+from gateway.installation.policy import development_policy
+from gateway.walk.journal.decision import book_digest
+from gateway.walk.projections.differences import Cause, Found, book_difference
+from gateway.walk.section import Section
 from risk.policy.policy import parse_policy, policy_bytes
 from risk.state.state import RiskState
 from risk.verdict import Verdict

@@ -7,9 +7,9 @@ from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.resets import Cause, Reset
 from fix.session.link import HandResult
-from gateway.journal_orders import handed
-from gateway.orders import Standing
-from gateway.sequence import Numbers, numbers, record_resets, recorded
+from gateway.walk.journal.order import handed
+from gateway.walk.projections.outbox import Standing
+from gateway.walk.projections.sequence import Numbers, numbers, record_resets, recorded
 from tests.doubles.memory_ledger import MemoryLedger
 
 DAY_US = 86_400_000_000

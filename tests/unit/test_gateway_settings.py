@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway import settings
 from gateway.errors import SettingsError
+from gateway.installation import settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,9 +8,9 @@ import pytest
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.journal_orders import order_draft
-from gateway.orders import Stage, Standing
-from gateway.settlement import SettleTools
+from gateway.walk.journal.order import order_draft
+from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.settlement import SettleTools
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 
 LOT = 10

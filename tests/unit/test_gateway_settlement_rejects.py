@@ -12,9 +12,9 @@ from audit.records.record import Record
 from fix.durable.resets import Cause, Reset
 from fix.session.link import HandResult
 from gateway.errors import NotReadyError
-from gateway.orders import Stage, Standing
-from gateway.persons import RAW_MAX
-from gateway.sequence import epoch_of, record_resets
+from gateway.walk.journal.persons import RAW_MAX
+from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.sequence import epoch_of, record_resets
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 

@@ -17,11 +17,11 @@ from audit.store.reader import LedgerReader
 from fix.durable.inbox import Entry
 from gateway.clock import monotonic_us
 from gateway.errors import ReplayDiffersError
-from gateway.journal_orders import fix_inbound
-from gateway.own_keys import OwnKeys
-from gateway.replay_past import matches
-from gateway.settler import LASTING_US, READY, Settler
-from gateway.telemetry import Telemetry
+from gateway.evidence.replay.past import matches
+from gateway.launch.settler import LASTING_US, READY, Settler
+from gateway.telemetry.spans import Telemetry
+from gateway.walk.journal.order import fix_inbound
+from gateway.walk.journal.own_keys import OwnKeys
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 

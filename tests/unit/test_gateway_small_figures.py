@@ -9,10 +9,10 @@ import pytest
 from typing_extensions import override
 
 from audit.store.reader import LedgerReader
-from gateway import accepted
-from gateway.accepted import TableFigure
 from gateway.errors import ReplayDiffersError
-from gateway.replay_orders import _time_us
+from gateway.evidence.replay.order import _time_us
+from gateway.launch.paper import acceptance as accepted
+from gateway.launch.paper.acceptance import TableFigure
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import DrafterKind

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.keyring import Keyring
-from gateway.statements import all_signed, release_statement, release_statement_v1, statement
+from gateway.desk.statements import all_signed, release_statement, release_statement_v1, statement
+from gateway.installation.keys.keyring import Keyring
 
 LOG = "log.test#" + "ab" * 32
 PRESS = "0123456789abcdef0123456789abcdef"

@@ -8,7 +8,7 @@ from audit.errors import LedgerUnsafeError
 from audit.tlog.checkpoint import make_checkpoint
 from audit.tlog.merkle import leaf_hash, root_of
 from audit.tlog.tiles import TILE_WIDTH, Tile, encode_bundle, tile_hashes, tiles_of
-from gateway.tile_mirror import SoundTiles, covered, resources
+from gateway.evidence.publication.mirror_check import SoundTiles, covered, resources
 from tests.doubles.audit_log import SIGNER
 
 SIZE = TILE_WIDTH * TILE_WIDTH + TILE_WIDTH + 3

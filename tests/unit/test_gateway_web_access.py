@@ -6,12 +6,12 @@ import pytest
 from fastapi import Depends, FastAPI
 from starlette.routing import Mount, Route
 
-from gateway.api.access import allowed
-from gateway.api.log import LogReader
-from gateway.keyring import Caller
-from gateway.roles import MAY, Role
-from gateway.web.access import DoorlessError, access_rows
-from gateway.web.doors import Posted, SignedIn
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import MAY, Role
+from gateway.surfaces.access.bearer import allowed
+from gateway.surfaces.api.log import LogReader
+from gateway.surfaces.route_table import DoorlessError, access_rows
+from gateway.surfaces.web.doors import Posted, SignedIn
 
 
 def bare() -> FastAPI:

@@ -7,9 +7,9 @@ import pytest
 from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
 from gateway.errors import ApprovalRefusedError
-from gateway.keyring import Caller
-from gateway.roles import Role
-from gateway.web.desk_actions import DeskActions
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.web.actions import DeskActions
 from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk
 
 OPERATOR = Caller(name="ada", role=Role.OPERATOR)

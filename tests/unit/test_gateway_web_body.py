@@ -3,7 +3,7 @@
 import pytest
 
 from audit.records.canonical import JSON
-from gateway.web.body import Body
+from gateway.surfaces.web.views.body import Body
 
 
 @pytest.mark.parametrize("odd", [None, 3, "text", True, [1], [{"a": 1}]])

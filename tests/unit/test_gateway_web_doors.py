@@ -9,11 +9,11 @@ from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
 from gateway.errors import ApprovalRefusedError
-from gateway.keyring import Caller, digest_of
-from gateway.roles import Role
-from gateway.web.doors import NEXT_CHARS_MAX, Entrance
-from gateway.web.pages import register
-from gateway.web.views import Views
+from gateway.installation.keys.keyring import Caller, digest_of
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.web.doors import NEXT_CHARS_MAX, Entrance
+from gateway.surfaces.web.pages import register
+from gateway.surfaces.web.views.lists import Views
 from tests.doubles.busy_threads import busy
 from tests.doubles.page_person import KeptDrafts, entrance, sign_in
 

@@ -1,8 +1,8 @@
 import pytest
 
-from gateway.web import formats
-from gateway.web.body import Body
-from gateway.web.parts import measured, prompt_parts
+from gateway.surfaces.web.views import formats
+from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.tables import measured, prompt_parts
 from inference.codec import vocabulary
 
 

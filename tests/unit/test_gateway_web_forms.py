@@ -6,7 +6,7 @@ from fastapi import FastAPI, Form, Request
 from fastapi.responses import PlainTextResponse, Response
 from fastapi.testclient import TestClient
 
-from gateway.web.forms import (
+from gateway.surfaces.web.forms import (
     COOKIE,
     FormGuard,
     from_loopback,

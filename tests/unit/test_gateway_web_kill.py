@@ -7,10 +7,10 @@ from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
 from gateway.errors import ApprovalRefusedError
-from gateway.keyring import Caller
-from gateway.web.doors import Entrance
-from gateway.web.pages import register
-from gateway.web.views import Views
+from gateway.installation.keys.keyring import Caller
+from gateway.surfaces.web.doors import Entrance
+from gateway.surfaces.web.pages import register
+from gateway.surfaces.web.views.lists import Views
 from tests.doubles.page_person import entrance, sign_in
 
 HOME = "http://127.0.0.1:8700"

@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.web.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
+from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
 
 SVG = "{http://www.w3.org/2000/svg}"
 CAPTION = Caption(key="k", title="<b>Closes</b>", desc="a & b")

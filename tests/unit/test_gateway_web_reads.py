@@ -13,10 +13,10 @@ from fastapi.testclient import TestClient
 from audit.errors import LedgerTimeoutError
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
-from gateway.web.desk_actions import DeskActions
-from gateway.web.doors import Entrance
-from gateway.web.pages import register
-from gateway.web.views import Views
+from gateway.surfaces.web.actions import DeskActions
+from gateway.surfaces.web.doors import Entrance
+from gateway.surfaces.web.pages import register
+from gateway.surfaces.web.views.lists import Views
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.page_person import entrance, sign_in
 from tests.doubles.small_desk import RUN

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.keyring import Caller, Keyring, digest_of
-from gateway.roles import Role
-from gateway.web.sessions import IDLE_S, LIFE_S, LINK_S, PER_KEY_MAX, Sessions
+from gateway.installation.keys.keyring import Caller, Keyring, digest_of
+from gateway.installation.keys.roles import Role
+from gateway.surfaces.web.sessions import IDLE_S, LIFE_S, LINK_S, PER_KEY_MAX, Sessions
 
 S = 1_000_000
 

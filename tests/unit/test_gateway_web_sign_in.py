@@ -16,14 +16,14 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from audit.store.reader import LedgerReader
-from gateway.keyring import Caller
-from gateway.roles import Role
-from gateway.server import Server
-from gateway.settings import ApiSettings
-from gateway.web.doors import Entrance
-from gateway.web.pages import register
-from gateway.web.sign_in import DELAY_S, DELAYED_MAX
-from gateway.web.views import Views
+from gateway.installation.keys.keyring import Caller
+from gateway.installation.keys.roles import Role
+from gateway.installation.settings import ApiSettings
+from gateway.surfaces.server import Server
+from gateway.surfaces.web.doors import Entrance
+from gateway.surfaces.web.pages import register
+from gateway.surfaces.web.sign_in import DELAY_S, DELAYED_MAX
+from gateway.surfaces.web.views.lists import Views
 from tests.doubles.page_person import KeptDrafts, entrance, sign_in
 
 HOME = "http://127.0.0.1:8700"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.playback import load_playback
-from gateway.web.tokens import PATHS_PER_PAGE, SHADES, tokens_view
+from gateway.feeds.sessions import load_playback
+from gateway.surfaces.web.views.tokens import PATHS_PER_PAGE, SHADES, tokens_view
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import SampleRequest
 from inference.speculation.condense import condense

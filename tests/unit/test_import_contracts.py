@@ -14,7 +14,7 @@ LINT = Path(sys.executable).with_name("lint-imports")
 
 # file that gets the line, the line, words of the contract that must break
 PLANTED = (
-    ("risk/state/book.py", "import gateway.settings", "arrows run against the walk"),
+    ("risk/state/book.py", "import gateway.installation.settings", "arrows run against the walk"),
     ("inference/forecast/forecast.py", "import risk.state.book", "arrows run against the walk"),
     ("audit/tlog/merkle.py", "import risk.state.book", "audit knows no other package"),
     ("fix/durable/inbox.py", "import risk.state.book", "neighbours meet only at types: risk"),
@@ -31,10 +31,10 @@ PLANTED = (
     ("inference/engine/port.py", "import vllm", "one door: vllm"),
     ("fix/orders/state.py", "import quickfix", "one door: quickfix"),
     ("audit/store/reader.py", "import sqlalchemy", "one door: schema"),
-    ("gateway/section.py", "import psycopg", "one door: database"),
+    ("gateway/walk/section.py", "import psycopg", "one door: database"),
     ("audit/sequencer/ledger.py", "import opentelemetry.trace", "one door: telemetry"),
-    ("gateway/decision.py", "import fastapi", "the walks see Protocols"),
-    ("gateway/dispatch.py", "import fix.session.initiator", "the walks see Protocols"),
+    ("gateway/walk/decision.py", "import fastapi", "the walks see Protocols"),
+    ("gateway/walk/dispatch.py", "import fix.session.initiator", "the walks see Protocols"),
 )
 
 

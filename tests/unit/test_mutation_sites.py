@@ -59,7 +59,7 @@ def test_what_people_read_is_left_out() -> None:
         if "info" in one or "1 < 2" in one or one.startswith("arithmetic: b + 1")
     ]
     assert not [one for one in changes() if one.startswith("constant: 3")], "a default"
-    assert sites_of("gateway/progress.py", SAMPLE, {}) == []
+    assert sites_of("gateway/telemetry/console.py", SAMPLE, {}) == []
     assert sites_of("inference/training/train.py", SAMPLE, {}) == []
 
 

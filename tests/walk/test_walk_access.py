@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.app import App
+from gateway.launch.app import App
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 

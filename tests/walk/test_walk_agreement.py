@@ -8,13 +8,13 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.app import App
 from gateway.clock import pause, wall_us
-from gateway.decision import Result, decide
-from gateway.dispatch import LATE_US
-from gateway.orders import Stage
-from gateway.runner import case_of, open_session
-from gateway.simulator import wait_for
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App
+from gateway.launch.run import case_of, open_session
+from gateway.walk.decision import Result, decide
+from gateway.walk.dispatch import LATE_US
+from gateway.walk.projections.outbox import Stage
 from tests.doubles import live_desk
 from tests.doubles.api_agent import (
     Agent,

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.app import App
-from gateway.roles import Role
+from gateway.installation.keys.roles import Role
+from gateway.launch.app import App
 from tests.doubles.api_agent import Agent
 from tests.doubles.page_person import sign_in
 

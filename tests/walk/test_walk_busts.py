@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.app import App, running
-from gateway.orders import Stage, Standing
-from gateway.replay import replay
-from gateway.runner import open_session
-from gateway.simulator import wait_for
+from gateway.evidence.replay.replay import replay
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App, running
+from gateway.launch.run import open_session
+from gateway.walk.projections.outbox import Stage, Standing
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 

@@ -12,8 +12,8 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from audit.upkeep.dump import verify_database
-from gateway.failpoints import NAMES
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.walk.failpoints import NAMES
 from tests.doubles.walk_driver import Mutant
 from tests.doubles.walk_forks import play_apart
 from tests.doubles.walk_oracle import faults, order_faults

@@ -9,7 +9,7 @@ import pytest
 
 from audit.records.record import Record
 from fix.simulator.control import read_capture
-from gateway.app import App
+from gateway.launch.app import App
 from tests.doubles.api_agent import Agent, ended
 from tests.doubles.live_desk import capture_of
 

@@ -24,11 +24,11 @@ from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.upkeep.dump import dump, verify_database, verify_dump
-from gateway.app import App
 from gateway.clock import wall_us
-from gateway.postgres import EmbeddedPostgres
-from gateway.replay import replay
-from gateway.runner import open_session
+from gateway.evidence.replay.replay import replay
+from gateway.installation.children.postgres import EmbeddedPostgres
+from gateway.launch.app import App
+from gateway.launch.run import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, ended
 from tests.doubles.privacy_world import NAME, forms, hits

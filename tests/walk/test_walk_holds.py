@@ -10,10 +10,10 @@ import pytest
 
 from audit.records.kinds import Kind
 from fix.wire.identity import cl_ord_id
-from gateway.app import App
 from gateway.clock import pause
-from gateway.orders import Stage
-from gateway.roles import Role
+from gateway.installation.keys.roles import Role
+from gateway.launch.app import App
+from gateway.walk.projections.outbox import Stage
 from tests.doubles.api_agent import (
     Agent,
     digest_of,

@@ -6,8 +6,8 @@ import pytest
 
 from audit.records.kinds import Kind
 from fix.wire.identity import cl_ord_id
-from gateway.app import App
-from gateway.roles import Role
+from gateway.installation.keys.roles import Role
+from gateway.launch.app import App
 from tests.doubles.api_agent import Agent, ended, orders_at_broker, outcome, reserved
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]

@@ -17,11 +17,11 @@ from audit.records.kinds import Kind
 from fix.durable.kill_word import KillWord
 from fix.session.link import SessionState
 from fix.wire.messages import parse
-from gateway.app import App
 from gateway.clock import monotonic_us, pause, wall_us
-from gateway.decision import Result
-from gateway.kill_times import newest_kill
-from gateway.simulator import wait_for
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App
+from gateway.walk.decision import Result
+from gateway.walk.projections.kill_times import newest_kill
 from tests.doubles import live_desk
 
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(180)]

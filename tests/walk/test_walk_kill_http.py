@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from audit.records.kinds import Kind
-from gateway.app import App
 from gateway.clock import wall_us
-from gateway.keyring import SIGNING_ROLES
-from gateway.simulator import wait_for
-from gateway.statements import log_id, release_statement
+from gateway.desk.statements import log_id, release_statement
+from gateway.installation.children.simulator import wait_for
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.launch.app import App
 from tests.doubles.api_agent import Agent, ended, orders_at_broker
 from tests.doubles.page_person import sign_in
 

@@ -25,8 +25,8 @@ from audit.records.record import Record
 from audit.signers.file import FileSigner
 from audit.store.reader import LedgerReader
 from gateway.errors import ReplayDiffersError
-from gateway.postgres import EmbeddedPostgres
-from gateway.replay import replay
+from gateway.evidence.replay.replay import replay
+from gateway.installation.children.postgres import EmbeddedPostgres
 from inference.weights.registry import read_table
 from tests.doubles.audit_spoiled import arm, disarm
 from tests.doubles.programs import ROOT, play, verb

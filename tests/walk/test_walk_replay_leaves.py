@@ -10,10 +10,10 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record, blob_digests
-from gateway.app import App
 from gateway.errors import ReplayDiffersError
-from gateway.replay import STEPS, replay
-from gateway.runner import case_of
+from gateway.evidence.replay.replay import STEPS, replay
+from gateway.launch.app import App
+from gateway.launch.run import case_of
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, digest_of, ended, hold
 from tests.doubles.remembered import Path, Remembered, forged, leaves

@@ -12,11 +12,11 @@ from audit.records.record import Record
 from fix.dialects.profile import Resets
 from fix.session.link import SessionState
 from fix.simulator.control import read_control, write_control
-from gateway.app import App, running
 from gateway.errors import NotReadyError
-from gateway.fix_session import numbers_of
-from gateway.runner import open_session
-from gateway.simulator import wait_for
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App, running
+from gateway.launch.run import open_session
+from gateway.launch.session import numbers_of
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, ended
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app import App, running
-from gateway.runner import open_session
-from gateway.simulator import wait_for
+from gateway.installation.children.simulator import wait_for
+from gateway.launch.app import App, running
+from gateway.launch.run import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, ended, orders_at_broker
 

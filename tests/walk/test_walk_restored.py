@@ -15,17 +15,17 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from audit.upkeep.dump import verify_database
-from gateway import settings as settings_module
-from gateway.app import App, running
-from gateway.attach import attached
-from gateway.backups import back_up, bring_back
 from gateway.clock import wall_us
 from gateway.errors import RequestError, SessionLostError
-from gateway.log_keys import own_vkeys
-from gateway.rotating import finish_rotation, rotate_key
-from gateway.simulator import wait_for
-from gateway.state import StateFolder
-from gateway.upkeep import Given
+from gateway.evidence.backup import back_up, bring_back
+from gateway.evidence.integrity import Given
+from gateway.installation import settings as settings_module
+from gateway.installation.children.simulator import wait_for
+from gateway.installation.keys.log_keys import own_vkeys
+from gateway.installation.keys.rotation import finish_rotation, rotate_key
+from gateway.installation.place import attached
+from gateway.installation.state import StateFolder
+from gateway.launch.app import App, running
 from tests.doubles import live_desk
 from tests.doubles.state_folder import state_folder
 

@@ -17,7 +17,7 @@ import pytest
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from audit.upkeep.dump import verify_database
-from gateway.postgres import EmbeddedPostgres
+from gateway.installation.children.postgres import EmbeddedPostgres
 from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import decode_evidence
 from inference.speculation.rounds import totals

@@ -15,15 +15,15 @@ import httpx
 import pytest
 
 from audit.upkeep.dump import verify_database
-from gateway.app import App, running
-from gateway.keyring import SIGNING_ROLES
-from gateway.orders import Stage
-from gateway.policy_desk import SHIPPED
-from gateway.profiles import Plan
-from gateway.runner import open_session
-from gateway.settings import load
-from gateway.simulator import wait_for
-from gateway.stopping import press_kill, release_kill
+from gateway.installation.children.simulator import wait_for
+from gateway.installation.keys.keyring import SIGNING_ROLES
+from gateway.installation.policy import SHIPPED
+from gateway.installation.settings import load
+from gateway.launch.app import App, running
+from gateway.launch.commands.kill import press_kill, release_kill
+from gateway.launch.plan import Plan
+from gateway.launch.run import open_session
+from gateway.walk.projections.outbox import Stage
 from risk.policy.policy import parse_policy
 from risk.policy.signing import SignedPolicy, sign_policy
 from tests.doubles import live_desk

@@ -1,0 +1,17 @@
+"""Names, options and help of the verbs; a body of at most ten lines.
+
+Not here: printing more than the result.
+
+    run          run and serve
+    check        verify, dump, decisions, show, replay and export: what anyone may ask of the
+                 ledger
+    maintain     fsck, backup, restore and migrate
+    prove        receipt and prove: single proofs as small files, checkable offline by anyone
+    publish      witness and tiles: the ledger's other eyes, and its tree as files for whoever
+                 mirrors it
+    kill         kill and release
+    differences  differences and resolve
+    keys         keygen, rotate-key, revoke-key, row-key, disavow and settings
+    privacy      erase, hold, release-hold, disclose: personal values in the ledger
+    train        train: the model pair, through the same code that made the bundled one
+"""

@@ -1,0 +1,139 @@
+"""What an agent is told: the verdict as it stands on record, every rule with its margin.
+
+An approval is not an order: "approved" is said only of an order that left for the broker. Not here:
+who may ask (`api`), and how the verdict came about (`desk`, `section`).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from gateway.desk.requests import Asked, IntentResponse, RuleLine
+from gateway.errors import NotReadyError
+
+Told = Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"]
+
+NOT_SENT: Final = frozenset(
+    {
+        Kind.ORDER_WITHDRAWN,
+        Kind.ORDER_REFUSED,
+        Kind.APPROVAL_REFUSED,
+        Kind.RESERVATION_RELEASED,
+    }
+)
+"""Kinds of record that end an approval or a hold whose order never left and never will."""
+
+_FATES: Final = NOT_SENT | {
+    Kind.ORDER_SENDING,
+    Kind.ORDER_SENT,
+    Kind.ORDER_UNKNOWN,
+    Kind.ORDER_REPORTED,
+    Kind.ORDER_ENDED,
+}
+
+
+def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
+    """Return the verdict as it stands on record, and what became of its order.
+
+    Raises:
+        NotReadyError: it is still being decided, or approved and not yet handed out.
+    """
+    records = list(reader.records(stream=f"decision/{decision_id}"))
+    verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+    failed = any(r.kind is Kind.FORECAST_FAILED for r in records)
+    sending = [r for r in records if r.kind is Kind.ORDER_SENDING]
+    if not verdicts and records[-1].kind is not Kind.DECISION_SEALED:
+        raise NotReadyError(part=f"decision {decision_id}", state="still being decided")
+    if not verdicts:
+        return IntentResponse(
+            decision_id=decision_id,
+            result="no_forecast" if failed else "no_trade",
+            verdict=None,
+            rules=(),
+            cl_ord_id=None,
+            record_seq=records[-1].seq,
+            record_leaf=records[-1].leaf.hex(),
+            receipt=f"countersign receipt {decision_id}",
+        )
+    body: dict[str, Any] = verdicts[-1].body
+    result, reason = told(records)
+    return IntentResponse(
+        decision_id=decision_id,
+        result=result,
+        reason=reason,
+        verdict=body["verdict"]["action"],
+        approval=asked_of(records),
+        rules=tuple(_rule_line(rule) for rule in body["verdict"]["results"]),
+        cl_ord_id=sending[0].body["cl_ord_id"] if sending else None,
+        record_seq=verdicts[-1].seq,
+        record_leaf=verdicts[-1].leaf.hex(),
+        receipt=f"countersign receipt {decision_id}",
+    )
+
+
+def asked_of(records: Sequence[Record]) -> Asked | None:
+    """Return the request to a person; None where nobody was asked."""
+    asked = next((r.body for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
+    if asked is None:
+        return None
+    return Asked(
+        intent_digest=asked["intent_digest"],
+        expires_us=asked.get("expires_us"),
+        band=asked.get("band", {}),
+    )
+
+
+def told(records: Sequence[Record]) -> tuple[Told, str | None]:
+    """Return what a judged decision has come to, and why where no order left for certain.
+
+    Args:
+        records: the decision's, oldest first, a verdict among them.
+
+    Raises:
+        NotReadyError: approved, and not yet handed out.
+    """
+    (verdict, *after) = _since_last_verdict(records)
+    given: Told = verdict.body["result"]
+    fates = [record for record in after if record.kind in _FATES]
+    last = fates[-1] if fates else None
+    if given == "approved" and last is None:
+        decision_id = str(verdict.body["decision_id"])
+        raise NotReadyError(part=f"decision {decision_id}", state="approved, not yet handed out")
+    if last is None:
+        return given, None
+    match last.kind:
+        case Kind.ORDER_SENDING:
+            return "unknown", "handed out, no answer yet; it is never sent again"
+        case Kind.ORDER_UNKNOWN:
+            return "unknown", str(last.body["reason"])
+        case Kind.ORDER_REPORTED if last.body.get("order_state") == "NOT_RECEIVED":
+            return "not_sent", "the broker never received it"
+        case Kind.APPROVAL_REFUSED:
+            return "not_sent", "a person refused it"
+        case kind if kind in NOT_SENT:
+            return "not_sent", str(last.body["reason"])
+        case _:
+            return given, None
+
+
+def _since_last_verdict(records: Sequence[Record]) -> Sequence[Record]:
+    """Return the last verdict and what followed it."""
+    places = [at for at, record in enumerate(records) if record.kind is Kind.VERDICT_GIVEN]
+    return records[places[-1] :]
+
+
+def _rule_line(rule: dict[str, Any]) -> RuleLine:
+    def text(name: str) -> str | None:
+        return None if rule[name] is None else str(rule[name])
+
+    return RuleLine(
+        rule=f"{rule['rule_id']}.{rule['check']}",
+        action=rule["action"],
+        reason=rule["reason"],
+        observed=text("observed"),
+        limit=text("limit"),
+        margin=text("margin"),
+        unit=rule["unit"],
+    )

@@ -1,0 +1,337 @@
+"""The desk: what the API, the pages and the playback may ask for, each a few calls to the walk.
+
+Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting and stopping
+(`app`).
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
+from audit.store.reader import LedgerReader
+from fix.durable.kill_word import KillWord
+from gateway.desk.answers import intent_response, told
+from gateway.desk.intents import decision_id_of, request_document, wish_of
+from gateway.desk.kill import KillSwitch
+from gateway.desk.reads import HOUR_S, Reads
+from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
+from gateway.desk.strategies import AGENT_WISH, wish
+from gateway.errors import (
+    ApprovalRefusedError,
+    NotReadyError,
+    RequestError,
+    UnknownDecisionError,
+)
+from gateway.feeds.market import Market
+from gateway.installation.keys.keyring import Caller, Keyring
+from gateway.telemetry.spans import Telemetry
+from gateway.walk.approval import agree, end_hold, is_over, release
+from gateway.walk.decision import Decision, Result, decide
+from gateway.walk.dispatch import DispatchTools, dispatch
+from gateway.walk.journal import decision as journal
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.ports import Case, Tags, Tools
+from gateway.walk.projections.outbox import Orders, Standing
+from gateway.walk.section import Section
+from risk.approved import ApprovedOrder, approval_from_document, approve
+from risk.errors import ApprovalError
+from risk.intent import intent_from_document
+from risk.state.instrument import Instrument
+from risk.verdict import verdict_from_document
+
+INTENTS_MAX: Final = 8
+"""Agents' intents in hand at once; one more is refused, so that no queue forms here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskParts:
+    """What the desk is made of.
+
+    Attributes:
+        tags: of the run's own account; agents trade in the account `<account>.agent`.
+        parts: states of the processes, for readiness: part -> "ready" or what is wrong.
+        log: what outsiders may read of the ledger.
+        witnessed: how far the witnesses are; None when none is asked.
+    """
+
+    tags: Tags
+    tools: Tools
+    section: Section
+    orders: Orders
+    reader: LedgerReader
+    market: Market
+    instruments: dict[str, Instrument]
+    dispatching: DispatchTools
+    kill_switch: KillSwitch
+    word: KillWord
+    keyring: Keyring
+    origin: str
+    parts: Callable[[], dict[str, str]]
+    telemetry: Telemetry
+    witnessed: Callable[[], dict[str, Any] | None] = lambda: None
+
+
+@dataclass(slots=True)
+class Desk:
+    """One firm's desk; safe from any thread."""
+
+    own: DeskParts
+    _cases: dict[str, Case] = field(default_factory=dict)
+    reads: Reads = field(init=False)
+    _answers: threading.RLock = field(default_factory=threading.RLock)
+    _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
+
+    def __post_init__(self) -> None:
+        """Put reads on the record of this desk's own ledger."""
+        self.reads = Reads(self.own.tools.ledger, self.own.dispatching.wall_us)
+
+    @property
+    def kill_switch(self) -> KillSwitch:
+        """The kill switch."""
+        return self.own.kill_switch
+
+    def parts(self) -> dict[str, str]:
+        """Return each part's state, and the kill's."""
+        epoch, killed = self.own.word.read()
+        return {**self.own.parts(), "kill": f"in force, epoch {epoch}" if killed else "ready"}
+
+    def make(self, case: Case) -> Decision:
+        """Decide one case and send the order if it was approved."""
+        with self.own.telemetry.span("decide"):
+            decision = decide(case, self.own.tools, self.own.section)
+        self.own.telemetry.count("countersign.decisions", result=decision.result)
+        self._follow(case, decision)
+        return decision
+
+    def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
+        """Judge an agent's intent; the same client key again returns the same decision.
+
+        That holds over restarts: the key names the decision, and the ledger's are all folded at the
+        start.
+
+        Raises:
+            RequestError: the instrument is not quoted here, or the key was used for another
+                request.
+            NotReadyError: too many intents are in hand, or this one is still being decided.
+        """
+        if not self._room.acquire(blocking=False):
+            raise NotReadyError(part="desk", state="busy with other intents: try again")
+        try:
+            return self._submit(caller, request)
+        finally:
+            self._room.release()
+
+    def _submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
+        if request.instrument not in self.own.instruments:
+            raise RequestError(
+                problem=f"unknown instrument {request.instrument};"
+                f" known: {', '.join(self.own.instruments)}"
+            )
+        decision_id = decision_id_of(caller.name, request.client_key)
+        with self._answers:
+            if self.own.orders.get(decision_id) is None:
+                case = self._agent_case(caller, request, decision_id)
+                (opened,) = self.own.tools.ledger.append(self._received(case, caller, request))
+                self.own.orders.catch_up((opened,))
+                case = replace(case, opened_seq=opened.seq)
+            else:
+                self._same_request(decision_id, request)
+                return intent_response(self.own.reader, decision_id)
+        self.make(case)
+        return intent_response(self.own.reader, decision_id)
+
+    def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
+        """Return every record of a decision; that it was read is itself recorded.
+
+        Raises:
+            UnknownDecisionError: there is none of that id.
+        """
+        stream = f"decision/{decision_id}"
+        # a name with a NUL in it is none, and PostgreSQL would not even look for it
+        records = list(self.own.reader.records(stream=stream)) if stream.isprintable() else []
+        if not records:
+            raise UnknownDecisionError(problem=f"no decision {decision_id}")
+        self.reads.note(reader, stream)
+        return {
+            "decision_id": decision_id,
+            "records": [
+                {
+                    "seq": r.seq,
+                    "stream_seq": r.stream_seq,
+                    "kind": r.kind.value,
+                    "recorded_at_us": r.recorded_at_us,
+                    "leaf": r.leaf.hex(),
+                    "payload": r.body,
+                }
+                for r in records
+            ],
+        }
+
+    def log_was_read(self, reader: Caller) -> None:
+        """Record that somebody mirrors the log: once an hour, or reading would make it grow."""
+        self.reads.note(reader, "log", window_s=HOUR_S)
+
+    def answer_hold(
+        self, caller: Caller, decision_id: str, answer: ApprovalRequest
+    ) -> dict[str, Any]:
+        """Approve or refuse a held decision.
+
+        Raises:
+            UnknownDecisionError: no such decision.
+            ApprovalRefusedError: nothing to answer, or this person may not.
+        """
+        with self._answers:
+            standing = self.own.orders.get(decision_id)
+            case = self._cases.get(decision_id)
+            now = self.own.section.now()
+            approval = agree(
+                standing, case, caller.name, answer.intent_digest, self.own.section, now
+            )
+            if standing is None or case is None or standing.verdict is None:
+                raise ApprovalRefusedError(problem="nothing waits for approval here")
+            del self._cases[decision_id]
+            if not answer.approve:
+                records = self.own.tools.ledger.append(
+                    journal_orders.approval_refused(
+                        standing,
+                        caller.name,
+                        answer.note,
+                        verdict_seq=standing.verdict.seq,
+                        market_time_us=self.own.market.now_us(),
+                    ),
+                    journal.decision_sealed(case.stream, "hold_refused", account=standing.account),
+                    lane=Lane.URGENT,
+                )
+                self.own.orders.catch_up(records)
+                return {"decision_id": decision_id, "result": "refused"}
+            decision = release(
+                standing,
+                case,
+                approval,
+                self.own.tools,
+                self.own.section,
+                self.own.orders,
+                answer.note,
+            )
+        self._send(decision)
+        if decision.result is not Result.APPROVED:
+            return {"decision_id": decision_id, "result": decision.result.value}
+        records = tuple(self.own.reader.records(stream=f"decision/{decision_id}"))
+        result, reason = told(records)
+        return {"decision_id": decision_id, "result": result} | (
+            {"reason": reason} if reason else {}
+        )
+
+    def expire_holds(self, now_us: int | None = None) -> int:
+        """End the holds that nobody answered in time; returns how many.
+
+        `now_us` is the wall clock's, by default that of now. The monotonic clock is asked besides.
+        """
+        with self._answers:
+            now_us = self.own.dispatching.wall_us() if now_us is None else now_us
+            late = [s for s in self.own.orders.held() if is_over(s, self.own.section, now_us)]
+            for standing in late:
+                self._cases.pop(standing.decision_id, None)
+                end_hold(
+                    standing,
+                    self.own.tools,
+                    self.own.orders,
+                    reason="hold_expired",
+                    outcome="hold_expired",
+                    market_time_us=self.own.market.now_us(),
+                )
+        return len(late)
+
+    def approved_order(self, standing: Standing) -> ApprovedOrder:
+        """Return the sendable order of an approved standing.
+
+        Raises:
+            ApprovalError: the policy, the kill epoch or the instrument's readiness changed since.
+        """
+        if standing.approving is None:
+            raise ApprovalError("nothing approves this order")
+        body: dict[str, Any] = standing.approving.body
+        epoch, killed = self.own.word.read()
+        status = self.own.section.status()
+        if killed or epoch != body["kill_epoch"]:
+            raise ApprovalError("the kill epoch changed since the verdict")
+        if status.policy_digest != body["policy_digest"] or status.standing != "ACTIVE":
+            raise ApprovalError("the policy changed since the verdict")
+        if self.own.section.differences.blocks(body["intent"]["instrument"]):
+            raise ApprovalError("the book differs from the broker's since the verdict")
+        agreed = body["approval"]
+        return approve(
+            intent_from_document(body["intent"]),
+            verdict_from_document(body["verdict"]),
+            standing.approving.leaf,
+            body["send_before_us"],
+            body["kill_epoch"],
+            None if agreed is None else approval_from_document(agreed),
+        )
+
+    def _follow(self, case: Case, decision: Decision) -> None:
+        """Keep a held case for its renewal, send an approved one."""
+        if decision.judged is not None:
+            self.own.orders.catch_up((decision.judged.record,))
+        if decision.result is Result.HELD:
+            self._cases[case.decision_id] = case
+        self._send(decision)
+
+    def _send(self, decision: Decision) -> None:
+        standing = self.own.orders.get(decision.decision_id)
+        if decision.result is Result.APPROVED and standing is not None:
+            with self.own.telemetry.span("dispatch"):
+                result = dispatch(standing, self.own.dispatching)
+            outcome = "withdrawn" if result is None else result.outcome
+            self.own.telemetry.count("countersign.orders", result=outcome)
+
+    def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
+        instrument = self.own.instruments[request.instrument]
+        session = self.own.market.session(request.instrument)
+        tags = Tags(
+            account=f"{self.own.tags.account}.agent",
+            run_id=self.own.tags.run_id,
+            mode=self.own.tags.mode,
+            dev=self.own.tags.dev,
+        )
+        return Case(
+            decision_id=decision_id,
+            tags=tags,
+            instrument=instrument,
+            snapshot=session.snapshot,
+            strategy=AGENT_WISH,
+            author=caller.name,
+            tick=lambda: self.own.market.tick(request.instrument),
+            propose=wish(self.own.section.policy.sizing, instrument, wish_of(request, instrument)),
+            directional=request.directional,
+        )
+
+    def _received(self, case: Case, caller: Caller, request: IntentRequest) -> Draft:
+        asked, personal = request_document(request, self.own.dispatching.persons)
+        draft = journal.intent_received(
+            case,
+            caller.name,
+            client_key=request.client_key,
+            request=asked,
+            policy=self.own.section.policy_named,
+        )
+        return replace(draft, personal=personal)
+
+    def _same_request(self, decision_id: str, request: IntentRequest) -> None:
+        """Refuse a client key that was used for something else."""
+        first = next(
+            iter(
+                self.own.reader.records(
+                    stream=f"decision/{decision_id}", kinds=(Kind.INTENT_RECEIVED,)
+                )
+            )
+        )
+        asked, _ = request_document(request, self.own.dispatching.persons)
+        if first.body["request"] != asked:
+            raise RequestError(
+                problem=f"client_key {request.client_key!r} was used for another request"
+            )

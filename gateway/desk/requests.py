@@ -1,0 +1,270 @@
+"""Bodies of the API: strict, closed, with units.
+
+What does not fit is refused before anything runs.
+"""
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from gateway.errors import IntakeError
+from gateway.feeds.intake import refuse_hidden_text
+
+MAX_EXPOSURE_BP = 100_000
+# not \d, which takes the digits of every script
+PRICE_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,4})?$"
+
+
+def _readable(text: str) -> str:
+    """Refuse characters that a reader of the record would not see."""
+    try:
+        refuse_hidden_text(text, where="text")
+    except IntakeError as refusal:
+        raise ValueError(refusal.problem) from None
+    return text
+
+
+Words = Annotated[str, Field(max_length=500), AfterValidator(_readable)]
+"""Text of a person or an agent for the record."""
+Person = Annotated[str, Field(min_length=1, max_length=200)]
+"""A pseudonym or a name."""
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class IntentRequest(_Body):
+    """What an agent wants: a target exposure in one instrument.
+
+    The gateway forecasts and judges it itself.
+    """
+
+    model_config = ConfigDict(
+        strict=True,
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "client_key": "rebalance-0001",
+                    "instrument": "SPXN",
+                    "target_exposure_bp": 2000,
+                    "directional": False,
+                    "max_qty_lots": 500,
+                    "limit_price": None,
+                    "reason": "raise equity exposure to 20 % of equity",
+                }
+            ]
+        },
+    )
+
+    client_key: Annotated[
+        str,
+        Field(
+            pattern=r"^[A-Za-z0-9._-]{1,64}$",
+            description="idempotency key: the same key again returns the same decision",
+        ),
+    ]
+    instrument: Annotated[str, Field(pattern=r"^[A-Z0-9.]{1,12}$", description="instrument symbol")]
+    target_exposure_bp: Annotated[
+        int,
+        Field(
+            ge=-MAX_EXPOSURE_BP,
+            le=MAX_EXPOSURE_BP,
+            description="wanted exposure, basis points of equity, signed",
+        ),
+    ]
+    directional: Annotated[
+        bool,
+        Field(
+            description="true: the intent claims a direction, so the model-confidence rule applies"
+        ),
+    ] = False
+    max_qty_lots: Annotated[
+        int | None, Field(ge=1, le=1_000_000_000, description="the agent's own cap, lots")
+    ] = None
+    limit_price: Annotated[
+        str | None,
+        Field(
+            pattern=PRICE_PATTERN,
+            description="limit price, decimal text; none: touch plus the policy's allowance",
+        ),
+    ] = None
+    reason: Annotated[
+        Words, Field(description="why, in the agent's words; recorded, never read by a rule")
+    ] = ""
+
+    person: Annotated[
+        Words | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="the person who decided (MiFIR RTS 24: investment decision within the"
+            " firm); on record as a pseudonym, the name only encrypted",
+        ),
+    ] = None
+
+    def limit_minor(self) -> Decimal | None:
+        """Return the limit price as a Decimal in currency units, or None."""
+        return None if self.limit_price is None else Decimal(self.limit_price)
+
+
+class RuleLine(_Body):
+    """One rule's result: pass when observed <= limit; margin = limit - observed."""
+
+    rule: str
+    action: str
+    reason: str
+    observed: str | None
+    limit: str | None
+    margin: str | None
+    unit: str
+
+
+class Asked(_Body):
+    """What a person is asked, until when, and what a yes would cover."""
+
+    intent_digest: str
+    expires_us: Annotated[
+        int | None,
+        Field(description="the hold ends then, microseconds UTC; sooner if time says so"),
+    ]
+    band: dict[str, int | str]
+
+
+class IntentResponse(_Body):
+    """The verdict on an intent, and what became of its order."""
+
+    decision_id: str
+    result: Annotated[
+        Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"],
+        Field(
+            description="approved: the order left for the broker; not_sent: it did not and never"
+            " will (`reason` says why; ask again under a new client_key); unknown: nobody can say"
+            " yet, the broker is asked, do not order it again"
+        ),
+    ]
+    reason: Annotated[
+        str | None, Field(description="why an order did not leave, or is not known to have left")
+    ] = None
+    verdict: str | None
+    approval: Annotated[
+        Asked | None, Field(description="the request to a person, where a rule asked for one")
+    ] = None
+    rules: tuple[RuleLine, ...]
+    cl_ord_id: str | None
+    record_seq: int | None
+    record_leaf: str | None
+    receipt: str
+
+
+class ApprovalRequest(_Body):
+    """A person's answer to a held decision."""
+
+    approve: bool
+    intent_digest: Annotated[
+        str, Field(pattern=r"^[0-9a-f]{64}$", description="digest of the intent that was read")
+    ]
+    note: Words = ""
+
+
+class EraseRequest(_Body):
+    """Whom to forget, by pseudonym or name, and on which legal basis (recorded).
+
+    Several pseudonyms of one person are forgotten together: all of them, or none.
+    """
+
+    subject: Person | Annotated[list[Person], Field(min_length=1, max_length=100)]
+    basis: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
+class HoldRequest(_Body):
+    """What must be kept, and why: `all`, `subject:PERSON` or `decision:ID`."""
+
+    scope: Annotated[str, Field(min_length=1, max_length=220)]
+    reason: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
+class LiftRequest(_Body):
+    """Which hold ends, and why."""
+
+    hold_id: Annotated[str, Field(min_length=1, max_length=40)]
+    reason: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
+class DiscloseRequest(_Body):
+    """Which record's personal values are read, and why (recorded)."""
+
+    seq: Annotated[int, Field(ge=0, le=2**53 - 1)]
+    reason: Annotated[Words, Field(min_length=1, max_length=300)]
+
+
+class KillRequest(_Body):
+    """Why everything must stop.
+
+    A character that cannot be seen is not refused, its number is written: no kill waits for that.
+    """
+
+    reason: Annotated[str, Field(min_length=1, max_length=500)]
+    kill_epoch: Annotated[
+        int | None, Field(ge=1, le=2**53 - 1, description="of a press made in the kill word")
+    ] = None
+    press_id: Annotated[
+        str | None, Field(pattern=r"^[0-9a-f]{32}$", description="of that press")
+    ] = None
+
+    @property
+    def made(self) -> tuple[int, str] | None:
+        """Epoch and id of the press that the caller has made already, None without one."""
+        if self.kill_epoch is None or self.press_id is None:
+            return None
+        return self.kill_epoch, self.press_id
+
+
+class ResolveRequest(_Body):
+    """A person's word on a difference between the book and the broker."""
+
+    right: Annotated[
+        Literal["book", "broker"],
+        Field(description="book: nothing changes; broker: the book is adjusted, two signatures"),
+    ]
+    reason: Annotated[Words, Field(min_length=1)]
+    evidence: Annotated[
+        Words, Field(min_length=1, description="what shows it: a file's digest, a call, a ticket")
+    ]
+    price: Annotated[
+        str, Field(pattern=rf"^$|{PRICE_PATTERN}", description="of the adjustment, decimal text")
+    ] = ""
+    account: Annotated[str, Field(max_length=64, pattern=r"^[\x21-\x7e]*$")] = ""
+    side: Literal["", "BUY", "SELL"] = ""
+    lots: Annotated[
+        int,
+        Field(
+            ge=-1_000_000_000,
+            le=1_000_000_000,
+            description="of the adjustment, as listed: the broker's lots less the book's",
+        ),
+    ] = 0
+    ends: Annotated[
+        str,
+        Field(pattern=r"^[A-Z2-7]{0,20}$", description="ClOrdID of an order that is at an end"),
+    ] = ""
+    signatures: dict[
+        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+    ] = {}
+
+
+class ReleaseRequest(_Body):
+    """Two signatures over the release statement of one press, hex by role."""
+
+    kill_epoch: Annotated[int, Field(ge=1)]
+    signatures: dict[
+        Literal["risk", "compliance"], Annotated[str, Field(pattern=r"^[0-9a-f]{128}$")]
+    ]
+    reason: Words = ""
+    live: Annotated[
+        list[Annotated[str, Field(pattern=r"^[!-~]{1,64}$")]],
+        Field(max_length=10_000, description="orders that may still work, as the statement has"),
+    ] = []

@@ -1,0 +1,263 @@
+"""A person's word on a difference between the book and the broker, on record before it counts.
+
+Two answers: the book is right, and nothing changes; or the broker is, and an adjustment books what
+is missing or takes out what is too much. Both are about the numbers of now, not those of when it
+was found, and close every difference of the order; an adjustment of other lots than were signed is
+refused, and where the sides agree by now there is none. What changes a book or ends an order needs
+the signatures of both roles, over a statement that names this difference in this ledger; the rest
+one operator.
+Not here: who may call (`api`), and what is open (`differences`).
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
+from fix.errors import ReportError
+from fix.orders.state import OrderState
+from fix.wire.reports import scaled
+from gateway.desk.desk import DeskParts
+from gateway.desk.requests import ResolveRequest
+from gateway.desk.statements import all_signed, log_id, statement
+from gateway.errors import ResolutionRefusedError
+from gateway.walk.journal.decision import decision_sealed
+from gateway.walk.projections.differences import Cause, Difference, Found, order_ended_by
+from gateway.walk.projections.outbox import Standing
+from gateway.walk.reconciliation.book_check import traded_lots
+from gateway.walk.settlement import OUTCOMES
+from risk.intent import Side
+
+PURPOSE: Final = "difference resolution"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    own: DeskParts
+    difference: Difference
+    request: ResolveRequest
+    book_lots: int | None
+    broker_lots: int | None
+
+    @property
+    def order(self) -> Standing | None:
+        """The order that it is about, or that the person names."""
+        name = self.request.ends or self.difference.found.cl_ord_id
+        return self.own.orders.by_cl_ord_id(name)
+
+
+def resolution_statement(log: str, seq: int, leaf: str, request: ResolveRequest) -> bytes:
+    """Return what both roles sign for a resolution that changes a book or ends an order.
+
+    Words are JSON strings: one line each, whatever was written.
+    """
+    return statement(
+        PURPOSE,
+        log,
+        f"difference {seq} {leaf}",
+        f"right {request.right}",
+        f"price {request.price or '-'}",
+        f"account {request.account or '-'}",
+        f"side {request.side or '-'}",
+        f"lots {request.lots}",
+        f"ends {request.ends or '-'}",
+        f"reason {json.dumps(request.reason)}",
+        f"evidence {json.dumps(request.evidence)}",
+    )
+
+
+def listed(own: DeskParts) -> dict[str, Any]:
+    """Return what is open, with what a statement about it names."""
+    own.section.differences.read(own.reader.head().size)
+    return {
+        "log_id": log_id(own.reader, own.origin),
+        "open": [_document(own, one) for one in own.section.differences.open()],
+    }
+
+
+def _document(own: DeskParts, one: Difference) -> dict[str, Any]:
+    """Return a difference with the numbers of now, and what an adjustment would have to be."""
+    book, broker = _sides_now(own, one.found)
+    return one.document() | {
+        "book_lots": book,
+        "broker_lots": broker,
+        "lots": None if book is None or broker is None else broker - book,
+        "found_book_lots": one.found.book_lots,
+        "found_broker_lots": one.found.broker_lots,
+    }
+
+
+def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None]:
+    """Return what the book holds by now, and what the broker said last."""
+    differences = own.section.differences
+    if found.cause is Cause.ACCOUNT_LOTS and found.account in own.section.accounts:
+        account, symbol = found.account, found.instrument
+        traded = traded_lots(own.orders).get((account, symbol), 0)
+        return own.section.book(account).lots(symbol), traded + differences.adjusted(
+            account, symbol
+        )
+    if not found.cl_ord_id or found.book_lots is None:
+        return found.book_lots, found.broker_lots
+    order = own.orders.by_cl_ord_id(found.cl_ord_id)
+    book = (0 if order is None else order.filled_lots) + differences.adjusted_of(found.cl_ord_id)
+    return book, differences.total_told(found.cl_ord_id, book)
+
+
+def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> dict[str, Any]:
+    """Put a person's word on record; the instrument is ready again if nothing else is open.
+
+    Raises:
+        ResolutionRefusedError: nothing of that number is open, or the word does not suffice.
+    """
+    own.section.differences.read(own.reader.head().size)
+    found = next((d for d in own.section.differences.open() if d.seq == seq), None)
+    if found is None:
+        raise ResolutionRefusedError(
+            problem=f"no difference {seq} is open: countersign differences lists them"
+        )
+    book, broker = _sides_now(own, found.found)
+    case = _Case(own=own, difference=found, request=request, book_lots=book, broker_lots=broker)
+    adjustment = _adjustment(case) if request.right == "broker" else None
+    ended = _ended(case)
+    if adjustment is not None or request.ends:
+        log = log_id(own.reader, own.origin)
+        signed = resolution_statement(log, seq, found.leaf.hex(), request)
+        given = {str(role): text for role, text in request.signatures.items()}
+        if not all_signed(signed, given, own.keyring.public_keys()):
+            raise ResolutionRefusedError(
+                problem="it changes a book or ends an order: both roles, risk and compliance, must"
+                " sign this resolution in this ledger"
+            )
+    beside = own.section.differences.of_one_order(found)
+    drafts = (
+        _resolved(case, actor, adjustment),
+        *(_resolved(case, actor, None, beside=one) for one in beside),
+        *ended,
+    )
+    # a crash before leaves it open, after it resolved: one batch has all of it
+    own.orders.catch_up(own.tools.ledger.append(*drafts, lane=Lane.URGENT))
+    own.section.differences.read(own.reader.head().size)
+    return {"seq": seq, "right": request.right, "adjustment": adjustment}
+
+
+def _resolved(
+    case: _Case, actor: str, adjustment: dict[str, JSON] | None, *, beside: Difference | None = None
+) -> Draft:
+    """Return a person's word on a difference, or on one `beside` it, of the same order."""
+    request, of = case.request, beside or case.difference
+    account = of.found.account or request.account
+    payload: dict[str, JSON] = {
+        "of_seq": of.seq,
+        "of_leaf": of.leaf.hex(),
+        "right": request.right,
+        "resolved_by": actor,
+        "reason": request.reason,
+        "evidence": request.evidence,
+        "market_time_us": case.own.market.now_us(),
+    }
+    if account:
+        payload["account"] = account
+    if case.book_lots is not None and case.broker_lots is not None:
+        payload |= {"book_lots": case.book_lots, "broker_lots": case.broker_lots}
+    if beside is not None:
+        payload["with_seq"] = case.difference.seq
+    if adjustment is not None:
+        payload["adjustment"] = adjustment
+    if request.ends and beside is None:
+        payload["ends"] = request.ends
+    if request.signatures and beside is None:
+        payload["signatures"] = {str(role): text for role, text in request.signatures.items()}
+    return Draft(
+        stream="control",
+        kind=Kind.DIFFERENCE_RESOLVED,
+        payload=payload,
+        actor=f"person:{actor}",
+        idem_key=f"resolved:{of.seq}",
+    )
+
+
+def _adjustment(case: _Case) -> dict[str, JSON] | None:
+    """Return the trade that brings the book to the broker's side, None if it is there by now.
+
+    Raises:
+        ResolutionRefusedError: it cannot be said what to book.
+    """
+    own, request, found = case.own, case.request, case.difference.found
+    if case.book_lots is None or case.broker_lots is None:
+        raise ResolutionRefusedError(problem="its quantities are not known: right can only be book")
+    lots = case.broker_lots - case.book_lots
+    if lots != request.lots:
+        raise ResolutionRefusedError(
+            problem=f"book {case.book_lots}, broker {case.broker_lots} by now: the adjustment is of"
+            f" {lots} lots, not {request.lots}; list the differences again and sign that"
+        )
+    if not lots:
+        return None
+    account = found.account or request.account
+    if found.instrument not in own.instruments or account not in own.section.accounts:
+        raise ResolutionRefusedError(
+            problem="name an account of this gateway; the instrument must be one of it too"
+        )
+    instrument = own.instruments[found.instrument]
+    side = Side.BUY if found.cause is Cause.ACCOUNT_LOTS else _side(case)
+    if lots < 0:
+        side = Side.SELL if side is Side.BUY else Side.BUY
+    try:
+        price = scaled(request.price, own.dispatching.profile.minor_digits)
+    except ReportError:
+        price = 0
+    if price <= 0 or price % instrument.tick_minor:
+        raise ResolutionRefusedError(problem="a price in whole ticks is needed: --price")
+    return {
+        "instrument": instrument.symbol,
+        "side": side.value,
+        "qty_lots": abs(lots),
+        "price_ticks": price // instrument.tick_minor,
+        "unit_minor": instrument.unit_minor,
+        "fee_minor": 0,
+    }
+
+
+def _side(case: _Case) -> Side:
+    """Return the side of the order that it is about."""
+    order = case.order
+    if order is not None and order.verdict is not None:
+        return Side(str(order.verdict.body["intent"]["side"]))
+    if not case.request.side:
+        raise ResolutionRefusedError(problem="the order is not ours: name its side, BUY or SELL")
+    return Side(case.request.side)
+
+
+def _ended(case: _Case) -> tuple[Draft, ...]:
+    """Return the records that end an order: the one named, or one that only waited for trades.
+
+    Raises:
+        ResolutionRefusedError: the order that is named is none of ours, or is over.
+    """
+    order = case.order
+    waited = order is not None and OrderState(order.order_state).is_terminal
+    if order is None or order.sealed or not (case.request.ends or waited):
+        if case.request.ends:
+            raise ResolutionRefusedError(problem=f"no order {case.request.ends} is at work here")
+        return ()
+    state = OrderState(order.order_state)
+    if not state.is_terminal:
+        rejected = case.difference.found.cause is Cause.REJECT_UNMATCHED
+        state = OrderState.REJECTED if rejected else OrderState.CANCELED
+    return (
+        order_ended_by(
+            order,
+            case.difference.seq,
+            order_state=state.value,
+            market_time_us=case.own.market.now_us(),
+        ),
+        decision_sealed(
+            f"decision/{order.decision_id}",
+            OUTCOMES.get(state, "closed"),
+            account=order.account,
+            again=order.seals,
+        ),
+    )

@@ -1,0 +1,80 @@
+"""export: one decision as a bundle that proves itself without us."""
+
+from pathlib import Path
+
+from audit.errors import PolicyError
+from audit.evidence.bundle import NotYetSignedError, build_bundle
+from audit.files.whole_file import appearing, beside, named
+from audit.tlog.note import parse_note
+from audit.tlog.policy import QuorumPolicy
+from audit.verifier.verify import read_bundle, read_link
+from gateway.clock import pause
+from gateway.errors import StateInUseError
+from gateway.evidence.publication.policy import read_policy
+from gateway.installation.keys.rotation import open_ledger
+from gateway.installation.place import Place
+
+UNWITNESSED = (
+    "not cosigned by the policy's quorum yet: with --policy it is incomplete; make it again later"
+)
+CADENCE_S = 2.0
+"""A running gateway signs each second; after this its checkpoint covers what was recorded."""
+
+
+def export_decision(place: Place, decision_id: str, out: Path) -> int:
+    """Write the bundle; signs a checkpoint first when the newest record has none yet.
+
+    Raises:
+        LedgerError: there is no such decision.
+        FileError: something that is no file has that name.
+    """
+    _, policy = read_policy(place.settings.ledger)
+    with appearing(out) as file:
+        data = _bundle(place, decision_id, policy)
+        file.write(data)
+    bundle = read_bundle(data)
+    notes = [bundle.note, *([read_link(bundle.link).note] if bundle.link else [])]
+    beside(out).write(
+        f"{named(out)}: {len(data)} bytes\n{unwitnessed(policy, *notes)}"
+        "check it with a copy of audit/verifier/verify.py that you trust and the log's key"
+        " from outside:\n"
+        f"  python audit/verifier/verify.py {named(out)} --key KEYFILE\n"
+    )
+    return 0
+
+
+def _bundle(place: Place, decision_id: str, policy: QuorumPolicy | None) -> bytes:
+    try:
+        return build_bundle(place.reader, decision_id, policy)
+    except NotYetSignedError:
+        sign_missing(place)
+        return build_bundle(place.reader, decision_id, policy)
+
+
+def unwitnessed(policy: QuorumPolicy | None, *notes: bytes) -> str:
+    """Return a line that says that none of some checkpoints meets the policy; none if one does."""
+    if policy is None:
+        return ""
+    for note in notes:
+        try:
+            policy.witnessed(parse_note(note))
+        except PolicyError:
+            continue
+        return ""
+    return f"  {UNWITNESSED}\n"
+
+
+def sign_missing(place: Place) -> None:
+    """Make the checkpoint that a stopped gateway did not get to; a running one makes its own."""
+    try:
+        lock = place.state.lock()
+    except StateInUseError:
+        pause(CADENCE_S)
+        return
+    with lock:
+        _sign_stopped(place)
+
+
+def _sign_stopped(place: Place) -> None:
+    with open_ledger(place) as ledger:
+        ledger.checkpoint_now()

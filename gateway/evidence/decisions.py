@@ -1,0 +1,68 @@
+"""decisions: which there are, for the verbs that take the id of one."""
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from gateway.errors import UnknownDecisionError
+from gateway.installation.place import Place
+
+PREFIX: Final = "decision/"
+FIRST_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_FAILED)
+OPEN: Final = "open"
+
+
+def list_decisions(place: Place, limit: int) -> int:
+    """Print the newest decisions, one on each line: id, first record, time, outcome."""
+    found = [*_newest(place.reader, limit)]
+    width = max((len(_id(start)) for start in found), default=0)
+    for start in found:
+        at = datetime.fromtimestamp(start.recorded_at_us / 1_000_000, tz=UTC)
+        outcome = _outcome(place.reader, start.stream)
+        sys.stdout.write(f"{_id(start):{width}}  record {start.seq}  {at:%F %T} UTC  {outcome}\n")
+    if not found:
+        sys.stderr.write("no decision is on record yet\n")
+    return 0
+
+
+def newest_decision(reader: LedgerReader) -> str | None:
+    """Return the id of the decision that began last."""
+    return next((_id(start) for start in _newest(reader, 1)), None)
+
+
+def known(place: Place, decision_id: str) -> str:
+    """Return an id of which there is a decision.
+
+    Raises:
+        UnknownDecisionError: there is none.
+    """
+    stream = PREFIX + decision_id
+    if next(place.reader.records(stream=stream, limit=1), None) is None:
+        raise UnknownDecisionError(
+            problem=f"no decision {decision_id}: `countersign decisions` lists them"
+        )
+    return decision_id
+
+
+def _newest(reader: LedgerReader, limit: int) -> Iterator[Record]:
+    for record in reader.records(kinds=FIRST_KINDS, newest_first=True):
+        if record.stream_seq != 0 or not record.stream.startswith(PREFIX):
+            continue
+        yield record
+        limit -= 1
+        if limit == 0:
+            return
+
+
+def _id(start: Record) -> str:
+    return start.stream.removeprefix(PREFIX)
+
+
+def _outcome(reader: LedgerReader, stream: str) -> str:
+    kinds = (Kind.DECISION_SEALED,)
+    seals = reader.records(stream=stream, kinds=kinds, limit=1, newest_first=True)
+    return next((str(seal.body["outcome"]) for seal in seals), OPEN)

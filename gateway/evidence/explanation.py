@@ -1,0 +1,248 @@
+"""show: everything that a decision was made of, as one JSON document, decoded.
+
+All inputs (bars, news, prompt, seeds), the text that a model or an agent gave, the internals of the
+sampling (each draft with p, q and its fate), the forecasts, the verdict with every margin, the FIX
+messages both ways, how good the clock was, and who answers for it. Nothing is recomputed here:
+`replay` does that, `verify` proves the bytes.
+"""
+
+import base64
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from audit.evidence.bundle import clocks_of, context_of
+from audit.records.kinds import Kind
+from audit.records.record import Record, blob_digests
+from audit.store.reader import LedgerReader
+from gateway.errors import UnknownDecisionError
+from gateway.installation.place import Place
+from inference.codec.vocabulary import BIN_START
+from inference.errors import InferenceError
+from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
+from inference.speculation.evidence_bytes import MAGIC, read_evidence
+from inference.speculation.rounds import QTable, paths, totals
+from inference.speculation.seeds import accept_draw
+
+Fields = dict[str, Any]
+
+
+def show_decision(place: Place, decision_id: str) -> int:
+    """Print the document."""
+    document = decision_document(place.reader, place.table, decision_id)
+    json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
+    sys.stdout.write("\n")
+    return 0
+
+
+def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> Fields:
+    """Return every record of a decision with what it refers to.
+
+    Args:
+        reader: The ledger.
+        table: The drafter's table; only an old capture (version 1) needs it.
+        decision_id: The decision.
+
+    Raises:
+        UnknownDecisionError: there is none of that id.
+    """
+    records = list(reader.records(stream=f"decision/{decision_id}"))
+    if not records:
+        raise UnknownDecisionError(problem=f"no decision {decision_id}")
+    blobs = {digest: reader.blob(digest) for r in records for digest in blob_digests(r.body)}
+    context = sorted(context_of(reader, records), key=lambda r: r.seq)
+    clocks, by = clocks_of(reader, records), reader.disavowals()
+    return {
+        "decision_id": decision_id,
+        "liability": _liability(records, context),
+        "approval": _approval(records),
+        "disavowed": {str(r.seq): by[r.seq] for r in records if r.seq in by},
+        "context": [_record(r) for r in context],
+        "records": [
+            {**_record(r), "clock": _clock(r, clock)}
+            for r, clock in zip(records, clocks, strict=True)
+        ],
+        "inbound_fix": [_record(r) for r in _inbound(reader, records)],
+        "blobs": {
+            digest: "missing" if data is None else _blob(data, table)
+            for digest, data in blobs.items()
+        },
+    }
+
+
+def _record(record: Record) -> Fields:
+    return {
+        "seq": record.seq,
+        "stream": record.stream,
+        "stream_seq": record.stream_seq,
+        "kind": record.kind.value,
+        "recorded_at_us": record.recorded_at_us,
+        "actor": record.actor,
+        "leaf": record.leaf.hex(),
+        "payload": record.body,
+    }
+
+
+def _clock(record: Record, clock: Record | None) -> Fields | None:
+    """Return how good the clock was that gave a record its time: what was last recorded of it.
+
+    None when nobody said anything. The bound is that of the evidence, `age_us` before the record.
+    """
+    if clock is None:
+        return None
+    said: Fields = clock.body
+    return {
+        "seq": clock.seq,
+        "age_us": record.recorded_at_us - clock.recorded_at_us,
+        **{name: said.get(name) for name in ("source", "status", "offset_us", "error_us", "host")},
+    }
+
+
+def _liability(records: Sequence[Record], context: Sequence[Record]) -> Fields:
+    """Return who answers for a decision, each with the record that says so."""
+    runs = [r for r in context if r.kind is Kind.RUN_STARTED]
+    policies = [r for r in context if r.kind is Kind.POLICY_ACTIVATED]
+    answers = [r for r in records if r.kind in {Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED}]
+    return {
+        "runs": [_run(r.seq, r.body) for r in runs],
+        "approvers": [
+            {"seq": r.seq, "kind": r.kind.value, "approver": r.body.get("approver")}
+            for r in answers
+        ],
+        "policies": [
+            {
+                "seq": r.seq,
+                "policy_digest": r.body.get("policy_digest"),
+                "version": (r.body.get("policy") or {}).get("version"),
+                "signed_by": r.body.get("signed_by"),
+            }
+            for r in policies
+        ],
+    }
+
+
+def _approval(records: Sequence[Record]) -> Fields | None:
+    """Return what a person was asked, until when, what he answered, and what was renewed then.
+
+    None where nobody was asked.
+    """
+    asked = next((r for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
+    if asked is None:
+        return None
+    body: Fields = asked.body
+    answers = [r for r in records if r.kind in {Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED}]
+    verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+    return {
+        "asked_seq": asked.seq,
+        "shown_verdict_seq": body.get("verdict_seq"),
+        "intent_digest": body.get("intent_digest"),
+        "expires_us": body.get("expires_us"),
+        "band": body.get("band"),
+        "answers": [
+            {
+                "seq": r.seq,
+                "kind": r.kind.value,
+                "approver": r.body.get("approver"),
+                "note": r.body.get("reason"),
+            }
+            for r in answers
+        ],
+        "renewed_verdict_seq": verdicts[-1].seq if len(verdicts) > 1 else None,
+    }
+
+
+def _run(seq: int, started: Fields) -> Fields:
+    said = started.get("liability") or {}
+    return {
+        "seq": seq,
+        "run_id": started.get("run_id"),
+        **{role: said.get(role) for role in ("model_provider", "compute_operator", "deployer")},
+        "code_commit": started.get("git"),
+    }
+
+
+def _inbound(reader: LedgerReader, records: Sequence[Record]) -> Iterator[Record]:
+    """Yield the broker's messages that the decision's reports were read from."""
+    for record in records:
+        if record.kind is Kind.ORDER_REPORTED:
+            body: Fields = record.body
+            key = f"inbound:{body.get('inbox_offset')}"
+            found = reader.by_key(f"session/{body.get('session')}", key)
+            if found is not None:
+                yield found
+
+
+def _blob(data: bytes, table: QTable) -> object:
+    """Return a blob as what it is: a capture, a document, or else its bytes."""
+    if data.startswith(MAGIC[: MAGIC.index(b"/") + 1]):
+        try:
+            return capture_document(read_evidence(data, table), table)
+        except InferenceError as error:
+            return {"unreadable_capture": str(error), "bytes": len(data)}
+    try:
+        return json.loads(data)
+    except ValueError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def capture_document(evidence: Evidence, table: QTable) -> Fields:
+    """Return the sampling's internals: of each trajectory its tokens and rounds.
+
+    Raises:
+        CaptureError: the drafter's table is another one.
+    """
+    judge, counted = Judge(evidence, table), totals(evidence)
+    rounds = {
+        index: list(own) for index, own in groupby(evidence.rounds, key=lambda r: r.trajectory)
+    }
+    return {
+        "drafter": evidence.drafter.value,
+        "spec_k": evidence.spec_k,
+        "table_digest": evidence.table_digest,
+        "positions": counted.positions,
+        "drafted": counted.drafted,
+        "accepted": counted.accepted,
+        "mean_accepted": counted.mean_accepted,
+        "first_row": list(evidence.first_row),
+        "trajectories": [
+            {
+                "seed": str(seed),
+                "row_digest": evidence.row_digests[index].hex(),
+                "bins": [token - BIN_START for token in path],
+                "rounds": [_round(r, seed, judge) for r in rounds.get(index, ())],
+            }
+            for index, (seed, path) in enumerate(zip(evidence.seeds, paths(evidence), strict=True))
+        ],
+    }
+
+
+def _round(r: RoundEvidence, seed: int, judge: Judge) -> Fields:
+    """Return a round; a draft stands when u <= p / q, and none behind the first that does not."""
+    return {
+        "step": r.step,
+        "outcome": r.outcome.value,
+        **({"why_plain": r.plain_reason.value} if r.plain_reason else {}),
+        "drafts": [
+            {
+                "bin": token - BIN_START,
+                **({"table_state": r.states[j]} if r.states else {}),
+                **(_test(r, j, seed, judge) if j < r.verified else {}),
+                "fate": "accepted"
+                if j < r.accepted
+                else "rejected"
+                if j < r.verified
+                else "discarded",
+            }
+            for j, token in enumerate(r.drafts)
+        ],
+        "token": {"bin": r.token - BIN_START, "p": r.token_p},
+        "entropies_nats": [value / ENTROPY_SCALE for value in r.entropies],
+    }
+
+
+def _test(r: RoundEvidence, j: int, seed: int, judge: Judge) -> Fields:
+    """Return the three numbers that decided a draft."""
+    q = judge.q_of(r, j, r.drafts[j])
+    return {"p": r.p[j], "q": q, "u": accept_draw(seed, r.step, j)}

@@ -1,0 +1,162 @@
+"""fsck for people: which log, trusted what, how far it is, and the verdict in words."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.upkeep.fsck.dump import fsck_dump
+from audit.upkeep.fsck.plan import FsckPlan
+from audit.upkeep.fsck.run import fsck_database
+from audit.upkeep.fsck.state import was_saved
+from audit.verifier.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
+from gateway.clock import monotonic_us, wall_us
+from gateway.evidence.trust import (
+    origin_of_dump,
+    origin_of_tiles,
+    read_outside,
+    refuse_no_dump,
+    say_whose_keys,
+)
+from gateway.evidence.verification import origin_of
+from gateway.installation.place import Place
+from gateway.telemetry.console import RateBar
+
+INTERRUPTED = 130
+STATE_NAME = "fsck.state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the command line gives from outside.
+
+    Attributes:
+        keys: a log's key lines, or files of such lines.
+        checkpoints: files with checkpoints kept outside.
+        policy: a file with a witness policy (C2SP tlog-policy).
+        rotations: files with signed changes of the log's keys.
+    """
+
+    keys: Sequence[str] = ()
+    checkpoints: Sequence[Path] = ()
+    policy: Path | None = None
+    rotations: Sequence[Path] = ()
+
+    def read(self) -> Outside:
+        """Return it as the verifier takes it.
+
+        Raises:
+            Bad: one of them is not what it should be.
+            OSError: a file cannot be read.
+        """
+        return read_outside(self.keys, self.policy, self.checkpoints, self.rotations)
+
+
+def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> int:
+    """Check the ledger's database; return the verifier's exit code."""
+    state = place.state.root / STATE_NAME
+
+    def check(outside: Outside, bar: RateBar) -> Report:
+        plan = FsckPlan(
+            outside=outside,
+            state=state,
+            resume=resume,
+            payloads=payloads,
+            readers=max(2, os.cpu_count() or 2),
+        )
+        report = fsck_database(place.dsn, plan, bar.show, wall_us())
+        if not payloads:
+            report.say("stored headers, payloads, accounts and blobs were not read (--payloads)")
+        return report
+
+    return _run(given, check, lambda: origin_of(place), _rate_bar(), state)
+
+
+def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: RateBar | None = None) -> int:
+    """Check a dump; return the verifier's exit code.
+
+    Args:
+        path: of the dump.
+        given: from outside.
+        resume: go on where an interrupted check was saved.
+        bar: shows how far it is; None: on stderr.
+
+    Raises:
+        Bad: it is no dump, or no regular file.
+        OSError: it cannot be read.
+    """
+    refuse_no_dump(path)
+
+    state = path.with_name(path.name + ".fsck")
+
+    def check(outside: Outside, bar: RateBar) -> Report:
+        return fsck_dump(path, FsckPlan(outside=outside, state=state, resume=resume), bar.show)
+
+    return _run(given, check, lambda: origin_of_dump(path), bar or _rate_bar(), state)
+
+
+def fsck_tiles(folder: Path, given: Given, bar: RateBar | None = None) -> int:
+    """Check a folder of tiles; return the verifier's exit code.
+
+    Args:
+        folder: with the checkpoint.
+        given: from outside.
+        bar: shows how far it is; None: on stderr.
+
+    Raises:
+        Bad: it is no folder.
+    """
+    if not folder.is_dir():
+        raise Bad(f"{folder} is no folder: a tree of tiles is one (`countersign tiles` writes it)")
+
+    def check(outside: Outside, bar: RateBar) -> Report:
+        def shown(numbers: range) -> Iterator[int]:
+            for number in numbers:
+                yield number
+                bar.show("tiles", number + 1, len(numbers))
+
+        return verify_tiles(folder, outside, shown)
+
+    return _run(given, check, lambda: origin_of_tiles(folder), bar or _rate_bar())
+
+
+def _rate_bar() -> RateBar:
+    return RateBar(sys.stderr, monotonic_us)
+
+
+def _run(
+    given: Given,
+    check: Callable[[Outside, RateBar], Report],
+    origin: Callable[[], str | None],
+    bar: RateBar,
+    state: Path | None = None,
+) -> int:
+    """Run a check under a bar, print what it found and return the exit code.
+
+    Args:
+        given: from outside.
+        check: what to do with it.
+        origin: the name that the log has for itself, as far as it can be told.
+        bar: given to `check`.
+        state: where an interrupted check is saved; None: nowhere.
+    """
+    try:
+        outside = given.read()
+        report = check(outside, bar)
+    except KeyboardInterrupt:
+        bar.end()
+        kept = state is not None and was_saved(state)
+        how = "with --resume goes on from what was saved" if kept else "begins anew"
+        sys.stdout.write(f"stopped; the same command {how}\n")
+        return INTERRUPTED
+    except (Bad, OSError) as error:
+        bar.end()
+        sys.stdout.write(f"{WORDS[NOT_CHECKABLE]}: {error}\n")
+        return NOT_CHECKABLE
+    bar.end()
+    say_whose_keys(report, outside, origin())
+    report.conclude()
+    for line in report.lines:
+        sys.stdout.write(f"{line}\n")
+    return report.exit_code

@@ -1,0 +1,29 @@
+"""The quorum policy of an installation: a tlog-policy file that the operator names."""
+
+from hashlib import sha256
+
+from audit.errors import PolicyError
+from audit.tlog.policy import QuorumPolicy
+from gateway.errors import SettingsError
+from gateway.installation.settings import LedgerSettings
+
+POLICY_SETTING = "COUNTERSIGN_LEDGER__WITNESS_POLICY"
+
+
+def read_policy(settings: LedgerSettings) -> tuple[str, QuorumPolicy | None]:
+    """Return the policy's SHA-256 in hex and the policy; nothing when none is set.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
+    path = settings.witness_policy
+    if path is None:
+        return "", None
+    try:
+        data = path.read_bytes()
+        return sha256(data).hexdigest(), QuorumPolicy.parse(data)
+    except OSError as error:
+        problem = f"cannot read {path}: {error.strerror}"
+    except PolicyError as error:
+        problem = f"{path}: {error}"
+    raise SettingsError(name=POLICY_SETTING, problem=problem)

@@ -1,0 +1,104 @@
+"""Replay's third statement, when asked for: the engine samples again, and the bits are compared.
+
+Same weights, prompt and seeds give the same capture to the bit, the digests of raw logits among
+it, on the engine and the kind of processor that served. Another processor may sum in another order:
+then tokens can differ too, and that is said, trajectory by trajectory. It is no sign of tampering
+as long as the rows agree (`replay_rows`).
+"""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from gateway.errors import NotReadyError, ReplayDiffersError
+from gateway.evidence.replay.weights import Question
+from gateway.installation.children.engine import EngineChild
+from gateway.installation.children.engine_process import EngineChildConfig
+from gateway.telemetry.console import Progress
+from inference.engine.port import Engine, EngineConfig, SampleRequest
+from inference.errors import CaptureError
+from inference.speculation.condense import condense
+from inference.speculation.evidence import Evidence
+from inference.speculation.rounds import QTable, paths
+from inference.weights.registry import ModelPair
+
+DEADLINE_S = 120.0
+
+
+def sampled_again(questions: Sequence[Question], pair: ModelPair, table: QTable) -> tuple[str, ...]:
+    """Start the engine, sample each forecast again and say how much is equal.
+
+    Raises:
+        NotReadyError: the engine does not come up.
+        EngineError: it does not answer.
+        ReplayDiffersError: its bits are not the recorded ones.
+    """
+    asked = [q for q in questions if q.model_digest == pair.manifest_digest]
+    if not asked:
+        return ("not sampled again: the recorded weights are not at hand",)
+    with _engine(pair, asked[0].evidence) as engine:
+        return tuple(again(question, engine, table) for question in asked)
+
+
+@contextmanager
+def _engine(pair: ModelPair, evidence: Evidence) -> Iterator[Engine]:
+    progress = Progress(sys.stderr)
+    progress.say("engine  starting (half a minute)")
+    with tempfile.TemporaryDirectory(prefix="countersign-replay-") as folder:
+        config = EngineChildConfig(
+            engine=EngineConfig(
+                model_dir=str(pair.directory),
+                drafter=evidence.drafter,
+                spec_k=max(1, evidence.spec_k),
+            ),
+            state_dir=Path(folder),
+        )
+        child = EngineChild(config)
+        child.start()
+        try:
+            if not child.wait_ready(config.start_timeout_s):
+                raise NotReadyError(part="engine", state=child.refusal or child.state.value)
+            yield child
+        finally:
+            child.stop()
+
+
+def again(question: Question, engine: Engine, table: QTable) -> str:
+    """Sample one forecast again and say that the bits are equal.
+
+    Raises:
+        EngineError: the engine does not answer.
+        ReplayDiffersError: says how many trajectories are equal.
+    """
+    evidence = question.evidence
+    samples = engine.sample(
+        SampleRequest(
+            request_id=f"replay.{question.attempt}",
+            prompt_ids=question.prompt_ids,
+            n_tokens=len(paths(evidence)[0]),
+            seeds=evidence.seeds,
+            spec_k=evidence.spec_k,
+            allowed_range=(evidence.bin_start, evidence.bin_start + evidence.n_bins),
+            deadline_s=DEADLINE_S,
+        )
+    )
+    try:
+        found = condense(samples.capture, table)
+    except CaptureError as error:
+        raise ReplayDiffersError(
+            step="rounds_captured", detail=f"sampled again: {error}"
+        ) from error
+    n = len(evidence.seeds)
+    if found == evidence:
+        return f"sampled again to the same bits: {n} of {n} trajectories, raw logits included"
+    logits = sum(a == b for a, b in zip(found.row_digests, evidence.row_digests, strict=True))
+    tokens = sum(a == b for a, b in zip(paths(found), paths(evidence), strict=True))
+    raise ReplayDiffersError(
+        step="rounds_captured",
+        detail=(
+            f"sampled again, {tokens} of {n} trajectories have the recorded tokens and {logits} "
+            "the recorded logits; another processor may round otherwise, the rows above count"
+        ),
+    )

@@ -1,0 +1,266 @@
+"""Replay of what a decision foresaw: request, snapshot, seeds, rounds, forecast, placebo.
+
+Nothing is sampled again: what decided stands in the capture, every accept and reject is decided
+again from it, exactly, and the forecasts follow. Whether the weights say so is asked in
+`replay_rows`. Readings that no other record states (elapsed
+time, deadline) are taken as they stand.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Any
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.desk.intents import decision_id_of, request_document, wish_of
+from gateway.desk.requests import IntentRequest
+from gateway.desk.strategies import AGENT_WISH, OVERLAY, overlay, wish
+from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.past import Attempt, Past, matches, same
+from gateway.evidence.replay.seeds import seed_root
+from gateway.walk.journal import decision as journal
+from gateway.walk.journal.persons import RECORDED, with_fields
+from gateway.walk.ports import Case, SamplingPlan, Tick
+from inference.engine.port import SampleRequest
+from inference.forecast.placebo import TableModel
+from inference.forecast.target import target_forecast
+from inference.snapshot import snapshot_from_document
+from inference.speculation.evidence import Evidence, judge
+from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.rounds import paths
+from inference.speculation.seeds import decision_seed, trajectory_seeds
+
+
+def intent_received(past: Past, record: Record) -> str:
+    """Compare what the agent's request says of itself."""
+    body: dict[str, Any] = record.body
+    request = IntentRequest.model_validate(body["request"])
+    asked, _ = request_document(request, RECORDED)
+    again = {
+        **past.tags.document(),
+        "decision_id": decision_id_of(body["author"], request.client_key),
+        "client_key": request.client_key,
+        "request": asked,
+        "instrument": request.instrument,
+        "author": body["author"],
+        "strategy": AGENT_WISH,
+        **past.named_in(record),
+    }
+    same("intent_received", "payload", with_fields(again, body), body)
+    same("intent_received", "decision_id", past.decision_id, body["decision_id"])
+    return f"of {body['author']}"
+
+
+def snapshot_taken(past: Past, record: Record) -> str:
+    """Read the inputs from their blob, and make the case that every later step is part of."""
+    body: dict[str, Any] = record.body
+    blob = str(body["snapshot_blob"])
+    snapshot = snapshot_from_document(json.loads(_blob(past, record, blob)))
+    instrument = past.instrument(snapshot.instrument)
+    sizing = past.policy.sizing
+    if past.received is None:
+        strategy, author, directional = OVERLAY, "playback", False
+        propose = overlay(sizing, instrument)
+        labels = _labels(past, record)
+    else:
+        request = IntentRequest.model_validate(past.received.body["request"])
+        same("snapshot_taken", "instrument", request.instrument, snapshot.instrument)
+        strategy, author = AGENT_WISH, str(past.received.body["author"])
+        directional, labels = request.directional, {}
+        propose = wish(sizing, instrument, wish_of(request, instrument))
+    past.case = Case(
+        decision_id=past.decision_id,
+        tags=past.tags,
+        instrument=instrument,
+        snapshot=snapshot,
+        strategy=strategy,
+        author=author,
+        tick=_no_tick,
+        propose=propose,
+        directional=directional,
+        labels=labels,
+    )
+    past.prompt = past.codec.encode(snapshot)
+    same("snapshot_taken", "snapshot_blob", _digest(journal.snapshot_bytes(snapshot)), blob)
+    matches(record, journal.snapshot_taken(past.case, blob, past.named_in(record)))
+    return f"{len(snapshot.bars)} bars, {len(snapshot.news)} news items"
+
+
+def _labels(past: Past, record: Record) -> dict[str, Any]:
+    """Return the playback's labels: the session of the last open mark, the time of the snapshot."""
+    marks = past.reader.records(
+        stream=f"market/{record.body['instrument']}",
+        kinds=(Kind.MARK_TAKEN,),
+        account=past.tags.account,
+        before_seq=record.seq,
+    )
+    opened = [m.body for m in marks if m.body["kind"] == "open"]
+    if not opened:
+        raise ReplayDiffersError(step="snapshot_taken", detail="no session was opened before it")
+    return {
+        "session_index": opened[-1]["session_index"],
+        "session_date": opened[-1]["session_date"],
+        "market_time_us": record.body["as_of_us"],
+    }
+
+
+def forecast_requested(past: Past, record: Record) -> str:
+    """Recompute prompt and seeds, the seeds from the checkpointed root that stood then."""
+    case, prompt = past.opened(record)
+    body: dict[str, Any] = record.body
+    number = len(past.attempts)
+    opened = past.last(Kind.APPROVAL_GIVEN, before=record) if number else past.records[0]
+    root = seed_root(past, record, opened)
+    seed = decision_seed(root, past.decision_id, number)
+    request = SampleRequest(
+        request_id=f"{past.decision_id}.{number}",
+        prompt_ids=prompt.token_ids,
+        n_tokens=body["n_tokens"],
+        seeds=trajectory_seeds(seed, len(body["seeds"])),
+        spec_k=body["spec_k"],
+        allowed_range=(past.codec.bin_start, past.codec.bin_start + past.codec.n_bins),
+        deadline_s=(body["deadline_ms"] + 0.5) / 1_000,  # a half, so that it rounds down to itself
+    )
+    past.case = case = replace(case, attempt=number)
+    matches(
+        record,
+        journal.forecast_requested(
+            case,
+            prompt,
+            request,
+            root=root,
+            size=body["seed_size"],
+            drafter=body["drafter"],
+            rule=body.get("seed_rule"),
+        ),
+    )
+    past.attempts.append(Attempt(requested=record, seed=seed))
+    seeds = f"{len(body['seeds'])} seeds from the root at size {body['seed_size']}"
+    if "seed_rule" not in body:
+        return f"{seeds}, an earlier one as the earlier rule has it"
+    return f"{seeds}, the last before record {opened.seq}"
+
+
+def rounds_captured(past: Past, record: Record) -> str:
+    """Decide every accept and reject again, and count again."""
+    case, prompt = past.opened(record)
+    body: dict[str, Any] = record.body
+    attempt = past.attempt(record, body["attempt"])
+    blob = str(body["capture_blob"])
+    data = _blob(past, record, blob)
+    capture = read_evidence(data, past.table)
+    faults = (*judge(capture, past.table), *_states(past, capture, prompt.token_ids))
+    if faults:
+        raise ReplayDiffersError(step="rounds_captured", detail=faults[0])
+    asked: dict[str, Any] = attempt.requested.body
+    same("forecast_requested", "spec_k", capture.spec_k, asked["spec_k"])
+    same("forecast_requested", "drafter", capture.drafter.value, asked["drafter"])
+    same("forecast_requested", "seeds", [str(s) for s in capture.seeds], asked["seeds"])
+    bins = [capture.bin_start, capture.bin_start + capture.n_bins]
+    same("forecast_requested", "allowed_range", bins, asked["allowed_range"])
+    lengths = sorted({len(path) for path in paths(capture)})
+    same("forecast_requested", "n_tokens", lengths, [asked["n_tokens"]])
+    matches(
+        record,
+        journal.rounds_captured(
+            case, capture, elapsed_us=body["elapsed_us"], blob=blob, size_bytes=len(data)
+        ),
+    )
+    attempt.capture, attempt.blob = capture, blob
+    return f"{body['positions']} accept/reject positions of {body['rounds']} rounds"
+
+
+def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Iterator[str]:
+    """Name every draft of the table whose state does not follow from prompt and tokens."""
+    base = past.codec.table_base(prompt_ids)
+    newest = 0
+    for r in capture.rounds:
+        before = (newest, *r.drafts)
+        for j, state in enumerate(r.states):
+            if state != past.codec.table_step(base, before[j]):
+                yield f"trajectory {r.trajectory} step {r.step}: state {j}"
+        newest = r.token
+
+
+def forecast_made(past: Past, record: Record) -> str:
+    """Summarise the capture again; a forecast stands with its placebo or not at all."""
+    case, prompt = past.opened(record)
+    body: dict[str, Any] = record.body
+    attempt = past.attempt(record, body["attempt"])
+    if attempt.capture is None:
+        raise ReplayDiffersError(step="forecast_made", detail="no rounds_captured before it")
+    digest = str(body["forecast"]["model_digest"])
+    _check_model(past, digest)
+    attempt.target = target_forecast(
+        attempt.capture,
+        codec=past.codec,
+        prompt=prompt,
+        snapshot=case.snapshot,
+        seed=attempt.seed,
+        table=past.table,
+        model_digest=digest,
+        capture_digest=attempt.blob,
+    )
+    matches(record, journal.forecast_made(case, attempt.target))
+    placebos = [r for r in past.records if r.kind is Kind.PLACEBO_MADE]
+    if body["attempt"] not in {r.body["attempt"] for r in placebos}:
+        raise ReplayDiffersError(step="placebo_made", detail="no placebo beside the forecast")
+    return f"{attempt.target.n_paths} paths of {attempt.target.horizon} steps"
+
+
+def placebo_made(past: Past, record: Record) -> str:
+    """Sample the table model again: it is pure."""
+    case, prompt = past.opened(record)
+    attempt = past.attempt(record, record.body["attempt"])
+    asked: dict[str, Any] = attempt.requested.body
+    plan = SamplingPlan(
+        paths=len(asked["seeds"]),
+        horizon=asked["n_tokens"],
+        spec_k=asked["spec_k"],
+        deadline_s=1.0,
+    )
+    attempt.twin = TableModel(past.table, past.codec).forecast(
+        snapshot=case.snapshot, prompt=prompt, seed=attempt.seed, plan=plan
+    )
+    matches(record, journal.placebo_made(case, attempt.twin))
+    attempt.made_seq = record.seq
+    return "the table model's forecast"
+
+
+def forecast_failed(past: Past, record: Record) -> str:
+    """Compare which attempt failed; why is the engine's word."""
+    number = max(0, len(past.attempts) - 1)
+    same("forecast_failed", "attempt", number, record.body["attempt"])
+    same("forecast_failed", "idem_key", f"forecast_failed:{number}", record.idem_key)
+    return f"attempt {number}"
+
+
+def _check_model(past: Past, digest: str) -> None:
+    """Refuse a forecast of a model that the run did not load."""
+    loaded = {
+        r.body["manifest"]
+        for r in past.reader.records(stream="control", kinds=(Kind.MODEL_LOADED,))
+        if r.body.get("run_id") == past.run["run_id"]
+    }
+    if loaded and digest not in loaded:
+        raise ReplayDiffersError(
+            step="forecast_made", detail="its model was not loaded in this run"
+        )
+
+
+def _blob(past: Past, record: Record, digest: str) -> bytes:
+    data = past.reader.blob(digest)
+    if data is None:
+        raise ReplayDiffersError(step=record.kind.value, detail="its blob is missing")
+    same(record.kind.value, "blob", _digest(data), digest)
+    return data
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _no_tick() -> Tick:
+    raise AssertionError("a replay takes no quote")

@@ -1,0 +1,320 @@
+"""Replay of what a decision wanted and was told: quote, sizing, intent, placebo, verdict, answers.
+
+The books are folded from the records again. A sizing names its book by a digest, looked for among
+the books of its time; a verdict names it by its basis. Readings of a clock, of the policy's
+signatures and of the kill word are taken as they stand: the verdict's digests bind them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from typing_extensions import override
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.clock import MarketInstant
+from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.past import NAMES_POLICY, Attempt, Past, matches, named, same
+from gateway.walk.journal import decision as journal
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.placebo import judge_twin
+from gateway.walk.ports import Case, Tick
+from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.outbox import Standing
+from gateway.walk.section import result_of
+from inference.forecast.forecast import Forecast
+from risk.approved import Approval, approval_from_document, approve, grant
+from risk.errors import ApprovalError
+from risk.evaluate import evaluate
+from risk.intent import Intent, intent_from_document
+from risk.policy.policy import Policy
+from risk.sizing import Sizing, to_intent
+from risk.state.book import Book, Released, apply
+from risk.state.state import KillState, Phase, Quote, RiskState, SeenIntent, relevant_history, seen
+from risk.state.state_document import policy_status_from_document, quote_from_document
+from risk.verdict import Verdict, verdict_from_document
+
+
+class RecordedInstant(MarketInstant):
+    """A market time that stands on record."""
+
+    @override
+    def now_us(self) -> int:
+        """Return the recorded time."""
+        return self.tick_us
+
+
+class RecordedShadow:
+    """The placebo side of the section as the record has it."""
+
+    def __init__(self, past: Past, record: Record, attempt: Attempt) -> None:
+        """Judge again what one record says was judged."""
+        self._record = record
+        self._body: dict[str, Any] = record.body
+        self._policy: Policy = past.policy
+        self._books = [
+            *past.twin_books(
+                account=past.tags.account, after=attempt.made_seq, before=attempt.quote_seq
+            )
+        ]
+
+    def placebo_book(self, account: str) -> Book:
+        """Return the book that the sizing's digest names."""
+        del account
+        return named(iter(self._books), self._body["book_digest"], self._record)
+
+    def judge_placebo(
+        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    ) -> tuple[Verdict, RiskState]:
+        """Evaluate with the recorded readings."""
+        state = RiskState(
+            now_us=self._body["market_now_us"],
+            book=named(iter(self._books), self._body["judged_book_digest"], self._record),
+            instrument=case.instrument,
+            quote=tick.quote,
+            forecast=forecast,
+            narrative_as_of_us=case.snapshot.as_of_us,
+            kill=_kill(self._body["state"]),
+            recent=(),
+            policy_status=policy_status_from_document(self._body["policy_status"]),
+            renewal=False,
+        )
+        return evaluate(self._policy, state, intent), state
+
+
+def quote_taken(past: Past, record: Record) -> str:
+    """Take the market that the decision was priced against; the placebo is judged with it."""
+    case, _ = past.opened(record)
+    attempt = past.attempt(record, 0)
+    if attempt.made_seq < 0:
+        raise ReplayDiffersError(step="quote_taken", detail="no placebo_made before it")
+    body: dict[str, Any] = record.body
+    attempt.quote = Quote(
+        bid_ticks=body["bid_ticks"],
+        ask_ticks=body["ask_ticks"],
+        time_us=body["market_time_us"],
+        seq_gap=body["seq_gap"],
+        phase=Phase(body["phase"]),
+    )
+    attempt.quote_seq = record.seq
+    matches(record, journal.quote_taken(case, attempt.quote))
+    if past.first(Kind.PLACEBO_JUDGED) is None:
+        raise ReplayDiffersError(step="placebo_judged", detail="is missing beside the quote")
+    return f"{attempt.quote.bid_ticks} to {attempt.quote.ask_ticks} ticks"
+
+
+def placebo_judged(past: Past, record: Record) -> str:
+    """Size, judge and fill the twin again, with the walk's own function."""
+    case, _ = past.opened(record)
+    attempt = past.attempt(record, 0)
+    quote, twin = attempt.quote, attempt.twin
+    if quote is None or twin is None:
+        raise ReplayDiffersError(step="placebo_judged", detail="no quote_taken before it")
+    body: dict[str, Any] = record.body
+    instant = RecordedInstant(tick_us=body["market_now_us"], seen_us=0)
+    shadow = RecordedShadow(past, record, attempt)
+    matches(record, judge_twin(case, shadow, twin, Tick(quote=quote, instant=instant)))
+    return str(body["result"])
+
+
+def intent_proposed(past: Past, record: Record) -> str:
+    """Size again, with the book that the record names, and form the intent."""
+    case, _ = past.opened(record)
+    attempt = past.attempt(record)
+    body: dict[str, Any] = record.body
+    after, before = attempt.made_seq, attempt.quote_seq
+    if case.attempt:
+        attempt.quote, before = quote_from_document(body["quote"]), record.seq
+    if attempt.quote is None or attempt.target is None:
+        raise ReplayDiffersError(step="intent_proposed", detail="no quote_taken before it")
+    books = past.books(account=case.tags.account, after=after, before=before)
+    if case.attempt:  # a renewal is sized as if its own reservation were free
+        books = (_without(b, case.decision_id) for b in books)
+    book = named(books, body["book_digest"], record)
+    sizing = case.propose(attempt.target, book, attempt.quote)
+    attempt.intent, attempt.proposed = _intent_of(case, sizing), True
+    if attempt.intent is not None and case.attempt:
+        matches(record, journal.renewed(case, attempt.quote, sizing, attempt.intent, book))
+    else:
+        matches(record, journal.intent_proposed(case, sizing, attempt.intent, book))
+    return str(sizing.reason)
+
+
+def verdict_given(past: Past, record: Record) -> str:
+    """Fold the book to the basis and evaluate again; the verdict must be the same bytes."""
+    case, _ = past.opened(record)
+    attempt = past.attempt(record)
+    intent = attempt.intent
+    if intent is None or attempt.quote is None:
+        raise ReplayDiffersError(step="verdict_given", detail="no intent_proposed before it")
+    body: dict[str, Any] = record.body
+    basis = body["basis_seq"]
+    if basis not in range(record.seq):
+        raise ReplayDiffersError(step="verdict_given", detail="its basis is later than itself")
+    (book,) = past.books(account=case.tags.account, after=basis, before=basis + 1)
+    same("verdict_given", "state.kill_epoch", _kill_epoch(past, basis), body["state"]["kill_epoch"])
+    state = RiskState(
+        now_us=body["market_now_us"],
+        book=book,
+        instrument=case.instrument,
+        quote=attempt.quote,
+        forecast=attempt.target,
+        narrative_as_of_us=case.snapshot.as_of_us,
+        kill=_kill(body["state"]),
+        recent=relevant_history(_history(past, basis), intent, body["market_now_us"]),
+        policy_status=policy_status_from_document(body["policy_status"]),
+        renewal=case.attempt > 0,
+        book_differs=_differs(past, basis, case.instrument.symbol),
+    )
+    verdict = evaluate(past.policy, state, intent)
+    approval: Approval | None = None
+    if case.attempt:
+        given = past.last(Kind.APPROVAL_GIVEN, before=record)
+        approval = approval_from_document(given.body["band"])
+    matches(
+        record,
+        journal_orders.verdict_given(
+            case,
+            intent,
+            verdict,
+            state,
+            basis_seq=basis,
+            result=_result(intent, verdict, state, body["send_before_us"], approval),
+            send_before_us=body["send_before_us"],
+            approval=approval,
+        ),
+    )
+    return f"{verdict.action.name}, {len(verdict.results)} checks, basis {basis}"
+
+
+def approval_requested(past: Past, record: Record) -> str:
+    """Compare the question with the verdict that asks it."""
+    case, _ = past.opened(record)
+    held = past.last(Kind.VERDICT_GIVEN, before=record)
+    intent = past.attempt(record, 0).intent
+    if intent is None:
+        raise ReplayDiffersError(step="approval_requested", detail="no intent_proposed before it")
+    until = _until(past, record, held, intent)
+    matches(record, journal_orders.approval_requested(case, held, intent, until=until))
+    return "a person was asked"
+
+
+def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str, Any]:
+    """Return until when a person was asked and for what; its end is a clock's, and bounded."""
+    ends_us = record.body.get("expires_us")
+    if ends_us is None and past.rules < NAMES_POLICY:
+        return {}
+    latest_us = held.recorded_at_us + past.policy.approval.ttl.value
+    if type(ends_us) is not int or ends_us > latest_us:
+        raise ReplayDiffersError(step="approval_requested", detail="payload.expires_us")
+    verdict = verdict_from_document(held.body["verdict"])
+    return journal_orders.asked_until(past.policy, intent, verdict, ends_us)
+
+
+def approval_given(past: Past, record: Record) -> str:
+    """Grant again: the band follows from the policy, the held intent, and who agreed when."""
+    body: dict[str, Any] = record.body
+    held = past.last(Kind.VERDICT_GIVEN, before=record)
+    approval = grant(
+        past.policy,
+        intent_from_document(held.body["intent"]),
+        verdict_from_document(held.body["verdict"]),
+        body["approver"],
+        body["band"]["given_at_us"],
+    )
+    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
+    note = body.get("reason", "" if past.rules >= NAMES_POLICY else None)
+    given = journal_orders.approval_given(standing, approval, verdict_seq=held.seq, note=note)
+    matches(record, given)
+    return f"by {approval.approver}"
+
+
+def approval_refused(past: Past, record: Record) -> str:
+    """Compare who refused what; the note is the person's word."""
+    body: dict[str, Any] = record.body
+    held = past.last(Kind.VERDICT_GIVEN, before=record)
+    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
+    draft = journal_orders.approval_refused(
+        standing,
+        body["approver"],
+        body["reason"],
+        verdict_seq=held.seq,
+        market_time_us=body["market_time_us"],
+    )
+    matches(record, draft)
+    return f"by {body['approver']}"
+
+
+def reservation_released(past: Past, record: Record) -> str:
+    """Compare whose reservation ended; why is the gateway's word."""
+    body: dict[str, Any] = record.body
+    past.last(Kind.VERDICT_GIVEN, before=record)
+    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
+    draft = journal_orders.reservation_released(
+        standing, body["reason"], market_time_us=body["market_time_us"]
+    )
+    matches(record, draft)
+    return str(body["reason"])
+
+
+def _result(
+    intent: Intent,
+    verdict: Verdict,
+    state: RiskState,
+    send_before_us: int,
+    approval: Approval | None,
+) -> str:
+    """Return what the verdict means; under an agreement only what `approve` accepts is approved."""
+    result = result_of(verdict.action)
+    if approval is None or result == "rejected":
+        return result
+    try:
+        approve(intent, verdict, bytes(32), send_before_us, state.kill.egress_epoch, approval)
+    except ApprovalError:
+        return "rejected"
+    return "approved"
+
+
+def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
+    return to_intent(
+        sizing,
+        decision_id=case.decision_id,
+        account=case.tags.account,
+        strategy=case.strategy,
+        author=case.author,
+        directional=case.directional,
+    )
+
+
+def _without(book: Book, decision_id: str) -> Book:
+    return apply(book, Released(decision_id=decision_id, time_us=book.as_of_us))
+
+
+def _history(past: Past, basis: int) -> Iterator[SeenIntent]:
+    for record in past.reader.records(
+        kinds=(Kind.VERDICT_GIVEN,), account=past.tags.account, before_seq=basis + 1
+    ):
+        body: dict[str, Any] = record.body
+        yield seen(intent_from_document(body["intent"]), body["market_now_us"])
+
+
+def _kill_epoch(past: Past, basis: int) -> int:
+    """Return the kill epoch that the ledger had come to at the basis."""
+    kinds = (Kind.KILL_PRESSED, Kind.KILL_RELEASED)
+    pressed = past.reader.records(stream="control", kinds=kinds, before_seq=basis + 1)
+    return max((int(str(r.body["kill_epoch"])) for r in pressed), default=0)
+
+
+def _differs(past: Past, basis: int, instrument: str) -> bool:
+    """Return whether the instrument's book differed from the broker's at the basis."""
+    differences = Differences(past.reader)
+    differences.read(basis + 1)
+    return differences.blocks(instrument)
+
+
+def _kill(document: dict[str, Any]) -> KillState:
+    return KillState(
+        killed=document["killed"],
+        kill_epoch=document["kill_epoch"],
+        egress_epoch=document["egress_epoch"],
+    )

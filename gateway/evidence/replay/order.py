@@ -1,0 +1,327 @@
+"""Replay of what became of an order: announcement, message, reports, the last word.
+
+The announced fields are made again from the approved intent, the message must carry exactly them,
+and every report is settled again, by the walk's own function, from the raw message on record.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.sequencer.ledger import Guard, Lane
+from fix.dialects.profile import OrderTags, Profile, simulator_profile
+from fix.orders.state import OrderState
+from fix.session.link import HandResult
+from fix.wire.identity import cl_ord_id
+from fix.wire.messages import new_order, parse
+from gateway.errors import ReplayDiffersError
+from gateway.evidence.replay.past import Past, matches, same
+from gateway.walk.approval import ENDED_BY
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal.persons import RAW_MAX, RECORDED
+from gateway.walk.projections.differences import order_ended_by
+from gateway.walk.projections.outbox import Orders, Standing
+from gateway.walk.settlement import OUTCOMES, Received, SettleTools, settle
+from risk.approved import approval_from_document, approve
+from risk.intent import intent_from_document
+from risk.verdict import verdict_from_document
+
+SESSION_TAGS = frozenset({8, 9, 10, 34, 49, 52, 56})
+"""Fields that the session layer adds to an order; everything else was announced."""
+TRANSACT_TIME, MSG_SEQ_NUM = 60, 34
+_TIME = re.compile(r"\d{8}-\d\d:\d\d:\d\d\.\d{6}")
+
+
+def order_sending(past: Past, record: Record) -> str:
+    """Make the announced fields again from the approving verdict; their name is its leaf's."""
+    body: dict[str, Any] = record.body
+    approving = past.last(Kind.VERDICT_GIVEN, before=record)
+    given: dict[str, Any] = approving.body
+    if given["result"] != "approved":
+        raise ReplayDiffersError(step="order_sending", detail="its verdict does not approve")
+    agreed = given["approval"]
+    order = approve(
+        intent_from_document(given["intent"]),
+        verdict_from_document(given["verdict"]),
+        approving.leaf,
+        given["send_before_us"],
+        given["kill_epoch"],
+        None if agreed is None else approval_from_document(agreed),
+    )
+    instrument = past.instrument(order.instrument)
+    fields = new_order(
+        order,
+        profile=_profile(past),
+        tick_minor=instrument.tick_minor,
+        lot=instrument.lot,
+        transact_time_us=_time_us(dict(_pairs(record))[TRANSACT_TIME]),
+    )
+    draft = journal_orders.order_sending(
+        Standing(decision_id=past.decision_id, account=past.tags.account, approving=approving),
+        cl_ord_id(approving.leaf),
+        fields,
+        kill_epoch=order.kill_epoch,
+        send_before_us=order.send_before_us,
+        market_now_us=body["market_now_us"],
+        decided_us=approving.recorded_at_us,
+    )
+    matches(record, draft)
+    return f"{body['cl_ord_id']}, {len(fields)} fields"
+
+
+def order_sent(past: Past, record: Record) -> str:
+    """Compare the message with the announcement: these fields, and nothing of ours besides."""
+    body: dict[str, Any] = record.body
+    sending = past.last(Kind.ORDER_SENDING, before=record)
+    raw = str(body["raw"])
+    pairs = parse(raw)
+    carried = Counter((tag, text) for tag, text in pairs if tag not in SESSION_TAGS)
+    same("order_sent", "raw", sorted(carried.elements()), sorted(_pairs(sending)))
+    took_us = record.recorded_at_us - int(str(sending.body["decided_us"]))
+    if body["decision_to_wire_us"] not in range(took_us + 1):
+        raise ReplayDiffersError(step="order_sent", detail="decision_to_wire_us")
+    sent = HandResult(
+        outcome="sent",
+        msg_seq_num=int(dict(pairs)[MSG_SEQ_NUM]),
+        raw=raw,
+        epoch=int(body.get("session_epoch", 0)),
+    )
+    matches(record, _handed(past, record, sent))
+    return f"message {sent.msg_seq_num}, the announced fields"
+
+
+def order_refused(past: Past, record: Record) -> str:
+    """Compare which order the child's guard refused; why is the child's word."""
+    refused = HandResult(outcome="refused", reason=str(record.body["reason"]))
+    matches(record, _handed(past, record, refused))
+    return refused.reason
+
+
+def order_unknown(past: Past, record: Record) -> str:
+    """Compare of which order nobody could say whether it left."""
+    unknown = HandResult(outcome="unknown", reason=str(record.body["reason"]))
+    matches(record, _handed(past, record, unknown))
+    return unknown.reason
+
+
+def order_withdrawn(past: Past, record: Record) -> str:
+    """Compare whose approval was not used."""
+    body: dict[str, Any] = record.body
+    past.last(Kind.VERDICT_GIVEN, before=record)
+    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
+    draft = journal_orders.order_withdrawn(
+        standing, body["reason"], market_time_us=body["market_time_us"]
+    )
+    matches(record, draft)
+    return str(body["reason"])
+
+
+def order_reported(past: Past, record: Record) -> str:
+    """Settle the raw message again and compare what it meant."""
+    return _again(past, record)
+
+
+def _again(past: Past, record: Record) -> str:
+    body: dict[str, Any] = record.body
+    inbound = _inbound(past, record, str(body["session"]), body["inbox_offset"])
+    raw = str(inbound.body["raw"])
+    if len(raw) >= RAW_MAX:  # the record has its beginning, a blob the whole
+        raw = (past.reader.blob(str(inbound.body["digest"])) or raw.encode("latin-1")).decode(
+            "latin-1"
+        )
+    before = [r for r in past.records if r.seq < record.seq]
+    differs: ReplayDiffersError | None = None
+    for known in _known(before):
+        try:
+            reported, received = _settled(past, record, known, raw)
+            matches(record, reported)
+            matches(inbound, received)
+        except ReplayDiffersError as error:
+            differs = differs or error
+        else:
+            return f"{body['order_state']} from the message at {body['inbox_offset']}"
+    raise differs or ReplayDiffersError(step=record.kind.value, detail="nothing before it")
+
+
+def order_ended(past: Past, record: Record) -> str:
+    """Settle the refusal again and compare which order it ended; or find the person's word."""
+    body: dict[str, Any] = record.body
+    if "resolves_seq" not in body:
+        return _again(past, record)
+    resolved = past.reader.by_key("control", f"resolved:{body['resolves_seq']}")
+    if resolved is None or resolved.kind is not Kind.DIFFERENCE_RESOLVED:
+        raise ReplayDiffersError(step="order_ended", detail="nobody resolved that difference")
+    orders = Orders()
+    orders.fold(r for r in past.records if r.seq < record.seq)
+    standing = orders.get(past.decision_id)
+    if standing is None:
+        raise ReplayDiffersError(step="order_ended", detail="nothing before it")
+    again = order_ended_by(
+        standing,
+        body["resolves_seq"],
+        order_state=body["order_state"],
+        market_time_us=body["market_time_us"],
+    )
+    matches(record, again)
+    return f"resolved by {resolved.body['resolved_by']}"
+
+
+def decision_sealed(past: Past, record: Record) -> str:
+    """Derive the last word from what came before it."""
+    body: dict[str, Any] = record.body
+    outcomes = _outcomes([r for r in past.records if r.seq < record.seq])
+    if body["outcome"] not in outcomes:
+        raise ReplayDiffersError(step="decision_sealed", detail="outcome")
+    same("decision_sealed", "account", body.get("account", past.tags.account), past.tags.account)
+    judged = any(r.kind is Kind.VERDICT_GIVEN and r.seq < record.seq for r in past.records)
+    unjudged = not judged and body["outcome"] in {"no_trade", "no_forecast"}
+    named = past.named_in(record) if unjudged else {}
+    said = {name: value for name, value in body.items() if name != "account"}
+    same("decision_sealed", "payload", {"outcome": body["outcome"], **named}, said)
+    return str(body["outcome"])
+
+
+class _Settled(Exception):  # noqa: N818 - no error: it carries what would have been appended
+    """The drafts of a message that is settled again."""
+
+    def __init__(self, drafts: Sequence[Draft]) -> None:
+        super().__init__()
+        self.drafts = tuple(drafts)
+
+
+class _Notebook:
+    """A ledger that only says what it was given."""
+
+    def append(
+        self,
+        *drafts: Draft,
+        lane: Lane = Lane.DECISION,
+        guard: Guard | None = None,
+        timeout_s: float = 5.0,
+    ) -> tuple[Record, ...]:
+        del lane, guard, timeout_s
+        raise _Settled(drafts)
+
+    def put_blob(self, data: bytes) -> str:
+        return sha256(data).hexdigest()
+
+
+def _settled(past: Past, record: Record, known: Sequence[Record], raw: str) -> tuple[Draft, Draft]:
+    """Return the report and the inbound message as `settle` puts them on record."""
+    body: dict[str, Any] = record.body
+    orders = Orders()
+    orders.fold(known)
+    tools = SettleTools(
+        ledger=_Notebook(),
+        orders=orders,
+        session=str(body["session"]),
+        minor_digits=_profile(past).minor_digits,
+        instrument=past.instrument,
+        market_now_us=lambda: int(body["market_time_us"]),
+        persons=RECORDED,
+        epoch=lambda: _epoch(known),
+    )
+    try:
+        settle(Received(offset=body["inbox_offset"], raw=raw), tools)
+    except _Settled as settled:
+        found = {draft.kind: draft for draft in settled.drafts}
+        if {record.kind, Kind.FIX_INBOUND} <= set(found):
+            return found[record.kind], found[Kind.FIX_INBOUND]
+    raise ReplayDiffersError(step=record.kind.value, detail="its message reports nothing")
+
+
+def _epoch(known: Sequence[Record]) -> int:
+    """Return the epoch in which the decision's own order left."""
+    sent = [record for record in known if record.kind is Kind.ORDER_SENT]
+    return int(str(sent[-1].body.get("session_epoch", 0))) if sent else 0
+
+
+def _known(before: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    """Yield what was on record when the message was read.
+
+    The child's own word on the order may have been committed between the reading and the report.
+    """
+    yield before
+    own = {Kind.ORDER_SENT, Kind.ORDER_UNKNOWN}
+    if before and before[-1].kind in own:
+        yield before[:-1]
+
+
+def _inbound(past: Past, record: Record, session: str, offset: object) -> Record:
+    for message in past.reader.records(
+        stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,), before_seq=record.seq
+    ):
+        if message.body["offset"] == offset:
+            return message
+    raise ReplayDiffersError(step=record.kind.value, detail="no fix_inbound at its offset")
+
+
+def _handed(past: Past, record: Record, result: HandResult) -> Draft:
+    body: dict[str, Any] = record.body
+    sending = past.last(Kind.ORDER_SENDING, before=record)
+    return journal_orders.handed(
+        Standing(
+            decision_id=past.decision_id,
+            account=past.tags.account,
+            cl_ord_id=str(sending.body["cl_ord_id"]),
+        ),
+        result,
+        raw_digest=sha256(result.raw.encode("latin-1")).hexdigest(),
+        decision_to_wire_us=body.get("decision_to_wire_us", 0),
+        market_time_us=body.get("market_time_us", 0),
+    )
+
+
+def _outcomes(before: Sequence[Record]) -> frozenset[str]:
+    """Return what a decision with these records may be sealed with."""
+    kinds = {r.kind for r in before}
+    ends = [
+        r.body
+        for r in before
+        if r.kind is Kind.ORDER_ENDED or (r.kind is Kind.ORDER_REPORTED and r.body["terminal"])
+    ]
+    released = next((r for r in before if r.kind is Kind.RESERVATION_RELEASED), None)
+    if ends:
+        return frozenset({OUTCOMES.get(OrderState(str(ends[-1]["order_state"])), "closed")})
+    for kind, outcome in (
+        (Kind.ORDER_REFUSED, "refused"),
+        (Kind.ORDER_WITHDRAWN, "withdrawn"),
+        (Kind.APPROVAL_REFUSED, "hold_refused"),
+    ):
+        if kind in kinds:
+            return frozenset({outcome})
+    if released is not None:
+        renewed = released.body["reason"] == "renewal_refused"
+        return frozenset({*ENDED_BY.values(), "rejected"} if renewed else {"hold_expired"})
+    if Kind.VERDICT_GIVEN in kinds:
+        return frozenset({"rejected"})
+    if Kind.FORECAST_FAILED in kinds:
+        return frozenset({"no_forecast"})
+    return frozenset({"no_trade", "abandoned"} if Kind.INTENT_PROPOSED in kinds else {"abandoned"})
+
+
+def _pairs(sending: Record) -> list[tuple[int, str]]:
+    fields: Any = sending.body["fields"]
+    return [(tag, text) for tag, text in fields]
+
+
+def _time_us(text: str) -> int:
+    """Return a UTCTimestamp with microseconds as microseconds since the epoch."""
+    if not _TIME.fullmatch(text):
+        raise ReplayDiffersError(step="order_sending", detail="its time (60) is no UTCTimestamp")
+    moment = datetime.strptime(f"{text}+0000", "%Y%m%d-%H:%M:%S.%f%z").astimezone(UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _profile(past: Past) -> Profile:
+    """Return the broker's profile as far as an order's own text depends on it."""
+    recorded: dict[str, Any] = past.run["order_profile"]
+    return simulator_profile(1).model_copy(
+        update={**recorded, "tags": OrderTags.model_validate(recorded["tags"])}
+    )

@@ -1,0 +1,243 @@
+"""What a replay knows of one decision: its records, its run, its policy, and the books it saw.
+
+Here every comparison is made. Not here: what a step recomputes (`replay_forecast`,
+`replay_intent`, `replay_orders`).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from audit.records.canonical import JSON, canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from audit.store.reader import LedgerReader
+from gateway.errors import ReplayDiffersError
+from gateway.walk.journal.decision import RECORD_RULES, book_digest, policy_named
+from gateway.walk.journal.own_keys import stands_for
+from gateway.walk.journal.persons import as_recorded
+from gateway.walk.ports import Case, Tags
+from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from inference.codec.codec import ReturnCodec
+from inference.codec.prompt import Prompt
+from inference.forecast.forecast import Forecast
+from inference.speculation.evidence import Evidence
+from inference.speculation.rounds import QTable
+from risk.intent import Intent
+from risk.policy.policy import Policy, policy_from_document
+from risk.state.book import Book
+from risk.state.book_fold import BookFold, FoldEvent
+from risk.state.instrument import Instrument, instrument_from_document
+from risk.state.state import Quote
+
+SEEDS_BOUND: Final = 3
+"""From these rules on, a seed's root follows `journal.SEED_RULE`."""
+NAMES_POLICY: Final = 2
+"""From these rules on, records name the policy in force, and requests to a person their end."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """What one forecast of the decision recomputed to, as far as the walk has come.
+
+    Attributes:
+        made_seq: the last record of the forecast; books before it are too old to size with.
+        intent: the recomputed intent, None where the sizing leads to none.
+        proposed: whether an intent, or its absence, is on record.
+    """
+
+    requested: Record
+    seed: bytes
+    capture: Evidence | None = None
+    blob: str = ""
+    target: Forecast | None = None
+    twin: Forecast | None = None
+    made_seq: int = -1
+    quote: Quote | None = None
+    quote_seq: int = -1
+    intent: Intent | None = None
+    proposed: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Past:
+    """One decision's records and what was recomputed from them so far."""
+
+    reader: LedgerReader
+    table: QTable
+    decision_id: str
+    records: tuple[Record, ...]
+    run: dict[str, Any]
+    policy: Policy
+    policy_named: Mapping[str, JSON]
+    codec: ReturnCodec = field(default_factory=ReturnCodec)
+    case: Case | None = None
+    prompt: Prompt | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls, reader: LedgerReader, table: QTable, decision_id: str, records: Sequence[Record]
+    ) -> "Past":
+        """Find the run and the policy that stood when the decision began."""
+        before = records[0].seq
+        runs = _all(reader, Kind.RUN_STARTED, before)
+        run, activated = runs[-1], _all(reader, Kind.POLICY_ACTIVATED, before)[-1]
+        if _rules(run) < max(map(_rules, runs)):
+            detail = "record_rules: an earlier run of this log has promised more"
+            raise ReplayDiffersError(step=Kind.RUN_STARTED.value, detail=detail)
+        policy = policy_from_document(activated["policy"])
+        return cls(
+            reader=reader,
+            table=table,
+            decision_id=decision_id,
+            records=tuple(records),
+            run=run,
+            policy=policy,
+            policy_named=policy_named(policy),
+        )
+
+    @property
+    def received(self) -> Record | None:
+        """The agent's request that opened the decision; None for the playback's own."""
+        return self.first(Kind.INTENT_RECEIVED)
+
+    @property
+    def rules(self) -> int:
+        """What the run says that its records keep; 1 for runs of earlier versions."""
+        return _rules(self.run)
+
+    def named_in(self, record: Record) -> Mapping[str, JSON]:
+        """Return how a record must name the policy; not at all in runs of earlier versions."""
+        said = self.rules >= NAMES_POLICY or "policy_digest" in record.body
+        return self.policy_named if said else {}
+
+    @property
+    def tags(self) -> Tags:
+        """Account, run and mode as every record of the decision must carry them."""
+        account = self.run["account"]
+        return Tags(
+            account=account if self.received is None else f"{account}.agent",
+            run_id=self.run["run_id"],
+            mode=self.run["mode"],
+            dev=self.run["dev"],
+        )
+
+    def instrument(self, symbol: str) -> Instrument:
+        """Return an instrument of the run."""
+        listed = (instrument_from_document(i) for i in self.run["instruments"])
+        found = {i.symbol: i for i in listed}
+        return found[symbol]
+
+    def first(self, kind: Kind) -> Record | None:
+        """Return the decision's first record of a kind."""
+        return next((r for r in self.records if r.kind is kind), None)
+
+    def last(self, kind: Kind, *, before: Record) -> Record:
+        """Return the decision's last record of a kind before another.
+
+        Raises:
+            ReplayDiffersError: there is none, and the step cannot follow from nothing.
+        """
+        found = [r for r in self.records if r.kind is kind and r.seq < before.seq]
+        if not found:
+            raise ReplayDiffersError(step=before.kind.value, detail=f"no {kind.value} before it")
+        return found[-1]
+
+    def opened(self, record: Record) -> tuple[Case, Prompt]:
+        """Return the case and its prompt, which the snapshot gave."""
+        if self.case is None or self.prompt is None:
+            raise ReplayDiffersError(step=record.kind.value, detail="no snapshot_taken before it")
+        return self.case, self.prompt
+
+    def attempt(self, record: Record, number: int | None = None) -> Attempt:
+        """Return an attempt by number, by default the last."""
+        if not self.attempts or (number is not None and number not in range(len(self.attempts))):
+            raise ReplayDiffersError(
+                step=record.kind.value, detail=f"no forecast_requested of attempt {number}"
+            )
+        return self.attempts[-1 if number is None else number]
+
+    def books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
+        """Yield the account's book at record `after` and after each record until `before`."""
+        return self._folds(account, Book.empty(account, self.run["equity_minor"]), after, before)
+
+    def twin_books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
+        """Yield the placebo twin's books likewise."""
+        book = Book.empty(f"{account}.placebo", self.run["equity_minor"])
+        return self._folds(account, book, after, before, twin=True)
+
+    def _folds(
+        self, account: str, book: Book, after: int, before: int, *, twin: bool = False
+    ) -> Iterator[Book]:
+        kinds: tuple[Kind, ...] = PLACEBO_KINDS if twin else BOOK_KINDS
+        events: Callable[[Record], tuple[FoldEvent, ...]] = placebo_events if twin else book_events
+        fold, begun = BookFold(book), False
+        for record in self.reader.records(kinds=kinds, account=account, before_seq=before):
+            if record.seq > after:
+                yield fold.book
+                begun = True
+            for event in events(record):
+                fold.take(event)
+        if begun or before > after:
+            yield fold.book
+
+
+def named(books: Iterator[Book], digest: object, record: Record) -> Book:
+    """Return the book that a recorded digest names.
+
+    Raises:
+        ReplayDiffersError: no book of that time has it.
+    """
+    for book in books:
+        if book_digest(book) == digest:
+            return book
+    raise ReplayDiffersError(step=record.kind.value, detail="book_digest")
+
+
+def matches(record: Record, draft: Draft) -> None:
+    """Compare a record with the draft that the recomputed values give, whole.
+
+    Raises:
+        ReplayDiffersError: they differ; names the first differing field.
+    """
+    step = record.kind.value
+    draft = as_recorded(draft, record.body)
+    same(step, "payload", dict(draft.payload), record.body)
+    same(step, "stream", draft.stream, record.stream)
+    same(step, "kind", draft.kind.value, record.kind.value)
+    same(step, "actor", draft.actor, record.actor)
+    if not stands_for(draft.idem_key, record.idem_key):
+        same(step, "idem_key", draft.idem_key, record.idem_key)
+
+
+def same(step: str, what: str, again: Any, recorded: Any) -> None:  # noqa: ANN401 - JSON values
+    """Compare canonical bytes.
+
+    Raises:
+        ReplayDiffersError: they differ; names the first differing field where there are fields.
+    """
+    if canonical(again) == canonical(recorded):
+        return
+    detail = what
+    if isinstance(again, dict) and isinstance(recorded, dict):
+        names = sorted({*again, *recorded})
+        differing = [n for n in names if again.get(n, _ABSENT) != recorded.get(n, _ABSENT)]
+        detail = f"{what}.{differing[0]}" if differing else what
+    raise ReplayDiffersError(step=step, detail=detail)
+
+
+_ABSENT = object()
+
+
+def _rules(run: Mapping[str, Any]) -> int:
+    """Return what a run promises, as far as this version knows it."""
+    return min(RECORD_RULES, int(str(run.get("record_rules", 1))))
+
+
+def _all(reader: LedgerReader, kind: Kind, before_seq: int) -> list[dict[str, Any]]:
+    records = reader.records(stream="control", kinds=(kind,), before_seq=before_seq)
+    found: list[dict[str, Any]] = [record.body for record in records]
+    if not found:
+        raise ReplayDiffersError(step=kind.value, detail="is not on record before the decision")
+    return found

@@ -1,0 +1,153 @@
+"""Replay: recompute one decision from the ledger alone, and name the first step that differs.
+
+Up to three statements, kept apart in words: every step from the record, exactly; every row behind
+it from the weights, within a tolerance (`replay_rows`); on request, the bits of the engine
+(`replay_engine`).
+
+Every record of the decision is made again, whole, by the function that made it, and compared: kind,
+actor, key and payload. What is taken as it stands is a reading that nothing else on record states:
+a clock's, a duration, a person's or another process's own words. A step whose counterpart is
+missing differs; none is passed over.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from audit.errors import CanonicalError, DraftError
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from fix.errors import FixError
+from gateway.errors import GatewayError, ReplayDiffersError, UnknownDecisionError
+from gateway.evidence.replay import forecast as replay_forecast
+from gateway.evidence.replay import intent as replay_intent
+from gateway.evidence.replay import order as replay_orders
+from gateway.evidence.replay import weights as replay_rows
+from gateway.evidence.replay.engine import sampled_again
+from gateway.evidence.replay.past import Past
+from gateway.installation.place import Place
+from inference.errors import InferenceError
+from inference.speculation.rounds import QTable
+from risk.errors import RiskError
+
+Step = Callable[[Past, Record], str]
+
+STEPS: Final[Mapping[Kind, Step]] = {
+    Kind.INTENT_RECEIVED: replay_forecast.intent_received,
+    Kind.SNAPSHOT_TAKEN: replay_forecast.snapshot_taken,
+    Kind.FORECAST_REQUESTED: replay_forecast.forecast_requested,
+    Kind.ROUNDS_CAPTURED: replay_forecast.rounds_captured,
+    Kind.FORECAST_MADE: replay_forecast.forecast_made,
+    Kind.FORECAST_FAILED: replay_forecast.forecast_failed,
+    Kind.PLACEBO_MADE: replay_forecast.placebo_made,
+    Kind.QUOTE_TAKEN: replay_intent.quote_taken,
+    Kind.PLACEBO_JUDGED: replay_intent.placebo_judged,
+    Kind.INTENT_PROPOSED: replay_intent.intent_proposed,
+    Kind.VERDICT_GIVEN: replay_intent.verdict_given,
+    Kind.APPROVAL_REQUESTED: replay_intent.approval_requested,
+    Kind.APPROVAL_GIVEN: replay_intent.approval_given,
+    Kind.APPROVAL_REFUSED: replay_intent.approval_refused,
+    Kind.RESERVATION_RELEASED: replay_intent.reservation_released,
+    Kind.ORDER_SENDING: replay_orders.order_sending,
+    Kind.ORDER_SENT: replay_orders.order_sent,
+    Kind.ORDER_REFUSED: replay_orders.order_refused,
+    Kind.ORDER_UNKNOWN: replay_orders.order_unknown,
+    Kind.ORDER_WITHDRAWN: replay_orders.order_withdrawn,
+    Kind.ORDER_REPORTED: replay_orders.order_reported,
+    Kind.ORDER_ENDED: replay_orders.order_ended,
+    Kind.DECISION_SEALED: replay_orders.decision_sealed,
+}
+"""How each kind of a decision's stream is recomputed, in walk order."""
+
+UNREADABLE: Final = (
+    RiskError,
+    InferenceError,
+    FixError,
+    GatewayError,
+    CanonicalError,
+    DraftError,
+    LookupError,
+    ArithmeticError,
+    ValueError,
+    TypeError,
+    AttributeError,
+)
+"""What a recorded value that is none of ours can raise; a database that fails is not among it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """What a replay has recomputed, in order.
+
+    Attributes:
+        rows: what the weights are asked afterwards, one per forecast.
+    """
+
+    lines: tuple[str, ...]
+    rows: tuple[replay_rows.Question, ...] = ()
+
+
+def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> int:
+    """Replay and print each step; 0 equal, 1 differs.
+
+    Args:
+        place: The ledger.
+        decision_id: The decision.
+        engine: Whether to sample again too; starts the engine.
+    """
+    try:
+        steps = replay(place.reader, place.table, decision_id)
+        for line in steps.lines:
+            sys.stdout.write(f"equal   {line}\n")
+        sys.stdout.flush()
+        for question in steps.rows:
+            sys.stdout.write(f"rows    {replay_rows.regenerated(question, place.pair)}\n")
+        sys.stdout.flush()
+        for line in sampled_again(steps.rows, place.pair, place.table) if engine else ():
+            sys.stdout.write(f"engine  {line}\n")
+    except ReplayDiffersError as difference:
+        sys.stdout.write(f"DIFFERS {decision_id}: {difference}\n")
+        return 1
+    sys.stdout.write(f"REPLAYED {decision_id}: every recorded step recomputes to the same bytes\n")
+    return 0
+
+
+def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
+    """Recompute every recorded step of a decision.
+
+    Raises:
+        UnknownDecisionError: there is none of that id.
+        ReplayDiffersError: names the first step that differs, or cannot be recomputed.
+    """
+    records = list(reader.records(stream=f"decision/{decision_id}"))
+    if not records:
+        raise UnknownDecisionError(problem=f"no decision {decision_id}")
+    with _step("run_started"):
+        past = Past.of(reader, table, decision_id, records)
+    lines: list[str] = []
+    for number, record in enumerate(records):
+        with _step(record.kind.value):
+            if record.stream_seq != number:
+                raise ReplayDiffersError(
+                    step=record.kind.value, detail="a record before it is gone"
+                )
+            again = STEPS.get(record.kind)
+            if again is None:
+                raise ReplayDiffersError(step=record.kind.value, detail="no step of a decision")
+            lines.append(f"{record.kind.value:18} {again(past, record)}")
+    return Steps(lines=tuple(lines), rows=replay_rows.questions(past))
+
+
+@contextmanager
+def _step(name: str) -> Iterator[None]:
+    """Turn whatever a recorded value makes the recomputation raise into the step that differs."""
+    try:
+        yield
+    except ReplayDiffersError:
+        raise
+    except UNREADABLE as error:
+        detail = f"cannot be recomputed: {type(error).__name__}: {str(error)[:200]}"
+        raise ReplayDiffersError(step=name, detail=detail) from error

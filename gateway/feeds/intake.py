@@ -1,0 +1,221 @@
+"""The only door for data from outside: bytes in, typed parts of a snapshot out, or `IntakeError`.
+
+Takes in daily index levels (CSV, gzip) and dated events (JSON). Not here: which session is played
+when (`gateway.feeds.sessions`), what a model makes of it (`inference.codec.codec`).
+
+Rules kept here:
+- Strict: an unknown column or field, a text where a number belongs, a NaN, an infinity, a price
+  that is not positive, rows out of order: the whole input is refused, with the place named.
+- No float: decimal text becomes integer ticks, rounded half-even.
+- Text from outside is printable and bounded; control and invisible characters are refused.
+"""
+
+import bisect
+import csv
+import gzip
+import hashlib
+import io
+import unicodedata
+import zlib
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from gateway.errors import IntakeError
+
+SERIES_COLUMNS = ("Date", "Open", "High", "Low", "Close", "Adj Close", "Volume")
+MAX_SERIES_BYTES = 16 * 1024 * 1024
+MAX_EVENTS_BYTES = 1024 * 1024
+MAX_LEVEL = 10**9
+
+ShortText = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayRow:
+    """One trading day of an index, in ticks."""
+
+    day: date
+    open_ticks: int
+    high_ticks: int
+    low_ticks: int
+    close_ticks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DailySeries:
+    """A daily series as taken in.
+
+    Attributes:
+        rows: ascending by day, no day twice.
+        digest: sha256 hex of the unpacked bytes that were parsed.
+    """
+
+    rows: tuple[DayRow, ...]
+    digest: str
+
+    def place(self, day: date) -> int:
+        """Return the position of `day` in `rows`.
+
+        Raises:
+            IntakeError: the series has no such day.
+        """
+        at = bisect.bisect_left(self.rows, day, key=lambda row: row.day)
+        if at == len(self.rows) or self.rows[at].day != day:
+            raise IntakeError(where="series", problem=f"no row for {day}")
+        return at
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class EventSource(_Strict):
+    """Where an event can be checked."""
+
+    institution: ShortText
+    document: ShortText
+    url: Annotated[str, StringConstraints(pattern=r"^https://[a-z0-9.-]+/[\x21-\x7e]*$")]
+
+
+class DatedEvent(_Strict):
+    """One published event; the tags follow the rule that the file states."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
+    date: Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    local_time: Annotated[str, StringConstraints(pattern=r"^[0-9]{2}:[0-9]{2}$")]
+    published_us: Annotated[int, Field(gt=0)]
+    scheduled: bool
+    event_type: ShortText
+    direction: Literal["negative", "neutral", "positive"]
+    strength: Literal["weak", "strong"]
+    source_tier: Annotated[int, Field(ge=1, le=3)]
+    headline: ShortText
+    facts: ShortText
+    source: EventSource
+
+
+class EventFile(_Strict):
+    """The committed narrative file."""
+
+    version: Literal[1]
+    time_zone: Literal["America/New_York"]
+    rule: Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+    events: Annotated[list[DatedEvent], Field(min_length=1, max_length=10_000)]
+
+
+def parse_daily_series(packed: bytes, *, name: str, ticks_per_unit: Decimal) -> DailySeries:
+    """Parse gzip-compressed CSV of daily index levels into ticks.
+
+    Args:
+        packed: the compressed file.
+        name: how errors call it.
+        ticks_per_unit: ticks in one unit of the file's levels.
+
+    Raises:
+        IntakeError: anything about the bytes is not as stated above.
+    """
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            raw = stream.read(MAX_SERIES_BYTES + 1)
+        if len(raw) > MAX_SERIES_BYTES:
+            raise IntakeError(where=name, problem=f"larger than {MAX_SERIES_BYTES} bytes")
+        lines = list(csv.reader(io.StringIO(raw.decode("ascii")), strict=True))
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise IntakeError(where=name, problem=f"not a gzip CSV: {error}") from None
+    if not lines or tuple(lines[0]) != SERIES_COLUMNS:
+        raise IntakeError(where=name, problem=f"columns are not {', '.join(SERIES_COLUMNS)}")
+    rows: list[DayRow] = []
+    for number, fields in enumerate(lines[1:], start=2):
+        row = _day_row(fields, where=f"{name} line {number}", ticks_per_unit=ticks_per_unit)
+        if rows and row.day <= rows[-1].day:
+            raise IntakeError(where=f"{name} line {number}", problem="days do not ascend")
+        rows.append(row)
+    return DailySeries(rows=tuple(rows), digest=hashlib.sha256(raw).hexdigest())
+
+
+def parse_events(raw: bytes, *, name: str) -> EventFile:
+    """Parse the narrative file; ids unique, times ascending, text clean.
+
+    Raises:
+        IntakeError: the bytes are not such a file.
+    """
+    if len(raw) > MAX_EVENTS_BYTES:
+        raise IntakeError(where=name, problem=f"larger than {MAX_EVENTS_BYTES} bytes")
+    try:
+        parsed = EventFile.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "document"
+        raise IntakeError(where=f"{name}: {place}", problem=str(first["msg"])) from None
+    seen: set[str] = set()
+    last_us = 0
+    for event in parsed.events:
+        if event.id in seen:
+            raise IntakeError(where=f"{name}: {event.id}", problem="this id appears twice")
+        if event.published_us < last_us:
+            raise IntakeError(where=f"{name}: {event.id}", problem="times do not ascend")
+        for text in (event.headline, event.facts, event.source.institution, event.source.document):
+            refuse_hidden_text(text, where=f"{name}: {event.id}")
+        seen.add(event.id)
+        last_us = event.published_us
+    return parsed
+
+
+def refuse_hidden_text(text: str, *, where: str) -> None:
+    """Refuse control, format, private, surrogate and unassigned characters (Unicode class C).
+
+    Raises:
+        IntakeError: such a character, which could hide text from a reader, is in `text`.
+    """
+    for position, character in enumerate(text):
+        if _hides(character):
+            problem = f"invisible character U+{ord(character):04X} at {position}"
+            raise IntakeError(where=where, problem=problem)
+
+
+def show_hidden_text(text: str) -> str:
+    """Return text in which each character that `refuse_hidden_text` refuses is written out."""
+    return "".join(f"<U+{ord(c):04X}>" if _hides(c) else c for c in text)
+
+
+def _hides(character: str) -> bool:
+    variation = 0xFE00 <= ord(character) <= 0xFE0F or 0xE0100 <= ord(character) <= 0xE01EF  # noqa: PLR2004 - Unicode variation selectors
+    return variation or unicodedata.category(character).startswith("C")
+
+
+def _day_row(fields: list[str], *, where: str, ticks_per_unit: Decimal) -> DayRow:
+    if len(fields) != len(SERIES_COLUMNS):
+        raise IntakeError(where=where, problem=f"{len(fields)} fields, not {len(SERIES_COLUMNS)}")
+    try:
+        day = datetime.strptime(fields[0], "%m/%d/%Y").date()  # noqa: DTZ007 - a calendar day has no zone
+    except ValueError:
+        raise IntakeError(where=where, problem=f"no such day: {fields[0][:20]!r}") from None
+    prices = [_ticks(text, where=where, ticks_per_unit=ticks_per_unit) for text in fields[1:5]]
+    open_ticks, high_ticks, low_ticks, close_ticks = prices
+    if not low_ticks <= min(open_ticks, close_ticks) <= max(open_ticks, close_ticks) <= high_ticks:
+        raise IntakeError(where=where, problem="open or close lies outside low to high")
+    return DayRow(
+        day=day,
+        open_ticks=open_ticks,
+        high_ticks=high_ticks,
+        low_ticks=low_ticks,
+        close_ticks=close_ticks,
+    )
+
+
+def _ticks(text: str, *, where: str, ticks_per_unit: Decimal) -> int:
+    try:
+        level = Decimal(text)
+    except InvalidOperation:
+        raise IntakeError(where=where, problem=f"not a number: {text[:20]!r}") from None
+    # the upper bound comes before any arithmetic: 1e999999999 is a valid Decimal
+    if not level.is_finite() or not 0 < level <= MAX_LEVEL:
+        raise IntakeError(where=where, problem=f"not a price in (0, {MAX_LEVEL}]: {text[:20]!r}")
+    ticks = int((level * ticks_per_unit).to_integral_value(rounding=ROUND_HALF_EVEN))
+    if ticks < 1:
+        raise IntakeError(where=where, problem=f"less than half a tick: {text[:20]!r}")
+    return ticks

@@ -1,0 +1,86 @@
+"""The playback's market: one clock, one standing quote per instrument, repeated every second.
+
+A feed that has nothing new still repeats its quote; so does this one. Market time is the session's
+tick time plus the measured time since the session opened, the same for every instrument. Not here:
+the sessions themselves (`playback`) and live feeds (a later door).
+"""
+
+import threading
+from dataclasses import replace
+
+from gateway.clock import MarketInstant, monotonic_us
+from gateway.errors import RequestError
+from gateway.feeds.sessions import PlaybackSession
+from gateway.walk.ports import Tick
+from risk.state.state import Phase, Quote
+
+REPEAT_US = 1_000_000
+
+
+class Market:
+    """What is quoted now; safe from any thread."""
+
+    def __init__(self) -> None:
+        """Start before the first session."""
+        self._lock = threading.Lock()
+        self._instant = MarketInstant(tick_us=0, seen_us=monotonic_us())
+        self._sessions: dict[str, PlaybackSession] = {}
+
+    def open_session(self, session: PlaybackSession) -> None:
+        """Set an instrument's standing quote.
+
+        The first one of a day moves the clock to its open.
+        """
+        with self._lock:
+            if session.market_time_us > self._instant.now_us() or not self._sessions:
+                self._instant = MarketInstant(
+                    tick_us=session.market_time_us, seen_us=monotonic_us()
+                )
+            self._sessions[session.instrument] = session
+
+    def close_session(self, close_time_us: int) -> None:
+        """Move the clock to the session's close."""
+        with self._lock:
+            if close_time_us > self._instant.now_us():
+                self._instant = MarketInstant(tick_us=close_time_us, seen_us=monotonic_us())
+
+    def now_us(self) -> int:
+        """Return market time now, microseconds UTC."""
+        with self._lock:
+            return self._instant.now_us()
+
+    def session(self, instrument: str) -> PlaybackSession:
+        """Return the session that stands for an instrument.
+
+        Raises:
+            RequestError: it is not quoted.
+        """
+        with self._lock:
+            found = self._sessions.get(instrument)
+        if found is None:
+            raise RequestError(problem=f"{instrument} is not quoted here; quoted: {self.symbols()}")
+        return found
+
+    def symbols(self) -> str:
+        """Return the quoted instruments, comma-separated."""
+        return ", ".join(sorted(self._sessions)) or "none yet"
+
+    def tick(self, instrument: str) -> Tick:
+        """Return the standing quote as the feed last repeated it."""
+        session = self.session(instrument)
+        with self._lock:
+            instant = self._instant
+        elapsed_us = instant.now_us() - instant.tick_us
+        repeated = replace(
+            instant,
+            tick_us=instant.tick_us + elapsed_us // REPEAT_US * REPEAT_US,
+            seen_us=instant.seen_us + elapsed_us // REPEAT_US * REPEAT_US,
+        )
+        quote = Quote(
+            bid_ticks=session.bid_ticks,
+            ask_ticks=session.ask_ticks,
+            time_us=repeated.tick_us,
+            seq_gap=0,
+            phase=Phase.OPEN,
+        )
+        return Tick(quote=quote, instant=repeated)

@@ -1,0 +1,345 @@
+"""Supervisor of the engine child: starts, asks with deadlines, ends and restarts it.
+
+Rules kept here:
+    - an engine's failure delays nobody but the caller of `sample`, and him only to his deadline;
+    - at a deadline the request is aborted; two deadlines in a row without a sign of life: SIGKILL;
+    - after a death the child is restarted with a back-off of 1 to 60 seconds; five deaths in ten
+      minutes: FAILED, down until a person restarts the gateway;
+    - a self-test that fails is final: REFUSING, never restarted into the same refusal;
+    - what comes back must be a whole, canonical capture that belongs to the request and recomputes
+      from its own numbers; anything else ends the child.
+"""
+
+import signal
+import socket
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Condition, Event, Lock, Thread
+
+from gateway.installation.children.engine_process import EngineChildConfig, limit_sending, spawn
+from inference.engine.frames import (
+    Frame,
+    description_from,
+    read_frame,
+    request_fields,
+    samples_from,
+    write_frame,
+)
+from inference.engine.port import (
+    EngineConfig,
+    EngineDescription,
+    EngineState,
+    SampleRequest,
+    Samples,
+)
+from inference.errors import (
+    EngineDeadError,
+    EngineDeadlineError,
+    EngineError,
+    EngineFailedError,
+    EngineRefusedError,
+    FrameError,
+    InferenceError,
+)
+from inference.speculation.rounds import DrafterKind, QTable
+from inference.weights.registry import load_pair, load_table
+
+_CODES = {EngineRefusedError.code: EngineRefusedError, FrameError.code: EngineRefusedError}
+
+EventSink = Callable[[str, Mapping[str, str]], None]
+
+
+@dataclass(slots=True)
+class _Pending:
+    request: SampleRequest
+    done: Event = field(default_factory=Event)
+    samples: Samples | None = None
+    error: EngineError | None = None
+
+
+class EngineChild:
+    """The engine, in a process of its own. `sample` may be called from any thread."""
+
+    def __init__(self, config: EngineChildConfig, on_event: EventSink | None = None) -> None:
+        """Prepare; `start` starts it.
+
+        Args:
+            config: How to run it.
+            on_event: Told of "started", "ready", "refusing", "deadline_missed", "killed", "died",
+                "restarting", "failed" and "stopped", from the supervisor's threads.
+
+        Raises:
+            RegistryError: The drafter's table cannot be read.
+        """
+        self._config = config
+        self._on_event = on_event or (lambda _event, _detail: None)
+        self._table = _table(config.engine)
+        self._changed = Condition(Lock())
+        self._state = EngineState.STOPPED
+        self._refusal = ""
+        self._description: EngineDescription | None = None
+        self._pending: dict[str, _Pending] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None
+        self._writing = Lock()
+        self._missed = 0
+        self._deaths: deque[float] = deque()
+        self._stopping = Event()
+        self._thread: Thread | None = None
+
+    @property
+    def state(self) -> EngineState:
+        """Where it stands."""
+        return self._state
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id while there is one."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def start(self) -> None:
+        """Start the child and its supervisor; returns at once."""
+        if self._thread is not None:
+            return
+        self._set(EngineState.STARTING)
+        self._thread = Thread(target=self._supervise, name="engine", daemon=True)
+        self._thread.start()
+
+    def wait_ready(self, timeout_s: float) -> bool:
+        """Wait until it serves, or will not; return whether it serves."""
+        final = (EngineState.READY, EngineState.REFUSING, EngineState.FAILED)
+        with self._changed:
+            self._changed.wait_for(lambda: self._state in final, timeout_s)
+            return self._state is EngineState.READY
+
+    def stop(self) -> None:
+        """End the child; pending requests fail."""
+        self._stopping.set()
+        self._tell(Frame(op="stop"))
+        process = self._process
+        if process is not None:
+            try:
+                process.wait(2.0 if self._state is EngineState.READY else 0.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        with self._changed:
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(5.0)
+        self._set(EngineState.STOPPED)
+        self._event("stopped")
+
+    def describe(self) -> EngineDescription:
+        """Return what serves, as `Engine.describe`."""
+        if self._state is EngineState.FAILED:
+            raise EngineFailedError("the engine died too often")
+        if self._description is None:
+            raise EngineDeadError(f"the engine is {self._state}")
+        return self._description
+
+    @property
+    def refusal(self) -> str:
+        """Why it refuses to serve; empty unless it does."""
+        return self._refusal
+
+    def sample(self, request: SampleRequest) -> Samples:
+        """Return every trajectory of a request, as `Engine.sample`."""
+        pending = _Pending(request)
+        limit = time.monotonic() + request.deadline_s
+        with self._changed:
+            self._require_ready()
+            if request.request_id in self._pending:
+                raise EngineRefusedError(f"request {request.request_id} is already running")
+            self._pending[request.request_id] = pending
+        self._tell(Frame(op="sample", fields={"request": request_fields(request)}))
+        if not pending.done.wait(max(0.0, limit - time.monotonic())):
+            self._miss(pending)
+        if pending.error is not None:
+            raise pending.error
+        if pending.samples is None:
+            raise EngineDeadlineError(f"{request.request_id}: not within {request.deadline_s} s")
+        return pending.samples
+
+    def _require_ready(self) -> None:
+        match self._state:
+            case EngineState.READY:
+                return
+            case EngineState.FAILED:
+                raise EngineFailedError("the engine died too often")
+            case EngineState.REFUSING:
+                raise EngineRefusedError(self._refusal)
+            case _:
+                raise EngineDeadError(f"the engine is {self._state}")
+
+    def _miss(self, pending: _Pending) -> None:
+        """Give a request up; kill the child when it has shown no life since the last miss."""
+        with self._changed:
+            if self._pending.pop(pending.request.request_id, None) is None:
+                return  # answered in this very moment
+            self._missed += 1
+            missed = self._missed
+        self._event("deadline_missed", request=pending.request.request_id, missed=str(missed))
+        if missed >= self._config.max_missed:
+            self._kill("two deadlines without a sign of life")
+        else:
+            self._tell(Frame(op="abort", fields={"id": pending.request.request_id}))
+
+    def _kill(self, why: str) -> None:
+        process = self._process
+        if process is not None and process.poll() is None:
+            self._event("killed", reason=why)
+            process.send_signal(signal.SIGKILL)
+
+    def _tell(self, frame: Frame) -> None:
+        channel = self._channel
+        if channel is None:
+            return
+        try:
+            with self._writing:
+                channel.sendall(write_frame(frame))
+        except OSError:  # the child is gone, or does not read: half a frame may be on its way
+            self._kill("does not read its pipe")
+
+    def _supervise(self) -> None:
+        while not self._stopping.is_set():
+            reason = self._live_once()
+            self._fail_pending(EngineDeadError(reason))
+            if self._stopping.is_set() or self._state is EngineState.REFUSING:
+                return
+            self._event("died", reason=reason)
+            delay = self._after_death()
+            if delay is None:
+                self._set(EngineState.FAILED)
+                self._event("failed", deaths=str(len(self._deaths)))
+                return
+            self._set(EngineState.RESTARTING)
+            self._event("restarting", delay_s=f"{delay:.1f}")
+            self._stopping.wait(delay)
+
+    def _after_death(self) -> float | None:
+        """Return the back-off, None when there were too many deaths."""
+        now = time.monotonic()
+        self._deaths.append(now)
+        while self._deaths and now - self._deaths[0] > self._config.death_window_s:
+            self._deaths.popleft()
+        if len(self._deaths) >= self._config.max_deaths:
+            return None
+        delay = self._config.back_off_first_s * 2.0 ** (len(self._deaths) - 1)
+        return min(delay, self._config.back_off_most_s)
+
+    def _live_once(self) -> str:
+        """Run one child from start to end; return why it ended."""
+        ours, theirs = socket.socketpair()
+        limit_sending(ours, 1.0)  # a child that stops reading must not hold a caller
+        self._missed = 0
+        self._set(EngineState.STARTING)
+        with theirs:
+            self._process = spawn(self._config, theirs)
+        self._channel = ours
+        if self._stopping.is_set():  # `stop` came before there was a process to end
+            self._kill("stopped while starting")
+        self._event("started", pid=str(self._process.pid))
+        watchdog = Event()
+        Thread(target=self._watch_start, args=(watchdog, self._process), daemon=True).start()
+        try:
+            with ours, ours.makefile("rb") as stream:
+                reason = self._read(stream.read)
+        finally:
+            self._channel = None
+            watchdog.set()
+        if self._process.poll() is None:
+            try:
+                self._process.wait(1.0)
+            except subprocess.TimeoutExpired:
+                self._kill("closed its pipe and did not end")
+        status = self._process.wait()
+        return f"{reason}, exit status {status}"
+
+    def _watch_start(self, ended: Event, process: subprocess.Popen[bytes]) -> None:
+        if ended.wait(self._config.start_timeout_s):
+            return
+        if self._state is EngineState.STARTING and self._process is process:
+            self._kill(f"not ready within {self._config.start_timeout_s} s")
+
+    def _read(self, read: Callable[[int], bytes]) -> str:
+        """Take the child's frames until it ends; return why."""
+        try:
+            while (frame := read_frame(read)) is not None:
+                self._take(frame)
+        except InferenceError as error:
+            self._kill("said something that makes no sense")
+            return error.detail
+        except OSError as error:
+            return f"pipe: {error.strerror}"
+        return "closed its pipe"
+
+    def _take(self, frame: Frame) -> None:
+        match frame.op:
+            case "ready":
+                self._description = description_from(frame.fields.get("description"))
+                self._set(EngineState.READY)
+                self._event("ready", self_test=self._description.self_test.detail)
+            case "refusing":
+                self._refuse(frame)
+            case "samples":
+                self._settle(frame, None)
+            case "failed":
+                kind = _CODES.get(str(frame.fields.get("code")), EngineError)
+                self._settle(frame, kind(str(frame.fields.get("detail"))))
+            case "aborted":
+                self._missed = 0
+            case _:
+                raise FrameError(f"unknown op {frame.op}")
+
+    def _refuse(self, frame: Frame) -> None:
+        described = frame.fields.get("description")
+        detail = str(frame.fields.get("detail", ""))
+        if described is not None:
+            self._description = description_from(described)
+            detail = f"self-test: {self._description.self_test.detail}"
+        self._refusal = detail
+        self._set(EngineState.REFUSING)
+        self._event("refusing", reason=detail)
+
+    def _settle(self, frame: Frame, error: EngineError | None) -> None:
+        """Hand an answer to whoever waits; an answer nobody waits for is dropped."""
+        with self._changed:
+            pending = self._pending.get(str(frame.fields.get("id")))
+        if pending is None:
+            return
+        samples = None if error is not None else samples_from(pending.request, frame, self._table)
+        with self._changed:
+            if self._pending.pop(pending.request.request_id, None) is None:
+                return
+        self._missed = 0
+        pending.samples, pending.error = samples, error
+        pending.done.set()
+
+    def _fail_pending(self, error: EngineError) -> None:
+        with self._changed:
+            waiting = list(self._pending.values())
+            self._pending.clear()
+        for pending in waiting:
+            pending.error = error
+            pending.done.set()
+
+    def _set(self, state: EngineState) -> None:
+        with self._changed:
+            if self._stopping.is_set() and state is not EngineState.STOPPED:
+                return
+            self._state = state
+            self._changed.notify_all()
+
+    def _event(self, event: str, **detail: str) -> None:
+        self._on_event(event, detail)
+
+
+def _table(engine: EngineConfig) -> QTable | None:
+    if engine.drafter is not DrafterKind.TABLE:
+        return None
+    return load_table(load_pair(Path(engine.model_dir)))

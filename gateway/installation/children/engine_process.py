@@ -1,0 +1,97 @@
+"""The engine child as a process: its configuration, its environment, its start.
+
+Its environment is written here item by item, so nothing of the gateway leaks into it: no database,
+no keys, no proxy. LD_PRELOAD of Intel's OpenMP is set for this child only.
+"""
+
+import os
+import socket
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from inference.engine.frames import config_text
+from inference.engine.port import EngineConfig
+
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineChildConfig:
+    """How the child is run; times in seconds."""
+
+    engine: EngineConfig
+    state_dir: Path  # its log and caches go below
+    program: tuple[str, ...] = (sys.executable, "-m", "inference.engine.main")
+    fault: str = ""  # fault injection, tests only
+    niceness: int = 5
+    start_timeout_s: float = 240.0
+    back_off_first_s: float = 1.0
+    back_off_most_s: float = 60.0
+    max_deaths: int = 5
+    death_window_s: float = 600.0
+    max_missed: int = 2
+
+
+def spawn(config: EngineChildConfig, theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """Start a child that talks on `theirs`.
+
+    PR_SET_PDEATHSIG in the child follows the *thread* that calls this: it must live as long.
+    """
+    logs = config.state_dir / "logs"
+    logs.mkdir(parents=True, exist_ok=True)
+    with (logs / "engine.log").open("ab") as log:
+        return subprocess.Popen(
+            [
+                *config.program,
+                *("--fd", str(theirs.fileno()), "--parent", str(os.getpid())),
+                *("--nice", str(config.niceness)),
+                *("--config", config_text(config.engine)),
+            ],
+            pass_fds=(theirs.fileno(),),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=child_environment(config),
+            cwd=_ROOT,
+            start_new_session=True,
+        )
+
+
+def child_environment(config: EngineChildConfig) -> dict[str, str]:
+    """Return the child's whole environment."""
+    home = config.state_dir / "engine"
+    home.mkdir(parents=True, exist_ok=True)
+    environment = {
+        "PATH": os.defpath,
+        "LANG": "C.UTF-8",
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "VLLM_CACHE_ROOT": str(home / "cache" / "vllm"),
+        "VLLM_CONFIG_ROOT": str(home / "config"),
+        "PYTHONPATH": str(_ROOT),
+        "PYTHONHASHSEED": "0",
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # the engine lives in the child itself
+        "VLLM_CPU_ATTN_SPLIT_KV": "0",  # splitting depends on the batch and moves the last bit
+        "VLLM_CPU_KVCACHE_SPACE": str(config.engine.kv_cache_gib),
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_LOGGING_LEVEL": "WARNING",
+        "DO_NOT_TRACK": "1",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+    }
+    openmp = Path(sys.prefix) / "lib" / "libiomp5.so"
+    if openmp.exists():  # with the default OpenMP a single request costs up to 6 times the CPU
+        environment["LD_PRELOAD"] = str(openmp)
+    if config.fault:
+        environment["COUNTERSIGN_ENGINE_FAULT"] = config.fault
+    return environment
+
+
+def limit_sending(channel: socket.socket, seconds: float) -> None:
+    """Make a blocked send fail after a while; receiving stays unlimited."""
+    whole = int(seconds)
+    limit = struct.pack("@ll", whole, int((seconds - whole) * 1e6))
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)

@@ -1,0 +1,384 @@
+"""Supervisor of the FIX child: starts it, hands orders to it, kills it when it does not confirm.
+
+Not here: the ledger, and what a report means. Rules:
+
+- ``hand`` is called after SENDING is committed and returns sent, refused (it never leaves) or
+  unknown; nothing is ever handed twice by this class.
+- The child connects only after ``logon``; the caller has compared sequence numbers with the ledger
+  by then. A child that died is started again and logs on with the numbers known here, which are
+  never behind the ledger's; RECONCILING again precedes READY.
+- A kill that the child does not confirm in time ends with the child's death, which is as good.
+- No call waits longer than it says, also for a child that stands still with its pipe full.
+- Callbacks run on this class's threads: keep them short, never call `stop` from one.
+"""
+
+import contextlib
+import logging
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from fix.dialects.profile import profile_document
+from fix.durable.inbox import Entry, read_from
+from fix.durable.journal import CancelNote, read_cancels, read_live
+from fix.durable.kill_word import KillWord
+from fix.durable.resets import Reset, resets_of
+from fix.errors import ChildError, FixError
+from fix.orders.live import LiveOrder
+from fix.session.link import (
+    Frame,
+    HandResult,
+    SessionState,
+    frames,
+    number,
+    text,
+)
+from fix.wire.messages import Fields
+from gateway.installation.children.fix_life import FixChildConfig, Life, Numbers
+
+log = logging.getLogger(__name__)
+
+_STABLE_S = 30.0
+_FATAL = frozenset({"toAdmin", "toApp", "fromApp", "fromAdmin", "onLogon", "onLogout", "desk"})
+
+
+class FixChild:
+    """The FIX child as the gateway sees it; every method may be called from any thread."""
+
+    def __init__(
+        self,
+        config: FixChildConfig,
+        on_event: Callable[[str, Frame], None] = lambda _name, _event: None,
+    ) -> None:
+        """Prepare; nothing runs before `start`.
+
+        Args:
+            config: see its attributes.
+            on_event: called with each event of `fix.session.link`, and ``died`` and ``started``.
+        """
+        self._config = config
+        self._on_event = on_event
+        self._life: Life | None = None
+        self._number = 0
+        self._number_lock = threading.Lock()
+        self._state = SessionState.DOWN
+        self._changed = threading.Condition()
+        self._logon_no = 0
+        self._hello: Numbers | None = None
+        self._next_sender = 0
+        self._logon_wanted: Frame | None = None
+        self._epoch = 0
+        self._last_reset = 0
+        self._detail = ""
+        self._stopping = threading.Event()
+        self._supervisor: threading.Thread | None = None
+
+    # -- life -----------------------------------------------------------------------------------
+
+    def start(self, timeout_s: float = 30.0, *, last_reset: int = 0) -> Numbers:
+        """Start the child and return what it says of its store; it does not connect yet.
+
+        Args:
+            timeout_s: how long to wait for it.
+            last_reset: number of the last new beginning of the session that is on record.
+
+        Raises:
+            ChildError: it did not come up in time.
+        """
+        self._last_reset = last_reset
+        self._supervisor = threading.Thread(target=self._supervise, name="fix child", daemon=True)
+        self._supervisor.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._hello is not None, timeout_s)
+            if self._hello is None:
+                raise ChildError(
+                    problem=f"no hello in {timeout_s:g} s; see {self._config.log_path}"
+                )
+            return self._hello
+
+    def logon(
+        self, *, min_next_sender: int, adopt: bool = False, epoch: int = 0, accept: bool = False
+    ) -> None:
+        """Let the child connect, now and after every restart.
+
+        Args:
+            min_next_sender: one above the highest MsgSeqNum that the ledger has as sent.
+            adopt: raise a store that is behind to that number instead of refusing.
+            epoch: of that number.
+            accept: the broker may begin its numbers anew, once.
+
+        Raises:
+            ChildError: the store is behind the ledger, or the child is gone.
+        """
+        with self._number_lock:
+            self._next_sender = max(self._next_sender, min_next_sender)
+            self._epoch = epoch
+        self._logon_wanted = {"op": "logon", "adopt": adopt, "accept": accept}
+        answer = self._ask(self._logon_frame(), self._config.answer_timeout_s)
+        if answer["result"] != "ok":
+            self._logon_wanted = None
+            raise ChildError(problem=f"logon refused: {answer.get('reason', '')}")
+
+    def stop(self, *, sweep: bool = True, alone: bool = False) -> None:
+        """Log out and end the child; with `sweep`, cancel what is live first. Idempotent.
+
+        Args:
+            sweep: cancel what is live first, within the profile's patience.
+            alone: leave a child alive that a kill keeps: it goes on cancelling by itself.
+        """
+        self._stopping.set()
+        life = self._life
+        if life is not None and not life.dead.is_set():
+            patience_s = self._config.profile.pace.sweep_timeout_s + 8.0 if sweep else 8.0
+            self._ask({"op": "stop", "sweep": sweep}, self._config.answer_timeout_s)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                life.process.wait(patience_s)
+            if alone and life.process.poll() is None and self._is_kept():
+                log.error("a kill is in force and orders are live: the FIX child goes on alone")
+                life.leave_alone()
+            life.slay()
+        if self._supervisor is not None:
+            self._supervisor.join(10.0)
+
+    # -- orders ---------------------------------------------------------------------------------
+
+    def hand(
+        self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int, until_us: int
+    ) -> HandResult:
+        """Hand one order out, once ever, to leave before a wall and a monotonic time."""
+        frame: Frame = {
+            "op": "hand",
+            "cl_ord_id": cl_ord_id,
+            "fields": [list(pair) for pair in fields],
+            "kill_epoch": kill_epoch,
+            "send_before_us": send_before_us,
+            "send_until_us": until_us,
+        }
+        return self._result(frame)
+
+    def cancel(self, fields: Fields) -> HandResult:
+        """Send an OrderCancelRequest (F) or OrderMassCancelRequest (q); also while killed."""
+        return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})
+
+    def status_request(self, fields: Fields) -> HandResult:
+        """Send an OrderStatusRequest (H) or OrderMassStatusRequest (AF)."""
+        return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})
+
+    def set_reconciled(self, logon_no: int) -> bool:
+        """Open egress for this logon; False when it is over already.
+
+        Args:
+            logon_no: `logon_no` as it was when the reconciliation began.
+        """
+        frame: Frame = {"op": "reconciled", "logon_no": logon_no}
+        return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
+
+    def sweep(self) -> None:
+        """Let the child cancel everything in its journal; the outcome comes as an event."""
+        self._ask({"op": "sweep"}, self._config.answer_timeout_s)
+
+    def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:
+        """Return whether the child confirmed that no new order passes; if not, it is dead now.
+
+        The kill word was pressed before; this only waits for what was between guard and wire.
+        """
+        life = self._life
+        if life is None or life.dead.is_set():
+            return False
+        answer = self._ask({"op": "kill", "kill_epoch": kill_epoch}, timeout_s)
+        if answer["result"] == "ok":
+            return True
+        log.error("kill not confirmed, child killed: %s", answer.get("reason", ""))
+        life.slay()
+        return False
+
+    def drop(self) -> None:
+        """End the session at once by ending its child; a fresh one connects after a pause."""
+        life = self._life
+        if life is not None:
+            life.slay()
+
+    # -- what is known --------------------------------------------------------------------------
+
+    @property
+    def state(self) -> SessionState:
+        """The session's state; new orders are taken in READY only."""
+        return self._state
+
+    @property
+    def refused(self) -> str:
+        """Why the session does not go on before the next start; empty unless REFUSED."""
+        return self._detail if self._state is SessionState.REFUSED else ""
+
+    def resets(self) -> tuple[Reset, ...]:
+        """Return every new beginning of the numbers that the session's folder has."""
+        return resets_of(self._config.folder)
+
+    @property
+    def logon_no(self) -> int:
+        """Number of the present logon in this child's life."""
+        return self._logon_no
+
+    @property
+    def pid(self) -> int:
+        """Process id of the present child, 0 without one."""
+        return self._life.process.pid if self._life else 0
+
+    def wait_for(self, state: SessionState, timeout_s: float) -> bool:
+        """Wait until the session is in a state."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state is state, timeout_s)
+
+    def inbox_since(self, offset: int, limit: int = 1000) -> list[Entry]:
+        """Return inbound messages from an offset on; see `fix.durable.inbox.read_from`."""
+        return read_from(self._config.folder / "inbox", offset, limit)
+
+    def live_orders(self) -> tuple[LiveOrder, ...]:
+        """Return what the child's journal holds as live."""
+        return read_live(self._config.folder / "journal")
+
+    def noted_cancels(self) -> tuple[CancelNote, ...]:
+        """Return the cancels that the child's journal notes, each before its bytes left."""
+        return read_cancels(self._config.folder / "journal")
+
+    def _is_kept(self) -> bool:
+        """Whether a kill is in force and the journal has live orders."""
+        with contextlib.suppress(FixError):
+            word = KillWord(self._config.kill_word)
+            try:
+                return word.read().killed and bool(self.live_orders())
+            finally:
+                word.close()
+        return False
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _result(self, frame: Frame) -> HandResult:
+        answer = self._ask(frame, self._config.answer_timeout_s)
+        result = text(answer, "result")
+        if result != "sent":
+            return HandResult(outcome=result, reason=str(answer.get("reason", "")))
+        msg_seq_num, epoch = number(answer, "msg_seq_num"), number(answer, "epoch")
+        with self._number_lock:
+            if epoch == self._epoch:
+                self._next_sender = max(self._next_sender, msg_seq_num + 1)
+        return HandResult(
+            outcome="sent", msg_seq_num=msg_seq_num, raw=text(answer, "raw"), epoch=epoch
+        )
+
+    def _ask(self, frame: Frame, timeout_s: float) -> Frame:
+        """Return the child's answer; ``refused`` without a child, ``unknown`` when none comes."""
+        life = self._life
+        if life is None or life.dead.is_set():
+            return {"result": "refused", "reason": "the FIX child is down"}
+        with self._number_lock:
+            self._number += 1
+            n = self._number
+        waiting: queue.SimpleQueue[Frame] = queue.SimpleQueue()
+        life.pending[n] = waiting
+        try:
+            if life.dead.is_set():
+                return {"result": "refused", "reason": "the FIX child is down"}
+            end = time.monotonic() + timeout_s
+            life.say(frame | {"n": n}, timeout_s)
+            return waiting.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            return {"result": "unknown", "reason": f"no answer in {timeout_s:g} s"}
+        finally:
+            life.pending.pop(n, None)
+
+    def _logon_frame(self) -> Frame:
+        with self._number_lock:
+            numbers: Frame = {"min_next_sender": self._next_sender, "epoch": self._epoch}
+        return {**(self._logon_wanted or {}), **numbers}
+
+    def _supervise(self) -> None:
+        """Run one child after the other until told to stop; this thread is their parent."""
+        pause_s, longest_s = self._config.backoff_s
+        while not self._stopping.is_set():
+            started = time.monotonic()
+            try:
+                self._live_one()
+            except (OSError, FixError):
+                log.exception("fix child could not be run")
+            if time.monotonic() - started > _STABLE_S:
+                pause_s = self._config.backoff_s[0]
+            self._move(SessionState.DOWN, 0)
+            if not self._stopping.wait(pause_s):
+                pause_s = min(longest_s, pause_s * 2)
+
+    def _live_one(self) -> None:
+        life = Life(self._config)
+        self._life = life
+        self._tell("started", {"pid": life.process.pid})
+        life.say(
+            {
+                "op": "configure",
+                "profile": profile_document(self._config.profile),
+                "folder": str(self._config.folder),
+                "kill_word": str(self._config.kill_word),
+                "last_reset": self._last_reset,
+            },
+            self._config.answer_timeout_s,
+        )
+        try:
+            for frame in frames(life.link):
+                self._take(life, frame)
+        finally:
+            life.bury()
+            self._tell("died", {"exit": life.process.returncode})
+
+    def _take(self, life: Life, frame: Frame) -> None:
+        name = text(frame, "ev")
+        if name == "answer":
+            waiting = life.pending.get(number(frame, "n"))
+            if waiting is not None:
+                waiting.put(frame)
+            return
+        if name == "hello":
+            self._greet(frame)
+        elif name == "session":
+            self._detail = text(frame, "detail")
+            self._move(SessionState(text(frame, "state")), number(frame, "logon_no"))
+        elif name == "reset":
+            self._begin_anew(frame)
+        self._tell(name, frame)
+        if name == "fault":
+            log.error("fix child fault in %s: %s", frame.get("where"), frame.get("detail"))
+            if frame.get("where") in _FATAL:
+                life.slay()  # its egress is closed for good; a fresh one reconciles and goes on
+
+    def _begin_anew(self, frame: Frame) -> None:
+        with self._number_lock:
+            self._last_reset = number(frame, "reset_no")
+            if frame.get("allowed") is True:
+                self._epoch, self._next_sender = self._last_reset, number(frame, "new_sender")
+        if self._logon_wanted is not None and frame.get("allowed") is True:
+            self._logon_wanted = {**self._logon_wanted, "accept": False}  # it was for once
+
+    def _greet(self, frame: Frame) -> None:
+        live = frame.get("live")
+        hello = Numbers(
+            next_sender=number(frame, "next_sender"),
+            next_target=number(frame, "next_target"),
+            live=tuple(str(one) for one in live) if isinstance(live, list) else (),
+            journal_damaged=frame.get("damaged") is True,
+        )
+        with self._changed:
+            self._hello = hello
+            self._changed.notify_all()
+        if self._logon_wanted is not None and self._life is not None:
+            self._life.say(self._logon_frame() | {"n": 0}, self._config.answer_timeout_s)
+
+    def _move(self, state: SessionState, logon_no: int) -> None:
+        with self._changed:
+            self._state, self._logon_no = state, logon_no
+            self._changed.notify_all()
+
+    def _tell(self, name: str, event: Frame) -> None:
+        try:
+            self._on_event(name, event)
+        except Exception:  # a listener's fault must not end the supervisor
+            log.exception("listener failed on %s", name)

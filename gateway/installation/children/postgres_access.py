@@ -1,0 +1,101 @@
+"""Who the embedded PostgreSQL lets in: our own user, on the kernel's word, by no password.
+
+`peer` authentication asks the kernel who is at the other end of the Unix socket and an identity map
+which of the database's users he may be. There is nothing to read, to copy or to guess.
+
+Rules kept here:
+- The gateway's user is the plain login, and the administrator only while something is migrated.
+- Nobody else is anybody, and there is no line for a network or for replication.
+- Both files are written at each start: what somebody added to them since is gone.
+
+Source: PostgreSQL documentation, sections 20.1, 20.2 and 20.9 (pg_hba.conf, user name maps, peer).
+"""
+
+import contextlib
+import os
+import pwd
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gateway.errors import PostgresError
+
+HBA: Final = "pg_hba.conf"
+IDENT: Final = "pg_ident.conf"
+_MAP: Final = "gateway"
+_SAYS: Final = "# Written by Countersign at every start; see postgres_access.py.\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRules:
+    """The two files that decide who is let in.
+
+    Attributes:
+        users: whom our own user may be.
+        hba: pg_hba.conf.
+        ident: pg_ident.conf.
+    """
+
+    users: tuple[str, ...]
+    hba: str
+    ident: str
+
+
+def rules_for(users: Sequence[str]) -> AccessRules:
+    """Return the rules that make our own user of this machine these users of the database."""
+    me = own_name()
+    hba = "".join(f"local all {user} peer map={_MAP}\n" for user in users)
+    ident = "".join(f'{_MAP} "{me}" {user}\n' for user in users)
+    return AccessRules(users=tuple(users), hba=_SAYS + hba, ident=_SAYS + ident)
+
+
+def own_name() -> str:
+    """Return the name of our own user, which the server asks the system for too.
+
+    Raises:
+        PostgresError: the user has none.
+    """
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        raise PostgresError(
+            f"user {os.geteuid()} has no name in the system's list of users, and PostgreSQL asks"
+            " for it: give the user an entry in /etc/passwd"
+        ) from None
+
+
+def put(rules: AccessRules, data: Path, owner: pwd.struct_passwd | None, pid: int | None) -> bool:
+    """Write the rules into a data folder, and let the server that runs there read them.
+
+    Args:
+        rules: what to write.
+        data: the data folder.
+        owner: the server's user; None for ourselves.
+        pid: of the live postmaster, None without one.
+
+    Returns:
+        Whether they are others than before; the server hears of it a moment later.
+    """
+    changed = False
+    for name, text in ((HBA, rules.hba), (IDENT, rules.ident)):
+        path = data / name
+        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+            if path.read_text(encoding="utf-8") == text:
+                continue
+        changed = True
+        scratch = path.with_name(f"{name}.new")
+        scratch.unlink(missing_ok=True)
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            if owner is not None:
+                os.fchown(file.fileno(), owner.pw_uid, owner.pw_gid)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    if changed and pid is not None:
+        with contextlib.suppress(ProcessLookupError):  # it ended just now
+            os.kill(pid, signal.SIGHUP)
+    return changed

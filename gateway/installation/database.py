@@ -1,0 +1,111 @@
+"""The database that a start or a verb works on: reached, migrated, and entered by a plain login.
+
+The administrator migrates and makes the login; everything else connects as that login. On a given
+database (`COUNTERSIGN_LEDGER__DSN`) the administrator's part is the verb `migrate`, so that the
+gateway never holds his password.
+"""
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from audit.errors import LedgerUnsafeError
+from audit.store.logins import LOGIN_ROLE, Login, admit, drop_passwords, login_of
+from audit.store.tables import SCHEMA_REVISION, is_current, migrate
+from gateway.errors import SettingsError
+from gateway.installation.children.postgres import SUPERUSER, EmbeddedPostgres
+from gateway.installation.settings import LedgerSettings
+
+_DSN, _ADMIN_DSN = "COUNTERSIGN_LEDGER__DSN", "COUNTERSIGN_LEDGER__ADMIN_DSN"
+
+
+def enter(settings: LedgerSettings, root: Path, stack: ExitStack) -> tuple[str, str]:
+    """Return the DSN for every further connection, and what the operator must know of it, or "".
+
+    Args:
+        settings: a given database, which is not changed but by a user who may.
+        root: the state folder whose embedded server is started or adopted otherwise.
+        stack: told how to leave that server.
+
+    Raises:
+        LedgerUnsafeError: the database is not migrated, or the login may not do its work.
+        PostgresError: the embedded server cannot be started.
+    """
+    dsn = settings.dsn
+    if dsn is None:
+        server = EmbeddedPostgres(root)
+        dsn = server.start()
+        stack.callback(server.stop)
+        _administer(server, dsn)
+    else:
+        migrate(dsn)
+    return dsn, _judged(login_of(dsn))
+
+
+def _administer(server: EmbeddedPostgres, dsn: str) -> None:
+    """Do the administrator's part where something is missing; else he is not let in at all.
+
+    A folder of an earlier version goes over here: its users were asked for passwords, which are
+    taken from the server first and from the disk then. A crash between leaves files that open
+    nothing, and the next start does it again.
+    """
+    earlier = server.passwords
+    if not earlier and is_current(dsn):
+        login = login_of(dsn)
+        if not (login.lacking or login.excess):
+            return
+    with server.administration() as admin_dsn:
+        migrate(admin_dsn)
+        admit(admin_dsn, dsn)
+        if earlier:
+            drop_passwords(admin_dsn, SUPERUSER, LOGIN_ROLE)
+    for path in earlier:
+        path.unlink(missing_ok=True)
+
+
+def migrate_given(settings: LedgerSettings) -> int:
+    """Bring a given database to this program's schema and make its login, as administrator.
+
+    Raises:
+        SettingsError: a DSN is missing.
+        LedgerUnsafeError: the schema is newer than this program, or the login may do too much.
+    """
+    if settings.dsn is None:
+        raise SettingsError(
+            name=_DSN, problem="names no database; the embedded one is migrated at every start"
+        )
+    if settings.admin_dsn is None:
+        raise SettingsError(
+            name=_ADMIN_DSN,
+            problem="is not set: a DSN of the same database whose user may create roles",
+        )
+    migrate(settings.admin_dsn)
+    admit(settings.admin_dsn, settings.dsn)
+    login = login_of(settings.dsn)
+    if words := _judged(login):
+        raise LedgerUnsafeError(words)
+    sys.stdout.write(
+        f"schema {SCHEMA_REVISION}; the gateway logs in as {login.name}, who may append, read and"
+        " erase\n"
+    )
+    return 0
+
+
+def _judged(login: Login) -> str:
+    """Say that a login may do more than it should, or "".
+
+    Raises:
+        LedgerUnsafeError: it may do less.
+    """
+    if login.lacking:
+        raise LedgerUnsafeError(
+            f"the user {login.name} may not act as {', '.join(login.lacking)}: run"
+            " `countersign migrate` as the database's administrator"
+        )
+    if not login.excess:
+        return ""
+    return (
+        f"the gateway logs in as {login.name}, who {', '.join(login.excess)}: the database cannot"
+        f" defend the ledger against its own gateway; give that DSN as {_ADMIN_DSN}, a plain user's"
+        f" as {_DSN}, and run `countersign migrate`"
+    )

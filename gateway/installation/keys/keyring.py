@@ -1,0 +1,207 @@
+"""Key files of one installation: who may sign checkpoints, policies and releases, and who may call.
+
+Layout of the folder (0700, files 0600):
+    ledger.key             Ed25519 seed that signs checkpoints; ledger.key.pub beside it is public
+    rows.key               for the MACs beside the ledger's rows (see `row_keys`)
+    risk.key, compliance.key   Ed25519 seeds of the two signing roles (policy, release of a kill)
+    bearer.json            name -> {role, sha256 of the token}; the token itself is in NAME.token
+
+Not here: what a signature covers (`statements`). Development keys made by `run` all lie in one
+folder: two keys of one person are not two people, which every page and export of a development run
+says.
+"""
+
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from gateway.errors import SettingsError
+from gateway.installation.keys.roles import Role
+
+SIGNING_ROLES: Final = ("risk", "compliance")
+_NAME: Final = re.compile(r"^[a-z][a-z0-9-]{1,31}$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """An authenticated caller of the API."""
+
+    name: str
+    role: Role
+
+
+class Keyring:
+    """The key folder of one installation."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the folder; it must exist."""
+        if not folder.is_dir():
+            raise SettingsError(
+                name="COUNTERSIGN_KEYS",
+                problem=f"no folder {folder}; make one with `countersign keygen`",
+            )
+        self.folder = folder
+
+    @classmethod
+    def create(cls, folder: Path) -> "Keyring":
+        """Make the folder and every key that is missing; existing keys stay as they are."""
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        ring = cls(folder)
+        for role in SIGNING_ROLES:
+            path = folder / f"{role}.key"
+            if not path.exists():
+                _write_private(path, Ed25519PrivateKey.generate().private_bytes_raw().hex())
+        for name, role in (
+            ("operator", Role.OPERATOR),
+            ("approver", Role.APPROVER),
+            ("auditor", Role.AUDITOR),
+            ("demo-agent", Role.AGENT),
+            ("agent", Role.AGENT),
+        ):
+            if name not in ring._bearers():
+                ring.issue(name, role)
+        return ring
+
+    @classmethod
+    def issue_in(cls, folder: Path, name: str, role: Role, *, replace: bool) -> str:
+        """Issue a token as `issue` does; the folder is made when missing, and nothing else in it.
+
+        Raises:
+            SettingsError: see `issue`; nothing was made then.
+        """
+        _check_name(name)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return cls(folder).issue(name, role, replace=replace)
+
+    def issue(self, name: str, role: Role, *, replace: bool = True) -> str:
+        """Make a new bearer token for `name`, store its hash, and return the token once.
+
+        Raises:
+            SettingsError: the name is not a plain lower-case word, or taken and not to be replaced.
+        """
+        _check_name(name)
+        token = f"cs_{secrets.token_urlsafe(32)}"
+        bearers = self._bearers()
+        if name in bearers and not replace:
+            problem = f"{name} has a key, of role {bearers[name]['role']}: --replace ends it"
+            raise SettingsError(name="--name", problem=problem)
+        bearers[name] = {"role": role.value, "sha256": digest_of(token)}
+        _write_private(self.folder / f"{name}.token", token)
+        _write_private(self.folder / "bearer.json", json.dumps(bearers, indent=1, sort_keys=True))
+        return token
+
+    def authenticate(self, token: str) -> Caller | None:
+        """Return who holds this token, or None; compares in constant time."""
+        return self.holder(digest_of(token))
+
+    def holder(self, digest: str) -> Caller | None:
+        """Return whose token has this SHA-256 (hex) now, or None; compares in constant time."""
+        found: Caller | None = None
+        for name, entry in self._bearers().items():
+            if hmac.compare_digest(digest, entry["sha256"]):
+                found = Caller(name=name, role=Role(entry["role"]))
+        return found
+
+    def digest(self, name: str) -> str | None:
+        """Return the SHA-256 (hex) of the token of `name`, None without one."""
+        entry = self._bearers().get(name)
+        return None if entry is None else entry["sha256"]
+
+    def token(self, name: str) -> str:
+        """Return the stored development token of `name`."""
+        return (self.folder / f"{name}.token").read_text().strip()
+
+    def signing_key(self, role: str) -> Ed25519PrivateKey:
+        """Return the private key of a signing role.
+
+        Raises:
+            SettingsError: there is no such key file, or it holds no key.
+        """
+        path = self.folder / f"{role}.key"
+        if role not in SIGNING_ROLES or not path.exists():
+            raise SettingsError(
+                name="COUNTERSIGN_KEYS", problem=f"no key of role {role!r} in {self.folder}"
+            )
+        return read_signing_key(path, "COUNTERSIGN_KEYS")
+
+    def public_keys(self) -> dict[str, bytes]:
+        """Return role -> raw 32-byte Ed25519 public key."""
+        return {
+            role: self.signing_key(role).public_key().public_bytes_raw() for role in SIGNING_ROLES
+        }
+
+    def _bearers(self) -> dict[str, dict[str, str]]:
+        path = self.folder / "bearer.json"
+        if not path.exists():
+            return {}
+        loaded: dict[str, dict[str, str]] = json.loads(path.read_text())
+        return loaded
+
+
+def digest_of(token: str) -> str:
+    """Return the SHA-256 (hex) under which a token is known."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def officers_of(folder: Path) -> dict[str, bytes]:
+    """Return the signing roles' public keys, none where a key is missing: nobody signs there.
+
+    Raises:
+        SettingsError: there is no key folder, or a file in it holds no key.
+    """
+    if not all((folder / f"{role}.key").exists() for role in SIGNING_ROLES):
+        return {}
+    return Keyring(folder).public_keys()
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SettingsError(
+            name="--name", problem="use 2 to 32 of a-z, 0-9, - and start with a letter"
+        )
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write atomically with mode 0600: temporary file, fsync, rename."""
+    temporary = path.with_suffix(path.suffix + ".tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def role_key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:
+    """Return a signing role's key: of the file that the command line names, or the folder's.
+
+    Raises:
+        SettingsError: it cannot be read, or holds no key.
+    """
+    if path is None:
+        return keyring.signing_key(role)
+    return read_signing_key(path, f"--{role}-key")
+
+
+def read_signing_key(path: Path, name: str) -> Ed25519PrivateKey:
+    """Return the private key of a signing role that a file holds.
+
+    Raises:
+        SettingsError: it cannot be read, or holds no key; says so of the setting `name`.
+    """
+    try:
+        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
+    except OSError as error:
+        raise SettingsError(name=name, problem=f"cannot read {path}: {error.strerror}") from error
+    except ValueError:  # whose text may be a part of a key
+        raise SettingsError(
+            name=name, problem=f"{path} holds no signing key (64 hexadecimal digits)"
+        ) from None

@@ -1,0 +1,270 @@
+"""rotate-key and revoke-key: the log's key changes hands, on record and signed by both.
+
+The verbs work on a stopped installation: they take its lock, start its database when it is down,
+write the record before they touch a key, and can be given again after a crash at any point. A
+running gateway read its keys when it started, so it has to be stopped for the seconds this takes.
+
+Statements lie beside the keys as rotation-ID.note and revocation-ID.note, for verifiers.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from audit.errors import NoteError
+from audit.privacy.vault import Sealer, Vault
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.clock_watch import read_clock
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.signers.file import Signer
+from audit.store.reader import LedgerReader
+from audit.tlog.note import VerifierKey
+from audit.tlog.rotation import Rotation, revoke, rotate
+from gateway import clock
+from gateway.errors import RequestError
+from gateway.installation.keys.log_keys import (
+    hand_over,
+    keep_statement,
+    load_signers,
+    make_key,
+    next_of,
+    old_of,
+    open_key,
+    place_of,
+    predecessors,
+    retire,
+    rotations_to,
+    settle,
+)
+from gateway.installation.keys.row_keys import RowKeys, make_secret
+from gateway.installation.place import Place, attached, require_ledger
+from gateway.installation.settings import Settings
+from gateway.installation.state import StateFolder
+
+
+def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
+    """Open the ledger of a stopped installation with every key that signs.
+
+    One that was brought back from before a change of keys has that change on record again.
+
+    Words that name a known person are kept apart here too: with the given vault, or its own.
+
+    Raises:
+        LedgerError: it cannot be opened.
+        SettingsError: there is no key.
+    """
+    signer, *others = load_signers(place.state, place.settings.ledger, create=False)
+    current = place.state.ledger_key
+    if place.settings.ledger.dsn is None:
+        make_secret(place.state.keys)  # the development profile's own database
+    rows = RowKeys(place.state, signer.vkey.name)
+    config = LedgerConfig(
+        dsn=place.dsn,
+        predecessors=predecessors(current, signer.vkey),
+        clock_source=read_clock,
+        mac=rows.begin().mac,
+    )
+    names = Vault(place.state.vault) if vault is None else vault
+    ledger = Ledger.open(config, signer, clock.wall_us, co_signers=others, vault=names)
+    try:
+        rows.settle(ledger)
+        record_changes(ledger, place.reader, current, signer.vkey)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+@contextmanager
+def held_against_key(place: Place) -> Iterator[LedgerReader]:
+    """Yield a reader whose answers may lead to an effect, of a ledger that `open_ledger` opened."""
+    rows = RowKeys(place.state, place.settings.ledger.origin)
+    reader = LedgerReader(place.dsn, row_key=rows.key)
+    try:
+        yield reader
+    finally:
+        reader.close()
+
+
+def record_changes(
+    ledger: Ledger, reader: LedgerReader, current: Path, present: VerifierKey
+) -> None:
+    """Put the changes that led to the present key on record anew, in a log that lacks them.
+
+    It was brought back from before them, and the earlier key is destroyed: who holds that one
+    follows the statement that both keys signed then, which still holds.
+
+    Raises:
+        AuditError: the ledger does not take one, or a statement cannot be read.
+    """
+    chain = rotations_to(current, present)
+    if not chain:
+        return
+    found = reader.records(stream="control", kinds=(Kind.KEY_ROTATED,))
+    there = {(record.body["old_vkey"], record.body["new_vkey"]) for record in found}
+    for rotation in chain:
+        if (str(rotation.old), str(rotation.new)) not in there:
+            ledger.append(_rotated(rotation))
+
+
+def rotate_key(settings: Settings, to: str) -> int:
+    """Hand over to a new key in a file or a device; the old one goes on signing beside it.
+
+    Raises:
+        RequestError: the overlap of an earlier rotation has not ended.
+    """
+    with stopped(settings) as place:
+        current, origin = place.state.ledger_key, settings.ledger.origin
+        settle(current, origin)
+        if old_of(current).exists():
+            raise _refused("the last rotation still overlaps: countersign rotate-key --finish")
+        load_signers(place.state, settings.ledger, create=False)  # or no new key is made
+        if not next_of(current).exists():
+            _say("making the new key")
+            make_key(next_of(current), origin, to)
+        old, new = open_key(current, origin), open_key(next_of(current), origin)
+        _say("writing the rotation to the ledger, signed by both keys")
+        with open_ledger(place) as ledger:
+            statement = _record_rotation(place, ledger, old, new)
+            ledger.checkpoint_now()
+        note = current.with_name(f"rotation-{old.vkey.key_id.hex()}.note")
+        keep_statement(note, statement.encode())
+        hand_over(current)
+        _say(f"the log's key is now\n  {new.vkey}")
+        _say(f"verifiers that hold the old key follow it with\n  {note}")
+        if place_of(current) != settings.ledger.signer:
+            _say(f"before the next start set\n  COUNTERSIGN_LEDGER__SIGNER='{place_of(current)}'")
+        _say("both keys sign until, when every reader has the new one:")
+        _say("  countersign rotate-key --finish")
+    return 0
+
+
+def finish_rotation(settings: Settings) -> int:
+    """End the overlap: put the end of the old private key on record, then destroy it.
+
+    Raises:
+        RequestError: no rotation overlaps.
+    """
+    with stopped(settings) as place:
+        current = place.state.ledger_key
+        if settle(current, settings.ledger.origin):
+            _say("the old private key, which was on record as destroyed, is destroyed now")
+            return 0
+        if not old_of(current).exists():
+            raise _refused("no rotation overlaps: countersign rotate-key begins one")
+        old = open_key(old_of(current), settings.ledger.origin).vkey
+        key_id = old.key_id.hex()
+        _say("writing to the ledger that the old key ends")
+        with open_ledger(place) as ledger:
+            ledger.append(_draft(Kind.KEY_DESTROYED, f"destroyed:{key_id}", vkey=str(old)))
+            ledger.checkpoint_now()
+        retire(current, key_id)
+        _say(f"the old private key {key_id} is destroyed; only the new one signs")
+        _say(f"its public line stays in\n  {current.with_name(f'retired-{key_id}.pub')}")
+        _say("keep rotation-*.note with the keys: without it an older backup can only be read")
+    return 0
+
+
+def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) -> int:
+    """Put on record that another key of the log no longer counts from a time on.
+
+    Args:
+        settings: where the log is.
+        vkey: the key's public line, or a file that holds it.
+        from_us: microseconds UTC; None is now.
+        reason: why, recorded.
+
+    Raises:
+        RequestError: not a key.
+        NoteError: the present key itself, or a key of another log.
+    """
+    key = _vkey(vkey)
+    key_id = key.key_id.hex()
+    with stopped(settings) as place:
+        signer = load_signers(place.state, settings.ledger, create=False)[0]
+        record = revoke(signer, key, clock.wall_us() if from_us is None else from_us)
+        draft = _draft(
+            Kind.KEY_REVOKED,
+            f"revoked:{key_id}:{record.from_us}",
+            statement=record.statement.decode(),
+            vkey=str(key),
+            from_us=record.from_us,
+            reason=reason,
+        )
+        _say("writing the revocation to the ledger, signed by the present key")
+        with open_ledger(place) as ledger:
+            ledger.append(draft)
+            ledger.checkpoint_now()
+        note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
+        keep_statement(note, record.statement)
+        _say(f"key {key_id} no longer counts for what is made from {_utc(record.from_us)} on")
+        _say(f"verifiers need\n  {note}")
+        if old_of(place.state.ledger_key).exists():
+            _say("an old key still signs beside the present one: countersign rotate-key --finish")
+    return 0
+
+
+def _record_rotation(place: Place, ledger: Ledger, old: Signer, new: Signer) -> str:
+    """Append the statement, or return the one that an interrupted rotation has put on record."""
+    for found in place.reader.records(stream="control", kinds=(Kind.KEY_ROTATED,)):
+        if found.body["old_vkey"] == str(old.vkey) and found.body["new_vkey"] == str(new.vkey):
+            return str(found.body["statement"])
+    rotation = rotate(old, new, ledger.size, clock.wall_us())
+    ledger.append(_rotated(rotation))
+    return rotation.statement.decode()
+
+
+def _rotated(rotation: Rotation) -> Draft:
+    return _draft(
+        Kind.KEY_ROTATED,
+        f"rotated:{rotation.old.key_id.hex()}",
+        statement=rotation.statement.decode(),
+        old_vkey=str(rotation.old),
+        new_vkey=str(rotation.new),
+        from_size=rotation.from_size,
+        from_us=rotation.from_us,
+    )
+
+
+@contextmanager
+def stopped(settings: Settings) -> Iterator[Place]:
+    """Hold a stopped installation's lock and yield its ledger.
+
+    Raises:
+        StateInUseError: a gateway is running on it.
+        NoLedgerError: there is none; nothing was made.
+    """
+    state = StateFolder.of(settings)
+    require_ledger(settings)
+    with state.lock(), attached(settings) as place:
+        yield place
+
+
+def _vkey(text: str) -> VerifierKey:
+    path = Path(text)
+    try:
+        return VerifierKey.parse(path.read_text(encoding="utf-8") if path.is_file() else text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(f"cannot read {path}: {error}") from error
+    except NoteError as error:
+        raise _refused(f"{text:.200} is no key, nor a file with one: {error}") from error
+
+
+def _draft(kind: Kind, idem_key: str, **payload: str | int) -> Draft:
+    return Draft(stream="control", kind=kind, payload=payload, actor="cli", idem_key=idem_key)
+
+
+def _refused(problem: str) -> RequestError:
+    return RequestError(problem=problem)
+
+
+def _utc(time_us: int) -> str:
+    return datetime.fromtimestamp(time_us / 1_000_000, tz=UTC).isoformat(timespec="seconds")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,281 @@
+"""The key of the MACs beside the ledger's rows: its file, and what one ledger has of it.
+
+All out of the database's reach, 0600 each. In the key folder, which is only read:
+    rows.key        the installation's secret, 32 bytes in hex
+
+In the state folder, for it is of one ledger, and a restore beside it may use the same keys:
+    rows.accepted   by log: what was drawn for its ledger, up to which root rows without a MAC
+                    count, and how many records it has had when it was last opened or closed;
+                    once that is there, nobody can ask for it again by the database
+    rows.restored   a restore was here: its rows, which have no MAC, count up to this root, once
+
+A ledger with fewer records than it has had is refused, an emptied one too: whoever means to begin
+another in the same state folder removes `rows.accepted`, and no row of before counts in it then.
+"""
+
+import json
+import secrets
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from audit.errors import LedgerUnsafeError
+from audit.files.durable import sync_folder
+from audit.files.whole_file import appearing
+from audit.records.kinds import Kind
+from audit.records.row_key import Accepted, RowKey
+from audit.sequencer.ledger import Draft, Ledger
+from audit.signers.file import write_new
+from gateway.errors import SettingsError
+from gateway.installation.keys.keyring import officers_of
+from gateway.installation.state import StateFolder
+
+SECRET: Final = "rows.key"  # noqa: S105 - a file's name
+MEMORY: Final = "rows.accepted"
+PERMIT: Final = "rows.restored"
+PRIVATE: Final = 0o600
+_SECRET_BYTES: Final = 32
+_INSTANCE_BYTES: Final = 16
+
+
+def make_secret(folder: Path) -> Path:
+    """Make the secret of an installation unless it has one; returns its file."""
+    path = folder / SECRET
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_new(path, secrets.token_hex(_SECRET_BYTES).encode() + b"\n", PRIVATE)
+    return path
+
+
+def read_secret(folder: Path) -> bytes:
+    """Return the secret of an installation.
+
+    Raises:
+        SettingsError: there is none, others can read it, or it is none; says what to do.
+    """
+    path = folder / SECRET
+    try:
+        text, mode = path.read_text(encoding="ascii"), path.stat().st_mode
+        secret = bytes.fromhex(text.strip())
+    except FileNotFoundError:
+        raise _wrong(f"no {SECRET} in {folder}: make it with `countersign row-key`") from None
+    except OSError as error:
+        raise _wrong(f"cannot read {path}: {error.strerror}") from error
+    except ValueError:  # whose text may be a part of a key
+        raise _wrong(f"{path} holds no key (64 hexadecimal digits)") from None
+    if mode & 0o077:
+        raise _wrong(f"{path} is readable by others: chmod 600 {path}")
+    if len(secret) != _SECRET_BYTES:
+        raise _wrong(f"{path} holds no key (64 hexadecimal digits)")
+    return secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Memory:
+    """What is known of one ledger.
+
+    Attributes:
+        noted: its acceptance is on record.
+        seen: how many records it has had; one with fewer is an older state of it.
+    """
+
+    instance: bytes
+    accepted: Accepted
+    reason: str
+    noted: bool = False
+    seen: int = 0
+
+
+class RowKeys:
+    """The row key of one ledger: `begin` before it is opened, `settle` with it open."""
+
+    def __init__(self, state: StateFolder, origin: str) -> None:
+        """Read the secret, and what is known of the ledger.
+
+        Raises:
+            SettingsError: see `read_secret`.
+        """
+        self._state = state
+        self._origin = origin
+        self._secret = read_secret(state.keys)
+        self._memory = self._remembered()
+        self._began_anew = False
+
+    @property
+    def key(self) -> RowKey:
+        """What the ledger's rows are held against.
+
+        Raises:
+            LedgerUnsafeError: nobody has opened the ledger with this key yet.
+        """
+        if self._memory is None:
+            raise LedgerUnsafeError("the ledger was never opened with the key of its rows")
+        return self._key_of(self._memory.instance, self._memory.accepted)
+
+    @property
+    def found(self) -> RowKey | None:
+        """What rows can be held against before the ledger is opened, None if nothing is settled.
+
+        After a restore it is what was restored, which has no MACs: what follows is a stranger's.
+        """
+        permit = self._permit()
+        if permit is not None:
+            return self._key_of(b"", permit)
+        return None if self._memory is None else self.key
+
+    def begin(self) -> RowKey:
+        """Return the key to open the ledger with; a new one where none was settled on."""
+        restored = self._permit() is not None
+        if self._memory is None or restored:
+            reason = "restored from a backup" if restored else "rows of before there was a key"
+            self._memory = _Memory(
+                instance=secrets.token_bytes(_INSTANCE_BYTES), accepted=Accepted(), reason=reason
+            )
+            self._began_anew = True
+        return self.key
+
+    def settle(self, ledger: Ledger) -> RowKey:
+        """Settle durably up to which root rows without a MAC count, once, and put it on record.
+
+        Raises:
+            LedgerUnsafeError: the rows are not those that were restored, or fewer than there were.
+            AuditError: the ledger did not take the record; the next start tries again.
+        """
+        memory = self._memory
+        if memory is None:
+            raise AssertionError("settled before it began")
+        size, root = ledger.found
+        if size < memory.seen:
+            raise LedgerUnsafeError(
+                f"the ledger had {memory.seen} records here, and has {size} now: somebody put an"
+                " older state of the database back. `countersign restore` brings a backup back and"
+                " says so on record; for another ledger use another state folder than this"
+            )
+        if self._began_anew:
+            self._refuse_others(size, root)
+            memory = _Memory(
+                instance=memory.instance,
+                accepted=Accepted(size=size, root=root),
+                reason=memory.reason,
+                noted=size == 0,
+            )
+            self._remember(memory)  # a crash before it leaves rows that are accepted next time
+            self._began_anew = False
+            (self._state.root / PERMIT).unlink(missing_ok=True)
+            sync_folder(self._state.root)
+        if not memory.noted:
+            ledger.append(_accepted(memory))
+        self._remember(replace(memory, noted=True, seen=ledger.size))
+        return self.key
+
+    def saw(self, size: int) -> None:
+        """Remember how many records the ledger has when it is closed.
+
+        A start that ended before it settled leaves nothing: what counts is looked at next time.
+        """
+        if self._memory is not None and not self._began_anew and size > self._memory.seen:
+            self._remember(replace(self._memory, seen=size))
+
+    def _key_of(self, instance: bytes, accepted: Accepted) -> RowKey:
+        return RowKey.of(
+            self._secret,
+            self._origin,
+            instance,
+            accepted=accepted,
+            officers=officers_of(self._state.keys),
+        )
+
+    def _refuse_others(self, size: int, root: bytes) -> None:
+        """Refuse rows that came after a restore, before anybody opened the ledger.
+
+        Raises:
+            LedgerUnsafeError: there are some.
+        """
+        permit = self._permit()
+        if permit is not None and permit != Accepted(size=size, root=root):
+            raise LedgerUnsafeError(
+                f"{permit.size} records of root {permit.root.hex()} were restored, the database"
+                f" holds {size} of root {root.hex()}: restore again, into a new state folder"
+            )
+
+    def _permit(self) -> Accepted | None:
+        path = self._state.root / PERMIT
+        return _accepted_of(_document(path)) if path.exists() else None
+
+    def _remembered(self) -> _Memory | None:
+        found = _document(self._state.root / MEMORY).get(self._origin)
+        if found is None:
+            return None
+        return _Memory(
+            instance=bytes.fromhex(found["instance"]),
+            accepted=_accepted_of(found),
+            reason=found["reason"],
+            noted=found["noted"],
+            seen=found["seen"],
+        )
+
+    def _remember(self, memory: _Memory) -> None:
+        path = self._state.root / MEMORY
+        document = _document(path)
+        document[self._origin] = {
+            "instance": memory.instance.hex(),
+            **_document_of(memory.accepted),
+            "reason": memory.reason,
+            "noted": memory.noted,
+            "seen": memory.seen,
+        }
+        _write(path, document)
+        self._memory = memory
+
+
+def permit_restored(state: StateFolder, size: int, root: bytes) -> None:
+    """Let the rows of a restore count, when the ledger is opened next, up to this root.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    _write(state.root / PERMIT, _document_of(Accepted(size=size, root=root)))
+
+
+def _accepted(memory: _Memory) -> Draft:
+    size, root = memory.accepted.size, memory.accepted.root.hex()
+    return Draft(
+        stream="control",
+        kind=Kind.ROWS_ACCEPTED,
+        payload={"size": size, "root": root, "reason": memory.reason},
+        actor="gateway",
+        idem_key=f"rows_accepted:{size}:{sha256(memory.instance).hexdigest()[:16]}",
+    )
+
+
+def _accepted_of(document: dict[str, Any]) -> Accepted:
+    return Accepted(size=int(document["size"]), root=bytes.fromhex(document["root"]))
+
+
+def _document_of(accepted: Accepted) -> dict[str, Any]:
+    return {"size": accepted.size, "root": accepted.root.hex()}
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """Read one of our own files; an empty document where there is none.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise _wrong(f"cannot read {path}: {error}") from error
+    return found
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    with appearing(path, PRIVATE) as file:
+        file.write(json.dumps(document, indent=1, sort_keys=True).encode("ascii") + b"\n")
+
+
+def _wrong(problem: str) -> SettingsError:
+    return SettingsError(name="COUNTERSIGN_KEYS", problem=problem)

@@ -1,0 +1,88 @@
+"""How a verb reaches an existing ledger.
+
+The given database, or the embedded one, started when it is down.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit.store.reader import LedgerReader
+from audit.store.tables import has_schema
+from gateway.errors import NoLedgerError
+from gateway.installation.database import enter
+from gateway.installation.settings import Settings
+from gateway.installation.state import StateFolder
+from gateway.installation.trial import holds_database, refuse_unfinished
+from inference.speculation.rounds import QTable
+from inference.weights.registry import ModelPair, load_pair, load_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A ledger that can be read."""
+
+    dsn: str
+    reader: LedgerReader
+    state: StateFolder
+    settings: Settings
+
+    @property
+    def table(self) -> QTable:
+        """The distilled table of the configured model pair."""
+        return load_table(self.pair)
+
+    @property
+    def pair(self) -> ModelPair:
+        """The configured model pair, checked against its manifest."""
+        return load_pair(self.settings.engine.model)
+
+
+@contextmanager
+def attached(settings: Settings, *, create: bool = False) -> Iterator[Place]:
+    """Yield the ledger of a state folder; a database that this call started is stopped again.
+
+    Args:
+        settings: say where it is.
+        create: make the database that is missing: for a restore only.
+
+    Raises:
+        NoLedgerError: there is none; nothing was made.
+    """
+    state = StateFolder.of(settings)
+    if not create:
+        require_ledger(settings)
+    with ExitStack() as stack:
+        dsn, unsafe = enter(settings.ledger, state.root, stack)
+        if unsafe:
+            sys.stderr.write(f"countersign: warning: {unsafe}\n")
+        reader = LedgerReader(dsn)
+        stack.callback(reader.close)
+        yield Place(dsn=dsn, reader=reader, state=state, settings=settings)
+
+
+def require_ledger(settings: Settings) -> None:
+    """Look whether there is a ledger, and touch nothing.
+
+    Raises:
+        NoLedgerError: there is none.
+    """
+    root, dsn = StateFolder.of(settings).root, settings.ledger.dsn
+    refuse_unfinished(root)
+    if dsn is None and not holds_database(root):
+        raise NoLedgerError(
+            where=str(root),
+            advice="name its folder with --state or COUNTERSIGN_STATE; `countersign run` makes one",
+        )
+    if dsn is not None and not has_schema(dsn):
+        raise NoLedgerError(
+            where="the database that COUNTERSIGN_LEDGER__DSN names",
+            advice="`countersign migrate` makes its tables",
+        )
+
+
+def key_folder(settings: Settings) -> Path:
+    """Return the key folder of the settings."""
+    return StateFolder.of(settings).keys

@@ -1,0 +1,56 @@
+"""Where the policy in force comes from.
+
+Development: the shipped playback policy, signed on first use with the two development keys (which
+    one person holds: the run says so). `serve` takes a signed bundle that it did not make.
+"""
+
+import json
+from pathlib import Path
+
+from audit.records.canonical import canonical
+from gateway.errors import SettingsError
+from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
+from risk.errors import RiskError
+from risk.policy.policy import parse_policy, policy_digest
+from risk.policy.signing import (
+    SignedPolicy,
+    sign_policy,
+    signed_policy_document,
+    signed_policy_from_document,
+)
+
+SHIPPED = Path(__file__).parents[2] / "risk" / "policy" / "policies" / "playback.json"
+BUNDLE = "policy.bundle.json"
+
+
+def development_policy(keyring: Keyring) -> SignedPolicy:
+    """Return the shipped policy with development signatures, signed anew when the file changed."""
+    policy = parse_policy(SHIPPED.read_bytes())
+    path = keyring.folder / BUNDLE
+    if path.exists():
+        bundle = signed_policy_from_document(json.loads(path.read_bytes()))
+        if policy_digest(bundle.policy) == policy_digest(policy):
+            return bundle
+    bundle = SignedPolicy(
+        policy=policy,
+        signatures=tuple(
+            sign_policy(policy, role, f"dev-{role}", keyring.signing_key(role))
+            for role in SIGNING_ROLES
+        ),
+    )
+    path.write_bytes(canonical(signed_policy_document(bundle)))
+    return bundle
+
+
+def given_policy(keyring: Keyring) -> SignedPolicy:
+    """Return the signed bundle in the key folder.
+
+    Raises:
+        SettingsError: there is none, or it cannot be read as one.
+    """
+    path = keyring.folder / BUNDLE
+    try:
+        return signed_policy_from_document(json.loads(path.read_bytes()))
+    except (OSError, ValueError, RiskError) as error:
+        problem = f"no signed policy in {path}: {type(error).__name__}"
+        raise SettingsError(name="COUNTERSIGN_KEYS", problem=problem) from None

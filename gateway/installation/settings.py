@@ -1,0 +1,269 @@
+"""Every setting of Countersign, once: one prefix, one frozen model, unknown names refused.
+
+Rules kept here:
+- Environment variables start with `COUNTERSIGN_`; nested fields are joined by `__`.
+- A name that no field knows stops the start (a mistyped limit must not be silently ignored).
+- `run` fills development defaults; `serve` has no default for database, keys or broker.
+"""
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gateway.errors import SettingsError
+
+PREFIX = "COUNTERSIGN_"
+# Names with the prefix that are read outside `Settings`, by the set-up and by tests.
+OUTSIDE = frozenset({"COUNTERSIGN_CACHE", "COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"})
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class ApiSettings(_Section):
+    """The HTTP door."""
+
+    host: str = Field(default="127.0.0.1", description="address to bind; loopback only in `run`")
+    port: int = Field(default=8700, ge=0, le=65535, description="TCP port; 0 takes a free one")
+
+
+class LedgerSettings(_Section):
+    """The ledger and its database."""
+
+    dsn: str | None = Field(
+        default=None,
+        description="PostgreSQL DSN of a plain login (`serve` refuses a superuser's); none starts "
+        "the embedded one",
+    )
+    admin_dsn: str | None = Field(
+        default=None,
+        description="PostgreSQL DSN of the administrator, for `countersign migrate` alone: keep it "
+        "out of the gateway's environment",
+    )
+    origin: str = Field(
+        default="countersign.local/dev", description="log id: the checkpoint origin line"
+    )
+    signer: str = Field(
+        default="file",
+        description="where the log's key is: file (ledger.key in the key folder), or the PKCS#11 "
+        "URI of a key in a device, pkcs11:token=..;object=..?module-path=..&pin-source=file:..",
+    )
+    ml_dsa: bool = Field(
+        default=False, description="cosign each checkpoint with the log's own ML-DSA-44 key too"
+    )
+    checkpoint_every_s: float = Field(
+        default=1.0, gt=0, le=60, description="checkpoint cadence, seconds"
+    )
+    append_timeout_s: float = Field(
+        default=5.0, gt=0, description="longest wait for one append, seconds"
+    )
+    witness_policy: Path | None = Field(
+        default=None,
+        description="tlog-policy file: witnesses with addresses, and the quorum; none: no witness",
+    )
+    witness_timeout_s: float = Field(
+        default=5.0, gt=0, le=60, description="longest wait for one witness's answer, seconds"
+    )
+    witness_lost_after_s: float = Field(
+        default=15.0, gt=0, description="quorum lost: a checkpoint without it for so many seconds"
+    )
+    tiles: Literal["auditor", "public"] = Field(
+        default="auditor",
+        description="who may read /log (headers, no payloads): auditors, or everybody",
+    )
+
+
+class EngineSettings(_Section):
+    """The engine child and what it samples."""
+
+    drafter: Literal["table", "network", "none"] = Field(
+        default="table", description="who proposes: table, network, or none (no speculation)"
+    )
+    spec_k: int = Field(default=4, ge=1, le=8, description="draft tokens per round")
+    paths: int = Field(default=32, ge=16, le=256, description="trajectories per forecast")
+    horizon: int = Field(default=10, ge=1, le=32, description="bars per trajectory")
+    deadline_s: float = Field(
+        default=20.0, gt=0, description="longest wait for one forecast, seconds"
+    )
+    start_timeout_s: float = Field(
+        default=240.0, gt=0, description="longest wait for the engine's start, seconds"
+    )
+    model: Path = Field(
+        default=Path(__file__).parents[2] / "inference" / "models" / "pair_v1",
+        description="folder of the model pair, with its manifest",
+    )
+
+
+class FixSettings(_Section):
+    """The FIX session to the broker."""
+
+    host: str = Field(
+        default="127.0.0.1",
+        description="broker host; `run` trades with its own simulator and refuses this name",
+    )
+    port: int = Field(default=0, ge=0, le=65535, description="broker port; 0: the simulator's own")
+    sender: str = Field(default="COUNTERSIGN", description="SenderCompID")
+    target: str = Field(default="EMSSIM", description="TargetCompID")
+    public_tags: str = Field(
+        default="",
+        pattern=r"^(\d{3,5}(,\d{3,5})*)?$",
+        description="user-defined tags of the broker that name no person, as 5700,9730: all others "
+        "are kept as personal values",
+    )
+    resets: Literal["none", "by_broker", "nightly"] = Field(
+        default="none",
+        description="new beginnings of the sequence numbers that the broker announced: none,"
+        " by_broker (141=Y, or it begins again at 1), nightly (at session_start); any other stops"
+        " the session",
+    )
+    session_start: str = Field(
+        default="", description="nightly: begin of the session, HH:MM:SS UTC"
+    )
+    session_end: str = Field(default="", description="nightly: end of the session, HH:MM:SS UTC")
+    new_session: str = Field(
+        default="",
+        max_length=500,
+        description="the FIX session's folder is lost, or the broker began its numbers anew and was"
+        " refused: begin a new one, for this reason, on record (`--new-fix-session`); refused when"
+        " neither is so",
+    )
+    send_within_s: float = Field(
+        default=10.0, gt=0, description="an approval not sent within this is withdrawn, seconds"
+    )
+
+
+class SimulatorSettings(_Section):
+    """The EMS simulator, the paper counterparty."""
+
+    seed: int = Field(default=7, ge=0, description="seed of the simulator's published outcome deck")
+    silent: bool = Field(
+        default=False, description="the simulator answers nothing (a test of the silent broker)"
+    )
+
+
+class PlaybackSettings(_Section):
+    """The market series that `run` plays."""
+
+    decisions: int | None = Field(
+        default=None, ge=1, description="stop after this many decisions; none: all of 2018"
+    )
+    exit: bool = Field(
+        default=False, description="exit after the summary instead of serving until Ctrl-C"
+    )
+    demo_agent: bool = Field(
+        default=True, description="let the labelled demo agent post its bad intents"
+    )
+
+
+class RetentionSettings(_Section):
+    """How long personal fields must be kept, by class; statutes: `audit.privacy.retention`."""
+
+    order_years: int = Field(
+        default=6, ge=0, le=30, description="names in orders and executions: years kept"
+    )
+    communication_years: int = Field(
+        default=5, ge=0, le=30, description="words of persons about transactions: years kept"
+    )
+    supervision_years: int = Field(
+        default=5, ge=0, le=30, description="names of approvers and operators: years kept"
+    )
+
+
+class LiabilitySettings(_Section):
+    """Who answers for what in a decision; on record with each run."""
+
+    model_provider: str = Field(
+        default="this project (bundled pair, trained from scratch)",
+        min_length=1,
+        max_length=200,
+        description="who provides the model",
+    )
+    compute_operator: str = Field(
+        default="whoever runs this machine (not declared)",
+        min_length=1,
+        max_length=200,
+        description="who operates the machine that computes forecasts",
+    )
+    deployer: str = Field(
+        default="not declared (development)",
+        min_length=1,
+        max_length=200,
+        description="who puts the system to use, in the sense of the EU AI Act art. 3(4)",
+    )
+
+
+class Settings(BaseSettings):
+    """All settings; frozen. Build with `load`, which refuses unknown names."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        frozen=True,
+        extra="forbid",
+    )
+
+    state: Path = Field(
+        default=Path("state"), description="folder of keys, database, FIX store, kill word"
+    )
+    keys: Path | None = Field(
+        default=None, description="folder of key files; none: state/keys (run only)"
+    )
+    vault: Path | None = Field(
+        default=None,
+        description="folder of subject keys; none: state/vault; keep it out of database backups",
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
+        default="WARNING", description="operator log level"
+    )
+    account: str = Field(
+        default="desk",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,23}$",
+        description="account of `serve`, the same over restarts; each `run` opens a new one",
+    )
+    api: ApiSettings = ApiSettings()
+    ledger: LedgerSettings = LedgerSettings()
+    engine: EngineSettings = EngineSettings()
+    fix: FixSettings = FixSettings()
+    simulator: SimulatorSettings = SimulatorSettings()
+    playback: PlaybackSettings = PlaybackSettings()
+    retention: RetentionSettings = RetentionSettings()
+    liability: LiabilitySettings = LiabilitySettings()
+
+
+def known_names() -> dict[str, str]:
+    """Return every environment variable with its description, in reading order."""
+    names: dict[str, str] = {}
+    for field, info in Settings.model_fields.items():
+        annotation = info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, _Section):
+            for inner, inner_info in annotation.model_fields.items():
+                names[f"{PREFIX}{field}__{inner}".upper()] = inner_info.description or ""
+        else:
+            names[f"{PREFIX}{field}".upper()] = info.description or ""
+    return names
+
+
+def load(**overrides: object) -> Settings:
+    """Read the environment once.
+
+    Args:
+        **overrides: top-level fields given by the command line; they win over the environment.
+
+    Raises:
+        SettingsError: an unknown `COUNTERSIGN_` name, or a value out of range.
+    """
+    known = known_names()
+    for name in sorted(os.environ):
+        if name.upper().startswith(PREFIX) and name.upper() not in known and name not in OUTSIDE:
+            raise SettingsError(name=name, problem="no such setting; see `countersign settings`")
+    try:
+        return Settings(**{k: v for k, v in overrides.items() if v is not None})  # type: ignore[arg-type]  # pydantic validates
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = PREFIX + "__".join(str(part) for part in first["loc"]).upper()
+        raise SettingsError(name=where, problem=str(first["msg"])) from None

@@ -1,0 +1,388 @@
+"""The composition root: every part of the gateway made, started and stopped in one stated order.
+
+Start: state lock, kill word, engine (slowest, in the background), database, ledger, simulator, FIX
+child, inbox, abandoned decisions and unsent approvals, logon and reconciliation, HTTP. Stop: the
+reverse. Not here: what any part does, and how each is made (`assembly`).
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from audit.privacy.erasure import Privacy
+from audit.privacy.vault import Vault
+from audit.sequencer.ledger import Ledger
+from audit.sequencer.liveness import Liveness
+from audit.store.reader import LedgerReader
+from fix.dialects.profile import Profile
+from fix.durable.inbox import forget
+from fix.durable.kill_word import KillWord
+from fix.session.link import SessionState
+from gateway import clock
+from gateway.desk.desk import Desk, DeskParts
+from gateway.desk.kill import KillSwitch
+from gateway.feeds.market import Market
+from gateway.installation.children.engine import EngineChild
+from gateway.installation.children.fix import FixChild
+from gateway.installation.children.fix_life import FixChildConfig
+from gateway.installation.children.simulator import Simulator
+from gateway.launch.commands.kill import write_address
+from gateway.launch.events import Events
+from gateway.launch.housekeeping import Housekeeping
+from gateway.launch.parts import (
+    make_tools,
+    make_views,
+    open_ledger,
+    recorded_epoch,
+    restore_kill,
+    start_counterparty,
+    start_database,
+    start_engine,
+)
+from gateway.launch.plan import Plan
+from gateway.launch.pulse import Pulse
+from gateway.launch.session import await_session, begin_anew, numbers_of
+from gateway.launch.settler import Settler
+from gateway.privacy.erasure import complete, make_privacy
+from gateway.surfaces.server import Server, build_site, entrance_of
+from gateway.surfaces.web.doors import SIGN_IN
+from gateway.surfaces.web.sessions import Sessions
+from gateway.telemetry.spans import Telemetry
+from gateway.walk import failpoints
+from gateway.walk.dispatch import DispatchTools, withdraw_late
+from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.projections.outbox import Orders, Standing
+from gateway.walk.projections.sequence import epoch_of
+from gateway.walk.reconciliation.asking import Budget, Chaser
+from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
+from gateway.walk.reconciliation.cancels import CancelRecords
+from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
+from gateway.walk.section import Section
+from gateway.walk.settlement import SettleTools
+from inference.engine.port import EngineState
+from risk.approved import ApprovedOrder
+
+DEVELOPER: Final = "operator"
+"""Whom the address that `run` prints signs in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """The running parts, as runners and tests need them."""
+
+    plan: Plan
+    desk: Desk
+    ledger: Ledger
+    reader: LedgerReader
+    orders: Orders
+    market: Market
+    engine: EngineChild
+    fix: FixChild
+    settler: Settler
+    book_check: BookCheck
+    simulator: Simulator | None
+    server: Server
+    housekeeping: Housekeeping
+    dsn: str
+    sessions: Sessions
+
+    def page_address(self) -> str:
+        """Return where the pages are; a development run's address signs the operator in, once."""
+        link = self.sessions.link(DEVELOPER) if self.plan.tags.dev else None
+        return f"{self.server.address}{SIGN_IN}?once={link}" if link else f"{self.server.address}/"
+
+    def housekeep(self) -> None:
+        """Go one round of housekeeping now."""
+        self.housekeeping.round()
+
+
+@contextmanager
+def running(plan: Plan, say: Callable[[str], None]) -> Iterator[App]:
+    """Yield the started gateway; stops every part on the way out, whatever happened.
+
+    Args:
+        plan: everything that was decided before the start (profile, state, keys, policy, run id).
+        say: told one line per step, for the operator.
+
+    Raises:
+        AuditError, FixError, GatewayError, InferenceError: a part cannot start; says which and why.
+    """
+    with ExitStack() as stack:
+        yield _Starter(plan, stack, say).start()
+
+
+class _Starter:
+    """The start, step by step; each step leaves its own undoing on the stack."""
+
+    def __init__(self, plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> None:
+        self._plan = plan
+        self._stack = stack
+        self._say = say
+        self._telemetry = Telemetry()
+        self._market = Market()
+        self._orders = Orders()
+        pace = plan.profile(plan.settings.fix.port or 1).pace
+        self._budget = Budget(pace.questions_per_s)
+        self._events = Events(plan.tags.run_id, self._orders, self._budget)
+
+    def start(self) -> App:
+        plan, settings = self._plan, self._plan.settings
+        failpoints.arm(plan.failpoint)
+        self._stack.enter_context(plan.state.lock())
+        self._vault = Vault(plan.state.vault)
+        server = Server(settings.api, door=plan.state.door)
+        self._stack.callback(server.stop)
+        word = KillWord(plan.state.kill_word, create=True)
+        self._stack.callback(word.close)
+        engine = start_engine(plan, self._stack, self._events)
+        dsn = start_database(plan, self._stack, self._say)
+        ledger, reader, self._publishing = open_ledger(
+            plan, self._stack, dsn, self._orders, self._vault
+        )
+        privacy = self._privacy(dsn, ledger, reader)
+        self._say(f"ledger     {ledger.size} records")
+        kept = restore_kill(word, reader, plan.keyring.public_keys(), plan.origin)
+        if kept:
+            self._say(f"kill       {kept}")
+        simulator, profile, adopted = start_counterparty(plan, self._stack, self._orders)
+        if simulator is not None:
+            self._events.stranger = simulator.stranger
+            self._say(f"broker     simulator on port {simulator.port}{' (adopted)' * adopted}")
+        fix = FixChild(
+            FixChildConfig(
+                profile=profile,
+                folder=plan.state.root / "fix",
+                kill_word=plan.state.kill_word,
+                log_path=plan.state.logs / "fix.log",
+            ),
+            on_event=self._events.on_fix,
+        )
+        kill_switch = KillSwitch(word=word, child=fix, ledger=OwnKeys(ledger, reader))
+        desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
+        self._desk_made = desk
+        self._settler = self._make_settler(fix, ledger, reader, profile)
+        self._events.fix, self._events.ledger = fix, ledger
+        self._events.kill_switch, self._events.settler = kill_switch, self._settler
+        self._events.book_check = book_check = self._book_check(ledger, reader)
+        self._housekeeping = self._chores(desk, fix)
+        self._begin_run(ledger)
+        kill_switch.import_press(last_recorded_epoch=recorded_epoch(reader))
+        self._connect(fix, ledger, reader)
+        self._feel_pulse(ledger, dsn)
+        views = make_views(self._stack, dsn, reader, desk.own.tools, self._publishing)
+        entrance = entrance_of(desk, plan.keyring)
+        log = self._publishing.log_files(reader)
+        server.start(build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance))
+        entrance.refusals.start()
+        self._stack.callback(entrance.refusals.close)
+        self._stack.callback(server.stop)  # first of all: what it still refuses is counted
+        write_address(plan.state, server.address)
+        app = App(
+            plan=plan,
+            desk=desk,
+            ledger=ledger,
+            reader=reader,
+            orders=self._orders,
+            market=self._market,
+            engine=engine,
+            fix=fix,
+            settler=self._settler,
+            book_check=book_check,
+            simulator=simulator,
+            server=server,
+            housekeeping=self._housekeeping,
+            dsn=dsn,
+            sessions=entrance.sessions,
+        )
+        self._say(f"page       {app.page_address()}")
+        return app
+
+    def _feel_pulse(self, ledger: Ledger, dsn: str) -> None:
+        """Ask the database every second from now on; readiness shows what it said."""
+        self._pulse = Pulse(Liveness(ledger, dsn))
+        self._stack.callback(self._pulse.stop)
+        self._pulse.start()
+
+    def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
+        """Return what time asks for: end what is left over, ask after silent orders."""
+        chaser = Chaser(fix, self._orders, self._budget)
+        return Housekeeping(
+            {
+                "folding orders again": self._orders.mend,
+                "expiring holds": desk.expire_holds,
+                "withdrawing late approvals": lambda: withdraw_late(desk.own.dispatching),
+                "reconciling again": self._events.reconcile_again,
+                "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),
+            }
+        )
+
+    def _make_settler(
+        self, fix: FixChild, ledger: Ledger, reader: LedgerReader, profile: Profile
+    ) -> Settler:
+        plan = self._plan
+        return Settler(
+            fix,
+            SettleTools(
+                ledger=OwnKeys(ledger, reader),
+                orders=self._orders,
+                session=profile.name,
+                minor_digits=profile.minor_digits,
+                instrument=lambda symbol: plan.instruments[symbol],
+                market_now_us=self._market_us,
+                persons=self._vault,
+                public_tags=profile.public_tags,
+                forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
+                differences=self._desk_made.own.section.differences,
+                epoch=lambda: epoch_of(reader, profile.name, fix.resets()),
+            ),
+            reader,
+            self._telemetry,
+        )
+
+    def _book_check(self, ledger: Ledger, reader: LedgerReader) -> BookCheck:
+        return BookCheck(
+            CheckTools(
+                ledger=ledger,
+                reader=reader,
+                orders=self._orders,
+                books=self._desk_made.own.section,
+                session=self._settler.session,
+                instruments=self._plan.instruments,
+                pause=clock.pause,
+            )
+        )
+
+    def _desk(
+        self,
+        ledger: Ledger,
+        reader: LedgerReader,
+        engine: EngineChild,
+        fix: FixChild,
+        word: KillWord,
+        kill_switch: KillSwitch,
+        profile: Profile,
+    ) -> Desk:
+        plan = self._plan
+        send_within_us = int(plan.settings.fix.send_within_s * 1_000_000)
+        section = Section(
+            ledger=ledger,
+            reader=reader,
+            bundle=plan.policy,
+            policy_keys=plan.keyring.public_keys(),
+            kill=word.read,
+            wall_us=clock.wall_us,
+            send_within_us=send_within_us,
+        )
+        ledger.subscribe(section.differences.follow)
+        section.differences.read(ledger.size)
+        for account in (plan.tags.account, f"{plan.tags.account}.agent"):
+            section.open_account(account, plan.equity_minor)
+        tools = make_tools(plan, ledger, engine)
+        dispatching = DispatchTools(
+            ledger=ledger,
+            orders=self._orders,
+            broker=fix,
+            profile=profile,
+            instrument=lambda symbol: plan.instruments[symbol],
+            approve=self._approve,
+            settling=lambda: self._settler.ready,
+            deadlines=section.deadlines,
+            wall_us=clock.wall_us,
+            market_now_us=self._market_us,
+            persons=self._vault,
+            away=lambda: "" if fix.state is SessionState.READY else fix.state.value.lower(),
+        )
+        return Desk(
+            DeskParts(
+                tags=plan.tags,
+                tools=tools,
+                section=section,
+                orders=self._orders,
+                reader=reader,
+                market=self._market,
+                instruments=plan.instruments,
+                dispatching=dispatching,
+                kill_switch=kill_switch,
+                word=word,
+                keyring=plan.keyring,
+                origin=plan.origin,
+                parts=lambda: self._parts(ledger, engine, fix, section),
+                telemetry=self._telemetry,
+                witnessed=self._publishing.document,
+            )
+        )
+
+    def _privacy(self, dsn: str, ledger: Ledger, reader: LedgerReader) -> Privacy:
+        """Return holds and erasures, those that a crash cut off brought to their end."""
+        settings, state = self._plan.settings, self._plan.state
+        privacy = make_privacy(
+            settings, state, dsn=dsn, ledger=ledger, reader=reader, vault=self._vault
+        )
+        complete(privacy, self._say)
+        return privacy
+
+    def _begin_run(self, ledger: Ledger) -> None:
+        """Put the run on record: who, which policy, which instruments, which mode."""
+        for draft in self._plan.opening_records():
+            ledger.append(draft)
+        ledger.checkpoint_now()
+
+    def _connect(self, fix: FixChild, ledger: Ledger, reader: LedgerReader) -> None:
+        """Settle what waits in the inbox, end what a crash left, log on, reconcile.
+
+        Nothing is sent: an approval that was found unsent is withdrawn with what else was left.
+        """
+        now_us = self._market_us()
+        # the FIX child stops first: what its last sweep brings in is still settled
+        self._stack.callback(self._settler.stop)
+        begins = begin_anew(self._plan, ledger, reader)
+        fix.start(last_reset=numbers_of(self._plan, reader).last_reset)
+        # our own simulator ends with us, and its orders with it; a broker's do not
+        self._stack.callback(fix.stop, alone=self._plan.simulator is None)
+        self._events.record_resets()
+        self._events.cancels = CancelRecords(
+            ledger, reader, self._settler.session, fix.noted_cancels
+        )
+        self._events.cancels.take()
+        self._settler.drain()
+        mark_unknown(ledger, self._orders, market_time_us=now_us)
+        ended = close_abandoned(ledger, self._orders, market_time_us=now_us)
+        if ended:
+            self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
+        self._settler.start()
+        known = numbers_of(self._plan, reader)
+        fix.logon(
+            min_next_sender=known.next_sender + begins.skipped,
+            adopt=begins.skipped > 0,
+            epoch=known.epoch,
+            accept=begins.accept,
+        )
+        up = await_session(fix, ours=self._plan.simulator is not None)
+        self._say(f"session    {up}")
+
+    def _approve(self, standing: Standing) -> ApprovedOrder:
+        return self._desk_made.approved_order(standing)
+
+    def _market_us(self) -> int:
+        return self._market.now_us()
+
+    def _parts(
+        self, ledger: Ledger, engine: EngineChild, fix: FixChild, section: Section
+    ) -> dict[str, str]:
+        def ready(good: bool, otherwise: object) -> str:  # noqa: FBT001 - a fact
+            return "ready" if good else str(otherwise)
+
+        policy = section.status().standing
+        return {
+            "ledger": ready(ledger.stopped is None, ledger.stopped),
+            "database": self._pulse.state,
+            "housekeeping": self._housekeeping.state,
+            "engine": ready(engine.state is EngineState.READY, engine.state),
+            "fix": ready(fix.state is SessionState.READY, f"{fix.state} {fix.refused}".rstrip()),
+            "settler": self._settler.state,
+            "orders": self._orders.state,
+            "book": section.differences.state,
+            "policy": ready(policy == "ACTIVE", policy),
+            **self._publishing.parts(),
+        }

@@ -1,0 +1,202 @@
+"""What the children say: each event to where it belongs, never on the thread that brought it.
+
+Not here: what a report means (`settlement`) or what a start does (`recovery`).
+"""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+
+from audit.errors import AuditError
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane, Ledger
+from audit.store.tables import DatabaseError
+from fix.errors import FixError
+from fix.orders.sweeper import Phase
+from fix.session.link import Frame, SessionState
+from gateway import clock
+from gateway.desk.kill import KillSwitch
+from gateway.errors import GatewayError
+from gateway.installation.children.fix import FixChild
+from gateway.launch.settler import Settler
+from gateway.walk.projections.kill_times import STEPS
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.sequence import record_resets
+from gateway.walk.reconciliation.asking import Budget
+from gateway.walk.reconciliation.book_check import BookCheck
+from gateway.walk.reconciliation.cancels import CancelRecords
+from gateway.walk.reconciliation.recovery import reconcile
+
+_log = logging.getLogger(__name__)
+SETTLED_WITHIN_US = 3_000_000
+AGAIN_US = 2_000_000
+"""A reconciliation that failed is tried again after so long, for as long as its logon lasts."""
+POLL_S = 0.02
+
+
+class Events:
+    """The listener of both children; parts are bound once they exist."""
+
+    def __init__(self, run_id: str, orders: Orders, budget: Budget) -> None:
+        """Start with nothing bound: what comes before that is of no consequence."""
+        self._budget = budget
+        self._run_id = run_id
+        self._orders = orders
+        self._one_at_a_time = threading.Lock()
+        self._resets = threading.Lock()
+        self._last_reset = 0
+        # the logon that could not be reconciled, and when it may be tried again (monotonic)
+        self._left: tuple[int, int] | None = None
+        self.settler: Settler | None = None
+        self.fix: FixChild | None = None
+        self.ledger: Ledger | None = None
+        self.kill_switch: KillSwitch | None = None
+        self.cancels: CancelRecords | None = None
+        self.book_check: BookCheck | None = None
+        self.stranger: Callable[[], str] = lambda: ""
+
+    def on_fix(self, name: str, event: Frame) -> None:
+        """Take an event of the FIX child; never waits."""
+        if name == "inbox" and self.settler is not None:
+            self.settler.wake()
+        elif name == "session" and event.get("state") == SessionState.RECONCILING:
+            _in_background(self._reconcile, int(str(event["logon_no"])))
+        elif name == "reset":
+            _in_background(self._reset)
+        elif name == "sweep":
+            _in_background(self._swept, event)
+
+    def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
+        """Put the engine's life on record."""
+        if self.ledger is not None and name != "stopped":
+            _in_background(self._record_engine, self.ledger, name, dict(detail))
+
+    def _reconcile(self, logon_no: int) -> None:
+        fix, ledger, settler = self.fix, self.ledger, self.settler
+        if fix is None or ledger is None or settler is None:
+            return
+        with self._one_at_a_time, self._tried_again(logon_no):
+            if who := self.stranger():
+                fix.drop()  # first: nothing more is said to it, and nothing it says is waited for
+                note(ledger, settler.session, self._run_id, "stranger_at_port", who)
+                return
+            self.record_resets()  # before the first order leaves under new numbers
+            reconcile(
+                fix,
+                self._orders,
+                lambda event, detail: note(ledger, settler.session, self._run_id, event, detail),
+                self._budget,
+                self._hold_against_broker,
+                logon_no=logon_no,
+                inbox_offset=settler.offset,
+            )
+
+    @contextlib.contextmanager
+    def _tried_again(self, logon_no: int) -> Iterator[None]:
+        """Leave one that failed to `reconcile_again`; the session is shut until then."""
+        self._left = None
+        try:
+            yield
+        except (FixError, AuditError, DatabaseError, GatewayError) as error:
+            _log.error("logon %s is not reconciled, it is tried again: %s", logon_no, error)
+            self._left = logon_no, clock.monotonic_us() + AGAIN_US
+
+    def reconcile_again(self) -> None:
+        """Reconcile a logon that lasts and that a ledger which was away has kept shut; a chore."""
+        fix, left = self.fix, self._left
+        if fix is None or left is None or clock.monotonic_us() < left[1]:
+            return
+        self._left = None
+        if fix.state is SessionState.RECONCILING and fix.logon_no == left[0]:
+            _in_background(self._reconcile, left[0])
+
+    def _hold_against_broker(self, inbox_offset: int) -> None:
+        """Compare the book with the broker's reports, once the answers are settled."""
+        settler, check = self.settler, self.book_check
+        if settler is None or check is None:
+            return
+        until_us = clock.monotonic_us() + SETTLED_WITHIN_US
+        while settler.offset < inbox_offset and clock.monotonic_us() < until_us:
+            clock.pause(POLL_S)
+        if check.run("reconciliation"):
+            _log.error("book_differs: countersign differences lists where")
+
+    def record_resets(self) -> None:
+        """Put new beginnings of the session's numbers on record, each once.
+
+        Raises:
+            AuditError: the ledger does not take it; nothing may leave under the new numbers.
+        """
+        fix, ledger, settler = self.fix, self.ledger, self.settler
+        if fix is None or ledger is None or settler is None:
+            return
+        with self._resets:
+            fresh = [one for one in fix.resets() if one.reset_no > self._last_reset]
+            record_resets(ledger, settler.session, self._run_id, fresh)
+            self._last_reset = max([self._last_reset, *(one.reset_no for one in fresh)])
+
+    def _reset(self) -> None:
+        with contextlib.suppress(AuditError):  # the next logon tries again before it is READY
+            self.record_resets()
+
+    def _swept(self, event: Frame) -> None:
+        """Put cancels on record, then how far the sweep is; the first must not keep the second."""
+
+        def names(field: str) -> list[str]:
+            found = event.get(field)
+            return [str(one) for one in found] if isinstance(found, list) else []
+
+        if self.cancels is not None:
+            with contextlib.suppress(AuditError):
+                self.cancels.take()
+        if self.kill_switch is not None and event.get("phase") in {Phase.WAITING, Phase.ENDED}:
+            with contextlib.suppress(AuditError):
+                self.kill_switch.record_outcome(
+                    confirmed=names("confirmed"),
+                    unknown=names("unknown"),
+                    still_open=names("open"),
+                    times_us={step: int(str(event.get(step, 0))) for step in STEPS},
+                )
+
+    def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:
+        text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]
+        draft = Draft(
+            stream="control",
+            kind=Kind.ENGINE_EVENT,
+            payload={"event": name, "detail": text, "run_id": self._run_id},
+            actor="engine",
+            idem_key=f"engine:{self._run_id}:{clock.monotonic_us()}",
+        )
+        with contextlib.suppress(AuditError):
+            ledger.append(draft)
+
+
+def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> None:
+    """Put what happened to a session on record, and tell the operator in the record's words.
+
+    The detail may be the broker's text: who is named in it stands on record as a pseudonym, and an
+    operator's journal is out of an erasure's reach.
+
+    Raises:
+        AuditError: the ledger does not take it.
+    """
+    draft = Draft(
+        stream=f"session/{session}",
+        kind=Kind.SESSION_EVENT,
+        payload={"event": event, "detail": detail, "run_id": run_id},
+        actor="gateway",
+        idem_key=f"event:{run_id}:{clock.monotonic_us()}",
+    )
+    try:
+        (record,) = ledger.append(draft, lane=Lane.URGENT)
+    except AuditError:
+        _log.error("%s: not on record", event)
+        raise
+    _log.error("%s: %s", event, record.body["detail"])
+
+
+def _in_background(work: Callable[..., None], *arguments: object) -> None:
+    """Run `work` on a thread of its own."""
+    threading.Thread(target=work, args=arguments, name=work.__name__, daemon=True).start()

@@ -1,0 +1,8 @@
+"""`run`: sessions played in paper mode, the demo agent, the summary.
+
+Not here: anything that `serve` needs.
+
+    summary     the run in numbers, computed from the ledger's records alone
+    acceptance  how many of four drafts the target accepts
+    demo_agent  a labelled agent that misbehaves
+"""

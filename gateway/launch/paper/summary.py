@@ -1,0 +1,190 @@
+"""The run in numbers, computed from the ledger's records alone.
+
+Anyone with the ledger gets the same.
+
+Not here: printing (`progress`) and the verification whose result is put in.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from statistics import pstdev
+from typing import Any
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from gateway.launch.paper.acceptance import TableFigure
+from gateway.walk.projections.book import book_events, is_trade, placebo_events
+from risk.state.book import Book
+from risk.state.book_fold import BookFold, FoldEvent
+
+TRADING_DAYS = 252
+
+
+@dataclass(slots=True)
+class _Curve:
+    """One account's equity at each close, folded from its records."""
+
+    books: BookFold
+    closes_minor: list[int] = field(default_factory=list)
+    orders: int = 0
+    last_close_us: int = 0
+
+    @property
+    def book(self) -> Book:
+        return self.books.book
+
+    def take(self, record: Record, events: Iterable[FoldEvent]) -> None:
+        for event in events:
+            self.books.take(event)
+        if record.kind is not Kind.MARK_TAKEN or record.body["kind"] != "close":
+            return
+        at = int(str(record.body["market_time_us"]))
+        if at == self.last_close_us:
+            self.closes_minor[-1] = self.book.equity_minor
+        else:
+            self.closes_minor.append(self.book.equity_minor)
+            self.last_close_us = at
+
+    def tracking_error(self, target_bp: int) -> float | None:
+        """Relative distance of realised from target volatility.
+
+        None with fewer than three closes.
+        """
+        equity = [self.book.deposit_minor, *self.closes_minor]
+        returns = [b / a - 1.0 for a, b in itertools.pairwise(equity) if a > 0]
+        if len(returns) < 3:  # noqa: PLR2004 - a deviation of two numbers says nothing
+            return None
+        realised = pstdev(returns) * sqrt(TRADING_DAYS)
+        return abs(realised / (target_bp / 10_000) - 1.0)
+
+
+def summarise(
+    reader: LedgerReader,
+    *,
+    run_id: str,
+    account: str,
+    equity_minor: int,
+    target_vol_bp: int,
+    figure: TableFigure,
+) -> dict[str, Any]:
+    """Return the summary of one run; `verified` and wall figures are added by the runner."""
+    own = _decisions(reader, run_id, Kind.SNAPSHOT_TAKEN, account)
+    agents = _decisions(reader, run_id, Kind.INTENT_RECEIVED, f"{account}.agent")
+    curve = _Curve(BookFold(Book.empty(account, equity_minor)))
+    placebo = _Curve(BookFold(Book.empty(f"{account}.placebo", equity_minor)))
+    for record in reader.records(account=account):
+        curve.take(record, book_events(record))
+        placebo.take(record, placebo_events(record))
+    kinds = Counter(r.kind for r in own)
+    reports = [r.body for r in own if r.kind is Kind.ORDER_REPORTED]
+    verdicts = [r for r in own if r.kind is Kind.VERDICT_GIVEN]
+    wire = [r.body["decision_to_wire_us"] / 1_000 for r in own if r.kind is Kind.ORDER_SENT]
+    rounds = [r.body for r in own if r.kind is Kind.ROUNDS_CAPTURED]
+    forecast_ms = [body["elapsed_us"] / 1_000 for body in rounds]
+    drafted = figure.measured(_captured(own), reader)
+    return {
+        "run_id": run_id,
+        "forecasts": kinds[Kind.FORECAST_MADE],
+        "no_forecasts": kinds[Kind.FORECAST_FAILED],
+        "verdicts": _by(body_of(verdicts, "result")),
+        "rules": _rules(verdicts),
+        "orders": kinds[Kind.ORDER_SENDING],
+        "fills": sum(1 for body in reports if is_trade(body)),
+        "rejects": _by(b["report"]["text"] for b in reports if b["order_state"] == "REJECTED"),
+        "outcomes": _by(body_of((r for r in own if r.kind is Kind.DECISION_SEALED), "outcome")),
+        "demo_agent": _agents(agents),
+        "mean_accepted": drafted.mean_accepted,
+        "table_accepted": drafted.table_accepted,
+        "forecast_ms_p50": quantile(forecast_ms, 0.5),
+        "forecast_ms_p99": quantile(forecast_ms, 0.99),
+        "decision_to_wire_ms_p50": quantile(wire, 0.5),
+        "decision_to_wire_ms_p99": quantile(wire, 0.99),
+        "vol_tracking_error": _rounded(curve.tracking_error(target_vol_bp)),
+        "placebo_vol_tracking_error": _rounded(placebo.tracking_error(target_vol_bp)),
+        "pnl_minor": curve.book.equity_minor - equity_minor,
+        "placebo_pnl_minor": placebo.book.equity_minor - equity_minor,
+        "placebo_orders": sum(
+            1 for r in own if r.kind is Kind.PLACEBO_JUDGED and r.body["fill"] is not None
+        ),
+        "decisions_after_halt": _after_halt(verdicts, kinds[Kind.SNAPSHOT_TAKEN]),
+    }
+
+
+def body_of(records: Iterable[Record], name: str) -> Iterable[str]:
+    """Yield one text field of each record."""
+    return (str(r.body[name]) for r in records)
+
+
+def quantile(values: Sequence[float], level: float) -> float | None:
+    """Return the nearest-rank quantile, three decimals, None without values."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    rank = min(len(ordered) - 1, max(0, int(level * len(ordered) + 0.5) - 1))
+    return round(ordered[rank], 3)
+
+
+def _decisions(reader: LedgerReader, run_id: str, first: Kind, account: str) -> list[Record]:
+    """Return the records of the decisions that a kind of record opens, in one run's account.
+
+    An agent's decision outlives its run by name, so the run id on its records tells, not its name.
+    """
+    opened = reader.records(kinds=(first,), account=account)
+    streams = dict.fromkeys(r.stream for r in opened if r.body["run_id"] == run_id)
+    return [record for stream in streams for record in reader.records(stream=stream)]
+
+
+def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:
+    """Return each capture's blob digest with the prompt it answers."""
+    found: list[tuple[str, tuple[int, ...]]] = []
+    prompt: tuple[int, ...] = ()
+    for record in records:
+        body: dict[str, Any] = record.body
+        if record.kind is Kind.FORECAST_REQUESTED:
+            prompt = tuple(body["prompt_ids"])
+        elif record.kind is Kind.ROUNDS_CAPTURED:
+            found.append((body["capture_blob"], prompt))
+    return found
+
+
+def _agents(records: list[Record]) -> dict[str, Any]:
+    verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+    return {
+        "intents": sum(1 for r in records if r.kind is Kind.INTENT_RECEIVED),
+        "verdicts": _by(body_of(verdicts, "result")),
+        "rules": _rules(verdicts),
+        "orders": sum(1 for r in records if r.kind is Kind.ORDER_SENDING),
+    }
+
+
+def _rules(verdicts: Iterable[Record]) -> dict[str, int]:
+    """Count, per rule and action, how often a rule said more than ALLOW."""
+    counted: Counter[str] = Counter()
+    for record in verdicts:
+        body: dict[str, Any] = record.body
+        seen = {
+            f"{r['rule_id']} {r['action']} {r['reason']}"
+            for r in body["verdict"]["results"]
+            if r["action"] != "ALLOW"
+        }
+        counted.update(seen)
+    return dict(sorted(counted.items()))
+
+
+def _after_halt(verdicts: Sequence[Record], decisions: int) -> int:
+    """Count the strategy's verdicts after the first one that halted it."""
+    actions = [r.body["verdict"]["action"] for r in verdicts]
+    first = next((i for i, a in enumerate(actions) if a in {"HALT", "KILL"}), None)
+    return 0 if first is None else min(decisions, len(actions) - first - 1)
+
+
+def _by(values: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(values).items()))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

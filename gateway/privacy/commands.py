@@ -1,0 +1,237 @@
+"""The verbs erase, hold, release-hold and disclose.
+
+They go through a running gateway, which alone writes the log then; with none running they take the
+state folder's lock and do it themselves. Either way the actor is the holder of a bearer key, and
+the key's role decides: `--as NAME` takes the key in the key folder's NAME.token.
+"""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from audit.errors import ErasureRefusedError
+from audit.files.whole_file import PRIVATE, appearing
+from audit.privacy.erasure import Privacy
+from audit.privacy.vault import Vault
+from gateway.clock import monotonic_us
+from gateway.desk.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
+from gateway.errors import RequestError, SettingsError, StateInUseError
+from gateway.installation.keys.keyring import Caller, Keyring
+from gateway.installation.keys.roles import MAY
+from gateway.installation.keys.rotation import held_against_key, open_ledger
+from gateway.installation.local_client import post
+from gateway.installation.place import Place, attached, require_ledger
+from gateway.installation.settings import Settings
+from gateway.installation.state import StateFolder
+from gateway.privacy import answers as privacy_actions
+from gateway.privacy.erasure import make_privacy
+from gateway.telemetry.console import Progress, RateBar, Waiting
+
+WORDS_SHOWN = 20
+ANSWER_WITHIN_S = 600.0
+"""An erasure reads the whole log first: some seconds for a million records."""
+ACTIONS: dict[str, Any] = {
+    "erase": ("erase", EraseRequest, privacy_actions.erase),
+    "hold": ("hold", HoldRequest, privacy_actions.hold),
+    "release-hold": ("hold", LiftRequest, privacy_actions.lift),
+    "disclose": ("disclose", DiscloseRequest, privacy_actions.disclose),
+}
+"""Verb -> what the role must allow, the body, the action."""
+
+
+def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> int:
+    """Forget a person, under one pseudonym or several, and say what was done.
+
+    Returns:
+        0, or 2 when records hold the name in words.
+    """
+    whom = subjects if len(subjects) > 1 else subjects[0]
+    done = carry_out(settings, "erase", actor, subject=whom, basis=basis)
+    for subject, record in zip(done["subjects"], done["records"], strict=True):
+        _say(f"record {record} says that {subject} is erased, by whom and why")
+    keys = len(done["subjects"])
+    before = f", {keys - done['keys_destroyed']} were before" * (done["keys_destroyed"] < keys)
+    _say(f"{done['keys_destroyed']} of {keys} keys destroyed{before}")
+    _say(f"{done['fields']} values of {done['of_records']} records are unreadable")
+    if shown := [f"{one['reader']} (record {one['record']})" for one in done["shown_to"]]:
+        _say(f"tell who was shown values and may hold copies (GDPR art. 19): {', '.join(shown)}")
+    _say("every proof made before still verifies: countersign verify")
+    return _say_words(done.get("in_words"))
+
+
+def _say_words(left: list[int] | None) -> int:
+    """Say which records hold the name in words; what is in a leaf stays there."""
+    if left is None:
+        _say("whether words elsewhere hold the name is unknown: it is gone already, or too short")
+    elif left:
+        some = ", ".join(map(str, left[:WORDS_SHOWN]))
+        more = f" and {len(left) - WORDS_SHOWN} more" * (len(left) > WORDS_SHOWN)
+        _say(f"NOT erased: {len(left)} records hold the name in words and keep it: {some}{more}")
+        _say("words are personal only if the name was known when they were recorded")
+    else:
+        _say("no record holds the name in words")
+    return 2 if left else 0
+
+
+def hold(settings: Settings, actor: str, scope: str, reason: str) -> int:
+    """Place a hold and say how it ends."""
+    done = carry_out(settings, "hold", actor, scope=scope, reason=reason)
+    for one in done["holds"]:
+        _say(f"{one['hold_id']} on {one['scope']} is in force (record {one['record']})")
+        _say(f"somebody else lifts it: countersign release-hold {one['hold_id']} --reason '...'")
+    return 0
+
+
+def release_hold(settings: Settings, actor: str, hold_id: str, reason: str) -> int:
+    """Lift a hold."""
+    done = carry_out(settings, "release-hold", actor, hold_id=hold_id, reason=reason)
+    _say(f"{done['hold_id']} is lifted (record {done['record']})")
+    return 0
+
+
+def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | None) -> int:
+    """Show a record's personal values; with `out`, write the disclosures that prove them.
+
+    Returns:
+        0, or 2 when all of them are erased.
+
+    Raises:
+        OSError: nothing can be written there; then nothing was read either.
+    """
+    if out is not None:
+        _reachable(settings)
+        out.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with TemporaryFile(dir=out):
+            pass  # a read that is on record has something to show for it
+    done = carry_out(settings, "disclose", actor, seq=seq, reason=reason)
+    gone = 0
+    for one in done["fields"]:
+        gone += one["value"] is None
+        value = "(erased)" if one["value"] is None else one["value"]
+        _say(f"{one['path']:16} {one['subject']}  {value}")
+        if out is not None and one["disclosure"] is not None:
+            path = out / f"{seq}.{one['position']}.disclosure"
+            with appearing(path, PRIVATE) as file:
+                file.write(f"{one['disclosure']}\n".encode("ascii"))
+            _say(f"                 {path}")
+    _say("that this was read is on record")
+    return 2 if gone == len(done["fields"]) else 0
+
+
+def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dict[str, Any]:
+    """Carry out a verb as the holder of a key; returns what was done.
+
+    Raises:
+        SettingsError: there is no such key.
+        NoLedgerError: there is no ledger.
+        RequestError: the words do not fit, or the running gateway refused.
+        AuditError: refused.
+    """
+    action, model, function = ACTIONS[verb]
+    state = StateFolder.of(settings)
+    _reachable(settings)
+    caller, token = _caller(Keyring(state.keys), actor, action)
+    try:
+        ask: BaseModel = model.model_validate(words)
+    except ValidationError as error:
+        fault = max(error.errors(), key=lambda one: len(one["loc"]))  # of a list, in which place
+        raise RequestError(problem=f"{fault['loc'][0]}: {fault['msg']}") from None
+    try:
+        with state.lock(), attached(settings) as place:
+            done: dict[str, Any] = _alone(place, function, caller, ask)
+    except StateInUseError:
+        done = _through_gateway(state, verb, token, ask)
+    return done
+
+
+def _reachable(settings: Settings) -> None:
+    """Refuse a folder in which nothing ever ran; a gateway that runs knows where its ledger is.
+
+    Raises:
+        NoLedgerError: it is one.
+    """
+    if not StateFolder.of(settings).lock_file.exists():
+        require_ledger(settings)
+
+
+def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[str, Any]:  # noqa: ANN401 - of ACTIONS
+    """Do it here: no gateway runs, the lock is ours."""
+    vault = Vault(place.state.vault)
+    bar = RateBar(sys.stderr, monotonic_us)
+    with open_ledger(place, vault) as ledger, held_against_key(place) as reader:
+        privacy = make_privacy(
+            place.settings,
+            place.state,
+            dsn=place.dsn,
+            ledger=ledger,
+            reader=reader,
+            vault=vault,
+            on_read=lambda done, total: bar.show("reading", done, total),
+            on_search=lambda done, total: bar.show("searching words", done, total),
+        )
+        try:
+            if function is not privacy_actions.erase:
+                privacy.complete()
+            # one that was cut off and is asked for again goes on by itself, and searches words
+            done: dict[str, Any] = function(privacy, caller.name, ask)
+        except ErasureRefusedError:
+            _complete(privacy)
+            raise
+        finally:
+            bar.end()
+        _complete(privacy)
+        return done
+
+
+def _complete(privacy: Privacy) -> None:
+    """Finish erasures of others that were cut off, and say so."""
+    if number := privacy.complete():
+        sys.stderr.write(
+            f"countersign: {number} erased before, cut off then, complete now; words were not"
+            " searched for that\n"
+        )
+
+
+def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
+    """Let the running gateway do it.
+
+    Raises:
+        RequestError: none runs, or it did not answer, or refused.
+        DoorError: somebody else would have answered; nothing was sent.
+    """
+    try:
+        with Waiting(Progress(sys.stderr), f"{verb}: the running gateway is at it"):
+            answer = post(
+                state, f"/v1/privacy/{verb}", ask.model_dump_json(), token, ANSWER_WITHIN_S
+            )
+    except (FileNotFoundError, ConnectionRefusedError):
+        problem = "another command has the state folder just now: ask again"
+        raise RequestError(problem=problem) from None
+    except OSError as error:
+        raise RequestError(
+            problem=f"the running gateway did not answer ({type(error).__name__}): ask again"
+        ) from None
+    if answer.refused:
+        raise RequestError(problem=answer.refused)
+    return answer.document
+
+
+def _caller(keyring: Keyring, name: str, action: str) -> tuple[Caller, str]:
+    try:
+        token = keyring.token(name)
+    except OSError:
+        raise SettingsError(
+            name="--as", problem=f"no key {name!r:.40} here; make one with `countersign keygen`"
+        ) from None
+    caller = keyring.authenticate(token)
+    if caller is None or caller.role not in MAY[action]:
+        may = " or ".join(sorted(MAY[action]))
+        raise SettingsError(name="--as", problem=f"this needs a key of role {may}")
+    return caller, token
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")

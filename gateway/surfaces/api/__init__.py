@@ -1,0 +1,14 @@
+"""JSON over HTTP, one module per resource.
+
+Not here: HTML, request models.
+
+    app          the application and the table from error code to HTTP status
+    bodies       JSON read strictly: no key twice
+    intents      POST /v1/intents
+    decisions    GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
+    kill         POST /v1/kill, POST /v1/kill/release
+    differences  GET /v1/differences, POST /v1/differences/{seq}/resolve
+    privacy      POST /v1/privacy/erase, hold, release-hold, disclose
+    log          GET /log/checkpoint, /log/tile/
+    health       liveness and readiness
+"""

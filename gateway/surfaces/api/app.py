@@ -1,0 +1,86 @@
+"""The application: every route, the error table, and what the pages add."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+
+from audit.errors import AuditError
+from gateway.desk.desk import Desk
+from gateway.errors import GatewayError
+from gateway.installation.keys.keyring import Keyring
+from gateway.surfaces.access.refusals import Refusals
+from gateway.surfaces.api import decisions, differences, health, intents, kill, log, privacy
+from gateway.surfaces.limits import BodyLimit
+
+FIELD_CHARS_MAX: Final = 80
+# error code -> HTTP status; codes not listed are 500
+STATUS: Final = {
+    "not_ready": 503,
+    "request": 400,
+    "unknown_decision": 404,
+    "approval_refused": 409,
+    "release_refused": 403,
+    "resolution_refused": 409,
+    "lane_full": 503,
+    "ledger_timeout": 503,
+    "ledger_stopped": 503,
+    "subject_retired": 503,
+    "idempotency_conflict": 409,
+    "erasure_refused": 409,
+}
+
+
+def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) -> FastAPI:
+    """Return the API over one desk; who is refused is counted (None: in a count of its own)."""
+    app = FastAPI(
+        title="Countersign",
+        summary="A governed execution gateway with an audit ledger.",
+        version="0.1.0",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.add_middleware(BodyLimit)
+    app.state.desk = desk
+    app.state.keyring = keyring
+    app.state.log = None  # what is published; the server puts it there
+    app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
+    for module in (intents, decisions, kill, differences, privacy, log, health):
+        app.include_router(module.router)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(GatewayError, _refuse)
+    app.add_exception_handler(AuditError, _refuse)
+    return app
+
+
+async def _malformed(_: Request, error: Exception) -> JSONResponse:
+    """Say what is wrong with a body without repeating it: NaN or a megabyte must not come back."""
+    faults = error.errors() if isinstance(error, RequestValidationError) else ()
+    named = [
+        {"field": _named(fault["loc"]), "message": _problem(fault)[:200]} for fault in faults[:20]
+    ]
+    return JSONResponse(
+        {"code": "malformed", "message": "the body is not as the API says", "faults": named},
+        status_code=422,
+    )
+
+
+def _problem(fault: Mapping[str, Any]) -> str:
+    """Return what is wrong; for a body that is no JSON also why, which repeats nothing of it."""
+    if fault["type"] == "json_invalid":
+        return f"{fault['msg']}: {fault['ctx']['error']}"
+    return str(fault["msg"])
+
+
+def _named(place: tuple[object, ...]) -> str:
+    """Return where a fault is, short and in ASCII: a field's name may be the caller's own text."""
+    text = ".".join(str(part) for part in place)
+    return text.encode("ascii", "backslashreplace").decode()[:FIELD_CHARS_MAX]
+
+
+async def _refuse(_: Request, error: Exception) -> JSONResponse:
+    """Map one of our errors to its status; the body says what happened and nothing else."""
+    code = getattr(error, "code", "internal")
+    return JSONResponse({"code": code, "message": str(error)}, status_code=STATUS.get(code, 500))

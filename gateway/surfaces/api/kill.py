@@ -1,0 +1,56 @@
+"""The kill switch over HTTP: press needs one person, release needs two keys."""
+
+from dataclasses import asdict
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+
+from gateway.desk.desk import Desk
+from gateway.desk.release import kill_state, release_press
+from gateway.desk.requests import KillRequest, ReleaseRequest
+from gateway.installation.keys.keyring import Caller
+from gateway.surfaces.access.bearer import allowed
+from gateway.surfaces.api.bodies import StrictRoute
+from gateway.surfaces.limits import in_kill_lane
+
+router = APIRouter(prefix="/v1/kill", tags=["kill"], route_class=StrictRoute)
+
+
+@router.get("", summary="Is the kill in force?")
+def state(request: Request, caller: Annotated[Caller, Depends(allowed("read"))]) -> dict[str, Any]:
+    """Return the epoch, whether new orders are stopped, and the statement that releases it."""
+    desk: Desk = request.app.state.desk
+    desk.reads.try_note(caller, "kill")
+    return kill_state(desk.own)
+
+
+@router.post("", summary="Stop all new orders now")
+async def press(
+    body: KillRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
+) -> dict[str, Any]:
+    """Return after the gate is closed, durable.
+
+    And confirmed by the FIX child (or the child is dead). With the epoch and id of a press that is
+    in the kill word already, no second one is made: that one is confirmed and recorded.
+    """
+    switch = request.app.state.desk.kill_switch
+    receipt = await in_kill_lane(
+        partial(switch.press, actor=caller.name, reason=body.reason, made=body.made)
+    )
+    return asdict(receipt)
+
+
+@router.post("/release", summary="Release a kill: two signatures")
+def release(
+    body: ReleaseRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
+) -> dict[str, Any]:
+    """Release the newest press; both signing roles must have signed what GET shows as `to_sign`.
+
+    While orders may still work, that statement names them, and so must `live` here.
+    """
+    desk: Desk = request.app.state.desk
+    signatures = {str(role): text for role, text in body.signatures.items()}
+    return release_press(
+        desk.own, caller.name, body.kill_epoch, signatures, body.reason, tuple(body.live)
+    )

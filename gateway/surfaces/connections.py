@@ -1,0 +1,200 @@
+"""How connections to the HTTP servers are bounded, the gateway's and the witness's.
+
+Not here: how large a body may be (`gateway.surfaces.limits`, `audit.witnesses.witness`).
+
+Rules kept here:
+- A request is there whole within a deadline, however its bytes trickle in.
+- An answer has no deadline; only one of which nothing at all is taken is given up.
+- Above a number of connections, of one peer or of all, the one that has been waited for longest
+  is closed: who sends a request at once is served beside any number of silent connections. Where
+  all are being answered the newest is closed.
+- Through a Unix socket come only root and the gateway's own user; they are one peer.
+- One peer is one IPv4 address or one IPv6 /64, of which a single host has all addresses.
+
+Source: RFC 9112 section 9.5 (a server may close at any time); tcp(7), TCP_USER_TIMEOUT.
+"""
+
+import asyncio
+import ipaddress
+import os
+import socket
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import h11
+import uvicorn
+from typing_extensions import override
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from gateway.installation.local_door import ROOT, peer_uid
+
+_ON_ITS_WAY: Final = (h11.IDLE, h11.SEND_BODY)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """What a server grants its callers.
+
+    Attributes:
+        request_within_s: from connecting, or from the last answer, to the end of a request.
+        idle_s: how long a connection stays open after an answer when nothing is sent.
+        stalled_s: how long nothing of an answer may be taken.
+        head_bytes_max: request line and headers.
+        peer_max: open connections of one peer.
+        total_max: open connections.
+    """
+
+    request_within_s: float = 15.0
+    idle_s: int = 5
+    stalled_s: float = 120.0
+    head_bytes_max: int = 16_384
+    peer_max: int = 64
+    total_max: int = 256
+
+
+def peer_of(client: tuple[str, int] | None) -> str:
+    """Return whom a remote address belongs to."""
+    if client is None:
+        return ""
+    address = ipaddress.ip_address(client[0])
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{int(address) >> 64:016x}"
+
+
+class BoundedConfig(uvicorn.Config):
+    """uvicorn's configuration, with the limits and who is connected."""
+
+    def __init__(
+        self,
+        app: Callable[..., Any],
+        limits: ConnectionLimits,
+        local_users: frozenset[int] | None = None,
+    ) -> None:
+        """Serve `app`; the application owns start and end.
+
+        Args:
+            app: the application.
+            limits: what callers are granted.
+            local_users: who may come through a Unix socket; None: root and our own user.
+        """
+        super().__init__(
+            app,
+            http=BoundedConnection,
+            ws="none",  # a WebSocket would leave the limits behind
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=limits.idle_s,
+            h11_max_incomplete_event_size=limits.head_bytes_max,
+            # calls that outlive their connections count too; connections alone never reach it
+            limit_concurrency=limits.total_max + 1,
+        )
+        self.limits = limits
+        self.local_users = frozenset({ROOT, os.geteuid()}) if local_users is None else local_users
+        self._peers: Counter[str] = Counter()
+        self._open: dict[BoundedConnection, str] = {}
+        self._awaited: dict[BoundedConnection, None] = {}
+
+    def enter(self, connection: "BoundedConnection", peer: str) -> None:
+        """Take a connection in, and close one if there are too many now."""
+        self._open[connection] = peer
+        self._peers[peer] += 1
+        self._awaited[connection] = None
+        if self._peers[peer] > self.limits.peer_max:
+            next(one for one in self._awaited if self._open[one] == peer).cut()
+        elif len(self._open) > self.limits.total_max:
+            next(iter(self._awaited)).cut()
+
+    def leave(self, connection: "BoundedConnection") -> None:
+        """Forget a connection; more than once does no harm."""
+        self._awaited.pop(connection, None)
+        if (peer := self._open.pop(connection, None)) is not None:
+            self._peers[peer] -= 1
+            if not self._peers[peer]:
+                del self._peers[peer]
+
+    def awaits(self, connection: "BoundedConnection", *, on: bool) -> None:
+        """Note whether a connection owes a request; from when on it does decides who goes first."""
+        if not on:
+            self._awaited.pop(connection, None)
+        elif connection in self._open:
+            self._awaited.setdefault(connection)
+
+
+class BoundedConnection(H11Protocol):
+    """A connection that is closed when its request does not come."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """Take what the server gives each connection."""
+        if not isinstance(config, BoundedConfig):
+            raise TypeError("the limits are missing")
+        super().__init__(config, server_state, app_state, _loop)
+        self._door = config
+        self._deadline: asyncio.TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        wire = transport.get_extra_info("socket")
+        if wire.family == socket.AF_UNIX and peer_uid(wire) not in self._door.local_users:
+            self.cut()
+            return
+        self._tend()
+        self._door.enter(self, peer_of(self.client))
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._tend()
+
+    @override
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._tend()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self._door.leave(self)
+        super().connection_lost(exc)
+
+    def cut(self) -> None:
+        """Close at once, whatever is still to be sent."""
+        self._stop_waiting()
+        self._door.leave(self)
+        self.connections.discard(self)  # it counts no more, though its end comes a moment later
+        self.transport.abort()
+
+    def _tend(self) -> None:
+        """Let the deadline run exactly while a request is awaited or on its way."""
+        if self.transport.is_closing() or self.conn.their_state not in _ON_ITS_WAY:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self._door.limits.request_within_s, self.cut)
+            self._door.awaits(self, on=True)
+
+    def _stop_waiting(self) -> None:
+        self._door.awaits(self, on=False)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def bound(listener: socket.socket, limits: ConnectionLimits) -> None:
+    """Let the system give up answers that nobody takes, where it can."""
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        stalled_ms = int(limits.stalled_s * 1000)
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stalled_ms)

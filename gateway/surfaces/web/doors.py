@@ -1,0 +1,172 @@
+"""Who comes in to a page: the dependencies that every page's route has.
+
+Rules kept here:
+- A page is read with a session, or with a bearer key as the API is; without either a browser is
+  sent to sign in, and comes back afterwards.
+- A form is posted with a session, from our own page, with that session's token for that address.
+- The role must be allowed what the route does. Who is refused is counted for the record.
+
+Not here: signing in (`sign_in`), and the API's own door (`gateway.surfaces.access.bearer`).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Final
+from urllib.parse import quote
+
+from fastapi import Depends, Form, HTTPException, Request
+from fastapi.security import HTTPAuthorizationCredentials
+
+from gateway.installation.keys.keyring import Caller, Keyring
+from gateway.installation.keys.roles import MAY
+from gateway.surfaces.access.bearer import Door, bearer, by_key
+from gateway.surfaces.access.refusals import NOBODY, Reason, Refusals, may_not
+from gateway.surfaces.web.forms import FormGuard, from_loopback, session_of
+from gateway.surfaces.web.sessions import Sessions
+
+SIGN_IN: Final = "/sign-in"
+NEXT_CHARS_MAX: Final = 500
+WATCH: Final = "watch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance:
+    """What the pages' doors are made of.
+
+    Attributes:
+        delay: waits so many seconds before a wrong key is answered.
+    """
+
+    keyring: Keyring
+    sessions: Sessions
+    refusals: Refusals
+    guard: FormGuard
+    delay: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Who looks at a page.
+
+    Attributes:
+        session: the token of his session; empty when he came with a bearer key.
+    """
+
+    caller: Caller
+    session: str = ""
+
+    def may(self, action: str) -> bool:
+        """Return whether his role may do this."""
+        return self.caller.role in MAY[action]
+
+
+class NotSignedInError(Exception):
+    """A page was asked for without a session; the browser is sent to `address`."""
+
+    def __init__(self, address: str) -> None:
+        """Say where to sign in."""
+        super().__init__(address)
+        self.address = address
+
+
+class PageRefusedError(Exception):
+    """A page or a form is refused; answered with a page of these words and 403."""
+
+    def __init__(self, heading: str, text: str, back: str = "/") -> None:
+        """Take what the person is told, and where he goes on."""
+        super().__init__(text)
+        self.heading = heading
+        self.text = text
+        self.back = back
+
+
+class SignedIn(Door):
+    """The door of a page that is read."""
+
+    async def __call__(
+        self,
+        request: Request,
+        credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
+    ) -> Caller:
+        """Let in who has a session or a key of a role that may."""
+        if credentials is not None:
+            caller = by_key(request, credentials, self.action)
+            request.state.person = Person(caller=caller)
+            return caller
+        entrance: Entrance = request.app.state.entrance
+        session = session_of(request)
+        found = entrance.sessions.caller(session) if session else None
+        if found is None:
+            entrance.refusals.count(NOBODY, Reason.NOT_SIGNED_IN)
+            raise NotSignedInError(sign_in_address(request))
+        request.state.person = Person(caller=found, session=session)
+        if found.role not in MAY[self.action]:
+            entrance.refusals.count(found.name, may_not(self.action))
+            raise PageRefusedError("Not for you", f"The role {found.role} may not {self.action}.")
+        return found
+
+
+class Posted(Door):
+    """The door of a form."""
+
+    async def __call__(
+        self, request: Request, token: Annotated[str, Form(max_length=100)] = ""
+    ) -> Caller:
+        """Let in who is signed in, sent the form from our page, and has a role that may."""
+        entrance: Entrance = request.app.state.entrance
+        session = session_of(request)
+        found = entrance.sessions.caller(session) if session else None
+        who = NOBODY if found is None else found.name
+        if found is not None:
+            request.state.person = Person(caller=found, session=session)
+        if found is None:
+            entrance.refusals.count(who, Reason.NOT_SIGNED_IN)
+            text = "Nobody is signed in here any more: sign in, and send it from the page again."
+            raise PageRefusedError("Not done", text, back=form_address(request))
+        if refusal := entrance.guard.refusal(request, session, token):
+            entrance.refusals.count(who, Reason.FOREIGN_FORM)
+            raise PageRefusedError("Not done", f"{refusal[:1].upper()}{refusal[1:]}.")
+        if found.role not in MAY[self.action]:
+            entrance.refusals.count(who, may_not(self.action))
+            raise PageRefusedError("Not done", f"The role {found.role} may not {self.action}.")
+        return found
+
+
+def person_of(request: Request) -> Person | None:
+    """Return whom a door let in, None where there is none or nobody was."""
+    found = getattr(request.state, "person", None)
+    return found if isinstance(found, Person) else None
+
+
+def reader_of(request: Request) -> Caller:
+    """Return who reads a page that has a door."""
+    person = person_of(request)
+    if person is None:
+        raise HTTPException(500, detail={"code": "internal", "message": "a page without a door"})
+    return person.caller
+
+
+async def loopback_only(request: Request) -> None:
+    """Refuse whoever is not on this machine."""
+    if not from_loopback(request):
+        refusals: Refusals = request.app.state.refusals
+        refusals.count(NOBODY, Reason.NOT_LOCAL)
+        raise HTTPException(403, detail={"code": "loopback_only", "message": "pages are local"})
+
+
+def sign_in_address(request: Request) -> str:
+    """Return where to sign in, and come back to this page from."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return _coming_back(request.url.path + query)
+
+
+def form_address(request: Request) -> str:
+    """Return where to sign in, and come back from to the page of the form that was posted."""
+    return _coming_back(request.url.path.removesuffix("/approval"))
+
+
+def _coming_back(asked: str) -> str:
+    if asked == "/" or len(asked) > NEXT_CHARS_MAX:
+        return SIGN_IN
+    return f"{SIGN_IN}?next={quote(asked, safe='/')}"

@@ -1,0 +1,324 @@
+"""The pages' routes: ledger records in, HTML out; two forms post.
+
+Not here: what a kill or an approval does (`Actions`, the gateway's own), who comes in (`doors`,
+`sign_in`), how a page is made of a template (`sheets`), and the JSON API.
+
+Rules kept here:
+- Pages are served to loopback only, each behind a door that knows the person and his role.
+- What a person reads is on record before he sees it, once a minute; without the record no page.
+- The page that checks a record may run its own script; no other page runs any.
+- The kill form and its answer need no ledger: they work while the database is down.
+"""
+
+import json
+from collections.abc import Callable
+from functools import partial, wraps
+from pathlib import Path
+from typing import Annotated, Final, Protocol
+
+from fastapi import APIRouter, Depends, FastAPI, Form, HTTPException, Query, Request
+from fastapi.responses import FileResponse, RedirectResponse, Response
+
+from audit.errors import AuditError
+from gateway.errors import GatewayError
+from gateway.installation.keys.keyring import Caller
+from gateway.surfaces.limits import in_kill_lane
+from gateway.surfaces.web.doors import (
+    WATCH,
+    Entrance,
+    NotSignedInError,
+    PageRefusedError,
+    Posted,
+    SignedIn,
+    loopback_only,
+    reader_of,
+)
+from gateway.surfaces.web.sheets import HEADERS, KILL, Sheets
+from gateway.surfaces.web.sign_in import SEE_OTHER, SignIn
+from gateway.surfaces.web.views.decision import DecisionView
+from gateway.surfaces.web.views.evidence import VERIFIER
+from gateway.surfaces.web.views.lists import OUTCOMES, Views
+
+HERE: Final = Path(__file__).parent
+ASSETS: Final = {
+    "site.css": (HERE / "static" / "site.css", "text/css; charset=utf-8"),
+    "mark.svg": (HERE / "static" / "mark.svg", "image/svg+xml"),
+    "check.mjs": (HERE / "static" / "check.mjs", "text/javascript; charset=utf-8"),
+    "verify.mjs": (VERIFIER, "text/javascript; charset=utf-8"),
+}
+CHECKING: Final = HEADERS | {
+    "Content-Security-Policy": HEADERS["Content-Security-Policy"]
+    + "; script-src 'self'; connect-src 'self'"
+}
+
+
+class Actions(Protocol):
+    """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
+
+    def note_read(self, reader: Caller, what: str) -> None:
+        """Put on record who reads what, before it is shown."""
+        ...
+
+    def kill_state(self) -> tuple[int, bool]:
+        """Return (kill_epoch, killed) as the shared kill word has it now."""
+        ...
+
+    def book_state(self) -> str:
+        """Return `ready`, or where the book and the broker differ, as far as is known now."""
+        ...
+
+    def kill(self, caller: Caller, reason: str) -> str:
+        """Press the kill; return one line for the person who did."""
+        ...
+
+    def answer_hold(
+        self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
+    ) -> str:
+        """Approve or refuse a held decision; return one line for the person who did."""
+        ...
+
+
+def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -> None:
+    """Add the pages to the application."""
+    app.state.entrance = entrance
+    app.state.refusals = entrance.refusals
+    app.state.keyring = entrance.keyring
+    sheets = Sheets(
+        entrance.guard,
+        frame=views.frame,
+        kill_state=actions.kill_state,
+        book_state=actions.book_state,
+    )
+    pages = Pages(views, actions, sheets)
+    router = APIRouter(include_in_schema=False, dependencies=[Depends(loopback_only)])
+    router.include_router(SignIn(entrance, sheets).routes())
+    seen, approves, kills = Depends(SignedIn(WATCH)), Posted("approve"), Posted("kill")
+    for path, handler in (
+        ("/", pages.decisions),
+        ("/decisions/{decision_id}", pages.decision),
+        ("/positions", pages.positions),
+        ("/ledger", pages.ledger),
+        ("/records/{seq}", pages.record),
+        ("/records/{seq}/check", pages.check),
+        ("/records/{seq}/{form}", pages.evidence),
+        (KILL, pages.kill_form),
+    ):
+        router.add_api_route(path, pages.or_say_so(handler), methods=["GET"], dependencies=[seen])
+    router.add_api_route(
+        "/decisions/{decision_id}/approval",
+        pages.or_say_so(pages.approval),
+        methods=["POST"],
+        dependencies=[Depends(approves)],
+    )
+    router.add_api_route(KILL, pages.kill, methods=["POST"], dependencies=[Depends(kills)])
+    router.add_api_route("/static/{name}", asset, methods=["GET"])
+    app.include_router(router)
+    app.add_exception_handler(NotSignedInError, to_sign_in)
+    app.add_exception_handler(PageRefusedError, pages.refused)
+
+
+async def to_sign_in(_: Request, error: Exception) -> Response:
+    """Send a browser to the sign-in page."""
+    address = error.address if isinstance(error, NotSignedInError) else "/"
+    return RedirectResponse(address, status_code=SEE_OTHER, headers=HEADERS)
+
+
+def asset(name: str) -> Response:
+    """Return one of the files that pages need."""
+    if name not in ASSETS:
+        raise HTTPException(404, detail={"code": "no_such_file", "message": "no such file"})
+    path, media_type = ASSETS[name]
+    return FileResponse(path, media_type=media_type, headers=HEADERS)
+
+
+class Pages:
+    """The handlers; each reads the ledger anew and keeps nothing."""
+
+    def __init__(self, views: Views, actions: Actions, sheets: Sheets) -> None:
+        """Keep the parts."""
+        self._views = views
+        self._actions = actions
+        self._sheets = sheets
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        """Say why a door stayed shut."""
+        if not isinstance(error, PageRefusedError):
+            raise error
+        return self._sheets.say(request, error.heading, error.text, 403, back=error.back)
+
+    def or_say_so(self, handler: Callable[..., Response]) -> Callable[..., Response]:
+        """Return the handler, with a page of its own for a ledger that does not answer."""
+
+        @wraps(handler)
+        def wrapped(**values: object) -> Response:
+            try:
+                return handler(**values)
+            except AuditError as error:
+                request = values["request"]
+                if not isinstance(request, Request):
+                    raise
+                return self._say(request, "The ledger does not answer", str(error), 503)
+
+        return wrapped
+
+    def decisions(
+        self,
+        request: Request,
+        run: Annotated[str, Query(max_length=200)] = "",
+        outcome: Annotated[str, Query(max_length=40)] = "",
+        before: Annotated[int | None, Query(ge=0)] = None,
+    ) -> Response:
+        """Show a page of decisions."""
+        view = self._views.decisions(run_id=run, outcome=outcome, before=before)
+        self._noted(request, "decisions")
+        return self._page(
+            request, "decisions.html", here="/", view=view, outcomes=OUTCOMES, before=before
+        )
+
+    def decision(
+        self, request: Request, decision_id: str, paths: Annotated[int, Query(ge=0, le=10_000)] = 0
+    ) -> Response:
+        """Show one decision as the walk."""
+        view = self._views.decision(decision_id, paths) if decision_id.isprintable() else None
+        if view is None:
+            return self._say(request, "No such decision", "The ledger has none of that id.", 404)
+        self._noted(request, f"decision/{decision_id}")
+        return self._page(
+            request,
+            "decision.html",
+            view=view,
+            reader=reader_of(request),
+            steps=steps(view),
+            inclusion=self._views.inclusion(view.chain[-1].record),
+            approval=f"/decisions/{decision_id}/approval",
+            intent_digest=view.intent_digest,
+        )
+
+    def positions(
+        self,
+        request: Request,
+        run: Annotated[str, Query(max_length=200)] = "",
+        account: Annotated[str, Query(max_length=10)] = "",
+    ) -> Response:
+        """Show a run's positions, exposure and profit."""
+        agent = account == "agent"
+        view = self._views.positions(run, agent=agent)
+        self._noted(request, "positions" if view is None else f"positions/{view.account}")
+        return self._page(request, "positions.html", here="/positions", view=view, agent=agent)
+
+    def ledger(
+        self, request: Request, before: Annotated[int | None, Query(ge=0)] = None
+    ) -> Response:
+        """Show the log's state."""
+        view = self._views.ledger(before)
+        self._noted(request, "ledger")
+        return self._page(request, "ledger.html", here="/ledger", ledger=view, before=before)
+
+    def record(self, request: Request, seq: int) -> Response:
+        """Show one record with the bytes that were hashed."""
+        record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
+        if record is None:
+            return self._say(request, "No such record", "The ledger has none at that place.", 404)
+        self._noted(request, f"record/{seq}")
+        return self._page(
+            request,
+            "record.html",
+            disavowed_by=self._views.disavowed_by(seq),
+            record=record,
+            header=record.header.decode(),
+            payload=json.dumps(record.body, indent=2, ensure_ascii=False),
+        )
+
+    def check(self, request: Request, seq: int) -> Response:
+        """Show the page on which the browser checks one record; the only one with a script."""
+        record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
+        if record is None:
+            return self._say(request, "No such record", "The ledger has none at that place.", 404)
+        self._noted(request, f"record/{seq}")
+        response = self._page(request, "check.html", record=record)
+        response.headers.update(CHECKING)
+        return response
+
+    def evidence(self, request: Request, seq: int, form: str) -> Response:
+        """Send one file of a record's evidence."""
+        found = self._views.download(seq, form)
+        if found is None:
+            text = "No such record or file, or no checkpoint covers the record yet."
+            return self._say(request, "No such evidence", text, 404)
+        self._noted(request, f"record/{seq}")
+        found.headers.update(HEADERS)
+        return found
+
+    def kill_form(self, request: Request) -> Response:
+        """Show the kill form on a page of its own; needs no ledger."""
+        return self._sheets.page(request, "kill.html", {}, here=KILL, plain=True)
+
+    async def kill(
+        self, request: Request, reason: Annotated[str, Form(max_length=500)] = ""
+    ) -> Response:
+        """Press the kill, on threads that nothing else takes."""
+        press = self.or_say_so(self._press)
+        return await in_kill_lane(partial(press, request=request, reason=reason))
+
+    def _press(self, request: Request, reason: str) -> Response:
+        caller = reader_of(request)
+        return self._do(
+            request, "Kill", lambda: self._actions.kill(caller, reason or "pressed on the page")
+        )
+
+    def approval(
+        self,
+        request: Request,
+        decision_id: str,
+        answer: Annotated[str, Form(max_length=10)] = "",
+        intent_digest: Annotated[str, Form(max_length=64)] = "",
+        note: Annotated[str, Form(max_length=500)] = "",
+    ) -> Response:
+        """Approve or refuse a held decision."""
+        if answer not in {"approve", "refuse"}:
+            return self._say(request, "Not recorded", "Answer with approve or refuse.", 400)
+        return self._do(
+            request,
+            "Approval",
+            lambda: self._actions.answer_hold(
+                reader_of(request),
+                decision_id,
+                approve=answer == "approve",
+                intent_digest=intent_digest,
+                note=note,
+            ),
+        )
+
+    def _noted(self, request: Request, what: str) -> None:
+        """Put a read on record before it is answered."""
+        self._actions.note_read(reader_of(request), what)
+
+    def _do(self, request: Request, heading: str, action: Callable[[], str]) -> Response:
+        try:
+            text = action()
+        except (GatewayError, AuditError) as error:
+            return self._say(request, f"{heading}: refused", str(error), 409)
+        return self._say(request, heading, text, 200)
+
+    def _say(self, request: Request, heading: str, text: str, status: int) -> Response:
+        return self._sheets.say(request, heading, text, status)
+
+    def _page(self, request: Request, template: str, here: str = "", **values: object) -> Response:
+        return self._sheets.page(request, template, values, here=here)
+
+
+def steps(view: DecisionView) -> tuple[tuple[str, str, bool], ...]:
+    """Return the steps of the walk: anchor, name, and whether it happened."""
+    return (
+        ("snapshot", "Snapshot", view.snapshot is not None),
+        ("narrative", "Narrative", view.snapshot is not None and bool(view.snapshot.news)),
+        ("prompt", "Prompt and seed", bool(view.prompt)),
+        ("rounds", "Draft and target", view.tokens is not None),
+        ("forecast", "Forecast", view.target is not None),
+        ("intent", "Intent", bool(view.proposed)),
+        ("rules", "Rules", bool(view.rules)),
+        ("approval", "Approval", bool(view.asked)),
+        *((("renewal", "Renewal", True),) if view.renewed else ()),
+        ("order", "Order", bool(view.order)),
+        ("chain", "Records", True),
+    )

@@ -1,0 +1,104 @@
+"""A template to an answer: what stands on every page, for whom, and the headers that guard it.
+
+Rules kept here:
+- Every response forbids scripts and foreign hosts (CSP) and is kept by no cache.
+- A person sees the buttons that his role may press; who is not signed in sees no menu.
+- Templates escape everything; the only HTML made elsewhere is `plots`, which escapes its text.
+- A message is told without the ledger: what a person must know while it is down.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, Response
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from gateway.surfaces.web.doors import SIGN_IN, WATCH, person_of
+from gateway.surfaces.web.forms import FormGuard
+from gateway.surfaces.web.views.formats import FILTERS
+from gateway.surfaces.web.views.lists import Frame
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+MESSAGE: Final = "message.html"
+KILL: Final = "/kill"
+SIGN_OUT: Final = "/sign-out"
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self';"
+    " form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Sheets:
+    """Makes pages of templates."""
+
+    def __init__(
+        self,
+        guard: FormGuard,
+        *,
+        frame: Callable[[], Frame],
+        kill_state: Callable[[], tuple[int, bool]],
+        book_state: Callable[[], str],
+    ) -> None:
+        """Load the templates; `frame` reads the ledger, the two states do not."""
+        self._book_state = book_state
+        self._guard = guard
+        self._frame = frame
+        self._kill_state = kill_state
+        self._templates = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.filters.update(FILTERS)
+
+    def page(
+        self,
+        request: Request,
+        template: str,
+        values: Mapping[str, object],
+        *,
+        status: int = 200,
+        here: str = "",
+        plain: bool = False,
+    ) -> Response:
+        """Return a template filled in; a plain page reads no ledger."""
+        person = person_of(request)
+        session = "" if person is None else person.session
+        epoch, killed = self._kill_state()
+
+        def token(address: str) -> str:
+            return self._guard.token(session, address)
+
+        html = self._templates.get_template(template).render(
+            here=here,
+            frame=Frame() if plain else self._frame(),
+            plain=plain,
+            person=person,
+            watches=person is not None and person.may(WATCH),
+            forms=bool(session),
+            token=token,
+            killed=killed,
+            kill_epoch=epoch,
+            book=self._book_state(),
+            sign_in=SIGN_IN,
+            sign_out=SIGN_OUT,
+            kill=KILL,
+            **values,
+        )
+        return HTMLResponse(html, status_code=status, headers=HEADERS)
+
+    def say(
+        self, request: Request, heading: str, text: str, status: int, back: str = "/"
+    ) -> Response:
+        """Return a page of one message, with where to go on; it needs no ledger."""
+        values = {"heading": heading, "text": text, "back": back}
+        return self.page(request, MESSAGE, values, status=status, plain=True)

@@ -1,0 +1,133 @@
+"""Signing in and out of the pages: a bearer key, or a link that enters once, for a session cookie.
+
+Rules kept here:
+- The key is looked at and forgotten: it is in no cookie, page, log or record. A link's token is
+  taken out of the address by the redirect that follows it.
+- A wrong key is answered late, and when many are, at once and without delay 429: nobody's guesses
+  hold up the others. A right key always enters, so that a stranger cannot shut an operator out.
+- Who signed in is sent on to a path of this site only.
+
+Not here: what a session is (`sessions`).
+"""
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from gateway.installation.keys.keyring import digest_of
+from gateway.installation.keys.roles import MAY
+from gateway.surfaces.access.refusals import NOBODY, Reason, may_not
+from gateway.surfaces.web.doors import (
+    NEXT_CHARS_MAX,
+    SIGN_IN,
+    WATCH,
+    Entrance,
+    Posted,
+)
+from gateway.surfaces.web.forms import keep_session, own_path, same_origin, session_of
+from gateway.surfaces.web.sessions import LIFE_S
+from gateway.surfaces.web.sheets import HEADERS, SIGN_OUT, Sheets
+
+DELAY_S: Final = 1.0
+DELAYED_MAX: Final = 16
+"""Wrong keys that are answered late at the same time; one more is told to wait, at once."""
+SEE_OTHER: Final = 303
+
+
+class SignIn:
+    """The handlers of signing in and out."""
+
+    def __init__(self, entrance: Entrance, sheets: Sheets) -> None:
+        """Keep the parts."""
+        self._entrance = entrance
+        self._sheets = sheets
+        self._delayed = 0
+
+    def routes(self) -> APIRouter:
+        """Return the routes; the first two need no key, for they ask for it."""
+        router = APIRouter()
+        router.add_api_route(SIGN_IN, self.show, methods=["GET"])
+        router.add_api_route(SIGN_IN, self.enter, methods=["POST"])
+        router.add_api_route(
+            SIGN_OUT, self.leave, methods=["POST"], dependencies=[Depends(Posted(WATCH))]
+        )
+        return router
+
+    async def show(
+        self,
+        request: Request,
+        once: Annotated[str, Query(max_length=100)] = "",
+        following: Annotated[str, Query(alias="next", max_length=NEXT_CHARS_MAX)] = "/",
+    ) -> Response:
+        """Show the form, or let in whose link is valid."""
+        if not once:
+            return self._form(request, following, "", 200)
+        session = self._entrance.sessions.enter(once)
+        if session is not None:
+            return self._let_in(request, session, following)
+        if self._entrance.sessions.caller(session_of(request)) is not None:
+            return _see(own_path(following))
+        self._entrance.refusals.count(NOBODY, Reason.LINK_NOT_VALID)
+        text = "This link was used already, or is too old: sign in with a key."
+        return self._form(request, following, text, 403)
+
+    async def enter(
+        self,
+        request: Request,
+        key: Annotated[str, Form(max_length=200)] = "",
+        following: Annotated[str, Form(alias="next", max_length=NEXT_CHARS_MAX)] = "/",
+    ) -> Response:
+        """Take a key and open a session."""
+        entrance = self._entrance
+        key = key.strip()
+        if not same_origin(request):
+            entrance.refusals.count(NOBODY, Reason.FOREIGN_FORM)
+            return self._form(request, following, "The form was not sent from this page.", 403)
+        caller = entrance.keyring.authenticate(key)
+        if caller is None:
+            entrance.refusals.count(entrance.refusals.pseudonym(key), Reason.SIGN_IN_FAILED)
+            if not await self._waited():
+                text = "Too many wrong keys just now: try again in a moment."
+                return self._form(request, following, text, 429)
+            return self._form(request, following, "This key is not known.", 401)
+        if caller.role not in MAY[WATCH]:
+            entrance.refusals.count(caller.name, may_not(WATCH))
+            text = f"The role {caller.role} has no pages: its key is for the API."
+            return self._form(request, following, text, 403)
+        entrance.sessions.close(session_of(request))
+        return self._let_in(request, entrance.sessions.open(digest_of(key)), following)
+
+    async def leave(self, request: Request) -> Response:
+        """Sign out."""
+        self._entrance.sessions.close(session_of(request))
+        answer = _see(SIGN_IN)
+        keep_session(request, answer, "", 0)
+        return answer
+
+    def _let_in(self, request: Request, session: str, following: str) -> Response:
+        answer = _see(own_path(following))
+        keep_session(request, answer, session, LIFE_S)
+        return answer
+
+    def _form(self, request: Request, following: str, fault: str, status: int) -> Response:
+        values = {"following": own_path(following), "fault": fault}
+        answer = self._sheets.page(request, "sign_in.html", values, status=status, plain=True)
+        if status == 401:  # noqa: PLR2004 - RFC 9110, section 15.5.2
+            answer.headers["WWW-Authenticate"] = "Bearer"
+        return answer
+
+    async def _waited(self) -> bool:
+        """Wait before a refusal; return at once whether there was room to."""
+        if self._delayed >= DELAYED_MAX:
+            return False
+        self._delayed += 1
+        try:
+            await self._entrance.delay(DELAY_S)
+        finally:
+            self._delayed -= 1
+        return True
+
+
+def _see(address: str) -> Response:
+    return RedirectResponse(address, status_code=SEE_OTHER, headers=HEADERS)

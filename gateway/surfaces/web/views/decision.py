@@ -1,0 +1,368 @@
+"""One decision's records as the walk: a value per step, in order, for the template.
+
+Not here: HTML, and any judgement; what is shown is what the records say. A step that has no record
+is absent (None), which the page says.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import exp
+
+from markupsafe import Markup
+
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from gateway.surfaces.web.views import formats
+from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
+from gateway.surfaces.web.views.renewal import Compared, Steps, compared, split, steps_of
+from gateway.surfaces.web.views.tables import PromptPart, RuleRow, prompt_parts, rule_rows
+from gateway.surfaces.web.views.tokens import TokensView, tokens_view
+from inference.errors import InferenceError
+from inference.forecast.forecast import Forecast, forecast_from_document
+from inference.snapshot import Snapshot, snapshot_from_document
+from inference.speculation.evidence_bytes import read_evidence
+from inference.speculation.rounds import QTable
+
+PAST_SHOWN = 20
+HISTORY_SHOWN = 120
+MARKS_READ = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastView:
+    """A forecast beside its fan."""
+
+    forecast: Forecast
+    chart: Markup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixMessage:
+    """One message on the wire.
+
+    Attributes:
+        way: "out" or "in".
+    """
+
+    way: str
+    what: str
+    raw: str
+    seq: int
+    recorded_at_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordRow:
+    """One record of the decision's chain; `after_us` counts from the record before it."""
+
+    record: Record
+    after_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenewedView:
+    """What was sampled, priced and judged again after a person agreed."""
+
+    compared: tuple[Compared, ...]
+    steps: Steps
+    target: ForecastView | None
+    placebo: ForecastView | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionView:
+    """The walk of one decision; bodies are payloads, None or empty where a step did not happen."""
+
+    decision_id: str
+    start: Body
+    run: Body
+    request: Body
+    snapshot: Snapshot | None
+    history: Markup | None
+    prompt: Body
+    parts: tuple[PromptPart, ...]
+    rounds: Body
+    tokens: TokensView | None
+    target: ForecastView | None
+    placebo: ForecastView | None
+    happened: tuple[int, ...]
+    failed: Body
+    quote: Body
+    proposed: Body
+    verdict: Body
+    rules: tuple[RuleRow, ...]
+    placebo_judged: Body
+    asked: Body
+    answer: Body
+    answer_kind: str
+    messages: tuple[FixMessage, ...]
+    reports: tuple[Body, ...]
+    order: Body
+    outcome: str
+    waits: bool
+    held_by: tuple[str, ...]
+    policy: Body
+    renewed: RenewedView | None
+    intent_digest: str
+    chain: tuple[RecordRow, ...]
+
+
+def decision_view(
+    decision_id: str,
+    records: tuple[Record, ...],
+    reader: LedgerReader,
+    table: QTable | None,
+    path_page: int,
+) -> DecisionView:
+    """Return the walk of one decision from its stream's records.
+
+    The steps are those that an approver saw; a renewal stands beside them.
+    """
+    shown, later = split(records)
+    by_kind = {record.kind: Body(record.body) for record in shown}
+
+    def last(*kinds: Kind) -> Body:
+        return next((by_kind[kind] for kind in kinds if kind in by_kind), Body(None))
+
+    taken = last(Kind.SNAPSHOT_TAKEN)
+    snapshot = _snapshot(reader, taken.text("snapshot_blob"))
+    happened = _marks(reader, records[0].seq, taken) if snapshot else ()
+    target, placebo = _forecasts(
+        last(Kind.FORECAST_MADE), last(Kind.PLACEBO_MADE), snapshot, happened, "target", "placebo"
+    )
+    answer_kind = next(
+        (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
+    )
+    sealed = last(Kind.DECISION_SEALED).text("outcome")
+    asked = last(Kind.APPROVAL_REQUESTED)
+    return DecisionView(
+        decision_id=decision_id,
+        run=_run(reader, taken.text("run_id") or last(Kind.INTENT_RECEIVED).text("run_id")),
+        start=Body({**last(Kind.INTENT_RECEIVED).fields, **taken.fields}),
+        request=last(Kind.INTENT_RECEIVED).child("request"),
+        snapshot=snapshot,
+        history=_history(snapshot) if snapshot else None,
+        prompt=last(Kind.FORECAST_REQUESTED),
+        parts=prompt_parts(last(Kind.FORECAST_REQUESTED).wholes("prompt_ids")),
+        rounds=last(Kind.ROUNDS_CAPTURED),
+        tokens=_tokens(reader, last(Kind.ROUNDS_CAPTURED).text("capture_blob"), table, path_page),
+        target=target,
+        placebo=placebo,
+        happened=happened,
+        failed=last(Kind.FORECAST_FAILED),
+        quote=last(Kind.QUOTE_TAKEN),
+        proposed=last(Kind.INTENT_PROPOSED),
+        verdict=last(Kind.VERDICT_GIVEN),
+        rules=rule_rows(last(Kind.VERDICT_GIVEN).child("verdict")),
+        placebo_judged=last(Kind.PLACEBO_JUDGED),
+        asked=asked,
+        answer=last(Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED),
+        answer_kind=answer_kind,
+        messages=tuple(_messages(records, reader)),
+        reports=tuple(Body(r.body) for r in records if r.kind is Kind.ORDER_REPORTED),
+        order=last(Kind.ORDER_SENDING),
+        outcome=sealed or last_verdict(records).text("result") or "open",
+        held_by=held_by(last(Kind.VERDICT_GIVEN)),
+        policy=_policy(reader, records),
+        renewed=_renewed(shown, later, snapshot, happened),
+        waits=bool(asked) and not answer_kind and not sealed,
+        intent_digest=asked.text("intent_digest")
+        or last(Kind.VERDICT_GIVEN).child("verdict").text("intent_digest"),
+        chain=tuple(
+            RecordRow(
+                record=record,
+                after_us=record.recorded_at_us - records[i - 1].recorded_at_us if i else None,
+            )
+            for i, record in enumerate(records)
+        ),
+    )
+
+
+def last_verdict(records: Sequence[Record]) -> Body:
+    """Return the newest verdict, a renewal's too."""
+    given = [record.body for record in records if record.kind is Kind.VERDICT_GIVEN]
+    return Body(given[-1] if given else None)
+
+
+def held_by(verdict: Body) -> tuple[str, ...]:
+    """Return the rules that asked for a person, whatever the whole verdict came to."""
+    results = verdict.child("verdict").children("results")
+    return tuple(one.text("rule_id") for one in results if one.text("action") == "HOLD")
+
+
+def _policy(reader: LedgerReader, records: Sequence[Record]) -> Body:
+    """Return the policy that the decision's records name last, as it was activated."""
+    named = [r.body["policy_digest"] for r in records if "policy_digest" in r.body]
+    if not named:
+        return Body(None)
+    activated = reader.records(
+        stream="control",
+        kinds=(Kind.POLICY_ACTIVATED,),
+        before_seq=records[-1].seq,
+        newest_first=True,
+    )
+    found = (r.body for r in activated if r.body["policy_digest"] == named[-1])
+    return Body(next(found, {"policy_digest": named[-1]}))
+
+
+def _renewed(
+    shown: Sequence[Record],
+    later: Sequence[Record],
+    snapshot: Snapshot | None,
+    happened: tuple[int, ...],
+) -> RenewedView | None:
+    given = next((r.body for r in shown if r.kind is Kind.APPROVAL_GIVEN), None)
+    if given is None or not later:
+        return None
+    steps = steps_of(later)
+    target, placebo = _forecasts(
+        steps.made, steps.placebo, snapshot, happened, "renewed-target", "renewed-placebo"
+    )
+    return RenewedView(
+        compared=compared(steps_of(shown), steps, Body(given).child("band")),
+        steps=steps,
+        target=target,
+        placebo=placebo,
+    )
+
+
+def _run(reader: LedgerReader, run_id: str) -> Body:
+    """Return the record of the run: what served, and who answers for it."""
+    started = reader.by_key("control", f"run_started:{run_id}") if run_id else None
+    return Body(None if started is None else started.body)
+
+
+def _snapshot(reader: LedgerReader, digest: str) -> Snapshot | None:
+    raw = reader.blob(digest) if digest else None
+    if raw is None:
+        return None
+    try:
+        return snapshot_from_document(json.loads(raw))
+    except (ValueError, InferenceError):
+        return None
+
+
+def _tokens(
+    reader: LedgerReader, digest: str, table: QTable | None, page: int
+) -> TokensView | None:
+    raw = reader.blob(digest) if digest else None
+    if raw is None:
+        return None
+    try:
+        return tokens_view(read_evidence(raw, table), table, page)
+    except InferenceError:
+        return None
+
+
+def _marks(reader: LedgerReader, seq: int, taken: Body) -> tuple[int, ...]:
+    """Return the closes that followed, in ticks, as far as the run has come."""
+    run_id, as_of = taken.text("run_id"), taken.whole("as_of_us") or 0
+    found: dict[int, int] = {}
+    for record in reader.records(
+        stream=f"market/{taken.text('instrument')}",
+        kinds=(Kind.MARK_TAKEN,),
+        after_seq=seq,
+        limit=MARKS_READ,
+    ):
+        body = Body(record.body)
+        time_us, ticks = body.whole("market_time_us"), body.whole("price_ticks")
+        ours = body.text("run_id") == run_id and body.text("kind") != "open"
+        if ours and time_us and ticks and time_us > as_of:
+            found[time_us] = ticks
+    return tuple(ticks for _, ticks in sorted(found.items()))
+
+
+def _history(snapshot: Snapshot) -> Markup:
+    bars = snapshot.bars[-HISTORY_SHOWN:]
+    first, last = formats.day(bars[0].close_time_us), formats.day(bars[-1].close_time_us)
+    caption = Caption(
+        key="history",
+        title=f"Closes of {snapshot.instrument}",
+        desc=f"{len(bars)} closes from {first} to {last}, the last at"
+        f" {formats.price(bars[-1].close_ticks)} USD",
+    )
+    line = Line(name="close", values=tuple(bar.close_ticks / 100 for bar in bars))
+    return line_plot((line,), caption, labels=(first, last), zero=False)
+
+
+def _forecasts(
+    made: Body,
+    placebo: Body,
+    snapshot: Snapshot | None,
+    happened: tuple[int, ...],
+    *keys: str,
+) -> tuple[ForecastView | None, ForecastView | None]:
+    read = [_forecast(made.value("forecast")), _forecast(placebo.value("forecast"))]
+    if snapshot is None:
+        return None, None
+    fans = [_fan(f, snapshot, happened) if f else None for f in read]
+    limits = fan_range(*(fan for fan in fans if fan))
+    views: list[ForecastView | None] = []
+    for forecast, fan, key in zip(read, fans, keys, strict=True):
+        if forecast is None or fan is None:
+            views.append(None)
+            continue
+        low, high = fan.bands[0][1][-1], fan.bands[-1][1][-1]
+        caption = Caption(
+            key=f"fan-{key}",
+            title=f"Forecast of the {forecast.source.value} model against what happened",
+            desc=f"90 % of {forecast.n_paths} paths end between {low:,.2f} and {high:,.2f} after"
+            f" {forecast.horizon} bars; {len(fan.actual)} later closes are known"
+            + (f", the last {fan.actual[-1]:,.2f}" if fan.actual else ""),
+        )
+        views.append(ForecastView(forecast=forecast, chart=fan_chart(fan, caption, limits)))
+    return views[0], views[1]
+
+
+def _forecast(document: JSON) -> Forecast | None:
+    if not isinstance(document, dict):
+        return None
+    try:
+        return forecast_from_document(document)
+    except InferenceError:
+        return None
+
+
+def _fan(forecast: Forecast, snapshot: Snapshot, happened: tuple[int, ...]) -> Fan:
+    bars = snapshot.bars[-PAST_SHOWN:]
+    last = bars[-1].close_ticks / 100
+    return Fan(
+        past=tuple(bar.close_ticks / 100 for bar in bars),
+        bands=tuple(
+            (level, tuple(last * exp(value / 1e8) for value in row))
+            for level, row in zip(forecast.levels_bp, forecast.quantiles_1e8, strict=True)
+        ),
+        actual=tuple(ticks / 100 for ticks in happened[: forecast.horizon]),
+        labels=(
+            formats.day(bars[0].close_time_us),
+            f"as of {formats.day(forecast.as_of_us)}",
+            f"+{forecast.horizon} bars",
+        ),
+    )
+
+
+def _messages(records: tuple[Record, ...], reader: LedgerReader) -> Iterator[FixMessage]:
+    """Yield what left and what came back, in ledger order."""
+    for record in records:
+        body = Body(record.body)
+        if record.kind in {Kind.ORDER_SENT, Kind.CANCEL_SENT}:
+            yield _message("out", record.kind, body.text("raw"), record)
+        elif record.kind is Kind.ORDER_REPORTED:
+            stream = f"session/{body.text('session')}"
+            inbound = reader.by_key(stream, f"inbound:{body.whole('inbox_offset')}")
+            raw = Body(inbound.body).text("raw") if inbound else ""
+            yield _message("in", record.kind, raw, inbound or record)
+
+
+def _message(way: str, kind: Kind, raw: str, record: Record) -> FixMessage:
+    return FixMessage(
+        way=way,
+        what=kind.value,
+        raw=raw,
+        seq=record.seq,
+        recorded_at_us=record.recorded_at_us,
+    )

@@ -1,0 +1,386 @@
+"""Ledger records to what the pages show; everything on a page comes from here, nothing is kept.
+
+Not here: HTML (templates), one decision's detail (`decision_view`), the book's fold (`positions`).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fastapi.responses import Response
+
+from audit.errors import ProofError
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.store.reader import LedgerReader
+from audit.tlog.merkle import verify_inclusion
+from audit.tlog.policy import QuorumPolicy
+from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.cosigners import CosignerRow, cosigners
+from gateway.surfaces.web.views.decision import DecisionView, decision_view
+from gateway.surfaces.web.views.evidence import download
+from gateway.surfaces.web.views.positions import POSITION_KINDS, PositionsView, positions_view
+from inference.speculation.rounds import QTable
+
+PAGE_ROWS: Final = 25
+RECORD_ROWS: Final = 50
+PREFIX: Final = "decision/"
+BITE: Final = 100
+START_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_FAILED)
+"""The kinds that a decision can begin with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What every page says at its top.
+
+    Attributes:
+        first_as_of_us: the run's first decision may know nothing later than this.
+        data_cutoff_us: the last instant that the models' training and validation data reach.
+    """
+
+    run_id: str = ""
+    mode: str = ""
+    dev: bool = False
+    first_as_of_us: int | None = None
+    data_cutoff_us: int | None = None
+    playback: str = ""
+
+    @property
+    def outside_training(self) -> bool:
+        """Whether the first decision is later than all data the models saw."""
+        first, cutoff = self.first_as_of_us, self.data_cutoff_us
+        return first is not None and cutoff is not None and first > cutoff
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One run, for the filter."""
+
+    run_id: str
+    account: str
+    started_us: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRow:
+    """One line of the decisions list."""
+
+    decision_id: str
+    seq: int
+    as_of_us: int | None
+    instrument: str
+    author: str
+    outcome: str
+    step_vol_1e8: int | None
+    target_exposure_bp: int | None
+    side: str
+    qty_lots: int | None
+    limit_ticks: int | None
+    verdict: str
+    reasons: tuple[str, ...]
+    order_state: str
+
+    def is_called(self, name: str) -> bool:
+        """Tell whether the decision ended so or, while it is under way, its order stands so."""
+        return self.outcome == name or (
+            self.outcome in {"approved", "open"} and self.order_state == name
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionsView:
+    """A page of decisions, newest first.
+
+    Attributes:
+        older: pass as `before` for the next page; None on the last.
+    """
+
+    rows: tuple[DecisionRow, ...]
+    runs: tuple[RunRow, ...]
+    run_id: str
+    outcome: str
+    older: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerView:
+    """Where the log stands.
+
+    Attributes:
+        checkpoint_size: records under the last signed checkpoint, 0 without one.
+        root: that checkpoint's root in hex.
+        note: the checkpoint as signed.
+        cosigned_size: records under the last checkpoint that a witness cosigned, 0 without one.
+    """
+
+    origin: str
+    size: int
+    size_bytes: int
+    checkpoint_size: int
+    root: str
+    note: str
+    cosigned_size: int
+    cosigners: tuple[CosignerRow, ...]
+    kinds: tuple[tuple[str, int], ...]
+    latest: tuple[Record, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inclusion:
+    """The path from a record to the last signed root; `holds` when it recomputes."""
+
+    seq: int
+    size: int
+    leaf: str
+    path: tuple[str, ...]
+    root: str
+    holds: bool
+
+
+OUTCOMES: Final = (
+    "filled",
+    "partially_filled",
+    "rejected_by_broker",
+    "rejected",
+    "no_trade",
+    "no_forecast",
+    "held",
+    "hold_refused",
+    "hold_expired",
+    "cancelled",
+    "withdrawn",
+    "unknown",
+    "abandoned",
+    "open",
+)
+
+
+class Views:
+    """Reads pages' values from the ledger; holds no state of its own."""
+
+    def __init__(
+        self,
+        reader: LedgerReader,
+        table: QTable | None = None,
+        policy: QuorumPolicy | None = None,
+        *,
+        stored: LedgerReader | None = None,
+    ) -> None:
+        """Keep the reader, the drafter's table for its probabilities, and the witness policy.
+
+        `stored` gives single records whoever wrote them, also such as officers disavowed.
+        """
+        self._reader = reader
+        self._stored = stored or reader
+        self._table = table
+        self._policy = policy
+
+    def frame(self) -> Frame:
+        """Return the latest run's line."""
+        found = self._reader.records(
+            stream="control", kinds=(Kind.RUN_STARTED,), newest_first=True, limit=1
+        )
+        for record in found:
+            body = Body(record.body)
+            return Frame(
+                run_id=body.text("run_id"),
+                mode=body.text("mode"),
+                dev=body.flag("dev"),
+                first_as_of_us=body.whole("first_as_of_us"),
+                data_cutoff_us=body.whole("data_cutoff_us"),
+            )
+        return Frame()
+
+    def runs(self) -> tuple[RunRow, ...]:
+        """Return the runs, newest first."""
+        found = self._reader.records(
+            stream="control", kinds=(Kind.RUN_STARTED,), newest_first=True, limit=100
+        )
+        return tuple(
+            RunRow(
+                run_id=Body(r.body).text("run_id"),
+                account=Body(r.body).text("account"),
+                started_us=r.recorded_at_us,
+                seq=r.seq,
+            )
+            for r in found
+        )
+
+    def decisions(self, *, run_id: str, outcome: str, before: int | None) -> DecisionsView:
+        """Return a page of decisions of a run (all runs when empty) with an outcome (any)."""
+        rows: list[DecisionRow] = []
+        older: int | None = None
+        for start in self._starts(run_id, outcome, before):
+            row = self._row(start)
+            if outcome and not row.is_called(outcome):
+                continue
+            if len(rows) == PAGE_ROWS:
+                older = rows[-1].seq
+                break
+            rows.append(row)
+        return DecisionsView(
+            rows=tuple(rows), runs=self.runs(), run_id=run_id, outcome=outcome, older=older
+        )
+
+    def decision(self, decision_id: str, path_page: int = 0) -> DecisionView | None:
+        """Return one decision as the walk, or None when the ledger has none of that id."""
+        records = tuple(self._reader.records(stream=PREFIX + decision_id))
+        if not records:
+            return None
+        return decision_view(decision_id, records, self._reader, self._table, path_page)
+
+    def positions(self, run_id: str, *, agent: bool = False) -> PositionsView | None:
+        """Return the positions of a run's own account, or of its agents'; None without such a run.
+
+        Agents trade in the account `<account>.agent`, with the same equity.
+        """
+        runs = self.runs()
+        chosen = next((r for r in runs if r.run_id == run_id or not run_id), None)
+        if chosen is None:
+            return None
+        started = self._reader.record(chosen.seq)
+        if started is None:
+            return None
+        account = f"{chosen.account}.agent" if agent else chosen.account
+        equity = Body(started.body).whole("equity_minor") or 0
+        records = self._reader.records(
+            account=account,
+            kinds=POSITION_KINDS,
+            after_seq=chosen.seq,
+        )
+        return positions_view(runs, replace(chosen, account=account), equity, records)
+
+    def disavowed_by(self, seq: int) -> int | None:
+        """Return the record by which officers disavowed one, None if nobody did."""
+        return self._reader.disavowals().get(seq)
+
+    def record(self, seq: int) -> Record | None:
+        """Return one record."""
+        return self._stored.record(seq)
+
+    def ledger(self, before: int | None) -> LedgerView:
+        """Return the log's state with a page of records, newest first."""
+        head = self._reader.head()
+        last = next(iter(self._reader.checkpoints(limit=1)), None)
+        counts = self._reader.kind_counts()
+        cosigned_size, who = cosigners(self._reader)
+        return LedgerView(
+            origin=head.origin,
+            size=head.size,
+            size_bytes=self._reader.size_bytes(),
+            checkpoint_size=last.size if last else 0,
+            root=last.root_hex if last else "",
+            note=last.note.decode() if last else "",
+            cosigned_size=cosigned_size,
+            cosigners=who,
+            kinds=tuple((str(kind), counts[kind]) for kind in Kind if counts.get(kind)),
+            latest=tuple(
+                self._reader.records(before_seq=before, newest_first=True, limit=RECORD_ROWS)
+            ),
+        )
+
+    def download(self, seq: int, form: str) -> Response | None:
+        """Return one file of a record's evidence, None when there is none."""
+        return download(self._reader, seq, form, self._policy)
+
+    def inclusion(self, record: Record) -> Inclusion | None:
+        """Return a record's path to the last checkpoint's root, checked; None when not covered."""
+        last = next(iter(self._reader.checkpoints(limit=1)), None)
+        if last is None or record.seq >= last.size:
+            return None
+        path = self._reader.inclusion_proof(record.seq, last.size)
+        try:
+            verify_inclusion(record.leaf, record.seq, last.size, path, last.root)
+        except ProofError:
+            holds = False
+        else:
+            holds = True
+        return Inclusion(
+            seq=record.seq,
+            size=last.size,
+            leaf=record.leaf.hex(),
+            path=tuple(node.hex() for node in path),
+            root=last.root_hex,
+            holds=holds,
+        )
+
+    def _starts(self, run_id: str, outcome: str, before: int | None) -> Iterator[Record]:
+        """Yield first records of decisions, newest first, in bounded bites.
+
+        With an outcome, decisions that are sealed with another one are left out by one query a
+        bite, so that a rare outcome does not read every decision.
+        """
+        while True:
+            bite = tuple(
+                self._reader.records(
+                    kinds=START_KINDS, before_seq=before, newest_first=True, limit=BITE
+                )
+            )
+            sealed = self._sealed(bite[-1].seq) if outcome and bite else {}
+            for record in bite:
+                wanted = sealed.get(record.stream, outcome) == outcome
+                if wanted and _starts_here(record) and (not run_id or _run(record) == run_id):
+                    yield record
+            if len(bite) < BITE:
+                return
+            before = bite[-1].seq
+
+    def _sealed(self, after_seq: int) -> dict[str, str]:
+        found = self._reader.records(kinds=(Kind.DECISION_SEALED,), after_seq=after_seq)
+        return {record.stream: Body(record.body).text("outcome") for record in found}
+
+    def _row(self, start: Record) -> DecisionRow:
+        by_kind: dict[Kind, Body] = {}
+        for record in self._reader.records(stream=start.stream):
+            by_kind[record.kind] = Body(record.body)
+
+        def last(kind: Kind) -> Body:
+            return by_kind.get(kind, Body(None))
+
+        snapshot, verdict = last(Kind.SNAPSHOT_TAKEN), last(Kind.VERDICT_GIVEN).child("verdict")
+        intent = last(Kind.INTENT_PROPOSED).child("intent")
+        received = last(Kind.INTENT_RECEIVED)
+        action = verdict.text("action")
+        return DecisionRow(
+            decision_id=start.stream.removeprefix(PREFIX),
+            seq=start.seq,
+            as_of_us=snapshot.whole("as_of_us"),
+            instrument=snapshot.text("instrument") or received.child("request").text("instrument"),
+            author=intent.text("author") or received.text("author") or snapshot.text("author"),
+            outcome=last(Kind.DECISION_SEALED).text("outcome")
+            or last(Kind.VERDICT_GIVEN).text("result")
+            or "open",
+            step_vol_1e8=last(Kind.FORECAST_MADE).child("forecast").whole("step_vol_1e8"),
+            target_exposure_bp=intent.whole("target_exposure_bp"),
+            side=intent.text("side"),
+            qty_lots=intent.whole("qty_lots"),
+            limit_ticks=intent.whole("limit_ticks"),
+            verdict=action,
+            reasons=tuple(
+                dict.fromkeys(
+                    f"{r.text('rule_id')} {r.text('reason')}"
+                    for r in verdict.children("results")
+                    if r.text("action") == action and action != "ALLOW"
+                )
+            ),
+            order_state=_order_state(by_kind),
+        )
+
+
+def _starts_here(record: Record) -> bool:
+    return record.stream_seq == 0
+
+
+def _run(record: Record) -> str:
+    return Body(record.body).text("run_id")
+
+
+def _order_state(by_kind: Mapping[Kind, Body]) -> str:
+    if Kind.ORDER_REPORTED in by_kind:
+        return by_kind[Kind.ORDER_REPORTED].text("order_state").lower()
+    for kind in (Kind.ORDER_WITHDRAWN, Kind.ORDER_UNKNOWN, Kind.ORDER_REFUSED, Kind.ORDER_SENT):
+        if kind in by_kind:
+            return kind.value.removeprefix("order_")
+    return "sending" if Kind.ORDER_SENDING in by_kind else ""

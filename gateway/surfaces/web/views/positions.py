@@ -1,0 +1,212 @@
+"""Positions, exposure and profit of a run and its placebo twin, folded as the gateway folds them.
+
+Not here: limits, and what a record does to a book (`gateway.walk.projections.book`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from markupsafe import Markup
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.surfaces.web.views import formats
+from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.plots import Caption, Line, line_plot
+from gateway.walk.projections.book import (
+    BOOK_KINDS,
+    PLACEBO_KINDS,
+    book_events,
+    is_trade,
+    placebo_events,
+)
+from risk.errors import RiskError
+from risk.state.book import Book
+from risk.state.book_fold import BookFold
+
+POSITION_KINDS: Final = tuple(dict.fromkeys((*BOOK_KINDS, *PLACEBO_KINDS)))
+ROWS_SHOWN: Final = 40
+
+
+class Run(Protocol):
+    """What the page needs to know of a run."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+        ...
+
+    @property
+    def account(self) -> str:
+        """Its account."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """Both books after the closing marks of one market time."""
+
+    time_us: int
+    book: Book
+    placebo: Book
+
+    def exposure_bp(self, instrument: str) -> int:
+        """Value of a holding over equity, basis points."""
+        return _exposure_bp(self.book, instrument)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A chart with its heading and legend (style number, name)."""
+
+    heading: str
+    chart: Markup
+    legend: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionsView:
+    """The page's values.
+
+    Attributes:
+        points: the last closes, newest first: the plots' table twin.
+        unbooked: records that the book refused; more than zero is a fault.
+    """
+
+    runs: Sequence[Run]
+    run_id: str
+    account: str
+    book: Book
+    placebo: Book
+    plots: tuple[Plot, ...]
+    points: tuple[Point, ...]
+    instruments: tuple[str, ...]
+    fills: int
+    unbooked: int
+
+
+def positions_view(
+    runs: Sequence[Run], run: Run, equity_minor: int, records: Iterable[Record]
+) -> PositionsView:
+    """Fold a run's records, in ledger order, into points and plots."""
+    books = BookFold(Book.empty(run.account, equity_minor))
+    placebos = BookFold(books.start)
+    points: list[Point] = []
+    instruments: dict[str, None] = {}
+    fills = unbooked = 0
+    for record in records:
+        body = Body(record.body)
+        try:
+            for event in book_events(record):
+                books.take(event)
+            for event in placebo_events(record):
+                placebos.take(event)
+        except (RiskError, KeyError, TypeError, ValueError):
+            unbooked += 1
+            continue
+        fills += record.kind is Kind.ORDER_REPORTED and is_trade(record.body)
+        if record.kind is Kind.MARK_TAKEN:
+            instruments.setdefault(body.text("instrument"))
+            if body.text("kind") != "open":
+                time_us = body.whole("market_time_us") or 0
+                if points and points[-1].time_us == time_us:
+                    points.pop()
+                points.append(Point(time_us=time_us, book=books.book, placebo=placebos.book))
+    names = tuple(instruments)
+    return PositionsView(
+        runs=runs,
+        run_id=run.run_id,
+        account=run.account,
+        book=books.book,
+        placebo=placebos.book,
+        plots=_plots(points, names, equity_minor),
+        points=tuple(reversed(points[-ROWS_SHOWN:])),
+        instruments=names,
+        fills=fills,
+        unbooked=unbooked,
+    )
+
+
+def _exposure_bp(book: Book, instrument: str) -> int:
+    position = book.position(instrument)
+    if position is None or book.equity_minor <= 0:
+        return 0
+    return round(position.value_minor * 10_000 / book.equity_minor)
+
+
+def _plots(points: Sequence[Point], names: tuple[str, ...], deposit: int) -> tuple[Plot, ...]:
+    if not points:
+        return ()
+    labels = (formats.day(points[0].time_us), formats.day(points[-1].time_us))
+    span = f"from {labels[0]} to {labels[1]}, {len(points)} closes; at the end"
+    end = points[-1]
+    profits = [tuple((b.equity_minor - deposit) / 100 for b in books) for books in _books(points)]
+    pair = ("target model", "placebo twin (table only, never sent)")
+    plots = [
+        Plot(
+            heading="Profit and loss, USD, after fees",
+            chart=line_plot(
+                [
+                    Line(name=name, values=values, style=style)
+                    for style, (name, values) in enumerate(zip(pair, profits, strict=True))
+                ],
+                Caption(
+                    key="pnl",
+                    title="Profit and loss of the target model and of the placebo twin",
+                    desc=f"{span} {formats.signed_money(end.book.equity_minor - deposit)} and"
+                    f" {formats.signed_money(end.placebo.equity_minor - deposit)} USD",
+                ),
+                labels=labels,
+            ),
+            legend=tuple(enumerate(pair)),
+        )
+    ]
+    for name in names:
+        shares = [tuple(_exposure_bp(b, name) / 100 for b in books) for books in _books(points)]
+        plots.append(
+            Plot(
+                heading=f"Exposure in {name}, per cent of equity",
+                chart=line_plot(
+                    [
+                        Line(name=twin, values=values, style=style)
+                        for style, (twin, values) in enumerate(zip(pair, shares, strict=True))
+                    ],
+                    Caption(
+                        key=f"exposure-{name}",
+                        title=f"Exposure in {name}",
+                        desc=f"{span} {formats.bp(end.exposure_bp(name))} and"
+                        f" {formats.bp(_exposure_bp(end.placebo, name))} of equity",
+                    ),
+                    labels=labels,
+                    suffix=" %",
+                    steps=True,
+                ),
+                legend=tuple(enumerate(pair)),
+            )
+        )
+    plots.append(_lots_plot(points, names, labels, span))
+    return tuple(plots)
+
+
+def _lots_plot(
+    points: Sequence[Point], names: tuple[str, ...], labels: tuple[str, str], span: str
+) -> Plot:
+    held = ", ".join(f"{name} {points[-1].book.lots(name):,}" for name in names)
+    return Plot(
+        heading="Positions, lots",
+        chart=line_plot(
+            [
+                Line(name=n, values=tuple(float(p.book.lots(n)) for p in points), style=i)
+                for i, n in enumerate(names)
+            ],
+            Caption(key="lots", title="Positions in lots", desc=f"{span} {held} lots"),
+            labels=labels,
+            steps=True,
+        ),
+        legend=tuple(enumerate(names)),
+    )
+
+
+def _books(points: Sequence[Point]) -> tuple[tuple[Book, ...], tuple[Book, ...]]:
+    return tuple(p.book for p in points), tuple(p.placebo for p in points)

@@ -1,0 +1,155 @@
+"""What an approver saw beside what was renewed after the answer, both from the record.
+
+A renewal samples, prices and judges a held decision again (`gateway.walk.approval`). The page keeps
+the first of each step where the walk shows it; here stand the later ones, and a table of the two.
+Not here: the other steps (`decision_view`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from gateway.surfaces.web.views import formats
+from gateway.surfaces.web.views.body import Body
+from gateway.surfaces.web.views.tables import RuleRow, rule_rows
+
+ATTEMPTED = frozenset(
+    {
+        Kind.FORECAST_REQUESTED,
+        Kind.ROUNDS_CAPTURED,
+        Kind.FORECAST_MADE,
+        Kind.FORECAST_FAILED,
+        Kind.PLACEBO_MADE,
+        Kind.INTENT_PROPOSED,
+        Kind.VERDICT_GIVEN,
+    }
+)
+"""The kinds of record that each attempt at a decision has of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One line of the table: what it is, as shown, what was agreed to, as renewed."""
+
+    what: str
+    shown: str
+    agreed: str
+    renewed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The records of one attempt, by kind, as bodies; empty where a step did not happen."""
+
+    prompt: Body
+    made: Body
+    placebo: Body
+    failed: Body
+    proposed: Body
+    verdict: Body
+
+    @property
+    def rules(self) -> tuple[RuleRow, ...]:
+        """Every check of the verdict."""
+        return rule_rows(self.verdict.child("verdict"))
+
+
+def split(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
+    """Return a decision's records without its renewal, and the renewal's own steps."""
+    given = next((r.seq for r in records if r.kind is Kind.APPROVAL_GIVEN), None)
+    if given is None:
+        return tuple(records), ()
+    renewed = tuple(r for r in records if r.seq > given and r.kind in ATTEMPTED)
+    return tuple(r for r in records if r not in renewed), renewed
+
+
+def steps_of(records: Sequence[Record]) -> Steps:
+    """Return one attempt's steps."""
+    by_kind = {record.kind: Body(record.body) for record in records}
+
+    def of(kind: Kind) -> Body:
+        return by_kind.get(kind, Body(None))
+
+    return Steps(
+        prompt=of(Kind.FORECAST_REQUESTED),
+        made=of(Kind.FORECAST_MADE),
+        placebo=of(Kind.PLACEBO_MADE),
+        failed=of(Kind.FORECAST_FAILED),
+        proposed=of(Kind.INTENT_PROPOSED),
+        verdict=of(Kind.VERDICT_GIVEN),
+    )
+
+
+def compared(shown: Steps, renewed: Steps, band: Body) -> tuple[Compared, ...]:
+    """Return the table of the two; `band` is what the person agreed to."""
+    rows = (
+        ("Side", _intent(shown, "side"), band.text("side"), _intent(renewed, "side")),
+        (
+            "Quantity, lots",
+            formats.whole(_number(shown, "qty_lots")),
+            f"at most {formats.whole(band.whole('qty_max_lots'))}",
+            formats.whole(_number(renewed, "qty_lots")),
+        ),
+        (
+            "Limit, USD",
+            formats.price(_number(shown, "limit_ticks")),
+            _between(formats.price(band.whole("price_low_ticks")), band, "price_high_ticks"),
+            formats.price(_number(renewed, "limit_ticks")),
+        ),
+        (
+            "Target exposure",
+            formats.bp(_number(shown, "target_exposure_bp")),
+            _between(formats.bp(band.whole("exposure_low_bp")), band, "exposure_high_bp"),
+            formats.bp(_number(renewed, "target_exposure_bp")),
+        ),
+        (
+            "Volatility of the horizon",
+            formats.volatility(_forecast(shown, "horizon_vol_1e8")),
+            "",
+            formats.volatility(_forecast(renewed, "horizon_vol_1e8")),
+        ),
+        (
+            "Expected log return",
+            formats.log_return(_forecast(shown, "expected_1e8")),
+            "",
+            formats.log_return(_forecast(renewed, "expected_1e8")),
+        ),
+        (
+            "Verdict",
+            shown.verdict.child("verdict").text("action") or formats.DASH,
+            "",
+            renewed.verdict.child("verdict").text("action") or formats.DASH,
+        ),
+        (
+            "Came to",
+            shown.verdict.text("result") or formats.DASH,
+            "",
+            renewed.verdict.text("result") or renewed.failed.text("reason") or "no trade",
+        ),
+        (
+            "Seed: tree size",
+            formats.whole(shown.prompt.whole("seed_size")),
+            "",
+            formats.whole(renewed.prompt.whole("seed_size")),
+        ),
+    )
+    return tuple(Compared(what=w, shown=s, agreed=a, renewed=r) for w, s, a, r in rows)
+
+
+def _intent(steps: Steps, name: str) -> str:
+    return steps.proposed.child("intent").text(name) or formats.DASH
+
+
+def _number(steps: Steps, name: str) -> int | None:
+    return steps.proposed.child("intent").whole(name)
+
+
+def _forecast(steps: Steps, name: str) -> int | None:
+    return steps.made.child("forecast").whole(name)
+
+
+def _between(low: str, band: Body, high: str) -> str:
+    value = band.whole(high)
+    top = formats.price(value) if high.startswith("price") else formats.bp(value)
+    return f"{low} to {top}"

@@ -1,0 +1,134 @@
+"""Held decisions: who answers, what a yes binds, and the renewal that follows it.
+
+A yes does not send what was seen a minute ago: the forecast is sampled again (attempt n+1), the
+intent is priced again, and the rules judge it again, inside the band that the person agreed to.
+Nothing approves by itself; a hold that nobody answers in time ends and frees what it reserved.
+"""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from audit.sequencer.ledger import Lane
+from gateway.errors import ApprovalRefusedError, UnknownDecisionError
+from gateway.walk import deadlines
+from gateway.walk.decision import Decision, Result, renew
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal.decision import decision_sealed
+from gateway.walk.ports import Case, Tools
+from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.section import Section
+from risk.approved import Approval, grant
+from risk.errors import ApprovalError
+from risk.intent import intent_from_document
+from risk.verdict import verdict_from_document
+
+# how a renewal that did not lead to an order ends its decision; else: rejected
+ENDED_BY: Final = {Result.NO_TRADE: "no_trade", Result.NO_FORECAST: "no_forecast"}
+
+
+def agree(
+    standing: Standing | None,
+    case: Case | None,
+    approver: str,
+    digest: str,
+    section: Section,
+    now: deadlines.Moment,
+) -> Approval:
+    """Return a person's agreement to a held decision, or refuse it.
+
+    Its life begins here, on both clocks.
+
+    Raises:
+        UnknownDecisionError: there is no such decision.
+        ApprovalRefusedError: nothing waits, another digest was read, it is too late, or author =
+            approver.
+    """
+    if standing is None:
+        raise UnknownDecisionError(problem="no such decision")
+    if standing.stage is not Stage.HELD or standing.verdict is None or case is None:
+        raise ApprovalRefusedError(problem=f"nothing waits for approval here: {standing.stage}")
+    body: dict[str, Any] = standing.verdict.body
+    if digest != body["intent_digest"]:
+        raise ApprovalRefusedError(
+            problem="the digest is not that of the held intent: read it again"
+        )
+    if is_over(standing, section, now.wall_us):
+        raise ApprovalRefusedError(problem="the hold has expired; the decision is closed")
+    try:
+        approval = grant(
+            section.policy,
+            intent_from_document(body["intent"]),
+            verdict_from_document(body["verdict"]),
+            approver,
+            now.wall_us,
+        )
+    except ApprovalError as refusal:
+        raise ApprovalRefusedError(problem=str(refusal)) from None
+    end = now.after(section.policy.approval.ttl.value)
+    section.deadlines.keep(deadlines.agreement_of(standing.decision_id), end)
+    return approval
+
+
+def release(
+    standing: Standing,
+    case: Case,
+    approval: Approval,
+    tools: Tools,
+    section: Section,
+    orders: Orders,
+    note: str,
+) -> Decision:
+    """Record the agreement, renew the forecast, judge again; on a pass the order is approved.
+
+    Whatever else comes of it (a rule says no, no trade is left, no forecast was made), the hold
+    ends here and its reservation is free.
+    """
+    if standing.verdict is None:
+        raise AssertionError("agree() has seen the verdict")
+    (given,) = tools.ledger.append(
+        journal_orders.approval_given(
+            standing, approval, verdict_seq=standing.verdict.seq, note=note
+        )
+    )
+    orders.catch_up((given,))
+    again = replace(case, attempt=case.attempt + 1, opened_seq=given.seq)
+    decision = renew(again, tools, section, approval)
+    if decision.judged is not None:
+        orders.catch_up((decision.judged.record,))
+    if decision.result is not Result.APPROVED:
+        end_hold(
+            standing,
+            tools,
+            orders,
+            reason="renewal_refused",
+            outcome=ENDED_BY.get(decision.result, "rejected"),
+            market_time_us=case.tick().instant.now_us(),
+        )
+    return decision
+
+
+def end_hold(
+    standing: Standing,
+    tools: Tools,
+    orders: Orders,
+    *,
+    reason: str,
+    outcome: str,
+    market_time_us: int,
+) -> None:
+    """Free a hold's reservation and seal its decision."""
+    orders.catch_up(
+        tools.ledger.append(
+            journal_orders.reservation_released(standing, reason, market_time_us=market_time_us),
+            decision_sealed(f"decision/{standing.decision_id}", outcome, account=standing.account),
+            lane=Lane.URGENT,
+        )
+    )
+
+
+def is_over(standing: Standing, section: Section, wall_us: int) -> bool:
+    """Return whether a hold has ended, by the wall clock or by the time that has really passed.
+
+    One that this process did not begin has: a person's answer belongs to what he was shown.
+    """
+    return section.deadlines.over(deadlines.hold_of(standing.decision_id), wall_us)

@@ -1,0 +1,249 @@
+"""decide(): one decision from snapshot to verdict, an append between every two steps.
+
+Not here: what a step computes (inference, risk), how a record looks (journal), sending (dispatch).
+Every append stands before the effect it announces. A crash at any comment below leaves an unsealed
+decision without an order; recovery seals it as abandoned, and nothing was sent.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from audit.records.record import Draft
+from gateway.walk.failpoints import reach
+from gateway.walk.journal import decision as journal
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.placebo import judge_twin
+from gateway.walk.ports import Case, Tick, Tools
+from gateway.walk.section import Judged, Section
+from inference.codec.prompt import Prompt
+from inference.engine.port import SampleRequest
+from inference.errors import CaptureError, CodecError, EngineError, ForecastError
+from inference.forecast.forecast import Forecast
+from inference.forecast.target import target_forecast
+from inference.speculation.condense import condense
+from inference.speculation.evidence_bytes import encode_evidence
+from inference.speculation.seeds import decision_seed, trajectory_seeds
+from risk.approved import Approval
+from risk.intent import Intent
+from risk.sizing import Sizing, to_intent
+
+
+class Result(StrEnum):
+    """How a decision ended, as far as `decide` is concerned."""
+
+    APPROVED = "approved"
+    HELD = "held"
+    REJECTED = "rejected"
+    NO_TRADE = "no_trade"
+    NO_FORECAST = "no_forecast"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What `decide` returns.
+
+    Attributes:
+        forecast: None when there was none.
+        sampled_us: wall microseconds of the engine call.
+        verdict: the committed verdict record with its typed verdict; None without an intent.
+    """
+
+    decision_id: str
+    result: Result
+    forecast: Forecast | None = None
+    placebo: Forecast | None = None
+    judged: Judged | None = None
+    sampled_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Forecasts:
+    target: Forecast
+    placebo: Forecast
+    sampled_us: int
+
+
+def decide(case: Case, tools: Tools, section: Section) -> Decision:
+    """Make one decision and put every step of it on record.
+
+    Raises:
+        audit.errors.AuditError: the ledger could not take a record; nothing was sent.
+    """
+    try:
+        prompt = tools.codec.encode(case.snapshot)
+    except CodecError as error:
+        return _no_forecast(case, tools, section, reason="snapshot_refused", detail=str(error))
+    snapshot_blob = tools.ledger.put_blob(journal.snapshot_bytes(case.snapshot))
+    (taken,) = tools.ledger.append(
+        journal.snapshot_taken(case, snapshot_blob, section.policy_named)
+    )
+    if case.opened_seq is None:
+        case = replace(case, opened_seq=taken.seq)
+    reach("decide.snapshot_taken")  # a crash here leaves inputs on record and no seed
+
+    forecasts = _forecast(case, tools, section, prompt)
+    if not isinstance(forecasts, _Forecasts):
+        return forecasts
+    reach("decide.forecast_made")  # a crash here leaves a forecast nobody acted on
+
+    tick = case.tick()
+    book = section.book(case.tags.account)
+    sizing = case.propose(forecasts.target, book, tick.quote)
+    tools.ledger.append(
+        journal.quote_taken(case, tick.quote), judge_twin(case, section, forecasts.placebo, tick)
+    )
+    reach("decide.quote_taken")  # a crash here leaves a priced market and no intent
+    intent = _intent_of(case, sizing)
+    tools.ledger.append(journal.intent_proposed(case, sizing, intent, book))
+    reach("decide.intent_proposed")  # a crash here leaves a wish that no rule has judged
+    return _judge(case, tools, section, forecasts, tick, intent)
+
+
+def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Decision:
+    """Forecast and judge a held decision again, after a person agreed to it.
+
+    The intent is priced anew; `risk.approved` refuses it outside the agreed band.
+    """
+    prompt = tools.codec.encode(case.snapshot)
+    forecasts = _forecast(case, tools, section, prompt)
+    if not isinstance(forecasts, _Forecasts):
+        return forecasts
+    tick = case.tick()
+    book = section.book_without(case.tags.account, case.decision_id)
+    sizing = case.propose(forecasts.target, book, tick.quote)
+    intent = _intent_of(case, sizing)
+    if intent is None:
+        return Decision(decision_id=case.decision_id, result=Result.NO_TRADE)
+    tools.ledger.append(journal.renewed(case, tick.quote, sizing, intent, book))
+    judged = section.judge(case, intent, forecasts.target, tick, approval=approval)
+    return _made(case, Result(judged.result), forecasts, judged)
+
+
+def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Forecasts | Decision:
+    """Sample, capture and summarise; a failure is recorded and ends the decision."""
+    if case.opened_seq is None:
+        raise AssertionError("a seed is asked for after the decision was opened")
+    root, size = tools.seed_root(case.opened_seq)
+    seed = decision_seed(root, case.decision_id, case.attempt)
+    request = SampleRequest(
+        request_id=f"{case.decision_id}.{case.attempt}",
+        prompt_ids=prompt.token_ids,
+        n_tokens=tools.plan.horizon,
+        seeds=trajectory_seeds(seed, tools.plan.paths),
+        spec_k=tools.plan.spec_k,
+        allowed_range=(tools.codec.bin_start, tools.codec.bin_start + tools.codec.n_bins),
+        deadline_s=tools.plan.deadline_s,
+    )
+    try:
+        described = tools.engine.describe()
+        tools.ledger.append(
+            journal.forecast_requested(
+                case, prompt, request, root=root, size=size, drafter=described.drafter.value
+            )
+        )
+        reach("decide.forecast_requested")  # a crash here leaves a counted attempt with its seeds
+        samples = tools.engine.sample(request)
+        evidence = condense(samples.capture, tools.table)
+    except (EngineError, CaptureError) as error:
+        return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
+    kept = encode_evidence(evidence)
+    blob = tools.ledger.put_blob(kept)
+    tools.ledger.append(
+        journal.rounds_captured(
+            case, evidence, elapsed_us=samples.elapsed_us, blob=blob, size_bytes=len(kept)
+        )
+    )
+    reach("decide.sampled")  # a crash here leaves the draft and target states on record
+    try:
+        target = target_forecast(
+            evidence,
+            codec=tools.codec,
+            prompt=prompt,
+            snapshot=case.snapshot,
+            seed=seed,
+            table=tools.table,
+            model_digest=described.model_digest,
+            capture_digest=blob,
+        )
+        placebo = tools.placebo.forecast(
+            snapshot=case.snapshot, prompt=prompt, seed=seed, plan=tools.plan
+        )
+    except ForecastError as error:
+        return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
+    tools.ledger.append(journal.forecast_made(case, target), journal.placebo_made(case, placebo))
+    return _Forecasts(target=target, placebo=placebo, sampled_us=samples.elapsed_us)
+
+
+def _judge(
+    case: Case,
+    tools: Tools,
+    section: Section,
+    forecasts: _Forecasts,
+    tick: Tick,
+    intent: Intent | None,
+) -> Decision:
+    """Take an intent through the firm's section, or seal a decision that has none."""
+    if intent is None:
+        tools.ledger.append(_unjudged(case, section, Result.NO_TRADE))
+        return _made(case, Result.NO_TRADE, forecasts)
+    judged = section.judge(case, intent, forecasts.target, tick)
+    reach("decide.verdict_given")  # a crash here leaves an approval that recovery finds unsent
+    result = Result(judged.result)
+    if result is Result.HELD:
+        tools.ledger.append(
+            journal_orders.approval_requested(
+                case,
+                judged.record,
+                intent,
+                until=journal_orders.asked_until(
+                    section.policy, intent, judged.verdict, section.hold_end_us(judged.record)
+                ),
+            )
+        )
+    elif result is Result.REJECTED:
+        tools.ledger.append(journal.decision_sealed(case.stream, Result.REJECTED))
+    return _made(case, result, forecasts, judged)
+
+
+def _made(
+    case: Case, result: Result, forecasts: _Forecasts, judged: Judged | None = None
+) -> Decision:
+    return Decision(
+        decision_id=case.decision_id,
+        result=result,
+        forecast=forecasts.target,
+        placebo=forecasts.placebo,
+        judged=judged,
+        sampled_us=forecasts.sampled_us,
+    )
+
+
+def _unjudged(case: Case, section: Section, result: Result) -> Draft:
+    """Seal a decision that no rule judged; the policy in force is named all the same."""
+    return journal.decision_sealed(case.stream, result, policy=section.policy_named)
+
+
+def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
+    """Return the intent that a sizing leads to, in this case's name."""
+    return to_intent(
+        sizing,
+        decision_id=case.decision_id,
+        account=case.tags.account,
+        strategy=case.strategy,
+        author=case.author,
+        directional=case.directional,
+    )
+
+
+def _no_forecast(
+    case: Case, tools: Tools, section: Section, *, reason: str, detail: str
+) -> Decision:
+    """Record that there is no forecast, and seal: no order follows.
+
+    A renewal (attempt above 0) is sealed by its hold, which also frees what it reserved.
+    """
+    drafts = [journal.forecast_failed(case, reason=reason, detail=detail)]
+    if case.attempt == 0:
+        drafts.append(_unjudged(case, section, Result.NO_FORECAST))
+    tools.ledger.append(*drafts)
+    return Decision(decision_id=case.decision_id, result=Result.NO_FORECAST)

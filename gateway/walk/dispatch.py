@@ -1,0 +1,172 @@
+"""dispatch(): one approved order to the FIX child, announced before it is handed out.
+
+An order leaves only in the process that approved it: an approval that a start finds unsent is
+withdrawn (`recovery`), for a row in a database is not an authority. An approval is spent once:
+SENDING committed and nothing after it means UNKNOWN, never a second send.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Final
+
+from audit.sequencer.ledger import Lane
+from fix.dialects.profile import Profile
+from fix.session.link import HandResult
+from fix.wire.identity import cl_ord_id
+from fix.wire.messages import new_order
+from gateway.walk.deadlines import Deadlines, sending_of
+from gateway.walk.failpoints import reach
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal.decision import decision_sealed
+from gateway.walk.journal.persons import NOBODY, Persons, hide
+from gateway.walk.ports import BrokerPort, LedgerPort
+from gateway.walk.projections.outbox import Orders, Stage, Standing
+from risk.approved import ApprovedOrder
+from risk.errors import ApprovalError
+from risk.state.instrument import Instrument
+
+LATE_US: Final = 1_000_000
+"""How long after its `send_before` an approval is left to the thread that may have it in hand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatchTools:
+    """What dispatching needs.
+
+    Attributes:
+        approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
+        settling: whether reports reach the book; while they do not, nothing new is sent.
+        away: why the session takes no new order now; empty while it does.
+        deadlines: how long the approvals of this process live, on the monotonic clock too.
+        wall_us: the wall clock; `send_before` is wall time.
+        market_now_us: the market clock, for the book.
+        persons: keeps the names that a message of ours carries.
+    """
+
+    ledger: LedgerPort
+    orders: Orders
+    broker: BrokerPort
+    profile: Profile
+    instrument: Callable[[str], Instrument]
+    approve: Callable[[Standing], ApprovedOrder]
+    settling: Callable[[], bool]
+    deadlines: Deadlines
+    wall_us: Callable[[], int]
+    market_now_us: Callable[[], int]
+    persons: Persons = field(default=NOBODY)
+    away: Callable[[], str] = field(default=lambda: "")
+
+
+def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
+    """Send one approved order; None when it was withdrawn instead.
+
+    Raises:
+        audit.errors.AuditError: the announcement could not be committed; nothing was handed out.
+    """
+    if standing.stage is not Stage.APPROVED or standing.approving is None:
+        return None
+    reach("dispatch.chosen")  # a crash here leaves an approval that the next start withdraws
+    try:
+        order = tools.approve(standing)
+    except ApprovalError as refusal:
+        _withdraw(standing, tools, str(refusal))
+        return None
+    if not tools.orders.ready:
+        _withdraw(standing, tools, "orders_not_folded")
+        return None
+    if not tools.settling():
+        _withdraw(standing, tools, "reports_not_settled")
+        return None
+    if away := tools.away():
+        _withdraw(standing, tools, f"fix_session_{away}")
+        return None
+    end = tools.deadlines.end(sending_of(standing.decision_id))
+    if end is None:  # an earlier process gave it: nobody knows for how long it has lain here
+        _withdraw(standing, tools, "approved_before_this_start")
+        return None
+    wall_us = tools.wall_us()
+    late = tools.deadlines.over(sending_of(standing.decision_id), wall_us)
+    if late or wall_us >= order.send_before_us:
+        _withdraw(standing, tools, "send_before_passed")
+        return None
+    name = cl_ord_id(standing.approving.leaf)
+    instrument = tools.instrument(order.instrument)
+    fields = new_order(
+        order,
+        profile=tools.profile,
+        tick_minor=instrument.tick_minor,
+        lot=instrument.lot,
+        transact_time_us=tools.wall_us(),
+    )
+    sending = journal_orders.order_sending(
+        standing,
+        name,
+        fields,
+        kill_epoch=order.kill_epoch,
+        send_before_us=order.send_before_us,
+        market_now_us=tools.market_now_us(),
+        decided_us=standing.approving.recorded_at_us,
+    )
+    tools.orders.catch_up(tools.ledger.append(sending, lane=Lane.URGENT))
+    reach(
+        "dispatch.sending_committed"
+    )  # a crash here leaves SENDING: UNKNOWN, asked for, never re-sent
+    result = tools.broker.hand(
+        name, fields, order.kill_epoch, order.send_before_us, end.monotonic_us
+    )
+    reach("dispatch.handed")  # a crash here leaves SENDING with the order at the broker: reconciled
+    _record(standing.decision_id, result, tools)
+    reach("dispatch.sent_recorded")
+    return result
+
+
+def withdraw_late(tools: DispatchTools) -> int:
+    """End approvals that nobody sends any more; returns how many.
+
+    Such a one is left where a verdict was given up as lost by the thread that would have sent it,
+    and was committed all the same.
+
+    Raises:
+        audit.errors.AuditError: the ledger did not take it; the next round tries again.
+    """
+    now_us, count = tools.wall_us(), 0
+    for standing in tools.orders.unsent():
+        if standing.approving is None:
+            continue
+        if tools.deadlines.over(sending_of(standing.decision_id), now_us, grace_us=LATE_US):
+            _withdraw(standing, tools, "send_before_passed")
+            count += 1
+    return count
+
+
+def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:
+    """Record what became of the handed order; a refused one ends its decision."""
+    standing = tools.orders.get(decision_id)
+    if standing is None or standing.approving is None:
+        raise AssertionError("the order was announced a moment ago")
+    raw, personal = hide(result.raw, tools.persons, tools.profile.public_tags)
+    handed = journal_orders.handed(
+        standing,
+        replace(result, raw=raw),
+        raw_digest=sha256(raw.encode("latin-1")).hexdigest(),
+        # a clock that was set back measures nothing: 0, never a negative time
+        decision_to_wire_us=max(0, tools.wall_us() - standing.approving.recorded_at_us),
+        market_time_us=tools.market_now_us(),
+    )
+    drafts = [replace(handed, personal=personal)]
+    if result.outcome == "refused":
+        drafts.append(
+            decision_sealed(f"decision/{decision_id}", "refused", account=standing.account)
+        )
+    tools.orders.catch_up(tools.ledger.append(*drafts, lane=Lane.URGENT))
+
+
+def _withdraw(standing: Standing, tools: DispatchTools, reason: str) -> None:
+    """End an approval that will not be sent."""
+    records = tools.ledger.append(
+        journal_orders.order_withdrawn(standing, reason, market_time_us=tools.market_now_us()),
+        decision_sealed(f"decision/{standing.decision_id}", "withdrawn", account=standing.account),
+        lane=Lane.URGENT,
+    )
+    tools.orders.catch_up(records)

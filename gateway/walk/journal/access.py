@@ -1,0 +1,44 @@
+"""What stands in the records of who read and who was refused, one function per kind.
+
+Not here: when a record is appended (`reads`, `refusals`).
+"""
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.decision import GATEWAY
+
+
+def read_recorded(reader: str, role: str, what: str, *, from_us: int, window_s: int) -> Draft:
+    """Somebody read an object, within the window that begins at `from_us`."""
+    return Draft(
+        stream="control",
+        kind=Kind.READ_RECORDED,
+        payload={
+            "reader": reader,
+            "role": role,
+            "object": what,
+            "from_us": from_us,
+            "window_s": window_s,
+        },
+        actor=GATEWAY,
+        idem_key=f"read:{reader}:{role}:{what}:{from_us}",
+    )
+
+
+def access_refused(
+    who: str, reason: str, count: int, *, from_us: int, window_s: int, idem_key: str
+) -> Draft:
+    """Somebody was refused at the door so many times, for one reason, within the window."""
+    return Draft(
+        stream="control",
+        kind=Kind.ACCESS_REFUSED,
+        payload={
+            "who": who,
+            "reason": reason,
+            "count": count,
+            "from_us": from_us,
+            "window_s": window_s,
+        },
+        actor=GATEWAY,
+        idem_key=idem_key,
+    )

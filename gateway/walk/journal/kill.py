@@ -1,0 +1,131 @@
+"""What stands in the records of a kill: press, cancels, outcome, release.
+
+Not here: when one is appended (`killing`, `desk`, `stopping`). Times are
+monotonic microseconds of the boot that the record names: those of one boot compare.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from fix.durable.journal import CancelNote
+from fix.durable.kill_word import Press
+from gateway.walk.journal.decision import digest_of
+
+
+def kill_released(
+    press: Press,
+    log: str,
+    actor: str,
+    reason: str,
+    signatures: dict[str, str],
+    live: Sequence[str] = (),
+) -> Draft:
+    """Two roles signed: the gate may open again after this record.
+
+    What is live still is named here and in what they signed.
+
+    After a crash between record and gate another person may release the same press again.
+    """
+    payload: dict[str, JSON] = {
+        "kill_epoch": press.kill_epoch,
+        "press_id": press.press_id,
+        "log_id": log,
+        "released_by": actor,
+        "reason": reason,
+        "signatures": dict(signatures),
+    }
+    if live:
+        payload["live"] = list(live)
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_RELEASED,
+        payload=payload,
+        actor=f"person:{actor}",
+        idem_key=f"release:{press.kill_epoch}:{digest_of(payload)[:16]}",
+    )
+
+
+def kill_pressed(
+    press: Press, actor: str, reason: str, *, confirmed: bool, confirmed_us: int = 0
+) -> Draft:
+    """The kill is in force; its times are monotonic and count from the boot that is named.
+
+    Args:
+        press: as the kill word has it.
+        actor: who pressed.
+        reason: why, as text that shows hidden characters.
+        confirmed: the FIX child said that no new order passes.
+        confirmed_us: when it did, monotonic; 0 if nobody was asked.
+    """
+    payload: dict[str, JSON] = {
+        "kill_epoch": press.kill_epoch,
+        "actor_name": actor,
+        "reason": reason,
+        "confirmed": confirmed,
+    }
+    if press.press_id:
+        payload |= {"press_id": press.press_id}
+    if press.is_of_this_boot:
+        payload |= {"boot_id": press.boot_id, "pressed_us": press.pressed_us}
+        payload |= {"confirmed_us": confirmed_us} if confirmed_us else {}
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_PRESSED,
+        payload=payload,
+        actor=actor,
+        idem_key=f"kill:{press.kill_epoch}",
+    )
+
+
+def kill_outcome(
+    press: Press, outcome: Mapping[str, list[str]], times_us: Mapping[str, int], *, number: int
+) -> Draft:
+    """How far a sweep has come, or how it ended: nothing unknown or open is the last word.
+
+    Args:
+        press: the kill in force.
+        outcome: ClOrdIDs under ``confirmed``, ``unknown`` and ``open``.
+        times_us: monotonic microseconds by field; those that are 0 never happened.
+        number: tells the outcomes of one kill apart.
+    """
+    unknown, still_open = outcome["unknown"], outcome["open"]
+    payload: dict[str, JSON] = {
+        "kill_epoch": press.kill_epoch,
+        "confirmed": len(outcome["confirmed"]),
+        "unknown": len(unknown),
+        "open": len(still_open),
+        "detail": f"unknown {' '.join(unknown)}; open {' '.join(still_open)}",
+    }
+    if press.is_of_this_boot:
+        payload |= {"boot_id": press.boot_id, "pressed_us": press.pressed_us}
+        payload |= {name: moment for name, moment in times_us.items() if moment > 0}
+    return Draft(
+        stream="control",
+        kind=Kind.KILL_OUTCOME,
+        payload=payload,
+        actor="fix",
+        idem_key=f"kill_outcome:{press.kill_epoch}:{number}",
+    )
+
+
+def cancel_sent(note: CancelNote, session: str) -> Draft:
+    """A cancel that the FIX child noted before its bytes left; the same note, the same record."""
+    payload: dict[str, JSON] = {
+        "cl_ord_id": note.cancel_id,
+        "orig_cl_ord_id": note.cl_ord_id,
+        "session": session,
+        "reason": f"kill {note.kill_epoch}" if note.kill_epoch else "sweep",
+    }
+    if note.kill_epoch:
+        payload |= {"kill_epoch": note.kill_epoch}
+    if note.boot_id:
+        payload |= {"boot_id": note.boot_id, "cancelled_us": note.at_us}
+    return Draft(
+        stream=f"session/{session}",
+        kind=Kind.CANCEL_SENT,
+        payload=payload,
+        actor="fix",
+        idem_key=f"cancel:{note.cancel_id}",
+    )

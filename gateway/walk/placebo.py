@@ -1,0 +1,98 @@
+"""The placebo twin: the table model's forecast through the same sizing and policy, never sent.
+
+Its fills are assumed at the touch with the paper broker's fee, on a book of its own, so that beside
+every result of the target stands what the free table would have done: the difference is what the AI
+adds.
+"""
+
+from typing import Final, Protocol
+
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.decision import book_digest, draft
+from gateway.walk.ports import Case, Tick
+from gateway.walk.section import result_of
+from inference.forecast.forecast import Forecast
+from risk.intent import Intent, Side, intent_document
+from risk.policy.signing import status_document
+from risk.sizing import sizing_document, to_intent
+from risk.state.book import Book
+from risk.state.state import RiskState, quote_document
+from risk.verdict import Verdict, verdict_document
+
+FEE_BP: Final = 1
+"""Commission of the assumed fill, basis points of notional; equals the simulator's default."""
+
+
+class Shadow(Protocol):
+    """The placebo side of the section: live, or read back from the record by replay."""
+
+    def placebo_book(self, account: str) -> Book:
+        """Return the twin's book, folded to the last committed record."""
+        ...
+
+    def judge_placebo(
+        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    ) -> tuple[Verdict, RiskState]:
+        """Evaluate the twin's intent against its own book; commits nothing."""
+        ...
+
+
+def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> Draft:
+    """Return the record of what the twin would have done, with its assumed fill.
+
+    Everything that the verdict rested on stands in it, so that replay can judge again.
+    """
+    book = section.placebo_book(case.tags.account)
+    sizing = case.propose(forecast, book, tick.quote)
+    intent = to_intent(
+        sizing,
+        decision_id=f"{case.decision_id}.placebo",
+        account=book.account,
+        strategy=case.strategy,
+        author=case.author,
+        directional=case.directional,
+    )
+    payload: dict[str, JSON] = {
+        "sizing": sizing_document(sizing),
+        "intent": None,
+        "verdict": None,
+        "fill": None,
+        "result": "no_trade",
+        "market_now_us": tick.instant.now_us(),
+        "quote": quote_document(tick.quote),
+        "book_digest": book_digest(book),
+        "state": None,
+        "policy_status": None,
+        "judged_book_digest": None,
+    }
+    if intent is not None:
+        verdict, state = section.judge_placebo(case, intent, forecast, tick)
+        result = result_of(verdict.action)
+        payload |= {
+            "intent": intent_document(intent),
+            "verdict": verdict_document(verdict),
+            "result": result,
+            "market_now_us": state.now_us,
+            "state": {
+                "killed": state.kill.killed,
+                "kill_epoch": state.kill.kill_epoch,
+                "egress_epoch": state.kill.egress_epoch,
+            },
+            "policy_status": status_document(state.policy_status),
+            "judged_book_digest": book_digest(state.book),
+        }
+        if result == "approved":
+            buys = intent.side is Side.BUY
+            price = tick.quote.ask_ticks if buys else tick.quote.bid_ticks
+            notional = price * intent.qty_lots * case.instrument.unit_minor
+            payload["fill"] = {
+                "instrument": intent.instrument,
+                "side": intent.side.value,
+                "qty_lots": intent.qty_lots,
+                "price_ticks": price,
+                "fee_minor": notional * FEE_BP // 10_000,
+                "unit_minor": case.instrument.unit_minor,
+            }
+    return draft(case, Kind.PLACEBO_JUDGED, "placebo_judged", payload, tagged=True)

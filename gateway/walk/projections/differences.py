@@ -1,0 +1,330 @@
+"""Where the book and the broker differ, folded from records: what is open, and what it blocks.
+
+A difference is an alarm that only a person ends. While one is open its instrument is not ready: new
+intents for it are refused (R00, `BOOK_DIFFERS`), what is approved and unsent is withdrawn; cancels
+and reports flow as ever. Not here: how a difference is found (`quarantine`, `book_check`) and how a
+person resolves it (`resolving`).
+
+Rules kept:
+- The ledger alone says what is open, so a restart forgets nothing.
+- A difference told again with other numbers takes the place of the first.
+- What was resolved is not told again: the order's two totals may stay apart by as much as then.
+- An adjustment belongs to its order: what is compared is the booked fills and what was adjusted.
+- While an order differs each change of either side is told, also that they agree by now.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, Protocol
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from gateway.walk.journal.order import order_draft
+from gateway.walk.projections.outbox import Standing
+from risk.intent import Side
+
+EVERY: Final = "*"
+"""The instrument of a difference that may be about any."""
+
+DIFFERENCE_KINDS: Final = (Kind.BOOK_DIFFERENCE, Kind.DIFFERENCE_RESOLVED)
+
+
+class Cause(StrEnum):
+    """Why book and broker differ: the closed list."""
+
+    CUM_QTY = "CUM_QTY"
+    ACCOUNT_LOTS = "ACCOUNT_LOTS"
+    UNKNOWN_ORDER = "UNKNOWN_ORDER"
+    UNBOOKABLE = "UNBOOKABLE"
+    UNREADABLE = "UNREADABLE"
+    EXEC_ID_REUSED = "EXEC_ID_REUSED"
+    UNDOES_UNKNOWN_TRADE = "UNDOES_UNKNOWN_TRADE"
+    TRADE_UNDONE_TWICE = "TRADE_UNDONE_TWICE"
+    REJECT_UNMATCHED = "REJECT_UNMATCHED"
+
+
+_COUNTED: Final = frozenset({Cause.CUM_QTY, Cause.ACCOUNT_LOTS})
+"""Causes that are two numbers: equal ones, or such as a person accepted, are no difference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Two sides that do not agree.
+
+    Attributes:
+        instrument: Empty when it blocks none, `EVERY` when it may be about any.
+        cl_ord_id: The order; empty when it is about none.
+        book_lots: The book's side, None when it cannot be said.
+        broker_lots: The broker's.
+    """
+
+    cause: Cause
+    account: str
+    instrument: str
+    cl_ord_id: str
+    book_lots: int | None
+    broker_lots: int | None
+
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """What it is about: of one subject only the newest difference counts."""
+        return (self.cause, self.account, self.instrument, self.cl_ord_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """An open difference, with the record that told of it."""
+
+    seq: int
+    leaf: bytes
+    recorded_at_us: int
+    found: Found
+
+    def document(self) -> dict[str, Any]:
+        """Write it for the API and the command line."""
+        found = self.found
+        return {
+            "seq": self.seq,
+            "leaf": self.leaf.hex(),
+            "recorded_at_us": self.recorded_at_us,
+            "reason": found.cause.value,
+            "account": found.account,
+            "instrument": found.instrument,
+            "cl_ord_id": found.cl_ord_id,
+            "book_lots": found.book_lots,
+            "broker_lots": found.broker_lots,
+        }
+
+
+class RecordsPort(Protocol):
+    """The part of the ledger's reader that is needed here."""
+
+    def records(
+        self,
+        *,
+        stream: str | None = None,
+        kinds: Iterable[Kind] | None = None,
+        after_seq: int = -1,
+        before_seq: int | None = None,
+    ) -> Iterable[Record]:
+        """Yield records in order."""
+        ...
+
+
+@dataclass(slots=True)
+class _Known:
+    open: dict[tuple[str, ...], Difference] = field(default_factory=dict)
+    accepted: dict[tuple[str, ...], int] = field(default_factory=dict)
+    adjusted: dict[tuple[str, str], int] = field(default_factory=dict)
+    of_order: dict[str, int] = field(default_factory=dict)
+
+    def take(self, record: Record) -> None:
+        if record.kind is Kind.BOOK_DIFFERENCE:
+            found = found_in(record.body)
+            self.open[found.subject if found.cl_ord_id or found.account else (str(record.seq),)] = (
+                Difference(
+                    seq=record.seq,
+                    leaf=record.leaf,
+                    recorded_at_us=record.recorded_at_us,
+                    found=found,
+                )
+            )
+        elif record.kind is Kind.DIFFERENCE_RESOLVED:
+            self._resolve(record.body)
+
+    def _resolve(self, body: dict[str, Any]) -> None:
+        place = next((k for k, d in self.open.items() if d.seq == body["of_seq"]), None)
+        if place is None:
+            return
+        found = self.open.pop(place).found
+        if "with_seq" in body:
+            return  # another difference of the order was resolved, and this one with it
+        # records of before these two fields were adjusted by the numbers at detection
+        book, broker = body.get("book_lots", found.book_lots), body.get("broker_lots")
+        broker = found.broker_lots if broker is None else broker
+        if book is None or broker is None:
+            return
+        adjustment = body.get("adjustment")
+        self.accepted[_order_or_account(found)] = 0 if adjustment is not None else broker - book
+        if adjustment is None:
+            return
+        if found.cl_ord_id:
+            name = found.cl_ord_id
+            self.of_order[name] = self.of_order.get(name, 0) + broker - book
+        if found.cause is not Cause.ACCOUNT_LOTS:  # that one made the book what the trades are
+            key = (str(body["account"]), str(adjustment["instrument"]))
+            signed = Side(adjustment["side"]).sign * int(adjustment["qty_lots"])
+            self.adjusted[key] = self.adjusted.get(key, 0) + signed
+
+    def newest(self, cl_ord_id: str) -> Found | None:
+        found = [d for d in self.open.values() if cl_ord_id and d.found.cl_ord_id == cl_ord_id]
+        return max(found, key=lambda one: one.seq).found if found else None
+
+
+class Differences:
+    """The open differences, as far as they are read; safe from any thread."""
+
+    def __init__(self, reader: RecordsPort) -> None:
+        """Start with nothing read."""
+        self._reader = reader
+        self._known = _Known()
+        self._seq = -1
+        self._lock = threading.Lock()
+
+    def read(self, size: int) -> None:
+        """Fold what was committed below a size of the log."""
+        with self._lock:
+            if size <= self._seq + 1:
+                return
+            for record in self._reader.records(
+                stream="control", kinds=DIFFERENCE_KINDS, after_seq=self._seq, before_seq=size
+            ):
+                self._known.take(record)
+            self._seq = size - 1
+
+    def follow(self, batch: Sequence[Record]) -> None:
+        """Fold a batch of the ledger's notifier; one that does not follow is read from the log."""
+        with self._lock:
+            follows = batch[0].seq == self._seq + 1
+            if follows:
+                for record in batch:
+                    self._known.take(record)
+                self._seq = batch[-1].seq
+        if not follows:
+            self.read(batch[-1].seq + 1)
+
+    def open(self) -> tuple[Difference, ...]:
+        """Return what is open, oldest first, as far as it is read."""
+        with self._lock:
+            return tuple(sorted(self._known.open.values(), key=lambda one: one.seq))
+
+    def blocks(self, instrument: str) -> bool:
+        """Whether an instrument is not ready."""
+        return any(d.found.instrument in {instrument, EVERY} for d in self.open())
+
+    def is_news(self, found: Found, *, healing: bool = True) -> bool:
+        """Whether a difference is neither resolved with these numbers nor open with them.
+
+        Args:
+            found: the two sides.
+            healing: whether it is news too that an open difference is none any more.
+        """
+        with self._lock:
+            before, newest = (
+                self._known.open.get(found.subject),
+                self._known.newest(found.cl_ord_id),
+            )
+            same = newest is None or _sides(newest) == _sides(found)
+            if before is not None and before.found == found and same:
+                return False
+            if found.cause not in _COUNTED or found.book_lots is None or found.broker_lots is None:
+                return True
+            if newest is not None and same:
+                return False  # told with another cause, as one that could not be booked
+            if newest is not None and healing:
+                return True
+            apart = found.broker_lots - found.book_lots
+            return apart != self._known.accepted.get(_order_or_account(found), 0)
+
+    def adjusted(self, account: str, instrument: str) -> int:
+        """Return the signed lots that resolutions put into an account's book beside its orders."""
+        with self._lock:
+            return self._known.adjusted.get((account, instrument), 0)
+
+    def adjusted_of(self, cl_ord_id: str) -> int:
+        """Return the lots that resolutions added to what is booked of an order."""
+        with self._lock:
+            return self._known.of_order.get(cl_ord_id, 0)
+
+    def total_told(self, cl_ord_id: str, booked: int) -> int | None:
+        """Return the total that the broker told last of an order; None if it cannot be said.
+
+        Args:
+            cl_ord_id: the order.
+            booked: what its fills and adjustments come to; without a difference he said so too.
+        """
+        with self._lock:
+            newest = self._known.newest(cl_ord_id)
+            if newest is not None:
+                return newest.broker_lots
+            return booked + self._known.accepted.get((cl_ord_id,), 0)
+
+    def of_one_order(self, one: Difference) -> tuple[Difference, ...]:
+        """Return the other open differences of its order, oldest first."""
+        name = one.found.cl_ord_id
+        return tuple(
+            d for d in self.open() if name and d.found.cl_ord_id == name and d.seq != one.seq
+        )
+
+    @property
+    def state(self) -> str:
+        """`ready`, or how many are open; not of what: readiness is told to who has no key."""
+        found = len(self.open())
+        return f"{found} unresolved; countersign differences lists them" if found else "ready"
+
+
+def _sides(found: Found) -> tuple[int | None, int | None]:
+    return (found.book_lots, found.broker_lots)
+
+
+def _order_or_account(found: Found) -> tuple[str, ...]:
+    return (found.cl_ord_id,) if found.cl_ord_id else (found.account, found.instrument)
+
+
+def found_in(body: dict[str, Any]) -> Found:
+    """Read a difference back from its record."""
+    return Found(
+        cause=Cause(body["reason"]),
+        account=str(body.get("account") or ""),
+        instrument=str(body["instrument"]),
+        cl_ord_id=str(body["cl_ord_id"]),
+        book_lots=body["book_lots"],
+        broker_lots=body["broker_lots"],
+    )
+
+
+def book_difference(found: Found, *, session: str, source: str, number: int) -> Draft:
+    """Return the alarm; it moves every section's basis, so that no verdict overlooks it.
+
+    Args:
+        found: the two sides.
+        session: of the broker.
+        source: who found it: `report`, `reconciliation`, `run_end`.
+        number: with session and source it names the finding once: an inbox offset, a size.
+    """
+    return Draft(
+        stream="control",
+        kind=Kind.BOOK_DIFFERENCE,
+        payload={
+            **({"account": found.account} if found.account else {}),
+            "instrument": found.instrument,
+            "cl_ord_id": found.cl_ord_id,
+            "reason": found.cause.value,
+            "book_lots": found.book_lots,
+            "broker_lots": found.broker_lots,
+            "session": session,
+            "source": source,
+        },
+        actor="gateway",
+        idem_key=f"difference:{session}:{source}:{number}:{found.cl_ord_id or found.account}",
+    )
+
+
+def order_ended_by(
+    standing: Standing, resolves_seq: int, *, order_state: str, market_time_us: int
+) -> Draft:
+    """Return the record that a person's resolution of a difference ended an order."""
+    return order_draft(
+        standing,
+        Kind.ORDER_ENDED,
+        f"ended:{resolves_seq}",
+        {
+            "cl_ord_id": standing.cl_ord_id,
+            "reason": "resolved",
+            "order_state": order_state,
+            "resolves_seq": resolves_seq,
+            "market_time_us": market_time_us,
+        },
+    )

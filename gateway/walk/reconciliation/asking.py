@@ -1,0 +1,105 @@
+"""Asking the broker for orders that nobody reported on: silence is a question, no answer.
+
+Rules kept:
+- An order is asked for again after twice the time, up to a minute: a broker that is silent is not
+  flooded, and one that comes back is asked soon enough.
+- All questions of a session, these and a reconciliation's, share one budget a second; what is over
+  it waits its turn.
+- Time is monotonic: a clock that is set neither silences questions nor lets them all out at once.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from audit.records.record import Record
+from fix.session.link import HandResult, SessionState
+from fix.wire.messages import Fields, status_request
+from gateway.walk.projections.outbox import Standing
+
+FIRST_US: Final = 500_000
+LONGEST_US: Final = 60_000_000
+_SECOND_US: Final = 1_000_000
+
+
+class AskedPort(Protocol):
+    """The part of the FIX child's supervisor that asking needs."""
+
+    @property
+    def state(self) -> SessionState:
+        """The session's state."""
+        ...
+
+    def status_request(self, fields: Fields) -> HandResult:
+        """Send an OrderStatusRequest."""
+        ...
+
+
+class LivePort(Protocol):
+    """The part of the orders' projection that asking needs."""
+
+    def live(self) -> Sequence[Standing]:
+        """Orders that may be working at the broker."""
+        ...
+
+
+class Budget:
+    """How many questions may go out: so many in any second, whoever asks."""
+
+    def __init__(self, per_s: int) -> None:
+        """Start unspent."""
+        self._per_s = per_s
+        self._spent_us: deque[int] = deque()
+        self._lock = threading.Lock()
+
+    def take(self, now_us: int) -> bool:
+        """Return whether one more question may go out now, and count it if so."""
+        with self._lock:
+            while self._spent_us and now_us - self._spent_us[0] >= _SECOND_US:
+                self._spent_us.popleft()
+            if len(self._spent_us) >= self._per_s:
+                return False
+            self._spent_us.append(now_us)
+            return True
+
+    def time_for_us(self, questions: int) -> int:
+        """Return how long that many questions take, microseconds."""
+        return questions * _SECOND_US // self._per_s
+
+
+class Chaser:
+    """Asks for each order without a report, ever less often."""
+
+    def __init__(self, fix: AskedPort, orders: LivePort, budget: Budget) -> None:
+        """Start with nothing asked."""
+        self._fix = fix
+        self._orders = orders
+        self._budget = budget
+        # decision id -> when it is asked for next, and how long after that again
+        self._next: dict[str, tuple[int, int]] = {}
+
+    def ask(self, now_us: int) -> int:
+        """Send the status requests that are due at a monotonic time; returns how many."""
+        silent = [s for s in self._orders.live() if s.report_status is None and s.sending]
+        self._next = {
+            s.decision_id: self._next.get(s.decision_id, (now_us + FIRST_US, 2 * FIRST_US))
+            for s in silent
+        }
+        asked = 0
+        for standing in sorted(silent, key=lambda s: self._next[s.decision_id]):
+            due_us, pause_us = self._next[standing.decision_id]
+            if due_us > now_us or self._fix.state is not SessionState.READY:
+                break
+            if not self._budget.take(now_us):
+                break
+            self._next[standing.decision_id] = (now_us + pause_us, min(2 * pause_us, LONGEST_US))
+            if standing.sending is not None:
+                self._fix.status_request(status_request(sent_fields(standing.sending)))
+            asked += 1
+        return asked
+
+
+def sent_fields(sending: Record) -> tuple[tuple[int, str], ...]:
+    """Return an order's fields as they were announced."""
+    return tuple((int(tag), str(text)) for tag, text in sending.body["fields"])

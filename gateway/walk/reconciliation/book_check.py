@@ -1,0 +1,192 @@
+"""The whole book held against the broker's own words, read again from the bytes that came in.
+
+At every reconciliation and at the end of each run. Two questions, of which the first does not
+believe our reading of a message, and the second not our fold of what was read:
+- Is the last total (CumQty) that the broker told of each order what is booked for it?
+- Does each account hold what the booked trades of its orders, and the adjustments, add up to?
+Not here: each message held against the book as it is settled (`quarantine`).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from audit.records.kinds import Kind
+from audit.sequencer.ledger import Lane
+from audit.store.reader import LedgerReader
+from fix.errors import FixError
+from fix.wire.reports import ExecutionReport, parse_inbound, scaled
+from gateway.walk.ports import LedgerPort
+from gateway.walk.projections.differences import Cause, Differences, Found, book_difference
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.reconciliation.quarantine import sets_total, tells_total
+from risk.intent import Side
+from risk.state.book import Book
+from risk.state.instrument import Instrument
+
+TRIES: Final = 4
+PAUSE_S: Final = 0.2
+"""A report that is being settled just then makes the two sides differ for a moment."""
+
+
+class BooksPort(Protocol):
+    """The part of the section that the check needs."""
+
+    @property
+    def differences(self) -> Differences:
+        """What is known to differ."""
+        ...
+
+    @property
+    def accounts(self) -> frozenset[str]:
+        """The accounts that are open."""
+        ...
+
+    def book(self, account: str) -> Book:
+        """Return an account's book, folded to the last record."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckTools:
+    """What the check works with; `pause` waits that many seconds."""
+
+    ledger: LedgerPort
+    reader: LedgerReader
+    orders: Orders
+    books: BooksPort
+    session: str
+    instruments: Mapping[str, Instrument]
+    pause: Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Total:
+    """The last total that the broker told of an order, under the names that he used."""
+
+    names: tuple[str, ...]
+    symbol: str
+    quantity: int
+
+
+def traded_lots(orders: Orders) -> Mapping[tuple[str, str], int]:
+    """Return what the booked trades of all orders come to, by account and instrument."""
+    traded: dict[tuple[str, str], int] = defaultdict(int)
+    for standing in orders.traded():
+        for trade in standing.trades:
+            if trade.fill is not None:
+                sign = Side(trade.fill["side"]).sign
+                traded[standing.account, str(trade.fill["instrument"])] += sign * trade.lots
+    return traded
+
+
+class BookCheck:
+    """The check of one session; what it has read of the log it does not read again."""
+
+    def __init__(self, tools: CheckTools) -> None:
+        """Start with nothing read."""
+        self._tools = tools
+        self._totals: dict[str, _Total] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._seq = -1
+
+    def run(self, source: str) -> int:
+        """Put every difference that is news on record; returns how many are open then.
+
+        Args:
+            source: `reconciliation` or `run_end`.
+
+        Raises:
+            audit.errors.AuditError: the ledger cannot be read, or takes no record.
+            NotReadyError: the orders are not folded.
+        """
+        tools, differences = self._tools, self._tools.books.differences
+        found, size = tuple[Found, ...](), 0
+        for number in range(TRIES):
+            size = tools.reader.head().size
+            self._read(size)
+            differences.read(size)
+            found = tuple(one for one in self._apart() if differences.is_news(one, healing=False))
+            if not found:
+                break
+            if number < TRIES - 1:
+                tools.pause(PAUSE_S)
+        drafts = [
+            book_difference(one, session=tools.session, source=source, number=size) for one in found
+        ]
+        if drafts:
+            tools.ledger.append(*drafts, lane=Lane.URGENT)
+            differences.read(tools.reader.head().size)
+        return len(differences.open())
+
+    def _read(self, size: int) -> None:
+        """Take in the messages below a size of the log."""
+        tools = self._tools
+        for record in tools.reader.records(
+            stream=f"session/{tools.session}",
+            kinds=(Kind.FIX_INBOUND,),
+            after_seq=self._seq,
+            before_seq=size,
+        ):
+            self._take(str(record.body["raw"]))
+        self._seq = size - 1
+
+    def _take(self, raw: str) -> None:
+        try:
+            report = parse_inbound(raw)
+            if not isinstance(report, ExecutionReport):
+                return
+            quantity = scaled(report.cum_qty, 0)
+        except FixError:
+            return  # quarantined when it was settled
+        name = report.orig_cl_ord_id or report.cl_ord_id
+        key = (report.transact_time[:8], report.exec_id)
+        if not report.is_status:
+            if key in self._seen:
+                return  # the same report again may be older than what was told since
+            self._seen.add(key)
+        before = self._totals.get(name)
+        if not tells_total(report) and (before is None or quantity <= before.quantity):
+            return
+        if before is not None and not sets_total(report):
+            quantity = max(quantity, before.quantity)  # a trade that arrives late
+        names = tuple(dict.fromkeys((name, report.cl_ord_id)))
+        symbol = report.symbol or ("" if before is None else before.symbol)
+        self._totals[name] = _Total(names=names, symbol=symbol, quantity=quantity)
+
+    def _apart(self) -> Iterator[Found]:
+        """Yield every order and account whose two sides are to be compared."""
+        tools, orders = self._tools, self._tools.orders
+        for total in self._totals.values():
+            standing = next(filter(None, map(orders.by_cl_ord_id, total.names)), None)
+            symbol = total.symbol
+            if standing is not None and standing.verdict is not None:
+                symbol = str(standing.verdict.body["intent"]["instrument"])
+            lot = tools.instruments[symbol].lot if symbol in tools.instruments else 1
+            name = total.names[0] if standing is None else standing.cl_ord_id
+            booked = 0 if standing is None else standing.filled_lots
+            yield Found(
+                cause=Cause.CUM_QTY,
+                account="" if standing is None else standing.account,
+                instrument=symbol,
+                cl_ord_id=name,
+                book_lots=booked + tools.books.differences.adjusted_of(name),
+                broker_lots=total.quantity // lot,
+            )
+        yield from self._accounts_apart()
+
+    def _accounts_apart(self) -> Iterator[Found]:
+        books, traded = self._tools.books, traded_lots(self._tools.orders)
+        for account in sorted(books.accounts):
+            book = books.book(account)
+            for symbol in sorted(self._tools.instruments):
+                yield Found(
+                    cause=Cause.ACCOUNT_LOTS,
+                    account=account,
+                    instrument=symbol,
+                    cl_ord_id="",
+                    book_lots=book.lots(symbol),
+                    broker_lots=traded[account, symbol]
+                    + books.differences.adjusted(account, symbol),
+                )

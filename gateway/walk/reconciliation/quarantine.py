@@ -1,0 +1,210 @@
+"""What a broker's message says that the book does not, each one as it is settled.
+
+Pure, but for what is asked of the orders. A report's CumQty (14) is held against the fills that are
+booked once it is applied, and what was adjusted; a message that cannot be applied is quarantined,
+which is a difference too: what it tells may be true. Not here: the whole book against all reports
+(`book_check`).
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from fix.errors import FixError
+from fix.orders.state import OrderEvent, event_of
+from fix.wire.messages import parse
+from fix.wire.reports import ExecutionReport, parse_inbound, scaled
+from gateway.walk.projections.differences import EVERY, Cause, Differences, Found, book_difference
+from gateway.walk.projections.outbox import Standing
+from risk.state.instrument import Instrument
+
+QUARANTINED: Final = {
+    "unknown_order": Cause.UNKNOWN_ORDER,
+    "unbookable": Cause.UNBOOKABLE,
+    "unreadable": Cause.UNREADABLE,
+    "exec_id_reused": Cause.EXEC_ID_REUSED,
+    "undoes_unknown_trade": Cause.UNDOES_UNKNOWN_TRADE,
+    "trade_undone_twice": Cause.TRADE_UNDONE_TWICE,
+    "reject_unmatched": Cause.REJECT_UNMATCHED,
+}
+"""Anomalies that a person resolves, by the reason in `fix_anomaly`."""
+
+_TRADING: Final = frozenset("F12GH")
+_LATE: Final = frozenset("F12")
+_EXEC_TYPE, _CUM_QTY, _SYMBOL, _CL_ORD_ID, _ORIG_CL_ORD_ID = 150, 14, 55, 11, 41
+_TEXT_MAX: Final = 64
+
+
+def tells_total(report: ExecutionReport) -> bool:
+    """Whether CumQty (14) is the order's total now: an acknowledgement may be old news."""
+    event = event_of(report)
+    if event is OrderEvent.NOT_KNOWN_THERE:
+        return False
+    return (
+        report.is_trade
+        or report.undoes
+        or report.is_status
+        or event in {OrderEvent.CANCELED, OrderEvent.EXPIRED, OrderEvent.TRADED_ALL}
+    )
+
+
+def sets_total(report: ExecutionReport) -> bool:
+    """Whether CumQty counts also below what was told before: a trade may arrive late."""
+    return tells_total(report) and not report.is_trade
+
+
+def alarms(
+    drafts: Sequence[Draft],
+    raw: str,
+    offset: int,
+    *,
+    session: str,
+    standing: Callable[[str], Standing | None],
+    instrument: Callable[[str], Instrument],
+    differences: Differences | None,
+) -> tuple[Draft, ...]:
+    """Return the differences that a message is, to be committed with what it means.
+
+    Args:
+        drafts: what the message puts on record.
+        raw: the message.
+        offset: its place in the inbox.
+        session: the broker's.
+        standing: of an order by its ClOrdID.
+        instrument: by its symbol; raises KeyError for a strange one.
+        differences: what is known already; None takes each for news.
+    """
+    found: list[Found | None] = []
+    for draft in drafts:
+        body: dict[str, Any] = dict(draft.payload)
+        if draft.kind is Kind.FIX_ANOMALY:
+            one = _quarantined(body["reason"], _tags(raw), standing, instrument)
+            late = _tags(raw).get(_EXEC_TYPE, "") in _LATE
+            found.append(_as_known(one, 0, differences, late=late))
+        elif draft.kind is Kind.ORDER_REPORTED:
+            one, late = _totals_apart(raw, body, standing, instrument, differences)
+            found.append(_as_known(one, int(body["last_lots"]), differences, late=late))
+    return tuple(
+        book_difference(one, session=session, source="report", number=offset)
+        for one in found
+        if one is not None and _is_news(one, differences)
+    )
+
+
+def _is_news(found: Found, differences: Differences | None) -> bool:
+    if differences is not None:
+        return differences.is_news(found)
+    return found.cause is not Cause.CUM_QTY or found.book_lots != found.broker_lots
+
+
+def _quarantined(
+    reason: str,
+    tags: Mapping[int, str],
+    standing: Callable[[str], Standing | None],
+    instrument: Callable[[str], Instrument],
+) -> Found | None:
+    """Return the difference that an anomaly is; None if it tells of no trade and ends no order."""
+    cause = QUARANTINED.get(reason)
+    if cause is None:
+        return None
+    if cause is Cause.REJECT_UNMATCHED:
+        return Found(
+            cause=cause, account="", instrument="", cl_ord_id="", book_lots=None, broker_lots=None
+        )
+    quantity = _quantity(tags)
+    if tags.get(35) != "8":
+        return None
+    trading = tags.get(_EXEC_TYPE, "") in _TRADING
+    if cause in {Cause.UNKNOWN_ORDER, Cause.UNREADABLE} and not trading and not quantity:
+        return None
+    name = _plain(tags.get(_ORIG_CL_ORD_ID) or tags.get(_CL_ORD_ID, ""))
+    order = standing(name)
+    symbol = _plain(tags.get(_SYMBOL, "")) or EVERY
+    if order is not None and order.verdict is not None:
+        symbol = str(order.verdict.body["intent"]["instrument"])
+    try:
+        lot = instrument(symbol).lot
+    except KeyError:
+        lot = 1
+    return Found(
+        cause=cause,
+        account="" if order is None else order.account,
+        instrument=symbol,
+        cl_ord_id=name,
+        book_lots=0 if order is None else order.filled_lots,
+        broker_lots=None if quantity is None else quantity // lot,
+    )
+
+
+def _totals_apart(
+    raw: str,
+    body: Mapping[str, Any],
+    standing: Callable[[str], Standing | None],
+    instrument: Callable[[str], Instrument],
+    differences: Differences | None,
+) -> tuple[Found | None, bool]:
+    """Return an order's fills and total once a report is applied, and if it may be an old one."""
+    report, order = parse_inbound(raw), standing(str(body["cl_ord_id"]))
+    if not isinstance(report, ExecutionReport) or order is None or order.verdict is None:
+        return None, False
+    symbol = str(order.verdict.body["intent"]["instrument"])
+    booked = order.filled_lots + int(body["last_lots"])
+    adjusted = 0 if differences is None else differences.adjusted_of(order.cl_ord_id)
+    lots = scaled(report.cum_qty, 0) // instrument(symbol).lot
+    if lots < booked + adjusted and not tells_total(report):
+        return None, False
+    found = Found(
+        cause=Cause.CUM_QTY,
+        account=order.account,
+        instrument=symbol,
+        cl_ord_id=order.cl_ord_id,
+        book_lots=booked,
+        broker_lots=lots,
+    )
+    return found, not sets_total(report)
+
+
+def _as_known(
+    found: Found | None, last_lots: int, differences: Differences | None, *, late: bool
+) -> Found | None:
+    """Return two sides as they are with what is known of the order: adjusted, and told before.
+
+    Args:
+        found: the order's fills, and the total of one message.
+        last_lots: what of the fills this message adds.
+        differences: what was adjusted and told.
+        late: whether a higher total that was told before still counts.
+    """
+    if found is None or differences is None or not found.cl_ord_id or found.book_lots is None:
+        return found
+    book = found.book_lots + differences.adjusted_of(found.cl_ord_id)
+    told = differences.total_told(found.cl_ord_id, book - last_lots)
+    broker = found.broker_lots
+    if late and broker is not None and told is not None:
+        broker = max(broker, told)
+    return replace(found, book_lots=book, broker_lots=broker)
+
+
+def _tags(raw: str) -> dict[int, str]:
+    """Return the first value of each tag; nothing of what is no message."""
+    found: dict[int, str] = {}
+    with contextlib.suppress(FixError):
+        for tag, value in parse(raw):
+            found.setdefault(tag, value)
+    return found
+
+
+def _quantity(tags: Mapping[int, str]) -> int | None:
+    """Return CumQty, None if it cannot be read."""
+    try:
+        return scaled(tags.get(_CUM_QTY, ""), 0)
+    except FixError:
+        return None
+
+
+def _plain(text: str) -> str:
+    """Return a name that any record takes."""
+    return "".join(c for c in text if c.isascii() and c.isprintable())[:_TEXT_MAX]

@@ -1,0 +1,150 @@
+"""What a start finds and does: every decision that a crash left open is brought to its end.
+
+Nothing is sent on a row's word alone: an order leaves only in the process that approved it.
+Table (stage found -> what is done):
+    open        sealed as abandoned: nothing was approved
+    held        reservation freed, sealed: a person's answer belongs to the market that was shown
+    approved    withdrawn: a row that nobody is waiting with is no reason to send an order
+    sending     UNKNOWN: asked for at the broker, never sent again
+    sent        asked for at the broker
+    closed      sealed with the state the broker ended it in
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from audit.records.record import Draft
+from audit.sequencer.ledger import Lane
+from fix.errors import FixError
+from fix.orders.reconcile import PATIENCE_US, Fate, OpenOrder, Reconciliation, strangers
+from fix.orders.state import OrderState
+from fix.session.link import SessionState
+from fix.wire.messages import Fields
+from fix.wire.reports import parse_inbound
+from gateway import clock
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal.decision import decision_sealed
+from gateway.walk.ports import LedgerPort, ReconcilePort
+from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.reconciliation.asking import Budget, sent_fields
+from gateway.walk.settlement import OUTCOMES
+
+POLL_S = 0.02
+RESTART = "restart"
+"""Why an approval that a start found unsent is withdrawn."""
+
+Note = Callable[[str, str], None]
+"""Puts an event of the session on record: its name and its detail."""
+
+
+def close_abandoned(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:
+    """End what needs no broker: abandoned, held, unsent and unsealed ones; returns how many."""
+    count = 0
+    for standing in list(orders.unsealed()):
+        drafts = _ending(standing, market_time_us)
+        if drafts:
+            orders.catch_up(ledger.append(*drafts, lane=Lane.URGENT))
+            count += 1
+    return count
+
+
+def mark_unknown(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:
+    """Turn SENDING without an answer into UNKNOWN; returns how many."""
+    lost = [s for s in orders.in_doubt() if s.stage is Stage.SENDING]
+    for standing in lost:
+        orders.catch_up(
+            ledger.append(
+                journal_orders.order_unknown(
+                    standing, "gateway restarted before an answer", market_time_us=market_time_us
+                ),
+                lane=Lane.URGENT,
+            )
+        )
+    return len(lost)
+
+
+def reconcile(
+    fix: ReconcilePort,
+    orders: Orders,
+    note: Note,
+    budget: Budget,
+    check: Callable[[int], None],
+    *,
+    logon_no: int,
+    inbox_offset: int,
+) -> bool:
+    """Ask the broker for every order that may be live, wait a bounded time, open the session.
+
+    `inbox_offset` is where the inbox stood before the questions; answers come after it. What stays
+    unknown goes to `note`. `check` holds the book against the answers, which end at the offset that
+    it is given. Returns False when the logon was over before its reconciliation.
+    """
+    live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
+    state = Reconciliation.begin(
+        (
+            OpenOrder(cl_ord_id=name, fields=sent_fields(s.sending))
+            for name, s in live.items()
+            if s.sending is not None
+        ),
+        logon_no=logon_no,
+        now_us=clock.monotonic_us(),
+        # asked twice, within the budget
+        patience_us=PATIENCE_US + 2 * budget.time_for_us(len(live)),
+    )
+    waiting: deque[Fields] = deque(state.questions())
+    while True:
+        while waiting and budget.take(clock.monotonic_us()):
+            fix.status_request(waiting.popleft())
+        if state.is_over(clock.monotonic_us()) or fix.state is not SessionState.RECONCILING:
+            break
+        clock.pause(POLL_S)
+        state, inbox_offset = _listen(fix, state, inbox_offset)
+        state, again = state.ask_again_at(clock.monotonic_us())
+        waiting += again
+    quarantined = [name for name, fate in state.closed().items() if fate is Fate.QUARANTINED]
+    unknown = [order.cl_ord_id for order in strangers(fix.live_orders(), orders.names())]
+    for event, names in (("quarantined", quarantined), ("not_in_ledger", unknown)):
+        if names:
+            note(event, " ".join(names))
+    check(inbox_offset)
+    return fix.set_reconciled(logon_no)
+
+
+def _listen(
+    fix: ReconcilePort, state: Reconciliation, inbox_offset: int
+) -> tuple[Reconciliation, int]:
+    """Take in what arrived since; the settler records it, here it only answers questions."""
+    for entry in fix.inbox_since(inbox_offset):
+        inbox_offset = entry.next_offset
+        try:
+            state = state.heard(parse_inbound(entry.raw))
+        except FixError:
+            continue  # quarantined by the settler
+    return state, inbox_offset
+
+
+def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
+    """Return the records that end a decision without the broker, none when it needs one."""
+    stream = f"decision/{standing.decision_id}"
+    match standing.stage:
+        case Stage.OPEN:
+            return (decision_sealed(stream, "abandoned"),)
+        case Stage.HELD:
+            return (
+                journal_orders.reservation_released(
+                    standing, "gateway restarted", market_time_us=market_time_us
+                ),
+                decision_sealed(stream, "hold_expired", account=standing.account),
+            )
+        case Stage.APPROVED:
+            return (
+                journal_orders.order_withdrawn(standing, RESTART, market_time_us=market_time_us),
+                decision_sealed(stream, "withdrawn", account=standing.account),
+            )
+        case Stage.CLOSED:
+            state = OrderState(standing.order_state) if standing.cl_ord_id else None
+            outcome = "rejected" if state is None else OUTCOMES.get(state, "refused")
+            account, again = standing.account, standing.seals
+            return (decision_sealed(stream, outcome, account=account, again=again),)
+        case _:
+            return ()

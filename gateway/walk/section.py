@@ -1,0 +1,336 @@
+"""The per-firm section: fold committed records to a basis, evaluate, append by compare-and-swap.
+
+Every intent passes here, one at a time: playback, agents, renewals. The verdict and its reservation
+are one record, refused by the ledger when anything that a verdict rests on was committed after the
+basis; then the section folds on and judges again. There is no await and no lock-free path around
+it.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from audit.errors import GuardMovedError
+from audit.records.kinds import Kind
+from audit.records.record import Record
+from audit.sequencer.ledger import Guard
+from audit.store.reader import LedgerReader
+from gateway import clock
+from gateway.errors import NotReadyError
+from gateway.walk import deadlines
+from gateway.walk.deadlines import Deadlines, SteadyWall
+from gateway.walk.failpoints import reach
+from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal.decision import policy_named
+from gateway.walk.ports import Case, LedgerPort, Tick
+from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from gateway.walk.projections.differences import Differences
+from inference.forecast.forecast import Forecast
+from risk.approved import Approval, approve
+from risk.errors import ApprovalError
+from risk.evaluate import evaluate
+from risk.intent import Intent, intent_from_document
+from risk.policy.policy import Policy
+from risk.policy.signing import PolicyStatus, SignedPolicy, verify_signatures
+from risk.state.book import Book, Released, apply
+from risk.state.book_fold import BookFold, FoldEvent
+from risk.state.state import KillState, RiskState, SeenIntent, relevant_history, seen
+from risk.verdict import Action, Verdict
+
+MAX_TRIES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A committed verdict.
+
+    Attributes:
+        result: "approved", "held" or "rejected".
+    """
+
+    record: Record
+    intent: Intent
+    verdict: Verdict
+    result: str
+
+
+@dataclass(slots=True, kw_only=True)
+class _Fold:
+    """One book and how far it has been folded."""
+
+    books: BookFold
+    kinds: tuple[Kind, ...]
+    events: Callable[[Record], tuple[FoldEvent, ...]]
+    account: str
+    basis_seq: int = -1
+    history: list[SeenIntent] = field(default_factory=list)
+
+    @property
+    def book(self) -> Book:
+        """The book as far as it has been folded."""
+        return self.books.book
+
+    def take(self, record: Record) -> None:
+        """Apply one committed record."""
+        for event in self.events(record):
+            self.books.take(event)
+        if record.kind is Kind.VERDICT_GIVEN:
+            body: dict[str, Any] = record.body
+            self.history.append(seen(intent_from_document(body["intent"]), body["market_now_us"]))
+
+
+class Section:
+    """The critical section of one firm."""
+
+    def __init__(  # noqa: PLR0913 - what a section is made of
+        self,
+        *,
+        ledger: LedgerPort,
+        reader: LedgerReader,
+        bundle: SignedPolicy,
+        policy_keys: dict[str, bytes],
+        kill: Callable[[], tuple[int, bool]],
+        wall_us: Callable[[], int],
+        send_within_us: int,
+        monotonic_us: Callable[[], int] = clock.monotonic_us,
+    ) -> None:
+        """Start with no account open."""
+        self.deadlines = Deadlines(monotonic_us)
+        self._monotonic_us = monotonic_us
+        self._policy_us = SteadyWall(wall_us, monotonic_us)
+        self.policy_named = policy_named(bundle.policy)
+        self._ledger = ledger
+        self._reader = reader
+        self._bundle = bundle
+        self._policy_keys = policy_keys
+        self._kill = kill
+        self._wall_us = wall_us
+        self._send_within_us = send_within_us
+        self._lock = threading.RLock()
+        self._folds: dict[str, _Fold] = {}
+        self._placebos: dict[str, _Fold] = {}
+        self._kill_epoch = 0
+        self._kill_seq = -1
+        self.differences = Differences(reader)
+
+    @property
+    def accounts(self) -> frozenset[str]:
+        """The accounts that are open here."""
+        return frozenset(self._folds)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self._bundle.policy
+
+    def open_account(self, account: str, equity_minor: int) -> None:
+        """Open an account with its deposit; its records so far are folded at first use."""
+        with self._lock:
+            self._folds[account] = _Fold(
+                books=BookFold(Book.empty(account, equity_minor)),
+                kinds=(*BOOK_KINDS,),
+                events=book_events,
+                account=account,
+            )
+            self._placebos[account] = _Fold(
+                books=BookFold(Book.empty(f"{account}.placebo", equity_minor)),
+                kinds=PLACEBO_KINDS,
+                events=placebo_events,
+                account=account,
+            )
+
+    def book(self, account: str) -> Book:
+        """Return the account's book, folded to the last committed record."""
+        with self._lock:
+            return self._advance(self._folds[account]).book
+
+    def book_without(self, account: str, decision_id: str) -> Book:
+        """Return the book as if one decision's own reservation were free (for its renewal)."""
+        book = self.book(account)
+        return apply(book, Released(decision_id=decision_id, time_us=book.as_of_us))
+
+    def placebo_book(self, account: str) -> Book:
+        """Return the placebo twin's book."""
+        with self._lock:
+            return self._advance(self._placebos[account]).book
+
+    def status(self) -> PolicyStatus:
+        """Verify the policy's signatures and dates against a wall clock that does not go back."""
+        return verify_signatures(self._bundle, self._policy_keys, self._policy_us())
+
+    def now(self) -> deadlines.Moment:
+        """Read both clocks: what begins now ends on whichever of them says so first."""
+        return deadlines.now(self._wall_us, self._monotonic_us)
+
+    def judge(
+        self,
+        case: Case,
+        intent: Intent,
+        forecast: Forecast,
+        tick: Tick,
+        *,
+        approval: Approval | None = None,
+    ) -> Judged:
+        """Evaluate one intent and commit verdict and reservation.
+
+        With `approval`, a person's agreement, a held intent is judged again: it is then approved
+        inside the agreed band only, whether or not a rule still holds it.
+
+        Raises:
+            audit.errors.AuditError: the ledger could not take the verdict; nothing is approved.
+        """
+        with self._lock:
+            fold = self._folds[case.tags.account]
+            for _ in range(MAX_TRIES):
+                self._advance(fold)
+                renewal = approval is not None
+                state = self._state(case, fold, intent, forecast, tick, renewal=renewal)
+                differs = self.differences.blocks(case.instrument.symbol)
+                state = replace(state, book_differs=differs)
+                verdict = evaluate(self.policy, state, intent)
+                began = self.now()
+                end = self._send_end(began, approval)
+                result = _after_approval(intent, verdict, state, end.wall_us, approval)
+                reach("decide.evaluated")  # a crash here leaves no verdict: nothing is approved
+                draft = journal_orders.verdict_given(
+                    case,
+                    intent,
+                    verdict,
+                    state,
+                    basis_seq=fold.basis_seq,
+                    result=result,
+                    send_before_us=end.wall_us,
+                    approval=approval,
+                )
+                self._remember(case.decision_id, result, began, end)
+                try:
+                    guard = Guard(section=case.tags.account, basis_seq=fold.basis_seq)
+                    (record,) = self._ledger.append(draft, guard=guard)
+                except GuardMovedError:
+                    continue  # something the verdict rests on was committed meanwhile
+                return Judged(record=record, intent=intent, verdict=verdict, result=result)
+            raise NotReadyError(part="section", state="moved under every try")
+
+    def judge_placebo(
+        self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
+    ) -> tuple[Verdict, RiskState]:
+        """Evaluate the placebo twin's intent against its own book; commits nothing."""
+        with self._lock:
+            fold = self._advance(self._placebos[case.tags.account])
+            state = self._state(case, fold, intent, forecast, tick, renewal=False)
+            return evaluate(self.policy, state, intent), state
+
+    def hold_end_us(self, held: Record) -> int:
+        """Return the wall time at which a hold ends, now that its verdict has one on record.
+
+        A clock that was set back between the two gives the earlier end.
+        """
+        life_us = self.policy.approval.ttl.value
+        name = deadlines.hold_of(held.body["decision_id"])
+        end = self.deadlines.end(name) or self.now()
+        at_most = replace(end, wall_us=held.recorded_at_us + life_us)
+        self.deadlines.keep(name, end.earlier(at_most))
+        return end.earlier(at_most).wall_us
+
+    def _send_end(self, began: deadlines.Moment, approval: Approval | None) -> deadlines.Moment:
+        """Return by when an order approved now must have left; not after the agreement's end."""
+        end = began.after(self._send_within_us)
+        if approval is None:
+            return end
+        agreed = self.deadlines.end(deadlines.agreement_of(approval.decision_id)) or began
+        return end.earlier(replace(agreed, wall_us=approval.expires_us))
+
+    def _remember(
+        self, decision_id: str, result: str, began: deadlines.Moment, end: deadlines.Moment
+    ) -> None:
+        """Begin the life of what is about to be committed; one that is not known here is over."""
+        if result == "approved":
+            self.deadlines.keep(deadlines.sending_of(decision_id), end)
+        elif result == "held":
+            life_us = self.policy.approval.ttl.value
+            self.deadlines.keep(deadlines.hold_of(decision_id), began.after(life_us))
+
+    def _state(
+        self,
+        case: Case,
+        fold: _Fold,
+        intent: Intent,
+        forecast: Forecast,
+        tick: Tick,
+        *,
+        renewal: bool,
+    ) -> RiskState:
+        word_epoch, killed = self._kill()
+        now_us = tick.instant.now_us()
+        return RiskState(
+            now_us=now_us,
+            book=fold.book,
+            instrument=case.instrument,
+            quote=tick.quote,
+            forecast=forecast,
+            narrative_as_of_us=case.snapshot.as_of_us,
+            kill=KillState(killed=killed, kill_epoch=self._kill_epoch, egress_epoch=word_epoch),
+            recent=relevant_history(fold.history, intent, now_us),
+            policy_status=self.status(),
+            renewal=renewal,
+        )
+
+    def _advance(self, fold: _Fold) -> _Fold:
+        """Fold what was committed since; also the firm-wide kill epoch."""
+        head = self._reader.head().size - 1
+        if head > fold.basis_seq:
+            for record in self._reader.records(
+                kinds=fold.kinds,
+                account=fold.account,
+                after_seq=fold.basis_seq,
+                before_seq=head + 1,
+            ):
+                fold.take(record)
+            fold.basis_seq = head
+        self.differences.read(head + 1)
+        if head > self._kill_seq:
+            for record in self._reader.records(
+                stream="control",
+                kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED),
+                after_seq=self._kill_seq,
+                before_seq=head + 1,
+            ):
+                self._kill_epoch = max(self._kill_epoch, record.body["kill_epoch"])
+            self._kill_seq = head
+        return fold
+
+
+def result_of(action: Action) -> str:
+    """Return what an action means for the order: a throttled one is refused, not queued."""
+    if action <= Action.WARN:
+        return "approved"
+    return "held" if action is Action.HOLD else "rejected"
+
+
+def _after_approval(
+    intent: Intent,
+    verdict: Verdict,
+    state: RiskState,
+    send_before_us: int,
+    approval: Approval | None,
+) -> str:
+    """Return the result; with an agreement only what `approve` accepts under it is approved.
+
+    A renewal may need no person any more (an ALLOW): it is bound to what was agreed all the same.
+    """
+    result = result_of(verdict.action)
+    if approval is None or result == "rejected":
+        return result
+    try:
+        approve(
+            intent,
+            verdict,
+            bytes(32),  # only the band and the people are tested here; the leaf does not exist yet
+            send_before_us,
+            state.kill.egress_epoch,
+            approval,
+        )
+    except ApprovalError:
+        return "rejected"
+    return "approved"
