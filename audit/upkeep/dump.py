@@ -20,8 +20,8 @@ from audit.files.whole_file import appearing
 from audit.store.catalog import headless, strange_tables
 from audit.store.tables import READER_ROLE, RECORD_COLUMNS, TupleConnection, connect
 from audit.tlog.merkle import HASH_BYTES
+from audit.upkeep.fsck.chunk import missing_values
 from audit.upkeep.fsck.counts import miscounted
-from audit.upkeep.fsck.payloads import missing_values
 from audit.verifier.verify import INT_MAX, TAMPERED, LogVerifier, Outside, Report
 from audit.verifier.verify import verify_dump as verify_lines
 

@@ -34,12 +34,11 @@ from fix.session.listener import Listener, Sent, wire_view
 from fix.session.redial import Redial
 from fix.wire.messages import MSG_TYPE, Fields, parse, wire_text
 
-DICTIONARY = Path(__file__).with_name("dictionary") / "FIX44.xml"
+DICTIONARY = Path(__file__).parents[1] / "dialects" / "dictionary" / "FIX44.xml"
 EXIT_INBOX_LOST = 70
 INBOX_LOST = "inbox"
 _SEQ_NUM = 34
-_SESSION_REJECT = "3"
-_LOGOUT = "5"
+_SESSION_REJECT, _LOGOUT = "3", "5"
 _RESEND_REQUEST = "2"
 _LOGON = "A"
 _NEW_SEQ_NO, _TEXT, _RESET_FLAG = 36, 58, 141

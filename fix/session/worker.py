@@ -34,8 +34,7 @@ from fix.wire.reports import (
 )
 
 KILL_WAIT_S = 0.08
-_IDLE_S = 0.25
-_SWEEPING_S = 0.005
+_IDLE_S, _SWEEPING_S = 0.25, 0.005
 _CLOSING = frozenset(
     {
         OrderEvent.TRADED_ALL,

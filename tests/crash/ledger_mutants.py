@@ -139,14 +139,14 @@ def _unchained(item: Prepared, *, seq: int, prev: bytes, **place: Any) -> Record
 
 
 _PLACES: Mapping[Mutant, tuple[ModuleType, str, object]] = {
-    Mutant.ASYNC_COMMIT: (audit.ledger, "Store", AsyncCommit),
-    Mutant.NO_FSYNC: (audit.ledger, "Store", UncheckedStore),
-    Mutant.EARLY_ACK: (audit.ledger, "Sequencer", EarlyAck),
-    Mutant.SKIPS_FIELD: (audit.record, "header_line", _without_actor),
+    Mutant.ASYNC_COMMIT: (audit.sequencer.ledger, "Store", AsyncCommit),
+    Mutant.NO_FSYNC: (audit.sequencer.ledger, "Store", UncheckedStore),
+    Mutant.EARLY_ACK: (audit.sequencer.ledger, "Sequencer", EarlyAck),
+    Mutant.SKIPS_FIELD: (audit.records.record, "header_line", _without_actor),
     Mutant.BREAKS_CHAIN: (audit.sequencer.batch, "make_record", _unchained),
-    Mutant.NO_FENCE: (audit.ledger, "Store", NoFence),
-    Mutant.NO_LOCK: (audit.ledger, "Store", NoLock),
-    Mutant.FORGETS_KEYS: (audit.ledger, "Store", ForgetsKeys),
+    Mutant.NO_FENCE: (audit.sequencer.ledger, "Store", NoFence),
+    Mutant.NO_LOCK: (audit.sequencer.ledger, "Store", NoLock),
+    Mutant.FORGETS_KEYS: (audit.sequencer.ledger, "Store", ForgetsKeys),
 }
 
 

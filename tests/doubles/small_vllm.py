@@ -301,15 +301,15 @@ def _modules() -> dict[str, ModuleType]:
 def small_vllm() -> Iterator[SimpleNamespace]:
     """Load our door over this vLLM; yields its modules by name, and puts back what was there."""
     modules = _modules()
-    package = import_module("inference")
-    ours = [f"inference.{name}" for name in OURS]
+    package = import_module("inference.engine")
+    ours = [f"inference.engine.{name}" for name in OURS]
     kept = {name: sys.modules.pop(name, None) for name in (*modules, *ours)}
     named = {name: vars(package).pop(name, None) for name in OURS}
     sys.modules.update(modules)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # its matrices are small: on a busy machine threads mostly wait
     try:
-        yield SimpleNamespace(**{name: import_module(f"inference.{name}") for name in OURS})
+        yield SimpleNamespace(**{name: import_module(f"inference.engine.{name}") for name in OURS})
     finally:
         torch.set_num_threads(threads)
         for name, module in kept.items():

@@ -16,8 +16,6 @@ from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.tables import connect
 from audit.tlog.checkpoint import make_checkpoint
 from audit.upkeep.dump import dump, verify_dump
-from audit.upkeep.fsck import columns as fsck_columns
-from audit.upkeep.fsck import headers as fsck_fast
 from audit.upkeep.fsck.chunk import CHUNK
 from audit.upkeep.fsck.columns import COLUMNS, HEX_COLUMNS, Columns
 from audit.upkeep.fsck.database import Snapshot
@@ -366,7 +364,7 @@ def test_a_fast_path_that_skips_a_field_is_caught(
                 return rebuilt_headers(Columns(known), log)
 
             with monkeypatch.context() as mutant:
-                mutant.setattr(fsck_fast, "rebuilt_headers", blind)
+                mutant.setattr("audit.upkeep.fsck.headers.rebuilt_headers", blind)
                 fooled = check(payloads=False)
             caught = column in {"stream", "stream_seq", "prev"}  # by the chain, the map
             assert (fooled.exit_code != OK) == caught, (column, fooled.lines)
@@ -394,7 +392,7 @@ def test_values_that_would_shift_the_joined_columns_are_found(
             found = check(payloads=False)
             assert (found.exit_code, found.first_bad_seq) == (TAMPERED, 9), (here, found.lines)
             with monkeypatch.context() as mutant:  # teeth: without the count it would pass
-                mutant.setattr(fsck_columns, "_whole", lambda *_: True)
+                mutant.setattr("audit.upkeep.fsck.columns._whole", lambda *_: True)
                 assert (check(payloads=False).exit_code == OK) == ("commitments" not in here)
             admin.execute("TRUNCATE ledger.entry")
             admin.execute("INSERT INTO ledger.entry SELECT * FROM public.entry")

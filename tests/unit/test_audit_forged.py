@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import make_checkpoint
-from audit.upkeep.fsck.payloads import judge_payloads
+from audit.upkeep.fsck.chunk import judge_payloads
 from audit.verifier.verify import (
     INCOMPLETE,
     NOT_CHECKABLE,

@@ -16,7 +16,6 @@ from audit.privacy.erasure import Privacy
 from audit.records.kinds import Kind
 from audit.tlog.tiles import Tile
 from gateway.errors import GatewayError
-from gateway.evidence.publication.published import LogFiles
 from gateway.installation.keys.roles import Role
 from gateway.surfaces.api.app import FIELD_CHARS_MAX, STATUS, build_api
 from gateway.surfaces.api.log import FOR_EVER
@@ -299,8 +298,8 @@ class FewFiles:
         return None if found is None else (found, b"bytes")
 
 
-def put_log(desk: MemoryDesk, files: FewFiles | None) -> None:
-    object.__setattr__(desk.small.desk.own, "log", cast("LogFiles", files))
+def put_log(app: FastAPI, files: FewFiles | None) -> None:
+    app.state.log = files
 
 
 LOG = ("/log/checkpoint", "/log/tile/0/000", "/log/tile/entries/000")
@@ -309,7 +308,7 @@ LOG = ("/log/checkpoint", "/log/tile/0/000", "/log/tile/entries/000")
 def test_the_log_is_for_auditors_and_its_reading_on_record_once(
     call: Call, app: FastAPI, desk: MemoryDesk
 ) -> None:
-    put_log(desk, FewFiles())
+    put_log(app, FewFiles())
     key = {"Authorization": f"Bearer {desk.small.keyring.token('auditor')}"}
     for path in LOG:
         assert call("", "GET", path)[0] == 401
@@ -328,7 +327,7 @@ def test_the_log_is_for_auditors_and_its_reading_on_record_once(
 def test_a_log_that_is_public_is_read_by_anybody_and_by_nobody_on_record(
     app: FastAPI, desk: MemoryDesk
 ) -> None:
-    put_log(desk, FewFiles(public=True))
+    put_log(app, FewFiles(public=True))
     answers = [TestClient(app).get(path) for path in LOG]
     assert [one.status_code for one in answers] == [200] * 3
     assert answers[0].headers["cache-control"] == "no-cache"
@@ -336,9 +335,9 @@ def test_a_log_that_is_public_is_read_by_anybody_and_by_nobody_on_record(
     assert not desk.log.of_kind(Kind.READ_RECORDED)
 
 
-def test_what_the_log_has_not_is_not_there(call: Call, desk: MemoryDesk) -> None:
+def test_what_the_log_has_not_is_not_there(call: Call, app: FastAPI) -> None:
     for files in (None, FewFiles(empty=True)):
-        put_log(desk, files)
+        put_log(app, files)
         for path in ("/log/checkpoint", "/log/tile/0/001"):
             assert call("auditor", "GET", path)[0] == 404
 
@@ -357,11 +356,10 @@ def test_what_the_log_has_not_is_not_there(call: Call, desk: MemoryDesk) -> None
 )
 def test_a_bundle_is_packed_for_who_takes_it_and_a_tile_never(
     app: FastAPI,
-    desk: MemoryDesk,
     accepted: str,
     packed: bool,  # noqa: FBT001
 ) -> None:
-    put_log(desk, FewFiles(public=True))
+    put_log(app, FewFiles(public=True))
     browser, asks = TestClient(app), {"Accept-Encoding": accepted}
     bundle = browser.get("/log/tile/entries/000", headers=asks)
     assert (bundle.headers.get("content-encoding") == "gzip") is packed

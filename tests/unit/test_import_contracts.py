@@ -33,8 +33,16 @@ PLANTED = (
     ("audit/store/reader.py", "import sqlalchemy", "one door: schema"),
     ("gateway/walk/section.py", "import psycopg", "one door: database"),
     ("audit/sequencer/ledger.py", "import opentelemetry.trace", "one door: telemetry"),
-    ("gateway/walk/decision.py", "import fastapi", "the walks see Protocols"),
-    ("gateway/walk/dispatch.py", "import fix.session.initiator", "the walks see Protocols"),
+    ("gateway/walk/decision.py", "import fastapi", "the walk sees Protocols"),
+    ("gateway/walk/dispatch.py", "import fix.session.initiator", "the walk sees Protocols"),
+    ("gateway/walk/approval.py", "import gateway.desk.desk", "floors of the gateway"),
+    ("audit/store/wire.py", "import audit.sequencer.lanes", "floors of the ledger"),
+    ("fix/orders/sweep.py", "import fix.session.link", "floors of the wire"),
+    ("inference/codec/prompt.py", "import inference.engine.port", "floors of the engine"),
+    ("risk/state/holding.py", "import risk.sizing", "floors of the verdict"),
+    ("gateway/surfaces/api/kill.py", "import gateway.surfaces.web.forms", "a surface does not"),
+    ("audit/verifier/verify.py", "import audit.tlog.note", "the outsider's verifier"),
+    ("gateway/desk/intents.py", "import gateway.installation.settings", "settings end"),
 )
 
 
@@ -100,3 +108,13 @@ def test_a_planted_import_breaks_the_contract(
     imported = line.removeprefix("import ")
     said = next(text for name, text in broken.items() if name.startswith(contract))
     assert re.search(rf"\b{re.escape(importer)} -> {re.escape(imported.split('.')[0])}", said), said
+
+
+def test_a_folder_that_nobody_placed_on_a_floor_is_refused(tmp_path: Path) -> None:
+    copy_tree(tmp_path)
+    stray = tmp_path / "gateway" / "stray"
+    stray.mkdir()
+    (stray / "__init__.py").write_text('"""Here for no reason."""\n')
+    done = lint(tmp_path)
+    assert done.returncode != 0
+    assert "stray" in done.stdout + done.stderr

@@ -6,12 +6,10 @@ Not here: a second verdict: it calls the verifier.
     columns   what fsck asks the server for: columns joined, and how they are read
     counts    rows counted in the table and through every index
     headers   headers rebuilt from columns, 150,000 a second and more
-    payloads  stored headers and payloads against them: the second pass
     tiles     stored tiles against the tree, in a chunk and above all chunks
     state     where a check stands, on disk
     judge     chunks put together by the outsider's verifier
     database  the psycopg door of fsck: one snapshot, read in ranges
-    worker    a reader process of fsck, a fork
     readers   the reader processes, asked in turn
     plan      what to check, and from where
     run       fsck of a database

@@ -20,7 +20,7 @@ from audit.store.catalog import headless, strange_tables
 from audit.store.tables import READER_ROLE, TupleConnection, connect
 from audit.tlog.merkle import HASH_BYTES
 from audit.tlog.tiles import TILE_HEIGHT
-from audit.upkeep.fsck.chunk import CHUNK, Chunk, Finding, tree_levels, tree_nodes
+from audit.upkeep.fsck.chunk import CHUNK, Chunk, Finding, judge_payloads, tree_levels, tree_nodes
 from audit.upkeep.fsck.columns import (
     COLUMNS,
     Columns,
@@ -31,7 +31,6 @@ from audit.upkeep.fsck.columns import (
 )
 from audit.upkeep.fsck.counts import miscounted
 from audit.upkeep.fsck.headers import SPECIAL_KINDS, judge_chunk
-from audit.upkeep.fsck.payloads import judge_payloads
 from audit.upkeep.fsck.tiles import height_of, judge_part
 from audit.verifier.verify import TAMPERED
 

@@ -1,22 +1,30 @@
-"""The reader processes of fsck, asked in turn and answering in order."""
+"""The reader processes of fsck, asked in turn and answering in order.
+
+A reader takes tasks {do: chunk | nodes | blobs, ..} as JSON and answers each with JSON. The end of
+the pipe is the end of the process, so it never outlives the one that asked.
+"""
 
 import contextlib
+import gc
 import json
 import multiprocessing
-from collections.abc import Iterable, Iterator
+import signal
+from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from queue import Queue
 from threading import Thread
 from typing import Any, Protocol, Self
 
 from audit.errors import LedgerWriteError
+from audit.store.tables import DatabaseError
+from audit.upkeep.fsck.chunk import Chunk
 from audit.upkeep.fsck.database import Snapshot
-from audit.upkeep.fsck.worker import DATABASE, answer, serve
 from audit.verifier.verify import Bad
 
 _AHEAD = 2
 """Tasks that wait at each reader while its answer is being folded."""
 _GRACE_S = 10.0
+DATABASE, JUDGED = "database", "judged"
 
 
 class Asked(Protocol):
@@ -134,3 +142,53 @@ def _checked(line: bytes) -> bytes:
             raise LedgerWriteError(f"cannot read the ledger: {failure['why']}")
         raise Bad(f"the records cannot be judged: {failure['why']}")
     return line
+
+
+def serve(pipe: Connection, others: Sequence[Connection], dsn: str, name: str) -> None:
+    """Answer until the pipe ends; runs in a fork of the asker.
+
+    Args:
+        pipe: brings tasks, takes answers.
+        others: the asker's own ends, which a fork inherits and must not hold open.
+        dsn: of the database.
+        name: of the snapshot to join.
+    """
+    for end in others:
+        end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the asker's; he closes the pipe
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.disable()  # a chunk makes a hundred thousand small objects and no cycles
+    try:
+        snapshot = Snapshot(dsn, name)
+        while True:
+            pipe.send_bytes(answer(snapshot, json.loads(pipe.recv_bytes())))
+    except LedgerWriteError as error:
+        pipe.send_bytes(_failed(DATABASE, error))
+    except (EOFError, OSError):
+        return  # nobody asks any more
+
+
+def _failed(what: str, why: object) -> bytes:
+    return json.dumps({"failed": what, "why": str(why)}).encode()
+
+
+def answer(snapshot: Snapshot, task: dict[str, Any]) -> bytes:
+    """Carry out a task; a failure is an answer too."""
+    try:
+        return _do(snapshot, task)
+    except DatabaseError as error:
+        return _failed(DATABASE, error)
+    except Exception as error:  # noqa: BLE001 - whatever the tables break is a finding
+        return _failed(JUDGED, f"{type(error).__name__}: {error}")
+
+
+def _do(snapshot: Snapshot, task: dict[str, Any]) -> bytes:
+    match task["do"]:
+        case "chunk":
+            chunk = Chunk(first=task["first"], width=task["width"])
+            snapshot.judge(chunk, task["log"], task["sizes"], payloads=task["payloads"])
+            return chunk.to_json()
+        case "nodes":
+            return json.dumps(snapshot.nodes(task["first"], task["stop"])).encode()
+        case _:
+            return json.dumps(snapshot.blobs(task["first"])).encode()

@@ -35,14 +35,7 @@ from urllib.parse import quote
 from audit.store.logins import LOGIN_ROLE
 from audit.store.tables import ensure_database, wait_until_admitted, wait_until_ready
 from gateway.errors import PostgresError
-from gateway.installation.children.postgres_access import (
-    HBA,
-    IDENT,
-    AccessRules,
-    own_name,
-    put,
-    rules_for,
-)
+from gateway.installation.children import postgres_access as access
 from gateway.installation.children.postmaster import clear_dead_lock, live_postmaster, uninterrupted
 
 DATABASE = "countersign"
@@ -168,14 +161,14 @@ class EmbeddedPostgres:
         found = [self._home / f"{name}{new}" for name in names for new in ("", ".new")]
         return tuple(path for path in found if path.exists())
 
-    def access_rules(self, *further: str) -> AccessRules:
+    def access_rules(self, *further: str) -> access.AccessRules:
         """Return who is let in: the login, and further users of the database."""
-        return rules_for((LOGIN_ROLE, *further))
+        return access.rules_for((LOGIN_ROLE, *further))
 
     def _let_in(self, *further: str) -> bool:
         """Write who is let in; say whether that is new."""
         assert self._home is not None  # noqa: S101 - start() placed it
-        return put(self.access_rules(*further), self._home / "data", self._user, self.pid)
+        return access.put(self.access_rules(*further), self._home / "data", self._user, self.pid)
 
     def _see_shut(self, timeout_s: float) -> None:
         """Wait until the superuser is refused, unless the rules are to let him in."""
@@ -223,7 +216,7 @@ class EmbeddedPostgres:
 
     def _dsn(self, database: str, user: str) -> str:
         folder = quote(bytes(self._socket_dir()))
-        peer = quote(own_name() if self._user is None else self._user.pw_name)
+        peer = quote(access.own_name() if self._user is None else self._user.pw_name)
         return f"postgresql://{user}@/{database}?host={folder}&requirepeer={peer}"
 
     def _place(self) -> Path:
@@ -314,7 +307,8 @@ class EmbeddedPostgres:
     def _spawn(self, binaries: Path, data: Path) -> None:
         logs = self._state / "logs"
         logs.mkdir(mode=0o755, exist_ok=True)
-        settings = {**self._settings, "hba_file": data / HBA, "ident_file": data / IDENT}
+        settings = {**self._settings, "hba_file": data / access.HBA}
+        settings["ident_file"] = data / access.IDENT
         options = [f"--{name}={value}" for name, value in settings.items()]
         command = [str(binaries / "postgres"), "-D", str(data), "-k", str(self._socket_dir())]
         with (logs / "postgres.log").open("ab") as log, uninterrupted():
