@@ -31,18 +31,13 @@ from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+SETTINGS = ROOT / "docs" / "settings.md"
 RECORDS = ROOT / "docs" / "records.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
 ACCESS = ROOT / "docs" / "access.md"
-SIMULATOR = ROOT / "docs" / "simulator.md"
+SIMULATOR = ROOT / "docs" / "measured" / "simulator.md"
 SHOWN = 100
 POLICY = ROOT / "risk" / "policies" / "playback.json"
-BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
-
-
-class DocumentError(Exception):
-    """A document has lost the marks between which a table belongs."""
 
 
 def default_of(info: FieldInfo) -> str:
@@ -50,28 +45,49 @@ def default_of(info: FieldInfo) -> str:
     default = info.default
     if default is None:
         return "none"
+    if default == "":
+        return "empty"
     if isinstance(default, Path) and default.is_relative_to(ROOT):
         default = default.relative_to(ROOT)
     return f"`{default}`"
 
 
 def settings_rows(model: type[BaseModel], prefix: str) -> list[str]:
-    """Return the table rows of one settings section and of the sections inside it."""
-    rows: list[str] = []
-    for name, info in model.model_fields.items():
-        inner = info.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            rows += settings_rows(inner, f"{prefix}{name}__")
-        else:
-            variable = f"{prefix}{name}".upper()
-            rows.append(f"| `{variable}` | {default_of(info)} | {info.description} |")
-    return rows
+    """Return the table rows of one settings section, without the sections inside it."""
+    return [
+        f"| `{prefix}{name}`".upper() + f" | {default_of(info)} | {info.description} |"
+        for name, info in model.model_fields.items()
+        if section_of(info) is None
+    ]
 
 
-def settings_table() -> str:
-    """Return the README's settings table."""
-    head = ["| variable | default | meaning |", "|---|---|---|"]
-    return "\n".join(head + settings_rows(Settings, PREFIX))
+def section_of(info: FieldInfo) -> type[BaseModel] | None:
+    """Return the settings section that a field holds, or None for a plain setting."""
+    inner = info.annotation
+    return inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
+
+
+def settings_page() -> str:
+    """Return the page of settings: a table for each section, in the order of the code."""
+    head = [
+        "# Settings",
+        "",
+        "Written by `make docs` from the settings model; do not edit. `countersign settings` lists",
+        "the same variables.",
+        "",
+        "A setting is an environment variable. An unknown name with the prefix stops the start, so",
+        "a mistyped limit is never ignored. An empty value counts as unset. `run` fills in what is",
+        "missing for development; `serve` has no default for database, keys and broker port.",
+    ]
+    sections: list[tuple[str, type[BaseModel], str]] = [("General", Settings, PREFIX)]
+    for name, info in Settings.model_fields.items():
+        if (inner := section_of(info)) is not None:
+            title = (inner.__doc__ or name).partition("\n")[0].partition(";")[0].rstrip(".")
+            sections.append((title, inner, f"{PREFIX}{name}__"))
+    for title, model, prefix in sections:
+        head += ["", f"## {title}", "", "| variable | default | meaning |", "|---|---|---|"]
+        head += settings_rows(model, prefix)
+    return "\n".join([*head, ""])
 
 
 def kind_row(spec: KindSpec) -> str:
@@ -198,24 +214,10 @@ def simulator_page() -> str:
     return "\n".join([*head, *rows, ""])
 
 
-def with_table(text: str) -> str:
-    """Return the README with the settings table between its marks.
-
-    Raises:
-        DocumentError: the marks are missing.
-    """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        message = f"{README.name} has lost {BEGIN} or {END}"
-        raise DocumentError(message)
-    return f"{before}{BEGIN}\n{settings_table()}\n{END}{after}"
-
-
 def wanted() -> dict[Path, str]:
     """Return every generated document with the text it should have."""
     return {
-        README: with_table(README.read_text()),
+        SETTINGS: settings_page(),
         RECORDS: records_page(),
         ACCESS: access_page(),
         POLICY_PAGE: policy_page(),
