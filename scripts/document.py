@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,13 @@ POLICY_PAGE = ROOT / "docs" / "policy.md"
 ACCESS = ROOT / "docs" / "access.md"
 SIMULATOR = ROOT / "docs" / "measured" / "simulator.md"
 SHOWN = 100
+WIDTH = 118
 POLICY = ROOT / "risk" / "policies" / "playback.json"
+
+
+def prose(text: str) -> list[str]:
+    """Return a paragraph as lines."""
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def default_of(info: FieldInfo) -> str:
@@ -72,12 +79,17 @@ def settings_page() -> str:
     head = [
         "# Settings",
         "",
-        "Written by `make docs` from the settings model; do not edit. `countersign settings` lists",
-        "the same variables.",
+        *prose(
+            "Written by `make docs` from the settings model; do not edit. `countersign"
+            " settings` lists the same variables."
+        ),
         "",
-        "A setting is an environment variable. An unknown name with the prefix stops the start, so",
-        "a mistyped limit is never ignored. An empty value counts as unset. `run` fills in what is",
-        "missing for development; `serve` has no default for database, keys and broker port.",
+        *prose(
+            "A setting is an environment variable. An unknown name with the prefix stops the"
+            " start, so a mistyped limit is never ignored. An empty value counts as unset."
+            " `run` fills in what is missing for development; `serve` has no default for"
+            " database, keys and broker port."
+        ),
     ]
     sections: list[tuple[str, type[BaseModel], str]] = [("General", Settings, PREFIX)]
     for name, info in Settings.model_fields.items():
@@ -105,9 +117,12 @@ def records_page() -> str:
     head = [
         "# Record kinds",
         "",
-        "Written by `make docs` from `audit/kinds.py`, in walk order; do not edit. A payload has",
-        "every field of its kind, may have the optional ones, and no other. *Guard*: the record",
-        "moves the guard on which verdicts are committed.",
+        *prose(
+            "Written by `make docs` from `audit/kinds.py`, in the order of the walk; do not"
+            " edit. A payload has every field of its kind, may have the optional ones, and has"
+            " no other. *Guard*: the record changes what rules look at, for its own account or"
+            " for every one, so a verdict that was computed before it is computed again."
+        ),
         "",
         "| kind | version | stream | fields | optional | guard |",
         "|---|---|---|---|---|---|",
@@ -133,18 +148,24 @@ def access_page() -> str:
     head = [
         "# Who gets what",
         "",
-        "Written by `make docs` from the routes of the site and `gateway/roles.py`; do not edit. A",
-        "test asks every route of a running site without a key, with each role's key and with each",
-        "role's session, and compares; a route without a door does not start.",
+        *prose(
+            "Written by `make docs` from the routes of the site and `gateway/roles.py`; do"
+            " not edit. A test asks every route of a running site without a key, with each"
+            " role's key and with each role's session, and compares. A route without a door"
+            " does not start."
+        ),
         "",
-        "*in*: let in, whatever the answer then is; a number: the status of the refusal (303:",
-        "sent to sign in). A session opens no route of the API. An agent's key opens no page.",
-        "What is read is on record once for each person, object and minute, before it is shown;",
-        "each refusal is counted, one record for each minute, caller and reason. For routes that",
-        "ask for nothing the last column says why. With `COUNTERSIGN_LEDGER__TILES=public` the",
-        "routes below `/log` ask for nothing either, and nothing is recorded.",
+        *prose(
+            "*in* means let in, whatever the answer then is. A number is the status of the"
+            " refusal (303: sent to the sign-in page). A session opens no route of the API; an"
+            " agent's key opens no page. A read goes on record before it is shown, once for"
+            " each person, object and minute. A refusal is counted, with one record for each"
+            " minute, caller and reason. Where a route asks for nothing, the last column says"
+            " why. With `COUNTERSIGN_LEDGER__TILES=public` the routes below `/log` ask for"
+            " nothing either, and nothing is recorded."
+        ),
         "",
-        f"| method | route | brings | may | nobody | {' | '.join(Role)} | a read is on record as |",
+        f"| method | route | asks for | action | nobody | {' | '.join(Role)} | recorded as |",
         "|---" * (6 + len(Role)) + "|",
     ]
     return "\n".join([*head, *(access_row(row) for row in rows), ""])
@@ -177,8 +198,11 @@ def policy_page() -> str:
     head = [
         "# Rules and the playback policy",
         "",
-        "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do not edit.",
-        "Every rule runs on every intent, in this order; the verdict is the join of them.",
+        *prose(
+            "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do"
+            " not edit. Every rule runs on every intent, in this order. The strictest action"
+            " of all is the verdict."
+        ),
         "",
         "| rule | version | title | measures (unit, scope) |",
         "|---|---|---|---|",
@@ -203,10 +227,13 @@ def simulator_page() -> str:
     head = [
         "# The simulator's table",
         "",
-        "Written by `make docs` from `fix/ems_market.py`, whose docstring says what each outcome",
-        f"is; do not edit. What happens to the first {SHOWN} orders of a capture under the",
-        f"default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive;",
-        "the gateway cannot see it.",
+        *prose(
+            "Written by `make docs` from `fix/ems_market.py`, whose docstring says what each"
+            f" outcome is; do not edit. The table says what happens to the first {SHOWN} orders"
+            f" that the simulated broker gets under the default seed `{seed}`"
+            " (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive. The gateway"
+            " cannot see it."
+        ),
         "",
         "| from | " + " | ".join(f"+{n}" for n in range(len(DECK))) + " |",
         "|---" * (len(DECK) + 1) + "|",
