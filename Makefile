@@ -63,7 +63,7 @@ bench-ledger: setup ## measure the ledger's appends against COPY, bare commits a
 bench-fsck: setup ## measure fsck on a ledger of 1,000,000 records (minutes)
 	@$(BIN)/python scripts/bench_fsck.py
 
-crash: setup ## crash the ledger N times (from 1,000: writes docs/crash-ledger.md; SEED=); without N 200 times, then gateways
+crash: setup ## crash the ledger N times (from 1,000: writes docs/measured/crash-ledger.md; SEED=); without N 200 times, then gateways
 	@$(BIN)/python -m tests.crash.ledger_campaign --crashes $(or $(N),200) --teeth $(if $(N),10,2) \
 		$(if $(SEED),--seed $(SEED)) $(if $(N),--write)
 	@$(if $(N),,$(BIN)/pytest tests/walk/test_walk_crash.py tests/crash)
@@ -72,18 +72,18 @@ fight: setup ## let two sequencers fight for one log (MINUTES=10 SEED=)
 	@$(BIN)/python -m tests.crash.ledger_fight --minutes $(or $(MINUTES),10) \
 		$(if $(SEED),--seed $(SEED)) --write
 
-kill-throws: setup ## press the kill N times while the line is silent (N=100 SEED=; from 100: writes docs/kill-throws.md)
+kill-throws: setup ## press the kill N times while the line is silent (N=100 SEED=; from 100: writes docs/measured/kill-throws.md)
 	@$(BIN)/python -m tests.crash.kill_throws --throws $(or $(N),100) $(if $(SEED),--seed $(SEED)) \
 		$(shell [ "$(or $(N),100)" -ge 100 ] && echo --write)
 
-mutate: setup ## plant faults, known ones and N drawn by SEED; the tests must notice each (writes docs/mutation.md)
+mutate: setup ## plant faults, known ones and N drawn by SEED; the tests must notice each (writes docs/measured/mutation.md)
 	@$(BIN)/pytest tests/mutation
 	@nice -n 10 $(BIN)/python -m scripts.mutate --write $(if $(SEED),--seed $(SEED)) $(if $(N),--sites $(N))
 
 train: setup ## train the bundled pair again (hours; DATA_DIR=folder)
 	@$(BIN)/countersign train
 
-playback: setup ## play 250 decisions in a new ledger and write docs/playback.md (minutes)
+playback: setup ## play 250 decisions in a new ledger and write docs/measured/playback.md (minutes)
 	@$(BIN)/python scripts/playback_page.py
 
 ledger-size: setup ## measure what a decision costs on disk, per drafter and plan (minutes)

@@ -1,4 +1,4 @@
-"""Measure what speculation buys: `make bench` writes docs/bench-engine.md.
+"""Measure what speculation buys: `make bench` writes docs/measured/bench-engine.md.
 
 Three engine processes, one per drafter and one without, all up at once. They take turns on the same
 seeds, so a busy moment of the machine hits all three and the ratios are paired. Capture is off in
@@ -26,7 +26,7 @@ from inference.speculation.seeds import decision_seed, trajectory_seeds
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIR = ROOT / "inference" / "models" / "pair_v1"
-REPORT = ROOT / "docs" / "bench-engine.md"
+REPORT = ROOT / "docs" / "measured" / "bench-engine.md"
 SIZES = (1, 8, 32)
 TOKENS = 16
 SPEC_K = 4

@@ -2,7 +2,7 @@
 
 `make bench-fsck`: builds a ledger of 1,000,000 records through the real writer (minutes), checks it
 several times, the fast pass and the whole one, and a tenth of it for memory; writes
-docs/bench-fsck.md. The log lies in a temporary folder and goes afterwards.
+docs/measured/bench-fsck.md. The log lies in a temporary folder and goes afterwards.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gateway.installation.children.postgres import EmbeddedPostgres
 from scripts.big_log import SIGNER, write_big_log
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "bench-fsck.md"
+PAGE = ROOT / "docs" / "measured" / "bench-fsck.md"
 RUNS = 5
 MIB = 1 << 10  # KiB
 _HEADER, _SPEED_S = bytes(400), 0.5

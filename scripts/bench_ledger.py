@@ -1,4 +1,4 @@
-"""Measure the ledger's appends: `make bench-ledger` writes docs/bench-ledger.md.
+"""Measure the ledger's appends: `make bench-ledger` writes docs/measured/bench-ledger.md.
 
 One embedded PostgreSQL, one process, one run. Everything that is compared takes turns in short
 phases, so a busy moment of the machine hits both sides; a ratio is the median of the pairs'.
@@ -32,7 +32,7 @@ from scripts.ledger_loads import Appends, Load, Yardsticks
 from scripts.ledger_tails import Tails, flusher, turn
 
 ROOT = Path(__file__).resolve().parent.parent
-REPORT = ROOT / "docs" / "bench-ledger.md"
+REPORT = ROOT / "docs" / "measured" / "bench-ledger.md"
 WRITERS = (1, 16, 256, 1024)
 SIGNER = FileSigner("bench.example/log", Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
 ARRIVALS_PER_S = 500.0

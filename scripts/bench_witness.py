@@ -5,7 +5,7 @@
 The witness is a process of its own that cosigns with Ed25519 and ML-DSA-44 and fsyncs before each
 answer; the ledger runs in the embedded PostgreSQL, takes records at a steady rate and signs once a
 second. A lag is the time from the storing of a checkpoint until its quorum is stored too. `--write`
-puts the table into docs/bench-witness.md.
+puts the table into docs/measured/bench-witness.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gateway.clock import pause, wall_us
 from gateway.installation.children.postgres import EmbeddedPostgres
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "bench-witness.md"
+PAGE = ROOT / "docs" / "measured" / "bench-witness.md"
 BAR_S = 5.0
 CLOSED = "http://127.0.0.1:9"  # the discard port: nobody listens
 
@@ -163,7 +163,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--checkpoints", type=int, default=60)
     parser.add_argument("--rate", type=int, default=200, help="records per second")
-    parser.add_argument("--write", action="store_true", help="write docs/bench-witness.md")
+    parser.add_argument("--write", action="store_true", help="write docs/measured/bench-witness.md")
     asked = parser.parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="countersign-witness-") as folder:

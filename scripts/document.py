@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,18 +32,19 @@ from risk.rules.catalogue import RULES
 from risk.rules.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+SETTINGS = ROOT / "docs" / "settings.md"
 RECORDS = ROOT / "docs" / "records.md"
 POLICY_PAGE = ROOT / "docs" / "policy.md"
 ACCESS = ROOT / "docs" / "access.md"
-SIMULATOR = ROOT / "docs" / "simulator.md"
+SIMULATOR = ROOT / "docs" / "measured" / "simulator.md"
 SHOWN = 100
+WIDTH = 118
 POLICY = ROOT / "risk" / "policy" / "policies" / "playback.json"
-BEGIN, END = "<!-- settings: begin -->", "<!-- settings: end -->"
 
 
-class DocumentError(Exception):
-    """A document has lost the marks between which a table belongs."""
+def prose(text: str) -> list[str]:
+    """Return a paragraph as lines."""
+    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def default_of(info: FieldInfo) -> str:
@@ -50,28 +52,54 @@ def default_of(info: FieldInfo) -> str:
     default = info.default
     if default is None:
         return "none"
+    if default == "":
+        return "empty"
     if isinstance(default, Path) and default.is_relative_to(ROOT):
         default = default.relative_to(ROOT)
     return f"`{default}`"
 
 
 def settings_rows(model: type[BaseModel], prefix: str) -> list[str]:
-    """Return the table rows of one settings section and of the sections inside it."""
-    rows: list[str] = []
-    for name, info in model.model_fields.items():
-        inner = info.annotation
-        if isinstance(inner, type) and issubclass(inner, BaseModel):
-            rows += settings_rows(inner, f"{prefix}{name}__")
-        else:
-            variable = f"{prefix}{name}".upper()
-            rows.append(f"| `{variable}` | {default_of(info)} | {info.description} |")
-    return rows
+    """Return the table rows of one settings section, without the sections inside it."""
+    return [
+        f"| `{prefix}{name}`".upper() + f" | {default_of(info)} | {info.description} |"
+        for name, info in model.model_fields.items()
+        if section_of(info) is None
+    ]
 
 
-def settings_table() -> str:
-    """Return the README's settings table."""
-    head = ["| variable | default | meaning |", "|---|---|---|"]
-    return "\n".join(head + settings_rows(Settings, PREFIX))
+def section_of(info: FieldInfo) -> type[BaseModel] | None:
+    """Return the settings section that a field holds, or None for a plain setting."""
+    inner = info.annotation
+    return inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
+
+
+def settings_page() -> str:
+    """Return the page of settings: a table for each section, in the order of the code."""
+    head = [
+        "# Settings",
+        "",
+        *prose(
+            "Written by `make docs` from the settings model; do not edit. `countersign"
+            " settings` lists the same variables."
+        ),
+        "",
+        *prose(
+            "A setting is an environment variable. An unknown name with the prefix stops the"
+            " start, so a mistyped limit is never ignored. An empty value counts as unset."
+            " `run` fills in what is missing for development; `serve` has no default for"
+            " database, keys and broker port."
+        ),
+    ]
+    sections: list[tuple[str, type[BaseModel], str]] = [("General", Settings, PREFIX)]
+    for name, info in Settings.model_fields.items():
+        if (inner := section_of(info)) is not None:
+            title = (inner.__doc__ or name).partition("\n")[0].partition(";")[0].rstrip(".")
+            sections.append((title, inner, f"{PREFIX}{name}__"))
+    for title, model, prefix in sections:
+        head += ["", f"## {title}", "", "| variable | default | meaning |", "|---|---|---|"]
+        head += settings_rows(model, prefix)
+    return "\n".join([*head, ""])
 
 
 def kind_row(spec: KindSpec) -> str:
@@ -89,9 +117,12 @@ def records_page() -> str:
     head = [
         "# Record kinds",
         "",
-        "Written by `make docs` from `audit/records/kinds.py`, in walk order; do not edit.",
-        "A payload has every field of its kind, may have the optional ones, and no other.",
-        "*Guard*: the record moves the guard on which verdicts are committed.",
+        *prose(
+            "Written by `make docs` from `audit/records/kinds.py`, in the order of the walk; do not"
+            " edit. A payload has every field of its kind, may have the optional ones, and has"
+            " no other. *Guard*: the record changes what rules look at, for its own account or"
+            " for every one, so a verdict that was computed before it is computed again."
+        ),
         "",
         "| kind | version | stream | fields | optional | guard |",
         "|---|---|---|---|---|---|",
@@ -117,19 +148,24 @@ def access_page() -> str:
     head = [
         "# Who gets what",
         "",
-        "Written by `make docs` from the routes of the site and",
-        "`gateway/installation/keys/roles.py`; do not edit. A test asks every route of a running",
-        "site without a key, with each role's key and with each role's session, and compares; a",
-        "route without a door does not start.",
+        *prose(
+            "Written by `make docs` from the routes of the site and"
+            " `gateway/installation/keys/roles.py`; do not edit. A test asks every route of a"
+            " running site without a key, with each role's key and with each role's session, and compares. A route without a door"
+            " does not start."
+        ),
         "",
-        "*in*: let in, whatever the answer then is; a number: the status of the refusal (303:",
-        "sent to sign in). A session opens no route of the API. An agent's key opens no page.",
-        "What is read is on record once for each person, object and minute, before it is shown;",
-        "each refusal is counted, one record for each minute, caller and reason. For routes that",
-        "ask for nothing the last column says why. With `COUNTERSIGN_LEDGER__TILES=public` the",
-        "routes below `/log` ask for nothing either, and nothing is recorded.",
+        *prose(
+            "*in* means let in, whatever the answer then is. A number is the status of the"
+            " refusal (303: sent to the sign-in page). A session opens no route of the API; an"
+            " agent's key opens no page. A read goes on record before it is shown, once for"
+            " each person, object and minute. A refusal is counted, with one record for each"
+            " minute, caller and reason. Where a route asks for nothing, the last column says"
+            " why. With `COUNTERSIGN_LEDGER__TILES=public` the routes below `/log` ask for"
+            " nothing either, and nothing is recorded."
+        ),
         "",
-        f"| method | route | brings | may | nobody | {' | '.join(Role)} | a read is on record as |",
+        f"| method | route | asks for | action | nobody | {' | '.join(Role)} | recorded as |",
         "|---" * (6 + len(Role)) + "|",
     ]
     return "\n".join([*head, *(access_row(row) for row in rows), ""])
@@ -162,8 +198,11 @@ def policy_page() -> str:
     head = [
         "# Rules and the playback policy",
         "",
-        "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do not edit.",
-        "Every rule runs on every intent, in this order; the verdict is the join of them.",
+        *prose(
+            "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do"
+            " not edit. Every rule runs on every intent, in this order. The strictest action"
+            " of all is the verdict."
+        ),
         "",
         "| rule | version | title | measures (unit, scope) |",
         "|---|---|---|---|",
@@ -188,10 +227,13 @@ def simulator_page() -> str:
     head = [
         "# The simulator's table",
         "",
-        "Written by `make docs` from `fix/simulator/market.py`, whose docstring says what each",
-        f"outcome is; do not edit. What happens to the first {SHOWN} orders of a capture under the",
-        f"default seed `{seed}` (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive;",
-        "the gateway cannot see it.",
+        *prose(
+            "Written by `make docs` from `fix/simulator/market.py`, whose docstring says what each"
+            f" outcome is; do not edit. The table says what happens to the first {SHOWN} orders"
+            f" that the simulated broker gets under the default seed `{seed}`"
+            " (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive. The gateway"
+            " cannot see it."
+        ),
         "",
         "| from | " + " | ".join(f"+{n}" for n in range(len(DECK))) + " |",
         "|---" * (len(DECK) + 1) + "|",
@@ -199,24 +241,10 @@ def simulator_page() -> str:
     return "\n".join([*head, *rows, ""])
 
 
-def with_table(text: str) -> str:
-    """Return the README with the settings table between its marks.
-
-    Raises:
-        DocumentError: the marks are missing.
-    """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        message = f"{README.name} has lost {BEGIN} or {END}"
-        raise DocumentError(message)
-    return f"{before}{BEGIN}\n{settings_table()}\n{END}{after}"
-
-
 def wanted() -> dict[Path, str]:
     """Return every generated document with the text it should have."""
     return {
-        README: with_table(README.read_text()),
+        SETTINGS: settings_page(),
         RECORDS: records_page(),
         ACCESS: access_page(),
         POLICY_PAGE: policy_page(),

@@ -1,4 +1,4 @@
-"""Measure what a decision costs on disk and write docs/ledger-size.md.
+"""Measure what a decision costs on disk and write docs/measured/ledger-size.md.
 
     python scripts/ledger_size.py [DECISIONS]
 
@@ -20,7 +20,7 @@ from typing import Any, Final
 import psycopg
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "ledger-size.md"
+PAGE = ROOT / "docs" / "measured" / "ledger-size.md"
 DECISIONS: Final = 40
 PER_YEAR: Final = 1_000 * 365
 LIMIT_BYTES: Final = 64_000

@@ -8,8 +8,8 @@ that promise. Two sorts are planted:
 - drawn: places of gateway/, risk/, fix/ and inference/ by a printed seed (`mutation/sites.py` says
   how, and what is left out). Coverage picks the tests of each (`mutation/tests_of.py`).
 
-What survives alone is planted together, once, under the whole suite; `docs/mutation.md` has the
-figures and the survivors, with the reason that `mutation/survivors.toml` gives.
+What survives alone is planted together, once, under the whole suite; `docs/measured/mutation.md`
+has the figures and the survivors, with the reason that `mutation/survivors.toml` gives.
 
 Exit codes: 0 every fault by hand and at least 90 % of those drawn were caught; 1 otherwise, or a
 fault could not be planted, or the tests named are red without any fault.
@@ -128,7 +128,7 @@ def main() -> int:
     parser.add_argument("--stages", default="unit,integration", help="of unit,integration,walk")
     parser.add_argument("--only", choices=("hand", "drawn"), help="one sort of fault")
     parser.add_argument("--apart", action="store_true", help="do not plant survivors together")
-    parser.add_argument("--write", action="store_true", help="write docs/mutation.md")
+    parser.add_argument("--write", action="store_true", help="write docs/measured/mutation.md")
     options = parser.parse_args()
     options.stages = [one for one in STAGES if one in options.stages.split(",")]
     if options.seed is None:

@@ -1,4 +1,4 @@
-"""What a run of `make mutate` found, in words: the last line, and docs/mutation.md."""
+"""What a run of `make mutate` found, in words: the last line, and docs/measured/mutation.md."""
 
 import tomllib
 from collections import Counter
@@ -9,7 +9,7 @@ from pathlib import Path
 from scripts.mutation.planting import ROOT, Outcome
 from scripts.mutation.trial import Trial
 
-PAGE = ROOT / "docs" / "mutation.md"
+PAGE = ROOT / "docs" / "measured" / "mutation.md"
 REASONS = Path(__file__).with_name("survivors.toml")
 CAUGHT_MIN = 0.9
 HEAD = """\
@@ -65,7 +65,7 @@ def reason_of(key: str) -> str:
 
 
 def write_page(run: Run, by_hand: Sized) -> None:
-    """Write docs/mutation.md."""
+    """Write docs/measured/mutation.md."""
     lines = [
         HEAD,
         f"{len(by_hand)} faults stand in the list by hand; each of them has to be caught.",

@@ -23,7 +23,7 @@ from tests.crash.kill_line import WAYS
 from tests.crash.kill_throw import Plan, Result, drawn, throw
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "kill-throws.md"
+PAGE = ROOT / "docs" / "measured" / "kill-throws.md"
 SILENCE_S = 60.0
 MUTANTS = ("sweeps_once", "busts_forgotten", "kill_word_ignored")
 HEAD = """# Kills with a silent line
@@ -166,7 +166,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--silence", type=float, default=SILENCE_S, help="seconds at most")
     parser.add_argument("--teeth", type=int, default=3, help="throws per mutant")
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    parser.add_argument("--write", action="store_true", help="write docs/kill-throws.md")
+    parser.add_argument("--write", action="store_true", help="write docs/measured/kill-throws.md")
     given = parser.parse_args(words)
     sys.stdout.write(f"seed {given.seed}\n")
     dice = random.Random(given.seed)  # noqa: S311 - a printed seed

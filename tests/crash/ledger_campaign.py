@@ -233,7 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cells", type=int, default=2, help="side by side")
     parser.add_argument("--seed", default="", help="repeat the faults of a run")
     parser.add_argument("--portable", action="store_true", help="only what every machine can do")
-    parser.add_argument("--write", action="store_true", help="write docs/crash-ledger.md")
+    parser.add_argument("--write", action="store_true", help="write docs/measured/crash-ledger.md")
     asked = parser.parse_args(arguments)
     asked.seed = asked.seed or secrets.token_hex(3)
     folder = scratch_folder()

@@ -263,7 +263,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Two sequencers fight for one log.")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", default="")
-    parser.add_argument("--write", action="store_true", help="write docs/crash-ledger.md")
+    parser.add_argument("--write", action="store_true", help="write docs/measured/crash-ledger.md")
     asked = parser.parse_args(arguments)
     seed = asked.seed or secrets.token_hex(3)
     folder = scratch_folder()

@@ -1,4 +1,4 @@
-"""The tables of the crash tests, for the terminal and for docs/crash-ledger.md."""
+"""The tables of the crash tests, for the terminal and for docs/measured/crash-ledger.md."""
 
 import platform
 import statistics
@@ -11,7 +11,7 @@ from tests.crash.ledger_oracle import Flaw
 from tests.crash.ledger_teeth import Tooth
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "crash-ledger.md"
+PAGE = ROOT / "docs" / "measured" / "crash-ledger.md"
 HEAD = """# The ledger under crashes
 
 Written by `make crash` and `make fight`; do not edit. Real `audit.Ledger` processes with four

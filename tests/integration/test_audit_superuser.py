@@ -1,6 +1,6 @@
 """A superuser who also holds the log's key rewrites everything: what is seen, and by whom.
 
-The honest table, which ARCHITECTURE.md repeats:
+The honest table, which docs/ledger.md repeats:
 
     attack                                  key alone   + kept checkpoint   + witness policy
     a record changed in place               1           1                   1
