@@ -151,8 +151,8 @@ def access_page() -> str:
         *prose(
             "Written by `make docs` from the routes of the site and"
             " `gateway/installation/keys/roles.py`; do not edit. A test asks every route of a"
-            " running site without a key, with each role's key and with each role's session, and compares. A route without a door"
-            " does not start."
+            " running site without a key, with each role's key and with each role's session, and"
+            " compares. A route without a door does not start."
         ),
         "",
         *prose(
