@@ -11,6 +11,7 @@ from gateway.installation.settings import OUTSIDE, known_names
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+PACKAGES = ("gateway", "audit", "fix", "inference", "risk")
 MEASURED = (DOCS / "measured" / "README.md").read_text()
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 
@@ -129,6 +130,26 @@ def test_every_make_word_in_the_documents_exists() -> None:
     }
     assert used
     assert used <= words
+
+
+def test_architecture_has_a_word_on_every_folder_and_stays_short() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    assert len(text.splitlines()) <= 250
+    parts = dict(
+        re.findall(r"^\*\*`(\w+)/`\*\*(.*?)(?=^\*\*`|^## )", text, re.DOTALL | re.MULTILINE)
+    )
+    folders = {
+        path.parent.relative_to(ROOT)
+        for name in PACKAGES
+        for path in (ROOT / name).rglob("__init__.py")
+    }
+    missing = [
+        str(folder)
+        for folder in folders
+        if len(folder.parts) > 1 and f"{folder.name}/`" not in parts[folder.parts[0]]
+    ]
+    assert len(folders) > len(PACKAGES)
+    assert missing == []
 
 
 def test_every_file_named_in_the_documents_exists() -> None:
