@@ -92,7 +92,7 @@ ledger-size: setup ## measure what a decision costs on disk, per drafter and pla
 screenshots: setup ## look at every page in a real browser, with and without JavaScript
 	@$(BIN)/python scripts/screenshots.py
 
-docs: setup ## write the tables of README and docs/ that repeat the code
+docs: setup ## write the pages of docs/ that repeat the code
 	@$(BIN)/python scripts/document.py
 
 lock: setup ## resolve requirements/*.in again; the diff is the review

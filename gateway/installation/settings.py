@@ -45,7 +45,8 @@ class LedgerSettings(_Section):
         "out of the gateway's environment",
     )
     origin: str = Field(
-        default="countersign.local/dev", description="log id: the checkpoint origin line"
+        default="countersign.local/dev",
+        description="name of the log: the first line of each checkpoint",
     )
     signer: str = Field(
         default="file",
@@ -56,7 +57,7 @@ class LedgerSettings(_Section):
         default=False, description="cosign each checkpoint with the log's own ML-DSA-44 key too"
     )
     checkpoint_every_s: float = Field(
-        default=1.0, gt=0, le=60, description="checkpoint cadence, seconds"
+        default=1.0, gt=0, le=60, description="time between checkpoints, seconds"
     )
     append_timeout_s: float = Field(
         default=5.0, gt=0, description="longest wait for one append, seconds"
@@ -69,7 +70,9 @@ class LedgerSettings(_Section):
         default=5.0, gt=0, le=60, description="longest wait for one witness's answer, seconds"
     )
     witness_lost_after_s: float = Field(
-        default=15.0, gt=0, description="quorum lost: a checkpoint without it for so many seconds"
+        default=15.0,
+        gt=0,
+        description="quorum lost: after a checkpoint went without it for this long, seconds",
     )
     tiles: Literal["auditor", "public"] = Field(
         default="auditor",
@@ -111,28 +114,29 @@ class FixSettings(_Section):
     public_tags: str = Field(
         default="",
         pattern=r"^(\d{3,5}(,\d{3,5})*)?$",
-        description="user-defined tags of the broker that name no person, as 5700,9730: all others "
-        "are kept as personal values",
+        description="the broker's user-defined tags that name no person, such as 5700,9730; all "
+        "others are kept as personal values",
     )
     resets: Literal["none", "by_broker", "nightly"] = Field(
         default="none",
-        description="new beginnings of the sequence numbers that the broker announced: none,"
-        " by_broker (141=Y, or it begins again at 1), nightly (at session_start); any other stops"
-        " the session",
+        description="which restarts of the sequence numbers to expect: none, by_broker (141=Y, or it"
+        " starts again at 1), nightly (at session_start); any other ends the session",
     )
     session_start: str = Field(
-        default="", description="nightly: begin of the session, HH:MM:SS UTC"
+        default="", description="nightly: start of the session, HH:MM:SS UTC"
     )
     session_end: str = Field(default="", description="nightly: end of the session, HH:MM:SS UTC")
     new_session: str = Field(
         default="",
         max_length=500,
-        description="the FIX session's folder is lost, or the broker began its numbers anew and was"
-        " refused: begin a new one, for this reason, on record (`--new-fix-session`); refused when"
-        " neither is so",
+        description="reason for a new FIX session, on record (`--new-fix-session`): the session's"
+        " folder is lost, or the broker restarted its numbers and was refused; refused when neither"
+        " is so",
     )
     send_within_s: float = Field(
-        default=10.0, gt=0, description="an approval not sent within this is withdrawn, seconds"
+        default=10.0,
+        gt=0,
+        description="an approval not sent within this time is withdrawn, seconds",
     )
 
 
@@ -141,7 +145,7 @@ class SimulatorSettings(_Section):
 
     seed: int = Field(default=7, ge=0, description="seed of the simulator's published outcome deck")
     silent: bool = Field(
-        default=False, description="the simulator answers nothing (a test of the silent broker)"
+        default=False, description="the simulator answers nothing, to test a silent broker"
     )
 
 
@@ -155,7 +159,7 @@ class PlaybackSettings(_Section):
         default=False, description="exit after the summary instead of serving until Ctrl-C"
     )
     demo_agent: bool = Field(
-        default=True, description="let the labelled demo agent post its bad intents"
+        default=True, description="let the demo agent post intents that break rules, labelled so"
     )
 
 
@@ -163,13 +167,13 @@ class RetentionSettings(_Section):
     """How long personal fields must be kept, by class; statutes: `audit.privacy.retention`."""
 
     order_years: int = Field(
-        default=6, ge=0, le=30, description="names in orders and executions: years kept"
+        default=6, ge=0, le=30, description="years to keep names in orders and executions"
     )
     communication_years: int = Field(
-        default=5, ge=0, le=30, description="words of persons about transactions: years kept"
+        default=5, ge=0, le=30, description="years to keep words of persons about transactions"
     )
     supervision_years: int = Field(
-        default=5, ge=0, le=30, description="names of approvers and operators: years kept"
+        default=5, ge=0, le=30, description="years to keep names of approvers and operators"
     )
 
 
@@ -223,7 +227,7 @@ class Settings(BaseSettings):
     account: str = Field(
         default="desk",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,23}$",
-        description="account of `serve`, the same over restarts; each `run` opens a new one",
+        description="account of `serve`, kept over restarts; each `run` opens a new one",
     )
     api: ApiSettings = ApiSettings()
     ledger: LedgerSettings = LedgerSettings()

@@ -6,7 +6,11 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+from typer.core import TyperGroup
+from typer.main import get_command
+
 from audit.privacy.retention import RULES
+from gateway.cli.main import app
 from gateway.installation.settings import OUTSIDE, known_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,6 +134,41 @@ def test_every_make_word_in_the_documents_exists() -> None:
     }
     assert used
     assert used <= words
+
+
+def typed_commands() -> set[tuple[str, str, tuple[str, ...]]]:
+    """Every command that a page shows: the page, the verb, the options that it is given."""
+    found = set()
+    for page in PAGES:
+        if page.name == "CHANGELOG.md":  # which tells of forms that are gone
+            continue
+        text = page.read_text()
+        shown = re.findall(r"^ *```\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
+        typed = "\n".join(shown).replace("\\\n", " ").splitlines()
+        lines = [line.partition(" # ")[0] for line in typed] + re.findall(r"`([^`\n]+)`", text)
+        for line in lines:
+            for verb, rest in re.findall(r"(?:^|[ /])countersign ([a-z][a-z-]*)([^&]*)", line):
+                options = re.sub(r"\"[^\"]*\"|'[^']*'", "", rest)
+                found.add((page.name, verb, tuple(re.findall(r"(--[a-z-]+)", options))))
+    return found
+
+
+def test_every_command_in_the_documents_exists_with_its_options() -> None:
+    group = get_command(app)
+    assert isinstance(group, TyperGroup)
+    commands = typed_commands()
+    known = {
+        verb: {option for parameter in command.params for option in parameter.opts}
+        | {option for parameter in command.params for option in parameter.secondary_opts}
+        for verb, command in group.commands.items()
+    }
+    wrong = [
+        (page, verb, options)
+        for page, verb, options in sorted(commands)
+        if verb not in known or not {*options} <= known[verb] | {"--help"}
+    ]
+    assert len({verb for _, verb, _ in commands}) > 20
+    assert wrong == []
 
 
 def test_architecture_has_a_word_on_every_folder_and_stays_short() -> None:

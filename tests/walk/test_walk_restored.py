@@ -74,7 +74,7 @@ def bodies(reader: LedgerReader, kind: Kind, field: str) -> list[str]:
 
 
 def carried_over(old: Path, new: Path) -> None:
-    """Back a ledger up and bring it back elsewhere, with keys and vault, as the README says.
+    """Back a ledger up and bring it back elsewhere, with keys and vault, as docs/operate.md says.
 
     Between the two the log changed its key, and the earlier one is destroyed.
     """
