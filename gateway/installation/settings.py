@@ -119,8 +119,8 @@ class FixSettings(_Section):
     )
     resets: Literal["none", "by_broker", "nightly"] = Field(
         default="none",
-        description="which restarts of the sequence numbers to expect: none, by_broker (141=Y, or it"
-        " starts again at 1), nightly (at session_start); any other ends the session",
+        description="which restarts of the sequence numbers to expect: none, by_broker (141=Y, or"
+        " it starts again at 1), nightly (at session_start); any other ends the session",
     )
     session_start: str = Field(
         default="", description="nightly: start of the session, HH:MM:SS UTC"
