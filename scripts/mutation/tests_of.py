@@ -32,18 +32,20 @@ STAGES: Mapping[str, tuple[str, ...]] = {
 """In the order in which they are asked: the fast ones first."""
 MODULE = "(module)"
 _SESSION = tuple(
-    f"tests/integration/test_fix_{name}.py"
+    f"tests/integration/fix/session/test_fix_{name}.py"
     for name in ("guard", "orders", "inbound", "kill", "recovery")
 )
 CHILDREN: Mapping[str, tuple[str, ...]] = {
     "fix/simulator/acceptor.py": _SESSION,
-    "fix/session/line.py": ("tests/integration/test_fix_redial_line.py",),
+    "fix/session/line.py": ("tests/integration/fix/session/test_fix_redial_line.py",),
     "fix/session/initiator.py": _SESSION,
     "fix/session/worker.py": _SESSION,
     "fix/session/main.py": _SESSION,
     "fix/session/sweep_worker.py": _SESSION,
-    "gateway/installation/keys/roles.py": ("tests/unit/test_gateway_web_access.py",),
-    "inference/engine/main.py": ("tests/integration/test_engine_child.py",),
+    "gateway/installation/keys/roles.py": (
+        "tests/unit/gateway/surfaces/access/test_gateway_web_access.py",
+    ),
+    "inference/engine/main.py": ("tests/integration/inference/engine/test_engine_child.py",),
 }
 """What no recording follows, for it runs in a child of ours or at an import only; who tests it."""
 CHILD_TEST_S = 20.0

@@ -55,7 +55,7 @@ MUTANTS = (
     ("boundaries", "rules/rates.py", "+ unsent + 1", "+ 1"),
     ("boundaries", "rules/rates.py", "<= window", "< window"),
     ("boundaries", "rules/freshness.py", "limit=1,", "limit=0,"),
-    ("boundaries", "rules/model.py", "else BP - p_up", "else p_up"),
+    ("boundaries", "rules/ai.py", "else BP - p_up", "else p_up"),
     ("boundaries", "verdict.py", "return max(actions, default", "return min(actions, default"),
     (
         "approved",
@@ -64,10 +64,10 @@ MUTANTS = (
         "if verdict.action > Action.HOLD:",
     ),
     ("approved", "approved.py", "send_before_us <= approval.expires_us", "True"),
-    ("policy", "signing.py", "now_us >= policy.expires_us", "now_us > policy.expires_us"),
-    ("policy", "signing.py", "one.signer == bundle.policy.author", "False"),
+    ("policy", "policy/signing.py", "now_us >= policy.expires_us", "now_us > policy.expires_us"),
+    ("policy", "policy/signing.py", "one.signer == bundle.policy.author", "False"),
     ("sizing", "sizing.py", "< target.band_bp and", "<= target.band_bp and"),
-    ("boundaries", "book.py", "min(book.day.low_minor, equity)", "equity"),
+    ("boundaries", "state/book.py", "min(book.day.low_minor, equity)", "equity"),
 )
 
 PYTEST_INI = "[pytest]\naddopts = --import-mode=importlib\npythonpath = .\n"
@@ -118,7 +118,8 @@ def lay_out(folder: Path, mutant: Mutant | None) -> str:
         shutil.copy(ROOT / f"tests/doubles/{double}.py", folder / "tests/doubles")
     shutil.copy(ROOT / "tests/conftest.py", folder / "tests")  # no deadline on a busy machine
     for suite in SUITES if mutant is None else mutant[:1]:
-        shutil.copy(ROOT / f"tests/unit/test_risk_{suite}.py", folder / "tests")
+        (found,) = (ROOT / "tests/unit/risk").rglob(f"test_risk_{suite}.py")
+        shutil.copy(found, folder / "tests")
     (folder / "pytest.ini").write_text(
         "[pytest]\naddopts = --import-mode=importlib\npythonpath = .\n"
     )
