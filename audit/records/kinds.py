@@ -26,7 +26,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.CLOCK_OBSERVED,
         _C,
-        "reason wall_us source status offset_us error_us host step_us omitted discipline? counter?",
+        "reason wall_us source status offset_us error_us host step_us "
+        "omitted? discipline? counter?",
         "clock:<tree size before it>",
         ledger_only=True,
     ),

@@ -35,7 +35,7 @@ from tests.doubles.state_folder import state_folder
 pytestmark = [pytest.mark.walk, pytest.mark.timeout(300)]
 DECISIONS = 4
 OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3
-VERIFIER = ROOT / "audit" / "verify.py"
+VERIFIER = ROOT / "audit" / "verifier" / "verify.py"
 TABLE = read_table((ROOT / "inference" / "models" / "pair_v1" / "table.safetensors").read_bytes())
 OTHER_PLACES = (
     {"PYTHONHASHSEED": "1", "LC_ALL": "C", "TZ": "Asia/Kathmandu"},

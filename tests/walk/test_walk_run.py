@@ -146,7 +146,7 @@ def test_a_bundle_proves_itself_with_a_key_from_outside(
     bundle = tmp_path / "bundle.zip"
     where = ("--out", str(bundle), "--state", str(ran.state))
     assert countersign("export", "--decision", decision, *where).returncode == 0
-    verifier = [sys.executable, str(ROOT / "audit" / "verify.py"), str(bundle)]
+    verifier = [sys.executable, str(ROOT / "audit" / "verifier" / "verify.py"), str(bundle)]
     assert subprocess.run([*verifier, "--key", str(ran.key)], check=False).returncode == 0
     assert subprocess.run(verifier, check=False).returncode == 3
     data = bytearray(bundle.read_bytes())
