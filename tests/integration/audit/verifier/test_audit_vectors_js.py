@@ -71,7 +71,7 @@ def asked(questions: dict[str, object]) -> dict[str, list[Any]]:
     assert node is not None, "the second verifier's tests need Node 18 or later: nodejs of Debian"
     runner = ROOT / "tests" / "doubles" / "vectors_questions.mjs"
     done = subprocess.run(
-        [node, "--no-warnings", str(runner), str(ROOT / "audit" / "verify.mjs")],
+        [node, "--no-warnings", str(runner), str(ROOT / "audit" / "verifier" / "verify.mjs")],
         input=json.dumps(questions).encode(),
         capture_output=True,
         timeout=60,

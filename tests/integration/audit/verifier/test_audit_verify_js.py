@@ -26,7 +26,7 @@ from tests.doubles.evidence_limits import too_large
 from tests.doubles.evidence_maps import parted
 
 ROOT = Path(__file__).resolve().parents[4]
-VERIFIER = ROOT / "audit" / "verify.mjs"
+VERIFIER = ROOT / "audit" / "verifier" / "verify.mjs"
 RUNNER = ROOT / "tests" / "doubles" / "evidence_questions.mjs"
 NEXT = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"n" * 32))
 LAST = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"l" * 32))

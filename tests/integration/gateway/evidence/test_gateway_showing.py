@@ -119,7 +119,7 @@ def test_a_bundle_proves_the_clock_and_both_verifiers_take_it(
     assert verify.main([str(bundle), "--key", str(SIGNER.vkey)]) == verify.OK
     node = shutil.which("node")
     assert node is not None, "the second verifier needs Node 18 or later: nodejs of Debian"
-    call = [node, "--no-warnings", str(ROOT / "audit" / "verify.mjs"), str(bundle)]
+    call = [node, "--no-warnings", str(ROOT / "audit" / "verifier" / "verify.mjs"), str(bundle)]
     done = subprocess.run([*call, "--key", str(SIGNER.vkey)], capture_output=True, check=False)
     assert done.returncode == verify.OK, done.stdout
 
