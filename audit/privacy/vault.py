@@ -84,9 +84,9 @@ class _Subject:
     is_words: bool = False
 
     def is_called(self, name: str) -> bool:
-        said, mention = [likened(one) for one in self.names], mention_of(name)
+        said = [likened(one) for one in self.names]
+        mention = mention_of(name, within_words=False)  # "Mark" is in no market
         if self.is_words and mention is not None:
-            mention = replace(mention, within_words=False)  # "Mark" is in no market
             return any(map(mention.is_in, said))
         return likened(name) in said
 

@@ -2,10 +2,6 @@
 
 Not here: what an erasure is, which FIX field names a person.
 
-    name_needles  what to look for in a log to find a person's name there, in the one form of
-                  `name_search`
-    name_search   where a person's name stands in a log's bytes, in whatever form it was written
-                  there
     logs          names overwritten in the logs of an installation, while others go on writing
                   them
     erasure       erasure, holds and disclosure in one installation: its vault, its files, its

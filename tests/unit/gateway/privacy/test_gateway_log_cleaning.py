@@ -5,15 +5,25 @@ import os
 import subprocess
 import sys
 import textwrap
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.privacy import logs as log_cleaning
-from gateway.privacy.logs import OVERLAP_BYTES, WINDOW_BYTES, clean_logs, finish
-from gateway.privacy.name_needles import Needle
-from gateway.privacy.name_search import places
+from gateway.privacy.logs import (
+    OVERLAP_BYTES,
+    WINDOW_BYTES,
+    Sought,
+    clean_logs,
+    finish,
+    places,
+    sought,
+)
 
 NAME = "Jörg Übelhör"
 
@@ -161,7 +171,7 @@ def meanwhile(patch: pytest.MonkeyPatch, happens: Callable[[], object]) -> None:
     """Let something happen to a file between reading it and overwriting it, once."""
     todo = [happens]
 
-    def searched(data: bytes, wanted: Sequence[Needle]) -> list[tuple[int, int]]:
+    def searched(data: bytes, wanted: Sequence[Sought]) -> list[tuple[int, int]]:
         found = places(data, wanted)
         if todo:
             todo.pop()()
@@ -184,3 +194,64 @@ def test_only_what_was_read_is_overwritten(log: Path, monkeypatch: pytest.Monkey
     meanwhile(monkeypatch, lambda: log.write_bytes(f"{NAME} before behind\n".encode()))
     clean(log)
     assert log.read_bytes() == b"*" * len(NAME.encode()) + b" before behind\n"
+
+
+def cleaned(data: bytes, *names: str) -> bytes:
+    made = bytearray(data)
+    for start, end in places(data, sought(names)):
+        made[start:end] = b"*" * (end - start)
+    return bytes(made)
+
+
+@pytest.mark.parametrize("name", [NAME, "Groß, Anna", "Ada O'Neil", "Σίσυφος", "Ặng Nguyễn"])
+@pytest.mark.parametrize("shape", ["NFC", "NFD"])
+@pytest.mark.parametrize("case", [str, str.lower, str.upper, str.title, str.casefold])
+def test_a_name_is_gone_in_every_usual_form_and_what_stands_around_it_stays(
+    name: str, shape: Literal["NFC", "NFD"], case: Callable[[str], str]
+) -> None:
+    text = unicodedata.normalize(shape, case(name))
+    forms = {
+        text.encode(),
+        text.encode().decode("latin-1").encode(),
+        json.dumps(text)[1:-1].encode(),
+    }
+    forms.add(json.dumps(text.encode().decode("latin-1"))[1:-1].encode())
+    forms.add(json.dumps(json.dumps(text)[1:-1])[1:-1].encode())
+    if max(text) <= "\xff":
+        forms.add(text.encode("latin-1"))
+    for form in forms:
+        for before, after in (
+            (b"by ", b" x"),
+            (b'"58=', b'"'),
+            (rb"\n", rb"\n"),
+            (rb"\u0001", b"\x01"),
+        ):
+            done = cleaned(before + form + after, name)
+            assert done == before + b"*" * len(form) + after, form
+
+
+def test_words_of_a_name_stand_in_their_order_or_begin_with_a_later_one() -> None:
+    for text in ("Byron, Ada", "BYRON  ada", "Ada\tByron"):
+        assert cleaned(f"x {text}.".encode(), "Ada Byron") == b"x " + b"*" * len(text) + b"."
+    assert cleaned(b"Ann Lee, and Ann met Lee Ann", "Ann Lee", "Ann").count(b"A") == 0
+
+
+@pytest.mark.parametrize("text", ["Ada", "Byron said", "Ada Byrons", "xAda Byron", "Ada_Byron"])
+def test_another_word_is_no_name_in_a_log(text: str) -> None:
+    assert cleaned(text.encode(), "Ada Byron", "Bo", "12345") == text.encode()
+
+
+def test_a_script_without_blanks_has_no_edges() -> None:
+    for name, text in (
+        ("田中太郎", "昨日田中太郎さんが"),
+        ("李明", "a李明b"),
+        ("สมชาย", "คุณสมชายมา"),
+    ):
+        assert cleaned(text.encode(), name).decode().replace("*", "") == text.replace(name, "")
+
+
+@given(st.binary(max_size=300), st.text(min_size=1, max_size=20))
+def test_any_bytes_are_searched_for_any_name(data: bytes, name: str) -> None:
+    done = cleaned(data, name)
+    assert len(done) == len(data)
+    assert cleaned(done, name) == done
