@@ -4,7 +4,7 @@ Nothing here imports another package of the project. Not here: names of products
 models.
 
     errors      everything that can go wrong, by name
-    files/      a folder's names and whole files, durable
+    files       a folder's names and whole files, durable
     tlog/       the transparency-log formats, one C2SP specification per module
     records/    what one record is: kinds, canonical bytes, header, leaf, chain, commitments
     signers/    the Signer protocol, and where keys live

@@ -11,7 +11,7 @@ from typing import Any
 from audit.errors import LedgerError, LedgerWriteError
 from audit.privacy.mentions import ODD, Wanted
 from audit.records.kinds import Kind
-from audit.records.personal import Sealed
+from audit.records.personal import Field, Sealed
 from audit.records.record import Record
 from audit.records.row_key import RowKey
 from audit.store.row_judge import RowJudge
@@ -68,6 +68,40 @@ class Kept:
     row: Sealed
     stream: str
     idem_key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """What an erasure did.
+
+    Attributes:
+        subjects: the pseudonyms that are forgotten; of a name, the one in use last.
+        seqs: the records that say so, one for each.
+        fields: how many fields of how many records they name.
+        keys_destroyed: how many; those that are missing an earlier try had destroyed.
+        rows: encrypted rows deleted just now.
+        shown: who was shown values of them, and the record that says so; they may hold copies.
+        in_words: records that hold a name in words, which stays; None where no name could be looked
+            for: it is gone already, or too short.
+    """
+
+    subjects: tuple[str, ...]
+    seqs: tuple[int, ...]
+    fields: int
+    records: int
+    keys_destroyed: int
+    rows: int
+    shown: tuple[tuple[str, int], ...]
+    in_words: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One personal value, opened; `value` is None when its key is gone."""
+
+    field: Field
+    value: str | None
+    disclosure: str | None
 
 
 class Disclosures:

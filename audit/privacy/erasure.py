@@ -30,9 +30,8 @@ from audit.errors import (
     VaultError,
 )
 from audit.privacy import holds
-from audit.privacy.disclosures import Disclosures, Kept
+from audit.privacy.disclosures import Disclosures, Erased, Kept, Shown
 from audit.privacy.erasable import Due, Inquiry, judge
-from audit.privacy.erased import Erased, Shown
 from audit.privacy.mentions import Wanted
 from audit.privacy.retention import Years
 from audit.privacy.vault import Vault

@@ -31,7 +31,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from audit.errors import DisclosureError, SubjectRetiredError, VaultError
-from audit.files.durable import shred, sync_folder
+from audit.files import shred, sync_folder
 from audit.privacy.names import Mention, likened, mention_of, plain_name
 from audit.privacy.retention import Retention
 from audit.records.canonical import canonical

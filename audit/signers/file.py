@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from audit.errors import KeyFileError
-from audit.files.durable import sync_folder
+from audit.files import sync_folder
 from audit.tlog.note import (
     COSIGNATURE_ED25519,
     COSIGNATURE_ML_DSA_44,

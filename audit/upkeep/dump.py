@@ -16,7 +16,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from audit.errors import LedgerWriteError
-from audit.files.whole_file import appearing
+from audit.files import appearing
 from audit.store.catalog import headless, strange_tables
 from audit.store.tables import READER_ROLE, RECORD_COLUMNS, TupleConnection, connect
 from audit.tlog.merkle import HASH_BYTES

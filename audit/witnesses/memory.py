@@ -21,7 +21,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from audit.errors import NoteError, WitnessError
-from audit.files.durable import sync_folder
+from audit.files import sync_folder
 from audit.tlog.checkpoint import Checkpoint, parse_checkpoint
 from audit.witnesses.witness import Seen
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from audit.errors import BackupError
-from audit.files.whole_file import STDOUT, beside, named
+from audit.files import STDOUT, beside, named
 from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
 from audit.sequencer.ledger import Draft

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from audit.errors import PolicyError
 from audit.evidence.bundle import NotYetSignedError, build_bundle
-from audit.files.whole_file import appearing, beside, named
+from audit.files import appearing, beside, named
 from audit.tlog.note import parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.verifier.verify import read_bundle, read_link

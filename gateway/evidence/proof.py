@@ -8,7 +8,7 @@ from pathlib import Path
 from audit.errors import FileError, LedgerError
 from audit.evidence.bundle import NotYetSignedError, consistency
 from audit.evidence.receipt import build_receipt, mapped_until, prove_range, prove_record
-from audit.files.whole_file import STDOUT, appearing, beside, named
+from audit.files import STDOUT, appearing, beside, named
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.proof import parse_proof

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from audit.errors import AuditError
-from audit.files.whole_file import beside, named
+from audit.files import beside, named
 from audit.store.tables import DatabaseError, out_of_reach
 from audit.upkeep.dump import dump, verify_database
 from audit.verifier.verify import (

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from audit.files.durable import sync_folder
-from audit.files.whole_file import appearing
+from audit.files import appearing, sync_folder
 from gateway.errors import NoLedgerError
 from gateway.installation.children.postgres import socket_folder
 from gateway.installation.children.postmaster import left_alone

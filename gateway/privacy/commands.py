@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from audit.errors import ErasureRefusedError
-from audit.files.whole_file import PRIVATE, appearing
+from audit.files import PRIVATE, appearing
 from audit.privacy.erasure import Privacy
 from audit.privacy.vault import Vault
 from gateway.clock import monotonic_us

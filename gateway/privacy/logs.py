@@ -26,7 +26,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from audit.files.durable import sync_folder
+from audit.files import sync_folder
 from audit.privacy.names import is_telling, orders_of, plain_name
 
 Ranges = list[tuple[int, int]]

@@ -20,7 +20,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from audit.errors import BackupError, LedgerWriteError, RowRefusedError
-from audit.files.whole_file import PRIVATE, appearing
+from audit.files import PRIVATE, appearing
 from audit.records.kinds import Kind
 from audit.records.row_key import RowKey
 from audit.store.row_judge import RowJudge

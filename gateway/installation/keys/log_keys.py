@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from audit.errors import KeyFileError, NoteError
-from audit.files.durable import sync_folder
-from audit.files.whole_file import appearing
+from audit.files import appearing, sync_folder
 from audit.signers.file import FileSigner, MlDsaSigner, Signer, destroy_key, public_file, write_new
 from audit.signers.pkcs11 import SCHEME, Pkcs11Signer
 from audit.tlog.note import VerifierKey

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from audit.errors import LedgerUnsafeError
-from audit.files.durable import sync_folder
-from audit.files.whole_file import appearing
+from audit.files import appearing, sync_folder
 from audit.records.kinds import Kind
 from audit.records.row_key import Accepted, RowKey
 from audit.sequencer.ledger import Draft, Ledger

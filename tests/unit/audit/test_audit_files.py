@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit.errors import FileError
-from audit.files.whole_file import PRIVATE, STDOUT, appearing, beside
+from audit.files import PRIVATE, STDOUT, appearing, beside
 
 
 @pytest.fixture(params=["fifo", "device", "socket", "folder", "link"])

@@ -1,10 +1,13 @@
-"""A file that somebody asked for: under its name whole and durable, or not there.
+"""Files and folders that survive a power cut: whole under their names, or not there.
 
 Rules kept here:
+- A file that somebody asked for is under its name once it is whole and durable, never before.
 - Only a new name or a regular file is taken, for a rename puts something else in the place of what
   is there: a device, a FIFO or a socket is refused and stays what it is.
 - A link stays a link: what it points to is written.
 - `-` is standard output. What goes there cannot be taken back; each format says its own end.
+
+Source: POSIX fsync(2); a file's own fsync does not cover the folder that names it.
 """
 
 import contextlib
@@ -17,7 +20,6 @@ from pathlib import Path
 from typing import IO, Final, TextIO
 
 from audit.errors import FileError
-from audit.files.durable import sync_folder
 
 STDOUT: Final = Path("-")
 PRIVATE: Final = 0o600
@@ -88,3 +90,33 @@ def writable(path: Path) -> Path:
         what = next((name for judge, name in _KINDS if judge(mode)), "a device")
         raise FileError(f"{path} is {what}, which is not written over: give the name of a file")
     return Path(os.path.realpath(path))
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder's entries to disk.
+
+    Raises:
+        OSError: it is none, or may not be read.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def shred(path: Path, bytes_min: int) -> None:
+    """Overwrite a file, make that durable, and unlink it durably; none there is fine.
+
+    Raises:
+        OSError: the disk refused.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        with path.open("r+b", buffering=0) as file:
+            size = max(os.fstat(file.fileno()).st_size, bytes_min)
+            for filling in (secrets.token_bytes(size), bytes(size)):
+                file.seek(0)
+                file.write(filling)
+                os.fsync(file.fileno())
+        path.unlink()
+    sync_folder(path.parent)
