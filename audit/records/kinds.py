@@ -214,7 +214,7 @@ _TABLE: tuple[KindSpec, ...] = (
         _D,
         "account cl_ord_id report session? inbox_offset? raw_digest? event? fill? state? "
         "order_state? ord_status? terminal? last_lots? instrument? anomaly? trade_date? "
-        "exec_id? undoes_seq? reopens?",
+        "exec_id? undoes_seq? reopens? resolved_lots?",
         "report:<session>:<trade date>:<exec_id>",
         section=True,
     ),

@@ -166,6 +166,9 @@ def _resolved(
         payload["with_seq"] = case.difference.seq
     if adjustment is not None:
         payload["adjustment"] = adjustment
+        booked_for = case.own.orders.by_cl_ord_id(of.found.cl_ord_id)
+        if booked_for is not None:
+            payload["decision_id"] = booked_for.decision_id
     if request.ends and beside is None:
         payload["ends"] = request.ends
     if request.signatures and beside is None:

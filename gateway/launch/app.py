@@ -346,7 +346,9 @@ class _Starter:
         self._events.cancels.take()
         self._settler.drain()
         mark_unknown(ledger, self._orders, market_time_us=now_us)
-        ended = close_abandoned(ledger, self._orders, market_time_us=now_us)
+        ended = close_abandoned(
+            ledger, self._orders, self._desk_made.own.section.differences, market_time_us=now_us
+        )
         if ended:
             self._say(f"recovery   {ended} decisions of an earlier run brought to their end")
         self._settler.start()

@@ -14,15 +14,14 @@ Rules kept:
   its order, or one that is gone, changes nothing and is an alarm.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from audit.errors import CanonicalError, DraftError
-from audit.records.canonical import JSON
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
-from fix.errors import FixError, ReportError
+from fix.errors import FixError
 from fix.orders.state import Anomaly, OrderEvent, OrderState, advance, event_of, restated
 from fix.wire.messages import NEW_ORDER
 from fix.wire.reports import (
@@ -41,13 +40,11 @@ from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.journal.persons import NOBODY, RAW_MAX, Persons, hide
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.outbox import Orders, Stage, Standing, Trade
+from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.reconciliation.booking import breaches_of, fill_of, lot_of, lots_of, same_order
 from gateway.walk.reconciliation.quarantine import alarms
 from risk.state.instrument import Instrument
 
-NOTIONAL_MAX_MINOR = 10**14
-"""Most that one trade may be worth or cost, minor units: far above any, and nothing overflows."""
-TAG_SYMBOL, TAG_SIDE = 55, 54
 # the last word of an order, by the state it ended in
 OUTCOMES = {
     OrderState.FILLED: "filled",
@@ -195,16 +192,23 @@ def _reported(
         reason = "trade_undone_twice" if undone else "undoes_unknown_trade"
         return (inbound, _anomaly(received, tools, reason, report.exec_ref_id)), None
     try:
-        _same_order(report, standing)
-        fill = _fill(report, standing, tools, undone)
-        booked = standing.filled_lots + _lots(fill) - (0 if undone is None else undone.lots)
-        state, odd = _next_state(report, standing, booked, tools)
+        same_order(report, standing)
+        fill = fill_of(
+            report,
+            standing,
+            undone,
+            instruments=tools.instrument,
+            minor_digits=tools.minor_digits,
+        )
+        booked = standing.filled_lots + lots_of(fill) - (0 if undone is None else undone.lots)
+        resolved = _resolved_lots(standing, tools)
+        state, odd = _next_state(report, standing, booked + resolved, tools)
     except FixError as error:
         return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
     terminal = state.is_terminal and odd != "missing_trades"
-    contradictions = _contradictions(standing, fill, booked)
+    breaches = breaches_of(standing, fill, booked)
     over = standing.stage in {Stage.CLOSED, Stage.SEALED}
-    anomaly = ", ".join(filter(None, (odd, *contradictions))) or None
+    anomaly = ", ".join(filter(None, (odd, *breaches))) or None
     idem_key = (
         f"status:{received.offset}"
         if report.is_status
@@ -224,18 +228,19 @@ def _reported(
         market_time_us=tools.market_now_us(),
         undone=undone,
         reopens=undone is not None and over and not state.is_terminal,
+        resolved_lots=resolved if state.is_terminal else 0,
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
-    if not contradictions:
+    if not breaches:
         return (inbound, reported), ended
     detail = f"booked: {report.last_qty} at {report.last_price}"
-    return (inbound, reported, _anomaly(received, tools, ", ".join(contradictions), detail)), ended
+    return (inbound, reported, _anomaly(received, tools, ", ".join(breaches), detail)), ended
 
 
 def _next_state(
-    report: ExecutionReport, standing: Standing, booked: int, tools: SettleTools
+    report: ExecutionReport, standing: Standing, known: int, tools: SettleTools
 ) -> tuple[OrderState, str | None]:
-    """Return the order's state once a report has led to `booked` lots, and what is odd about it."""
+    """Return the order's state once `known` lots of it are accounted for, and what is odd."""
     now, event = OrderState(standing.order_state), event_of(report)
     if event is None:
         return now, "unknown_status"
@@ -243,87 +248,16 @@ def _next_state(
     if isinstance(after, Anomaly):
         return now, after.reason.value.lower()
     told = scaled(report.cum_qty, 0)  # shares; a lot has one or more
-    if after.is_terminal and told > booked and told > booked * _lot(standing, tools):
+    if after.is_terminal and told > known and told > known * lot_of(standing, tools.instrument):
         return after, "missing_trades"
     return after, None
 
 
-def _lot(standing: Standing, tools: SettleTools) -> int:
-    """Return how many shares a lot of an order's instrument has."""
-    if standing.verdict is None:
-        return 1
-    return tools.instrument(standing.verdict.body["intent"]["instrument"]).lot
-
-
-def _same_order(report: ExecutionReport, standing: Standing) -> None:
-    """Refuse a report whose symbol or side is not the one that was sent under its ClOrdID.
-
-    Raises:
-        ReportError: it speaks of another order.
-    """
-    if standing.sending is None:
-        return
-    sent = {int(tag): str(text) for tag, text in standing.sending.body["fields"]}
-    for tag, said in ((TAG_SYMBOL, report.symbol), (TAG_SIDE, report.side)):
-        if said and said != sent.get(tag, said):
-            raise ReportError(msg_type="8", problem=f"tag {tag} is {said[:24]}, not {sent[tag]}")
-
-
-def _lots(fill: Mapping[str, object] | None) -> int:
-    return 0 if fill is None else int(str(fill["qty_lots"]))
-
-
-def _contradictions(
-    standing: Standing, fill: dict[str, JSON] | None, booked: int
-) -> tuple[str, ...]:
-    """Return in what a trade that leads to `booked` lots breaks the order that it fills."""
-    if fill is None or standing.verdict is None:
-        return ()
-    intent = standing.verdict.body["intent"]
-    price = int(str(fill["price_ticks"]))
-    beyond = (
-        price - intent["limit_ticks"] if fill["side"] == "BUY" else intent["limit_ticks"] - price
-    )
-    found = {
-        "price_beyond_limit": beyond > 0,
-        "overfilled": booked > intent["qty_lots"],
-    }
-    return tuple(name for name, true in found.items() if true)
-
-
-def _fill(
-    report: ExecutionReport, standing: Standing, tools: SettleTools, undone: Trade | None
-) -> dict[str, JSON] | None:
-    """Return the fill of a trade, or of one that is corrected, in our units, or None.
-
-    Refuses what is not whole ticks and lots. A correction that names no commission leaves it.
-    """
-    if not (report.is_trade or report.is_correction) or standing.verdict is None:
-        return None
-    intent = standing.verdict.body["intent"]
-    instrument = tools.instrument(intent["instrument"])
-    quantity, price = scaled(report.last_qty, 0), scaled(report.last_price, tools.minor_digits)
-    if quantity <= 0 or quantity % instrument.lot or price <= 0 or price % instrument.tick_minor:
-        raise ReportError(
-            msg_type="8",
-            problem=f"{report.last_qty}@{report.last_price} is not whole lots and ticks",
-        )
-    fee = scaled(report.commission or "0", tools.minor_digits)
-    if undone is not None and undone.fill is not None and not report.commission:
-        fee = int(undone.fill["fee_minor"])
-    if max(quantity * price * instrument.multiplier, abs(fee)) > NOTIONAL_MAX_MINOR:
-        raise ReportError(
-            msg_type="8",
-            problem=f"{report.last_qty}@{report.last_price}, fee {report.commission}: out of range",
-        )
-    return {
-        "instrument": instrument.symbol,
-        "side": intent["side"],
-        "qty_lots": quantity // instrument.lot,
-        "price_ticks": price // instrument.tick_minor,
-        "fee_minor": fee,
-        "unit_minor": instrument.unit_minor,
-    }
+def _resolved_lots(standing: Standing, tools: SettleTools) -> int:
+    """Return how many lots of the broker's total persons have answered for; no trade is awaited."""
+    if tools.differences is None:
+        return 0
+    return tools.differences.resolved_of(standing.cl_ord_id)
 
 
 def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Draft, ...]:

@@ -6,15 +6,27 @@ Rules kept:
 - After a bust the book is what it would be had the trade never been, after a correction what it
   would be had it been the corrected one: holdings, cash, fees, profit, peak, days, reservation.
 - An order that works again because a trade was taken back reserves what it may still execute.
+- What a person booked for an order beside its trades counts as executed: the order reserves its
+  quantity less trades and adjustments, never less than nothing.
 - Average cost does not run backwards, so the events are kept and folded again from the start.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from risk.errors import BookError
-from risk.state.book import Book, BookEvent, Filled, OrderClosed, apply
+from risk.intent import Side
+from risk.state.book import (
+    Book,
+    BookEvent,
+    Filled,
+    OrderClosed,
+    Released,
+    Reservation,
+    Reserved,
+    apply,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +47,20 @@ class TradeUndone:
     time_us: int
 
 
-FoldEvent: TypeAlias = BookEvent | TradeUndone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjusted:
+    """A person booked for an order what its reports had not, or took out what was too much.
+
+    Attributes:
+        fill: What is booked, without a decision; its side is the order's, or the opposite.
+    """
+
+    decision_id: str
+    fill: Filled
+
+
+KeptEvent: TypeAlias = BookEvent | Adjusted
+FoldEvent: TypeAlias = KeptEvent | TradeUndone
 
 
 @dataclass(slots=True)
@@ -49,7 +74,7 @@ class BookFold:
 
     start: Book
     book: Book = field(init=False)
-    _events: list[BookEvent] = field(default_factory=list, init=False)
+    _events: list[KeptEvent] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         """Begin with nothing folded."""
@@ -62,24 +87,69 @@ class BookFold:
             BookError: A quantity, price or unit that cannot be booked, or an unknown trade.
         """
         if not isinstance(event, TradeUndone):
-            self.book = apply(self.book, event)
+            self.book = _folded(self.book, self._events, event)
             self._events.append(event)
             return
-        events = surviving(self._events, event)
-        book = self.start
-        for one in events:
-            book = apply(book, one)
+        again = BookFold(self.start)
+        for one in surviving(self._events, event):
+            again.take(one)
         latest = max(self.book.as_of_us, event.time_us)
-        self.book, self._events = replace(book, as_of_us=latest), events
+        self.book, self._events = replace(again.book, as_of_us=latest), again._events
 
 
-def surviving(events: Iterable[BookEvent], undone: TradeUndone) -> list[BookEvent]:
+def _folded(book: Book, before: Sequence[KeptEvent], event: KeptEvent) -> Book:
+    """Return the book after one more event; `before` are those that led to it."""
+    if not isinstance(event, Adjusted):
+        return apply(book, event)
+    return _reserving_the_rest(apply(book, event.fill), (*before, event), event.decision_id)
+
+
+def _reserving_the_rest(book: Book, events: Iterable[KeptEvent], decision_id: str) -> Book:
+    """Return the book in which an order reserves its quantity less what was executed of it.
+
+    An order that is over, or that never reserved anything, reserves nothing.
+    """
+    reserved: Reserved | None = None
+    executed, over = 0, False
+    for event in events:
+        match event:
+            case Reserved(decision_id=name) if name == decision_id:
+                reserved, executed, over = event, 0, False
+            case Filled(decision_id=name) if name == decision_id:
+                executed += event.qty_lots
+            case Adjusted(decision_id=name, fill=fill) if name == decision_id and reserved:
+                executed += fill.qty_lots * Side(fill.side).sign * Side(reserved.side).sign
+            case OrderClosed(decision_id=name) | Released(decision_id=name) if name == decision_id:
+                over = True
+            case _:
+                pass
+    if reserved is None or over:
+        return book
+    others = tuple(r for r in book.reservations if r.decision_id != decision_id)
+    book = replace(book, reservations=others)
+    if executed >= reserved.qty_lots:
+        return book
+    rest = Reservation(
+        decision_id=decision_id,
+        instrument=reserved.instrument,
+        side=Side(reserved.side),
+        open_lots=reserved.qty_lots - executed,
+        limit_ticks=reserved.limit_ticks,
+        unit_minor=reserved.unit_minor,
+        sent=True,
+        reserved_at_us=reserved.time_us,
+    )
+    ordered = sorted((*others, rest), key=lambda r: r.decision_id)
+    return replace(book, reservations=tuple(ordered))
+
+
+def surviving(events: Iterable[KeptEvent], undone: TradeUndone) -> list[KeptEvent]:
     """Return the events as they would be had the trade been as it is now known to be.
 
     Raises:
         BookError: The trade is not among them.
     """
-    left: list[BookEvent] = []
+    left: list[KeptEvent] = []
     found = False
     for event in events:
         match event:

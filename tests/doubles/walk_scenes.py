@@ -183,10 +183,13 @@ def restarted(desk: MemoryDesk) -> None:
     desk.log.before = lambda _: None
     desk.rest(40)
     desk.hold()
-    counts = [
-        step(own.tools.ledger, own.orders, market_time_us=7 + number)
-        for number, step in enumerate([close_abandoned, mark_unknown] * 2)
-    ]
+    ledger, known = own.tools.ledger, own.section.differences
+    counts: list[int] = []
+    for now_us in (7, 9):
+        counts += [
+            close_abandoned(ledger, own.orders, known, market_time_us=now_us),
+            mark_unknown(ledger, own.orders, market_time_us=now_us + 1),
+        ]
     if counts != [5, 1, 0, 0]:
         raise AssertionError(f"a start ended {counts}")
 

@@ -1,4 +1,4 @@
-"""Any order of fills, busts and corrections gives the book of the fills that survive."""
+"""Any order of fills, busts, corrections and adjustments gives the book of what survives."""
 
 from dataclasses import dataclass, field, replace
 
@@ -16,9 +16,8 @@ from risk.state.book import (
     MessageSent,
     OrderClosed,
     Reserved,
-    apply,
 )
-from risk.state.book_fold import BookFold, FoldEvent, TradeUndone
+from risk.state.book_fold import Adjusted, BookFold, KeptEvent, TradeUndone
 
 DEPOSIT = 100_000_000
 ORDERS = {
@@ -36,17 +35,18 @@ class Told:
     `truth` is the list of events that would have been told had nothing been undone.
     """
 
-    told: list[FoldEvent] = field(default_factory=list)
-    truth: list[FoldEvent] = field(default_factory=list)
+    told: list[KeptEvent | TradeUndone] = field(default_factory=list)
+    truth: list[KeptEvent] = field(default_factory=list)
     alive: dict[int, Filled] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
+    adjusted: list[tuple[str, Filled]] = field(default_factory=list)
     clock: int = 0
 
     def tick(self) -> int:
         self.clock += 1
         return self.clock
 
-    def both(self, event: FoldEvent) -> None:
+    def both(self, event: KeptEvent) -> None:
         self.told.append(event)
         self.truth.append(event)
 
@@ -74,6 +74,29 @@ class Told:
         self.alive[number] = event
         if self.traded(decision_id) == quantity:
             self.close(decision_id)
+
+    def adjust(self, decision_id: str, lots: int, price: int) -> None:
+        name, side, _ = ORDERS[decision_id]
+        event = Filled(
+            decision_id=None,
+            instrument=name,
+            side=side if lots > 0 else Side.SELL if side is Side.BUY else Side.BUY,
+            qty_lots=abs(lots),
+            price_ticks=price,
+            unit_minor=UNITS[name],
+            fee_minor=0,
+            time_us=self.tick(),
+        )
+        self.both(Adjusted(decision_id=decision_id, fill=event))
+        self.adjusted.append((decision_id, event))
+
+    def executed(self, decision_id: str) -> int:
+        adjusted = sum(
+            f.qty_lots * f.side.sign * ORDERS[name][1].sign
+            for name, f in self.adjusted
+            if name == decision_id
+        )
+        return self.traded(decision_id) + adjusted
 
     def close(self, decision_id: str) -> None:
         if decision_id not in self.closed:
@@ -136,7 +159,10 @@ def stories(draw: st.DrawFn) -> Told:
     for _ in range(draw(st.integers(0, 25))):
         decision_id = draw(st.sampled_from(sorted(ORDERS)))
         lots, price = draw(st.integers(1, 60)), draw(st.integers(1, 500))
-        match draw(st.sampled_from(["fill", "fill", "bust", "correct", "close", "mark", "day"])):
+        sorts = ["fill", "fill", "adjust", "bust", "correct", "close", "mark", "day"]
+        match draw(st.sampled_from(sorts)):
+            case "adjust":
+                story.adjust(decision_id, lots * draw(st.sampled_from([1, -1])), price)
             case "fill":
                 story.fill(decision_id, lots, price, draw(st.integers(-5, 9)))
             case "bust":
@@ -158,12 +184,11 @@ def test_any_story_of_fills_busts_and_corrections_is_the_fold_of_what_survives(s
     fold = BookFold(Book.empty("run-1", DEPOSIT))
     for event in story.told:
         fold.take(event)
-    expected = Book.empty("run-1", DEPOSIT)
+    expected = BookFold(Book.empty("run-1", DEPOSIT))
     for event in story.truth:
-        assert not isinstance(event, TradeUndone)
-        expected = apply(expected, event)
-    latest = max((e.time_us for e in story.told), default=0)
-    assert fold.book == replace(expected, as_of_us=latest)
+        expected.take(event)
+    times = (e.fill.time_us if isinstance(e, Adjusted) else e.time_us for e in story.told)
+    assert fold.book == replace(expected.book, as_of_us=max(times, default=0))
 
 
 @given(stories())
@@ -171,7 +196,7 @@ def test_what_survives_adds_up_by_hand_too(story: Told) -> None:
     fold = BookFold(Book.empty("run-1", DEPOSIT))
     for event in story.told:
         fold.take(event)
-    fills, book = list(story.alive.values()), fold.book
+    fills, book = [*story.alive.values(), *(f for _, f in story.adjusted)], fold.book
     assert book.cash_minor == DEPOSIT - sum(
         f.qty_lots * f.side.sign * f.price_ticks * f.unit_minor + f.fee_minor for f in fills
     )
@@ -181,9 +206,9 @@ def test_what_survives_adds_up_by_hand_too(story: Told) -> None:
             f.qty_lots * f.side.sign for f in fills if f.instrument == name
         )
     open_lots = {
-        name: quantity - story.traded(name)
+        name: quantity - story.executed(name)
         for name, (_, _, quantity) in ORDERS.items()
-        if name not in story.closed and quantity > story.traded(name)
+        if name not in story.closed and quantity > story.executed(name)
     }
     assert {r.decision_id: r.open_lots for r in book.reservations} == open_lots
     assert all(r.sent for r in book.reservations)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import product
 from typing import Any
 
 from audit.records.kinds import Kind
@@ -24,7 +25,7 @@ from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.approval import ENDED_BY
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.persons import RAW_MAX, RECORDED
-from gateway.walk.projections.differences import order_ended_by
+from gateway.walk.projections.differences import Differences, order_ended_by
 from gateway.walk.projections.outbox import Orders, Standing
 from gateway.walk.settlement import OUTCOMES, Received, SettleTools, settle
 from risk.approved import approval_from_document, approve
@@ -136,9 +137,9 @@ def _again(past: Past, record: Record) -> str:
         )
     before = [r for r in past.records if r.seq < record.seq]
     differs: ReplayDiffersError | None = None
-    for known in _known(before):
+    for known, differences in product(_known(before), _resolutions(past, record)):
         try:
-            reported, received = _settled(past, record, known, raw)
+            reported, received = _settled(past, record, known, raw, differences)
             matches(record, reported)
             matches(inbound, received)
         except ReplayDiffersError as error:
@@ -211,7 +212,30 @@ class _Notebook:
         return sha256(data).hexdigest()
 
 
-def _settled(past: Past, record: Record, known: Sequence[Record], raw: str) -> tuple[Draft, Draft]:
+def _resolutions(past: Past, record: Record) -> Iterator[Differences | None]:
+    """Yield what persons had resolved when the message was read: a last word may be later.
+
+    Records of earlier versions do not say it; there the fills alone counted.
+    """
+    if "resolved_lots" not in record.body:
+        yield None
+        return
+    words = past.reader.records(
+        stream="control", kinds=(Kind.DIFFERENCE_RESOLVED,), before_seq=record.seq
+    )
+    for size in (record.seq, *(word.seq for word in list(words)[-1:])):
+        known = Differences(past.reader)
+        known.read(size)
+        yield known
+
+
+def _settled(
+    past: Past,
+    record: Record,
+    known: Sequence[Record],
+    raw: str,
+    differences: Differences | None,
+) -> tuple[Draft, Draft]:
     """Return the report and the inbound message as `settle` puts them on record."""
     body: dict[str, Any] = record.body
     orders = Orders()
@@ -225,6 +249,7 @@ def _settled(past: Past, record: Record, known: Sequence[Record], raw: str) -> t
         market_now_us=lambda: int(body["market_time_us"]),
         persons=RECORDED,
         epoch=lambda: _epoch(known),
+        differences=differences,
     )
     try:
         settle(Received(offset=body["inbox_offset"], raw=raw), tools)

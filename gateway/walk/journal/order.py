@@ -238,10 +238,12 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     market_time_us: int,
     undone: Trade | None = None,
     reopens: bool = False,
+    resolved_lots: int = 0,
 ) -> Draft:
     """One report, applied: the order's new state and, for a trade, the fill to book.
 
     With `undone` it changes a trade that is booked: `fill` is the corrected one, None for a bust.
+    With `resolved_lots` it may end an order, because persons answered for so many lots.
     """
     lots: JSON = 0 if fill is None else fill["qty_lots"]
     if undone is not None:
@@ -262,6 +264,8 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     }
     if undone is not None:
         payload |= {"undoes_seq": undone.seq, "reopens": reopens}
+    if resolved_lots:
+        payload["resolved_lots"] = resolved_lots
     if anomaly is not None:
         payload["anomaly"] = anomaly
     return order_draft(standing, Kind.ORDER_REPORTED, idem_key, payload, actor="fix")

@@ -19,7 +19,7 @@ from risk.state.book import (
     Released,
     Reserved,
 )
-from risk.state.book_fold import FoldEvent, TradeUndone
+from risk.state.book_fold import Adjusted, FoldEvent, TradeUndone
 
 # kinds that `book_events` gives a meaning to, for queries
 BOOK_KINDS = (
@@ -54,7 +54,7 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=_decision_id(record), time_us=body["market_now_us"]),)
         case Kind.DIFFERENCE_RESOLVED if body.get("adjustment") is not None:
-            return (_filled(None, body["adjustment"], body["market_time_us"]),)
+            return (_adjusted(body),)
         case Kind.ORDER_REPORTED:
             return _reported(_decision_id(record), body, record.seq)
         case _:
@@ -134,6 +134,13 @@ def _reported(decision_id: str, body: dict[str, Any], seq: int) -> tuple[FoldEve
     if body["terminal"]:
         events.append(OrderClosed(decision_id=decision_id, time_us=body["market_time_us"]))
     return tuple(events)
+
+
+def _adjusted(body: dict[str, Any]) -> FoldEvent:
+    """Return what an adjustment books; records of earlier versions do not name its decision."""
+    fill = _filled(None, body["adjustment"], body["market_time_us"])
+    name = body.get("decision_id")
+    return fill if name is None else Adjusted(decision_id=name, fill=fill)
 
 
 def _filled(

@@ -119,6 +119,7 @@ class _Known:
     accepted: dict[tuple[str, ...], int] = field(default_factory=dict)
     adjusted: dict[tuple[str, str], int] = field(default_factory=dict)
     of_order: dict[str, int] = field(default_factory=dict)
+    resolved: dict[str, int] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
         if record.kind is Kind.BOOK_DIFFERENCE:
@@ -139,6 +140,7 @@ class _Known:
         if place is None:
             return
         found = self.open.pop(place).found
+        self.resolved[found.cl_ord_id] = int(body["of_seq"])
         if "with_seq" in body:
             return  # another difference of the order was resolved, and this one with it
         # records of before these two fields were adjusted by the numbers at detection
@@ -237,6 +239,22 @@ class Differences:
         """Return the lots that resolutions added to what is booked of an order."""
         with self._lock:
             return self._known.of_order.get(cl_ord_id, 0)
+
+    def resolved_of(self, cl_ord_id: str) -> int:
+        """Return how many lots of an order's total need no report any more, as persons said.
+
+        Adjusted lots are in the book; where the book is right the broker tells so many too many.
+        """
+        with self._lock:
+            accepted = self._known.accepted.get((cl_ord_id,), 0)
+            return self._known.of_order.get(cl_ord_id, 0) + max(0, accepted)
+
+    def resolution_of(self, cl_ord_id: str) -> int | None:
+        """Return the difference of an order that was resolved last; None while one is open."""
+        with self._lock:
+            if self._known.newest(cl_ord_id) is not None:
+                return None
+            return self._known.resolved.get(cl_ord_id)
 
     def total_told(self, cl_ord_id: str, booked: int) -> int | None:
         """Return the total that the broker told last of an order; None if it cannot be said.

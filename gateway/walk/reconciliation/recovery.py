@@ -8,6 +8,7 @@ Table (stage found -> what is done):
     sending     UNKNOWN: asked for at the broker, never sent again
     sent        asked for at the broker
     closed      sealed with the state the broker ended it in
+    ended there, and persons answered for the trades that were missing: ended here, sealed
 """
 
 from collections import deque
@@ -25,6 +26,7 @@ from gateway import clock
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.ports import LedgerPort, ReconcilePort
+from gateway.walk.projections.differences import Differences, order_ended_by
 from gateway.walk.projections.outbox import Orders, Stage, Standing
 from gateway.walk.reconciliation.asking import Budget, sent_fields
 from gateway.walk.settlement import OUTCOMES
@@ -37,11 +39,14 @@ Note = Callable[[str, str], None]
 """Puts an event of the session on record: its name and its detail."""
 
 
-def close_abandoned(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:
+def close_abandoned(
+    ledger: LedgerPort, orders: Orders, differences: Differences, *, market_time_us: int
+) -> int:
     """End what needs no broker: abandoned, held, unsent and unsealed ones; returns how many."""
     count = 0
     for standing in list(orders.unsealed()):
         drafts = _ending(standing, market_time_us)
+        drafts = drafts or _ended_by_a_person(standing, differences, market_time_us)
         if drafts:
             orders.catch_up(ledger.append(*drafts, lane=Lane.URGENT))
             count += 1
@@ -123,6 +128,26 @@ def _listen(
     return state, inbox_offset
 
 
+def _ended_by_a_person(
+    standing: Standing, differences: Differences, market_time_us: int
+) -> tuple[Draft, ...]:
+    """Return the records that end an order which waits for trades that a person answered for.
+
+    Earlier versions left it so when the broker's last word came after the resolution.
+    """
+    over = bool(standing.cl_ord_id) and OrderState(standing.order_state).is_terminal
+    if not over or standing.seals:  # one that lived again is asked for at the broker
+        return ()
+    resolved_seq = differences.resolution_of(standing.cl_ord_id)
+    if resolved_seq is None:
+        return ()
+    state = OrderState(standing.order_state)
+    ended = order_ended_by(
+        standing, resolved_seq, order_state=state.value, market_time_us=market_time_us
+    )
+    return (ended, _sealed(standing))
+
+
 def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
     """Return the records that end a decision without the broker, none when it needs one."""
     stream = f"decision/{standing.decision_id}"
@@ -142,9 +167,14 @@ def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
                 decision_sealed(stream, "withdrawn", account=standing.account),
             )
         case Stage.CLOSED:
-            state = OrderState(standing.order_state) if standing.cl_ord_id else None
-            outcome = "rejected" if state is None else OUTCOMES.get(state, "refused")
-            account, again = standing.account, standing.seals
-            return (decision_sealed(stream, outcome, account=account, again=again),)
+            return (_sealed(standing),)
         case _:
             return ()
+
+
+def _sealed(standing: Standing) -> Draft:
+    """Return the seal of a decision whose order is over."""
+    state = OrderState(standing.order_state) if standing.cl_ord_id else None
+    outcome = "rejected" if state is None else OUTCOMES.get(state, "refused")
+    stream, account = f"decision/{standing.decision_id}", standing.account
+    return decision_sealed(stream, outcome, account=account, again=standing.seals)

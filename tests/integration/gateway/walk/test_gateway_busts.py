@@ -248,5 +248,10 @@ def test_a_restart_folds_to_the_same_orders_and_books(desk: SmallDesk) -> None:
     again = Orders()
     again.fold(desk.reader.records())
     assert again.get(order.decision_id) == standing(desk, order.decision_id)
-    assert close_abandoned(desk.ledger, desk.desk.own.orders, market_time_us=1) == 0
+    assert (
+        close_abandoned(
+            desk.ledger, desk.desk.own.orders, desk.desk.own.section.differences, market_time_us=1
+        )
+        == 0
+    )
     assert [s.cl_ord_id for s in again.live()] == [order.cl_ord_id]

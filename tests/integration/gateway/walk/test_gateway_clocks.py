@@ -186,7 +186,15 @@ def test_an_approval_of_an_earlier_process_is_withdrawn_however_young_it_looks(
 
 def test_a_start_withdraws_what_it_finds_unsent(world: World) -> None:
     standing, own = world.approved(4), world.made.desk.own
-    assert close_abandoned(own.tools.ledger, own.orders, market_time_us=own.market.now_us()) == 1
+    assert (
+        close_abandoned(
+            own.tools.ledger,
+            own.orders,
+            own.section.differences,
+            market_time_us=own.market.now_us(),
+        )
+        == 1
+    )
     assert world.withdrawn(standing.decision_id) == "restart"
     book = own.section.book(standing.account)
     assert standing.decision_id not in {one.decision_id for one in book.reservations}

@@ -32,7 +32,9 @@ def desk(tmp_path: Path) -> MemoryDesk:
 
 def closed(desk: MemoryDesk, market_time_us: int = MARKET_US) -> int:
     own = desk.small.desk.own
-    return close_abandoned(desk.small.ledger, own.orders, market_time_us=market_time_us)
+    return close_abandoned(
+        desk.small.ledger, own.orders, own.section.differences, market_time_us=market_time_us
+    )
 
 
 def announced(desk: MemoryDesk) -> Standing:
