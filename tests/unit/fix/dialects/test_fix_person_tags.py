@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fix.dialects import profile
 from fix.dialects.person_tags import (
     GROUP_TAGS,
     GROUPS,
@@ -22,12 +23,11 @@ from fix.dialects.person_tags import (
 )
 from fix.dialects.profile import parse_profile, profile_document, simulator_profile
 from fix.errors import ProfileError
-from fix.session import initiator as session
 from fix.wire.messages import SOH, parse
 from fix.wire.persons import Redacted, redacted, restored, scrubbings, subject_at
 from fix.wire.reports import ExecutionReport, parse_inbound
 
-DICTIONARY = Path(session.__file__).parent / "dictionary" / "FIX44.xml"
+DICTIONARY = Path(profile.__file__).parent / "dictionary" / "FIX44.xml"
 NEITHER = """
 AvgPx BeginString CheckSum ClOrdID Commission CommType CumQty Currency ExecID ExecInst ExecRefID
 HandlInst SecurityIDSource LastCapacity LastMkt LastPx LastQty MsgType OrderID OrderQty OrdStatus

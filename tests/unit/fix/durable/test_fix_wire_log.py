@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.durable.wire_log import WireLog, scrub_since
+from fix.durable.wire_log import WireLog, _differences, scrub_since
 from fix.wire.messages import wire_text
 
 
@@ -93,3 +93,10 @@ def test_a_log_that_is_shorter_than_when_it_was_left_is_looked_through_from_its_
     scrub_since(path, mark)
     assert (b"JANE" in path.read_bytes()) is (beyond == 0)
     assert mark.read_text() == str(size)
+
+
+def test_only_the_bytes_that_change_are_written() -> None:
+    """A byte more would undo what somebody else overwrites there at the same time."""
+    assert list(_differences(b"a Bob b", b"a *** b")) == [(2, b"***")]
+    assert list(_differences(b"xayaz", b"x*y*z")) == [(1, b"*"), (3, b"*")]
+    assert list(_differences(b"same", b"same")) == []

@@ -130,6 +130,19 @@ def test_a_kill_whose_key_another_row_holds_is_not_said_to_be_on_record(
         world.switch.ensure_recorded(world.switch.newest)
 
 
+def test_a_kill_of_which_the_ledger_cannot_say_whether_it_is_on_record_is_not(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    squat(world)
+
+    def away(*_: object) -> None:
+        raise LedgerTimeoutError("no answer", written=None)
+
+    monkeypatch.setattr(world.log, "by_key", away)
+    receipt = world.switch.press(actor="ops", reason="now")
+    assert (receipt.recorded, receipt.child_confirmed) == (False, True)
+
+
 def squat(world: World) -> None:
     """Put another press under the key of the next one."""
     other = Press(kill_epoch=1, killed=True, press_id="ab" * 16, pressed_us=0, boot_id="")

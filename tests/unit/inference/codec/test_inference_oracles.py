@@ -199,6 +199,7 @@ def test_the_state_follows_the_last_move() -> None:
         assert codec.table_state((*GOOD, words.BIN_START + b)) == base + moves[b]
     assert codec.table_step(base, words.BIN_START - 1) == 0
     assert codec.table_step(0, words.BIN_START) == 0
+    assert {codec.table_step(0, words.BIN_START + b) for b in range(N)} == {0}, "no base: no state"
 
 
 # rows and paths
