@@ -21,10 +21,14 @@ SEED ?=
 
 # `make test`: test files at once; each worker has its own database server.
 WORKERS ?= 4
+# Tests that need no process, no server and no engine; of packages that do no I/O.
+PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit/tlog \
+	tests/unit/inference/codec tests/unit/inference/speculation tests/unit/inference/forecast \
+	tests/unit/fix/dialects tests/unit/fix/wire tests/unit/fix/orders tests/test_layout.py
 
 BIN := .venv/bin
 
-.PHONY: help setup check test unit run golden bench bench-ledger bench-fsck crash fight kill-throws mutate train playback ledger-size screenshots docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck crash fight kill-throws mutate train playback ledger-size screenshots docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +45,9 @@ check: setup ## format, lint, types, import contracts
 
 test: check ## check, then every test, WORKERS=4 at once: most of them wait for children
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+
+quick: check ## check, then the tests of what is pure: under a minute
+	@$(BIN)/pytest --quiet --numprocesses=$(WORKERS) --dist=loadfile $(PURE)
 
 unit: setup ## only the tests that need no server and no engine
 	@$(BIN)/pytest tests/unit tests/property tests/golden tests/test_layout.py

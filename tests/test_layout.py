@@ -1,6 +1,7 @@
 """The tree keeps its shape: sizes, names, reading order. What a linter does not see."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,12 @@ def sources(*rooms: str) -> Iterator[Path]:
     """Every Python file of some top-level folders, in a stable order."""
     for room in rooms:
         yield from sorted((ROOT / room).rglob("*.py"))
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Parse a file once for all measures."""
+    return ast.parse(path.read_text())
 
 
 def name_of(path: Path) -> str:
@@ -85,7 +92,7 @@ def test_no_function_is_longer_than_a_screen(room: str) -> None:
     long = {
         name_of(path): found
         for path in sources(room)
-        if (found := too_long_functions(ast.parse(path.read_text()), FUNCTION_LINES_MAX))
+        if (found := too_long_functions(parsed(path), FUNCTION_LINES_MAX))
     }
     assert long == {}
 
@@ -93,9 +100,7 @@ def test_no_function_is_longer_than_a_screen(room: str) -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_class_has_a_name_that_says_nothing(room: str) -> None:
     named = {
-        name_of(path): found
-        for path in sources(room)
-        if (found := forbidden_names(ast.parse(path.read_text())))
+        name_of(path): found for path in sources(room) if (found := forbidden_names(parsed(path)))
     }
     assert named == {}
 
