@@ -73,7 +73,7 @@ class UncheckedStore(Store):
 
     @override
     def _check(self, origin: str) -> None:
-        setattr(audit.store, "_SETTINGS", {})  # noqa: B010 - in this process only
+        setattr(audit.store.connection, "_SETTINGS", {})  # noqa: B010 - in this process only
         super()._check(origin)
 
 
@@ -159,8 +159,8 @@ def install(mutant: Mutant) -> None:
     if mutant is Mutant.NONE:
         return
     if mutant in LOOSE_TABLES:
-        getattr(audit.store, "changed_schema")  # noqa: B009 - as below
-        setattr(audit.store, "changed_schema", lambda _: [])  # noqa: B010 - in this process only
+        getattr(audit.store.connection, "changed_schema")  # noqa: B009 - as below
+        setattr(audit.store.connection, "changed_schema", lambda _: [])  # noqa: B010 - in this process only
     module, name, part = _PLACES[mutant]
     getattr(module, name)
     setattr(module, name, part)
