@@ -21,7 +21,7 @@ from audit.upkeep.backup.backup import backup
 from audit.upkeep.backup.form import read_backup
 from audit.upkeep.backup.restore import Restored, restore
 from audit.verifier.verify import NOT_CHECKABLE, OK, WORDS, Bad
-from gateway.clock import monotonic_us, wall_us
+from gateway.clock import wall_us
 from gateway.evidence.integrity import Given
 from gateway.installation.keys.log_keys import load_signers
 from gateway.installation.keys.rotation import open_ledger
@@ -30,7 +30,7 @@ from gateway.installation.place import Place, attached
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import begin_unfinished, end_unfinished, on_trial
-from gateway.telemetry.console import RateBar
+from gateway.telemetry.console import Progress
 
 ACTOR = "operator"
 
@@ -51,7 +51,7 @@ def back_up(place: Place, path: Path) -> None:
             " once they are restored all of them count: back up with the state folder that the"
             " gateway runs in, after its first start with a row key"
         )
-    bar = RateBar(sys.stderr, monotonic_us)
+    bar = Progress(sys.stderr)
     try:
         about = backup(place.dsn, path, wall_us(), bar.show, row_key=row_key)
     finally:
@@ -84,7 +84,7 @@ def bring_back(
     _begins_as_one(path)
     if accept_older:  # before hours of loading: without the key it could not be put on record
         load_signers(state, settings.ledger, create=False)
-    bar = RateBar(sys.stderr, monotonic_us)
+    bar = Progress(sys.stderr)
     try:
         outside = given.read()
     except (Bad, OSError) as error:

@@ -11,7 +11,7 @@ from audit.upkeep.fsck.plan import FsckPlan
 from audit.upkeep.fsck.run import fsck_database
 from audit.upkeep.fsck.state import was_saved
 from audit.verifier.verify import NOT_CHECKABLE, WORDS, Bad, Outside, Report, verify_tiles
-from gateway.clock import monotonic_us, wall_us
+from gateway.clock import wall_us
 from gateway.evidence.trust import (
     origin_of_dump,
     origin_of_tiles,
@@ -21,7 +21,7 @@ from gateway.evidence.trust import (
 )
 from gateway.evidence.verification import origin_of
 from gateway.installation.place import Place
-from gateway.telemetry.console import RateBar
+from gateway.telemetry.console import Progress
 
 INTERRUPTED = 130
 STATE_NAME = "fsck.state"
@@ -57,7 +57,7 @@ def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> i
     """Check the ledger's database; return the verifier's exit code."""
     state = place.state.root / STATE_NAME
 
-    def check(outside: Outside, bar: RateBar) -> Report:
+    def check(outside: Outside, bar: Progress) -> Report:
         plan = FsckPlan(
             outside=outside,
             state=state,
@@ -70,10 +70,10 @@ def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> i
             report.say("stored headers, payloads, accounts and blobs were not read (--payloads)")
         return report
 
-    return _run(given, check, lambda: origin_of(place), _rate_bar(), state)
+    return _run(given, check, lambda: origin_of(place), Progress(sys.stderr), state)
 
 
-def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: RateBar | None = None) -> int:
+def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: Progress | None = None) -> int:
     """Check a dump; return the verifier's exit code.
 
     Args:
@@ -90,13 +90,13 @@ def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: RateBar | Non
 
     state = path.with_name(path.name + ".fsck")
 
-    def check(outside: Outside, bar: RateBar) -> Report:
+    def check(outside: Outside, bar: Progress) -> Report:
         return fsck_dump(path, FsckPlan(outside=outside, state=state, resume=resume), bar.show)
 
-    return _run(given, check, lambda: origin_of_dump(path), bar or _rate_bar(), state)
+    return _run(given, check, lambda: origin_of_dump(path), bar or Progress(sys.stderr), state)
 
 
-def fsck_tiles(folder: Path, given: Given, bar: RateBar | None = None) -> int:
+def fsck_tiles(folder: Path, given: Given, bar: Progress | None = None) -> int:
     """Check a folder of tiles; return the verifier's exit code.
 
     Args:
@@ -110,7 +110,7 @@ def fsck_tiles(folder: Path, given: Given, bar: RateBar | None = None) -> int:
     if not folder.is_dir():
         raise Bad(f"{folder} is no folder: a tree of tiles is one (`countersign tiles` writes it)")
 
-    def check(outside: Outside, bar: RateBar) -> Report:
+    def check(outside: Outside, bar: Progress) -> Report:
         def shown(numbers: range) -> Iterator[int]:
             for number in numbers:
                 yield number
@@ -118,18 +118,14 @@ def fsck_tiles(folder: Path, given: Given, bar: RateBar | None = None) -> int:
 
         return verify_tiles(folder, outside, shown)
 
-    return _run(given, check, lambda: origin_of_tiles(folder), bar or _rate_bar())
-
-
-def _rate_bar() -> RateBar:
-    return RateBar(sys.stderr, monotonic_us)
+    return _run(given, check, lambda: origin_of_tiles(folder), bar or Progress(sys.stderr))
 
 
 def _run(
     given: Given,
-    check: Callable[[Outside, RateBar], Report],
+    check: Callable[[Outside, Progress], Report],
     origin: Callable[[], str | None],
-    bar: RateBar,
+    bar: Progress,
     state: Path | None = None,
 ) -> int:
     """Run a check under a bar, print what it found and return the exit code.

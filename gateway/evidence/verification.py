@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from audit.errors import AuditError
@@ -19,13 +20,12 @@ from audit.verifier.verify import (
     verify_dump,
     watched,
 )
-from gateway.clock import monotonic_us, pause, wall_us
+from gateway.clock import pause, wall_us
 from gateway.errors import GatewayError
 from gateway.evidence.trust import origin_of_dump, refuse_no_dump, say_whose_keys
 from gateway.installation.place import Place
 from gateway.telemetry.console import Progress
 
-QUIET_US = 2_000_000
 """What takes longer than this says how far it is."""
 
 
@@ -82,31 +82,18 @@ def verify_dump_file(path: Path, outside: Outside) -> int:
 
 def _verified(place: Place, outside: Outside) -> Report:
     progress = Progress(sys.stderr)
-    report = verify_database(
-        place.dsn, (), now_us=wall_us(), outside=outside, on_record=_shown("verifying", progress)
-    )
-    progress.end()
-    return report
-
-
-def _shown(what: str, progress: Progress) -> Callable[[int, int], None]:
-    """Return what shows how far something long is, every two seconds."""
-    said_us = monotonic_us()
-
-    def show(done: int, stated: int) -> None:
-        nonlocal said_us
-        if monotonic_us() - said_us >= QUIET_US:
-            said_us = monotonic_us()
-            progress.line(f"{what}  {done}/{stated} records")
-
-    return show
+    shown = partial(progress.show, "verifying")
+    try:
+        return verify_database(place.dsn, (), now_us=wall_us(), outside=outside, on_record=shown)
+    finally:
+        progress.end()
 
 
 def dump_ledger(place: Place, path: Path) -> None:
     """Write the whole ledger to a file."""
     progress = Progress(sys.stderr)
     try:
-        records = dump(place.dsn, path, _shown("dumping", progress))
+        records = dump(place.dsn, path, partial(progress.show, "dumping"))
     finally:
         progress.end()
     beside(path).write(

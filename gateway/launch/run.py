@@ -114,7 +114,7 @@ def _await_engine(app: App, progress: Progress, stop: threading.Event) -> bool:
         if app.engine.state in {EngineState.REFUSING, EngineState.FAILED} or elapsed_s > timeout_s:
             detail = app.engine.refusal or f"see {app.plan.state.root / 'engine'}"
             raise NotReadyError(part="engine", state=f"{app.engine.state}: {detail}")
-        progress.line(f"engine     {app.engine.state}, {elapsed_s:.0f} s")
+        progress.show(f"engine     {app.engine.state}")
     described = app.engine.describe()
     test = described.self_test
     payload: dict[str, JSON] = {
@@ -168,7 +168,8 @@ def _play(
         open_session(app, session)
         decision = app.desk.make(case_of(app, session))
         done += 1
-        progress.bar(done, total, f"{session.session_date} {session.instrument} {decision.result}")
+        said = f"{session.session_date} {session.instrument} {decision.result}"
+        progress.tenth("decisions", done, total, said)
         app.housekeep()
     if day:
         _close_day(app, day)
@@ -278,7 +279,7 @@ def _finish(
         summary["demo_agent"] = {**summary["demo_agent"], "http": agent.document()}
     app.ledger.append(_finished(plan, summary))
     app.ledger.checkpoint_now()
-    progress.line("verify     reading the whole ledger")
+    progress.show("verify     reading the whole ledger")
     report = verify_database(app.dsn, own_vkeys(plan.state.ledger_key), now_us=clock.wall_us())
     size = app.reader.head().size
     decisions = summary["forecasts"] + summary["no_forecasts"]

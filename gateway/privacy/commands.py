@@ -16,7 +16,6 @@ from audit.errors import ErasureRefusedError
 from audit.files import PRIVATE, appearing
 from audit.privacy.erasure import Privacy
 from audit.privacy.vault import Vault
-from gateway.clock import monotonic_us
 from gateway.desk.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.installation.keys.keyring import Caller, Keyring
@@ -28,7 +27,7 @@ from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.privacy import answers as privacy_actions
 from gateway.privacy.erasure import make_privacy
-from gateway.telemetry.console import Progress, RateBar, Waiting
+from gateway.telemetry.console import Progress, waiting
 
 WORDS_SHOWN = 20
 ANSWER_WITHIN_S = 600.0
@@ -160,7 +159,7 @@ def _reachable(settings: Settings) -> None:
 def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[str, Any]:  # noqa: ANN401 - of ACTIONS
     """Do it here: no gateway runs, the lock is ours."""
     vault = Vault(place.state.vault)
-    bar = RateBar(sys.stderr, monotonic_us)
+    bar = Progress(sys.stderr)
     with open_ledger(place, vault) as ledger, held_against_key(place) as reader:
         privacy = make_privacy(
             place.settings,
@@ -203,7 +202,7 @@ def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) 
         DoorError: somebody else would have answered; nothing was sent.
     """
     try:
-        with Waiting(Progress(sys.stderr), f"{verb}: the running gateway is at it"):
+        with waiting(sys.stderr, f"{verb}: the running gateway is at it"):
             answer = post(
                 state, f"/v1/privacy/{verb}", ask.model_dump_json(), token, ANSWER_WITHIN_S
             )

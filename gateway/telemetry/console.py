@@ -1,16 +1,20 @@
-"""What the operator sees: lines, one moving line, one table."""
+"""What the operator sees: lines, one moving line, one table. The one door to rich."""
 
-import itertools
+import atexit
 import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TextIO
 
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
+from rich.progress import Progress as Display
+from rich.text import Text
 from typing_extensions import override
 
+from gateway.clock import monotonic_us
+
 WIDTH = 28
-QUIET_S = 2
-"""What takes longer says that it is at work."""
 _SHOW_US = 500_000
 
 
@@ -34,15 +38,41 @@ def log_to_stderr(level: str) -> None:
     logging.basicConfig(level=level, handlers=[handler])
 
 
-class Progress:
-    """Lines on a terminal; off a terminal the moving line is printed now and then."""
+class _Figures(ProgressColumn):
+    """How far it is, how fast it goes and when it will end; else for how long it has been on."""
 
-    def __init__(self, stream: TextIO) -> None:
+    @override
+    def render(self, task: Task) -> Text:
+        if task.total is None:
+            return Text(f"{task.elapsed or 0:.0f} s")
+        left, speed = task.time_remaining, task.speed
+        rate = f"  {speed:,.0f}/s, {left:.0f} s left" if speed and left is not None else ""
+        return Text(f"{task.completed:,.0f}/{task.total:,.0f}{rate}")
+
+
+def _display(stream: TextIO, **how: Any) -> Display:  # noqa: ANN401 - as rich has it
+    """Return a moving line; off a terminal it writes nothing."""
+    console = Console(file=stream)
+    return Display(
+        *(TextColumn("{task.description:12}", markup=False), BarColumn(WIDTH), _Figures()),
+        console=console,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not (stream.isatty() and console.is_interactive),
+        **how,
+    )
+
+
+class Progress:
+    """Lines that stay, and on a terminal one that moves, from half a second on."""
+
+    def __init__(self, stream: TextIO, clock_us: Callable[[], int] = monotonic_us) -> None:
         """Write to `stream`."""
         self._stream = stream
-        self._moving = False
-        self._terminal = stream.isatty()
-        self._last = ""
+        self._clock_us = clock_us
+        self._shown_us = clock_us()
+        self._moving = _display(stream, get_time=lambda: clock_us() / 1e6, auto_refresh=False)
+        atexit.register(self._moving.stop)  # or the terminal stays without a cursor
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
@@ -50,93 +80,37 @@ class Progress:
         self._stream.write(text + "\n")
         self._stream.flush()
 
-    def line(self, text: str) -> None:
-        """Replace the moving line; nothing off a terminal."""
-        if self._terminal:
-            self._stream.write(f"\r\x1b[K{text}")
-            self._stream.flush()
-            self._moving = True
+    def show(self, stage: str, done: int = 0, total: int | None = None) -> None:
+        """Replace the moving line by how far a stage is; nothing off a terminal."""
+        now_us = self._clock_us()
+        if self._moving.disable or now_us - self._shown_us < _SHOW_US:
+            return
+        self._shown_us = now_us
+        if [task.description for task in self._moving.tasks] != [stage]:
+            for old in self._moving.task_ids:
+                self._moving.remove_task(old)
+            self._moving.add_task(stage, total=total)
+        self._moving.update(self._moving.task_ids[0], completed=done, total=total)
+        self._moving.start()
+        self._moving.refresh()
 
-    def bar(self, done: int, total: int, note: str) -> None:
-        """Show how far it is; off a terminal a line for each tenth."""
-        filled = WIDTH * done // total
-        text = f"decisions  [{'#' * filled}{'.' * (WIDTH - filled)}] {done}/{total}  {note}"
-        if self._terminal:
-            self.line(text)
-        elif done == total or done % max(1, total // 10) == 0:
-            self.say(text)
+    def tenth(self, stage: str, done: int, total: int, note: str) -> None:
+        """Show how far a stage is; off a terminal as a line for each tenth."""
+        self.show(stage, done, total)
+        if self._moving.disable and (done == total or done % max(1, total // 10) == 0):
+            self.say(f"{stage}  [{done}/{total}]  {note}")
 
     def end(self) -> None:
         """Leave the moving line where it is."""
-        if self._moving:
-            self._stream.write("\n")
-            self._moving = False
+        self._moving.stop()
 
 
-class RateBar:
-    """How far a check is, how fast it goes, when it will end; on a terminal, and over 0.5 s."""
-
-    def __init__(self, stream: TextIO, clock_us: Callable[[], int]) -> None:
-        """Draw on a terminal; write nothing elsewhere."""
-        self._stream = stream
-        self._clock_us = clock_us
-        self._stage = ""
-        self._begun_us = self._shown_us = clock_us()
-        self._first = 0
-        self._drawn = False
-
-    def show(self, stage: str, done: int, total: int) -> None:
-        """Take the progress of a stage."""
-        now_us = self._clock_us()
-        if stage != self._stage:
-            self._stage, self._begun_us, self._first = stage, now_us, done
-        if now_us - self._shown_us < _SHOW_US or not self._stream.isatty():
-            return
-        self._shown_us, self._drawn = now_us, True
-        self._stream.write(f"\r\x1b[K{self.text(done, total, now_us)}")
-        self._stream.flush()
-
-    def text(self, done: int, total: int, now_us: int) -> str:
-        """Return the bar's line."""
-        total = max(total, done, 1)
-        filled = WIDTH * done // total
-        rate = (done - self._first) / max((now_us - self._begun_us) / 1e6, 1e-6)
-        speed = "" if rate <= 0 else f"  {rate:,.0f}/s, {(total - done) / rate:.0f} s left"
-        bar = "#" * filled + "." * (WIDTH - filled)
-        return f"{self._stage:12} [{bar}] {done:,}/{total:,}{speed}"
-
-    def end(self) -> None:
-        """Leave the line."""
-        if self._drawn:
-            self._stream.write("\n")
-            self._drawn = False
-
-
-class Waiting:
-    """How long it takes, where nothing says how far it is; on a terminal, after two seconds."""
-
-    def __init__(self, progress: Progress, text: str) -> None:
-        """Say `text` with the seconds behind it."""
-        self._progress = progress
-        self._text = text
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="waiting", daemon=True)
-
-    def __enter__(self) -> None:
-        """Begin to count."""
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        """Leave the line."""
-        self._over.set()
-        self._thread.join()
-        self._progress.end()
-
-    def _run(self) -> None:
-        for passed_s in itertools.count(QUIET_S):
-            if self._over.wait(QUIET_S if passed_s == QUIET_S else 1):
-                return
-            self._progress.line(f"{self._text}  {passed_s} s")
+@contextmanager
+def waiting(stream: TextIO, text: str) -> Iterator[None]:
+    """Show that something is at work which does not say how far it is; on a terminal."""
+    with _display(stream, transient=True) as moving:
+        moving.add_task(text, total=None)
+        yield
 
 
 def table(summary: Mapping[str, Any]) -> str:

@@ -22,7 +22,6 @@ from audit.errors import FileError
 from audit.tlog.note import VerifierKey
 from audit.tlog.tiles import TILE_WIDTH, Tile
 from audit.verifier.verify import Report
-from gateway.clock import monotonic_us
 from gateway.evidence.publication.mirror_check import (
     CHECKPOINT,
     SoundTiles,
@@ -34,7 +33,7 @@ from gateway.evidence.publication.mirror_check import (
 from gateway.evidence.publication.policy import read_policy
 from gateway.evidence.publication.published import LogFiles
 from gateway.installation.place import Place
-from gateway.telemetry.console import Progress, RateBar
+from gateway.telemetry.console import Progress
 
 ASIDE = "differs"
 """The folder within a mirror where `repair` keeps what was changed."""
@@ -114,7 +113,7 @@ def _refused(report: Report, progress: Progress) -> int:
 
 def _shown(items: Sequence[_T], stage: str) -> Iterator[_T]:
     """Yield items under a bar."""
-    bar = RateBar(sys.stderr, monotonic_us)
+    bar = Progress(sys.stderr)
     try:
         for done, item in enumerate(items):
             bar.show(stage, done, len(items))

@@ -155,13 +155,13 @@ def test_ctrl_c_waits_until_a_child_has_a_name() -> None:
 WORKER = """
 import os, sys
 import audit.upkeep.backup.restore
-from gateway.evidence.backup import RateBar
+from gateway.evidence.backup import Progress
 from gateway.cli.main import main
 audit.upkeep.backup.restore._SHOWN_EVERY = 4
 def show(self, stage, done, total):
     os.write(1, b"at\\n")
     sys.stdin.readline()
-RateBar.show = show
+Progress.show = show
 main()
 """
 

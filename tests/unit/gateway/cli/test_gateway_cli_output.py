@@ -1,13 +1,15 @@
 """A verdict that nobody heard is none: exit codes when standard output is lost."""
 
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
-from gateway.telemetry.console import RateBar
+from gateway.telemetry.console import Progress, waiting
 from tests.doubles.audit_log import SIGNER, dump_of, small_log
 
 COMMAND = [sys.executable, "-m", "gateway.cli"]
@@ -59,8 +61,33 @@ def test_a_lost_standard_error_loses_no_verdict(given: list[str], tmp_path: Path
         assert (tmp_path / "said").read_bytes().splitlines()[-1].startswith(b"OK")
 
 
-def test_a_bar_says_how_fast_once_it_knows() -> None:
-    bar = RateBar(sys.stderr, lambda: 0)
-    bar.show("records", 16_384, 65_536)
-    assert bar.text(16_384, 65_536, 1_000_000).endswith("] 16,384/65,536")
-    assert bar.text(32_768, 65_536, 2_000_000).endswith("] 32,768/65,536  8,192/s, 4 s left")
+class Screen(io.StringIO):
+    @override
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_says_how_fast_once_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen, now_us = Screen(), [0]
+    bar = Progress(screen, lambda: now_us[0])
+    for second in range(1, 4):
+        now_us[0] = second * 1_000_000
+        bar.show("records", second * 16_384, 131_072)
+    bar.end()
+    assert " 49,152/131,072  16,384/s, 5 s left" in screen.getvalue()
+    assert screen.getvalue().endswith("\n\x1b[?25h"), "the cursor is back"
+
+
+def test_no_code_of_a_terminal_goes_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    paper, now_us = io.StringIO(), iter(range(0, 10**9, 10**6))
+    bar = Progress(paper, lambda: next(now_us))
+    for done in range(1, 21):
+        bar.show("engine")
+        bar.tenth("decisions", done, 20, "filled")
+    with waiting(paper, "erase"):
+        bar.say("that is all")
+    lines = paper.getvalue().splitlines()
+    assert len(lines) == 11
+    assert lines[-2:] == ["decisions  [20/20]  filled", "that is all"]

@@ -14,7 +14,7 @@ from audit.upkeep.fsck import dump as fsck_dump
 from audit.verifier.verify import NOT_CHECKABLE, OK
 from gateway.cli.main import app
 from gateway.evidence.integrity import INTERRUPTED, Given, fsck_dump_file, fsck_tiles
-from gateway.telemetry.console import RateBar
+from gateway.telemetry.console import Progress
 from tests.conftest import GOLDEN
 from tests.doubles.audit_log import SIGNER
 
@@ -32,21 +32,21 @@ class Screen(io.StringIO):
         return True
 
 
-def slow_bar(screen: Screen) -> RateBar:
+def slow_bar(screen: Screen) -> Progress:
     """Return a bar to which a second passes whenever it is asked to show something."""
     seconds = itertools.count()
-    return RateBar(screen, lambda: next(seconds) * 1_000_000)
+    return Progress(screen, lambda: next(seconds) * 1_000_000)
 
 
-class Stopping(RateBar):
+class Stopping(Progress):
     """A bar at which somebody presses Ctrl-C."""
 
     @override
-    def show(self, stage: str, done: int, total: int) -> None:
+    def show(self, stage: str, done: int = 0, total: int | None = None) -> None:
         signal.raise_signal(signal.SIGINT)
 
 
-def stopping_bar() -> RateBar:
+def stopping_bar() -> Progress:
     return Stopping(Screen(), lambda: 0)
 
 
@@ -61,11 +61,15 @@ def dump(tmp_path: Path) -> Path:
     return Path(shutil.copy(DUMP, tmp_path))
 
 
-def test_a_check_of_tiles_shows_how_far_it_is() -> None:
+def test_a_check_of_tiles_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
+    monkeypatch.setenv("TERM", "xterm")
     assert fsck_tiles(TILES, GIVEN, slow_bar(screen)) == OK
-    assert "tiles        [##############..............] 1/2" in screen.getvalue()
-    assert "2/2" in screen.getvalue()
+    for said in ("tiles ", " 1/2", " 2/2", "\x1b[?25h"):
+        assert said in screen.getvalue()
+    paper = io.StringIO()
+    assert fsck_tiles(TILES, GIVEN, Progress(paper)) == OK
+    assert paper.getvalue() == ""
 
 
 def test_a_stopped_check_of_tiles_does_not_promise_to_resume(
