@@ -27,6 +27,7 @@ AuditError
     └── LedgerStoppedError        the sequencer stopped and will not write again
 """
 
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from typing_extensions import override
@@ -36,6 +37,12 @@ class AuditError(Exception):
     """Root of this package's errors."""
 
     code: ClassVar[str] = "audit"
+    says: ClassVar[str] = ""
+
+    @override
+    def __str__(self) -> str:
+        """Return `says` filled from the fields; without one, what was given."""
+        return self.says.format(self=self) or super().__str__()
 
 
 class CanonicalError(AuditError):
@@ -146,40 +153,32 @@ class LaneFullError(LedgerError):
     code: ClassVar[str] = "lane_full"
 
 
+@dataclass(slots=True, eq=False)
 class GuardMovedError(LedgerError):
     """The guarded section moved after the basis; nothing was written."""
 
     code: ClassVar[str] = "guard_moved"
 
-    def __init__(self, section: str, basis_seq: int, moved_seq: int) -> None:
-        """Keep the section, the basis that was assumed and the record that moved it."""
-        super().__init__(section, basis_seq, moved_seq)
-        self.section = section
-        self.basis_seq = basis_seq
-        self.moved_seq = moved_seq
-
-    @override
-    def __str__(self) -> str:
-        """Say which record moved the section."""
-        return f"section {self.section} moved at {self.moved_seq}, after basis {self.basis_seq}"
+    says: ClassVar[str] = (
+        "section {self.section} moved at {self.moved_seq}, after basis {self.basis_seq}"
+    )
+    section: str
+    basis_seq: int
+    moved_seq: int
 
 
+@dataclass(slots=True, eq=False)
 class IdempotencyConflictError(LedgerError):
     """The idempotency key is taken by another payload; nothing was written."""
 
     code: ClassVar[str] = "idempotency_conflict"
 
-    def __init__(self, stream: str, idem_key: str, seq: int) -> None:
-        """Keep the key and the record that holds it."""
-        super().__init__(stream, idem_key, seq)
-        self.stream = stream
-        self.idem_key = idem_key
-        self.seq = seq
-
-    @override
-    def __str__(self) -> str:
-        """Name the record that holds the key."""
-        return f"{self.stream}: key {self.idem_key!r} is record {self.seq} with other content"
+    says: ClassVar[str] = (
+        "{self.stream}: key {self.idem_key!r} is record {self.seq} with other content"
+    )
+    stream: str
+    idem_key: str
+    seq: int
 
 
 class BlobMissingError(LedgerError):
@@ -188,6 +187,7 @@ class BlobMissingError(LedgerError):
     code: ClassVar[str] = "blob_missing"
 
 
+@dataclass(slots=True, eq=False)
 class RowRefusedError(LedgerError):
     """A row in the log that the gateway did not write, or that was altered since.
 
@@ -196,17 +196,13 @@ class RowRefusedError(LedgerError):
 
     code: ClassVar[str] = "row_refused"
 
-    def __init__(self, seq: int, stream: str, problem: str, *, disavowable: bool) -> None:
-        """Keep which row and what is wrong."""
-        super().__init__(seq, stream, problem)
-        self.seq = seq
-        self.stream = stream
-        self.problem = problem
-        self.disavowable = disavowable
+    seq: int
+    stream: str
+    problem: str
+    disavowable: bool = field(kw_only=True)
 
     @override
     def __str__(self) -> str:
-        """Name the row and what to do."""
         advice = (
             f"find out who wrote it; two officers may leave it out: countersign disavow {self.seq}"
             if self.disavowable

@@ -21,6 +21,12 @@ class FixError(Exception):
     """Root of this package's errors; `code` is stable."""
 
     code: ClassVar[str] = "fix"
+    says: ClassVar[str] = ""
+
+    @override
+    def __str__(self) -> str:
+        """Return `says` filled from the fields; without one, what was given."""
+        return self.says.format(self=self) or super().__str__()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,12 +34,8 @@ class MessageError(FixError):
     """Bytes or fields that are not a FIX message of ours; `problem` names the first fault."""
 
     code: ClassVar[str] = "fix_message"
+    says: ClassVar[str] = "not a usable FIX message: {self.problem}"
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the first fault."""
-        return f"not a usable FIX message: {self.problem}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,13 +43,9 @@ class ReportError(FixError):
     """A well-formed message whose fields do not make the report that its type promises."""
 
     code: ClassVar[str] = "fix_report"
+    says: ClassVar[str] = "message type {self.msg_type}: {self.problem}"
     msg_type: str
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return type and fault."""
-        return f"message type {self.msg_type}: {self.problem}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,12 +53,8 @@ class ProfileError(FixError):
     """A broker profile that does not parse."""
 
     code: ClassVar[str] = "fix_profile"
+    says: ClassVar[str] = "broker profile refused: {self.problem}"
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the fault."""
-        return f"broker profile refused: {self.problem}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,13 +62,9 @@ class KillWordError(FixError):
     """The kill word could not be opened or moved."""
 
     code: ClassVar[str] = "kill_word"
+    says: ClassVar[str] = "kill word {self.path}: {self.problem}"
     path: str
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return file and fault."""
-        return f"kill word {self.path}: {self.problem}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,13 +72,9 @@ class InboxError(FixError):
     """The inbox is damaged at an offset that was once durable."""
 
     code: ClassVar[str] = "fix_inbox"
+    says: ClassVar[str] = "inbox {self.path} is damaged at byte {self.offset}"
     path: str
     offset: int
-
-    @override
-    def __str__(self) -> str:
-        """Return file and offset."""
-        return f"inbox {self.path} is damaged at byte {self.offset}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,13 +82,9 @@ class JournalError(FixError):
     """The journal of live orders does not chain at a line before its last."""
 
     code: ClassVar[str] = "fix_journal"
+    says: ClassVar[str] = "journal {self.path} does not chain at line {self.line}"
     path: str
     line: int
-
-    @override
-    def __str__(self) -> str:
-        """Return file and line."""
-        return f"journal {self.path} does not chain at line {self.line}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,12 +92,8 @@ class StoreInUseError(FixError):
     """Another child holds the lock of this session's store."""
 
     code: ClassVar[str] = "fix_store_in_use"
+    says: ClassVar[str] = "session store {self.path} is in use by another process"
     path: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the locked file."""
-        return f"session store {self.path} is in use by another process"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,9 +101,5 @@ class ChildError(FixError):
     """The FIX child is down or did not answer; what was asked may or may not have happened."""
 
     code: ClassVar[str] = "fix_child"
+    says: ClassVar[str] = "FIX child: {self.problem}"
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the fault."""
-        return f"FIX child: {self.problem}"

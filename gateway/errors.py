@@ -32,6 +32,12 @@ class GatewayError(Exception):
     """
 
     code: ClassVar[str] = "gateway"
+    says: ClassVar[str] = ""
+
+    @override
+    def __str__(self) -> str:
+        """Return `says` filled from the fields; without one, what was given."""
+        return self.says.format(self=self) or super().__str__()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,13 +45,9 @@ class SettingsError(GatewayError):
     """A setting is wrong; says which and what to do."""
 
     code: ClassVar[str] = "settings"
+    says: ClassVar[str] = "setting {self.name}: {self.problem}"
     name: str
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return f"setting {self.name}: {self.problem}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,13 +55,9 @@ class NoLedgerError(GatewayError):
     """A verb that makes nothing was pointed at a folder or a database without a ledger."""
 
     code: ClassVar[str] = "no_ledger"
+    says: ClassVar[str] = "no ledger in {self.where}: {self.advice}"
     where: str
     advice: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return f"no ledger in {self.where}: {self.advice}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,16 +65,12 @@ class StateInUseError(GatewayError):
     """Another process works on this state folder."""
 
     code: ClassVar[str] = "state_in_use"
+    says: ClassVar[str] = (
+        "state folder {self.state} is in use by process {self.pid}: stop it, or choose another"
+        " with COUNTERSIGN_STATE"
+    )
     state: str
     pid: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return (
-            f"state folder {self.state} is in use by process {self.pid}: stop it, or choose another"
-            " with COUNTERSIGN_STATE"
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,13 +78,9 @@ class CustodyError(GatewayError):
     """Keys that others may read or change; nothing was started."""
 
     code: ClassVar[str] = "custody"
+    says: ClassVar[str] = "keys are not the gateway's alone: {self.problem}. Type: {self.commands}"
     problem: str
     commands: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return f"keys are not the gateway's alone: {self.problem}. Type: {self.commands}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,16 +88,12 @@ class DoorError(GatewayError):
     """The socket of the local verbs is not the gateway's alone; no key was sent."""
 
     code: ClassVar[str] = "door"
+    says: ClassVar[str] = (
+        "{self.place} {self.problem}: no key was sent. Find out who made it, remove the"
+        " folder, and start the gateway again"
+    )
     place: str
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return (
-            f"{self.place} {self.problem}: no key was sent. Find out who made it, remove the"
-            " folder, and start the gateway again"
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,13 +101,9 @@ class IntakeError(GatewayError):
     """Outside data was refused whole; says where and why."""
 
     code: ClassVar[str] = "intake"
+    says: ClassVar[str] = "{self.where}: {self.problem}"
     where: str
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return f"{self.where}: {self.problem}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,13 +111,9 @@ class NotReadyError(GatewayError):
     """A needed part is down; the caller may try again."""
 
     code: ClassVar[str] = "not_ready"
+    says: ClassVar[str] = "{self.part} is {self.state}; nothing was sent"
     part: str
     state: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return f"{self.part} is {self.state}; nothing was sent"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,15 +139,11 @@ class LedgerLostError(GatewayError):
     """The ledger went away while a run needed it; the run ends."""
 
     code: ClassVar[str] = "ledger_lost"
+    says: ClassVar[str] = (
+        "the ledger takes no more records ({self.detail}): nothing more was sent."
+        " Look at the database, then start again: the next run recovers this one"
+    )
     detail: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the operator's line."""
-        return (
-            f"the ledger takes no more records ({self.detail}): nothing more was sent."
-            " Look at the database, then start again: the next run recovers this one"
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -177,12 +151,8 @@ class RequestError(GatewayError):
     """The request cannot be carried out as asked."""
 
     code: ClassVar[str] = "request"
+    says: ClassVar[str] = "{self.problem}"
     problem: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the caller's line."""
-        return self.problem
 
 
 class UnknownDecisionError(RequestError):
@@ -214,13 +184,9 @@ class ReplayDiffersError(GatewayError):
     """A step recomputed from the ledger differs from its record."""
 
     code: ClassVar[str] = "replay_differs"
+    says: ClassVar[str] = "first differing step: {self.step}: {self.detail}"
     step: str
     detail: str
-
-    @override
-    def __str__(self) -> str:
-        """Return the first differing step."""
-        return f"first differing step: {self.step}: {self.detail}"
 
 
 class PostgresError(GatewayError):
