@@ -120,6 +120,12 @@ def _drawn(word: bytes) -> bytes:
     return drawn if any(drawn[:_ID_BYTES]) and word[_SEAL : _SEAL + 8] == seal else b""
 
 
+def _has_begun(word: bytes, kill_epoch: int) -> bool:
+    """Return whether a press above this epoch shut the gate and did not store its own yet."""
+    state, sound = _decode(word)
+    return sound and word[CLOSING] != 0 and state.kill_epoch == kill_epoch
+
+
 def sync_folder(folder: Path) -> None:
     """Make what was created, renamed or removed in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -193,6 +199,15 @@ class KillWord:
             return state._replace(killed=True)
         here = (status.st_dev, status.st_ino) == self._identity
         return state if here and status.st_size == SIZE else state._replace(killed=True)
+
+    def in_force(self) -> KillState:
+        """Return the state under the epoch of the press that has begun, if one has.
+
+        The gate shuts before that epoch is on disk; who acts meanwhile acts for that press.
+        """
+        state = self.read()
+        begun = all(_has_begun(self._map[:], state.kill_epoch) for _ in range(2))
+        return state._replace(kill_epoch=state.kill_epoch + 1) if begun else state
 
     def newest_press(self) -> Press:
         """Return the newest press; its id is empty while one is being written, or if damaged."""

@@ -6,8 +6,8 @@ Not here: booking of trades, which follows ExecType and never a state. Rules:
 - A late trade on a closed order is an anomaly that says ``book``: it is booked and alarmed, never
   dropped.
 - Old news about an order that has moved on (an acknowledgement after the fill) changes nothing.
-- A bust or a correction may let an ended order live again; then LeavesQty (151) decides, never
-  where the order stood before (`restated`).
+- Any report may let an ended order live again, a bust, a reinstatement or a late acknowledgement;
+  then LeavesQty (151) decides, never where the order stood before (`lives_again`, `restated`).
 
 Source: FIX 4.4 volume 4, appendix D, order state change matrices.
 """
@@ -105,6 +105,10 @@ _TERMINAL = frozenset(
     }
 )
 _TRADES = frozenset({_E.TRADED_PART, _E.TRADED_ALL})
+ENDING = frozenset(
+    {_E.TRADED_ALL, _E.CANCELED, _E.REJECTED, _E.EXPIRED, _E.NOT_KNOWN_THERE},
+)
+"""Events by which the broker ends an order."""
 
 _REPORTED: dict[OrderEvent, OrderState] = {
     _E.PENDING_NEW: _S.PENDING_NEW,
@@ -215,7 +219,7 @@ def event_of(report: ExecutionReport) -> OrderEvent | None:
 
 
 def restated(state: OrderState, report: ExecutionReport) -> OrderState:
-    """Return where an order stands after a bust or a correction, from any state.
+    """Return where an order stands after a bust, a correction or a reinstatement, from any state.
 
     What is left works on, whatever OrdStatus says beside it: taken for live by mistake an order is
     cancelled once too often, taken for ended it would be forgotten.
@@ -227,12 +231,20 @@ def restated(state: OrderState, report: ExecutionReport) -> OrderState:
 
 
 def lives_again(report: ExecutionReport) -> bool:
-    """Whether a report says that an order works, also one that ended: a kill must see it then.
+    """Return whether a report says that an order works, also one that ended: a kill must see it.
 
-    A bust, a correction and an answer to a status request say so; other reports with something left
-    may be old news, sent again.
+    What is left (151) says so, whatever the report is, unless its OrdStatus ends the order: some
+    brokers repeat what was left in their last word. A bust, a correction or a reinstatement is no
+    last word. Whether a report is news or an old one sent again, its reader must know.
     """
-    return report.has_leaves and (report.undoes or report.is_status)
+    return report.has_leaves and (report.reinstates or event_of(report) not in ENDING)
+
+
+def leaves_nothing(report: ExecutionReport) -> bool:
+    """Return whether a report ends its order; what reinstates one does so by its OrdStatus."""
+    if report.undoes or (report.reinstates and report.has_leaves):
+        return restated(OrderState.NEW, report).is_terminal
+    return event_of(report) in ENDING
 
 
 _ENDED_BY = {"2": _S.FILLED, "4": _S.CANCELED, "8": _S.REJECTED, "C": _S.EXPIRED}

@@ -13,7 +13,9 @@ Not here: sending, and when to sweep and until when (`fix.orders.sweeper`). Rule
   never sent again by the engine. The same after the peer asked for a resend: the engine answers
   with one gap fill up to its newest number, which swallows cancels that have just left. And once
   more when a logon in which it asked is proven: from then on nothing is swallowed.
-- An order that lives again after it was gone (a bust) is cancelled at once.
+- An order that lives again after it was gone (a bust, a reinstatement, a late acknowledgement) is
+  cancelled at once; one that does so again and again after 1, 2, 4, then 8 s, so that a broker that
+  contradicts itself is not answered without end (`Returns`).
 - The outcome tells confirmed (nothing left), open (the broker answers, it still works) and unknown
   (no answer) apart; only all confirmed is done.
 """
@@ -63,11 +65,52 @@ def _value(fields: Fields) -> Decimal:
         return Decimal("Infinity")
 
 
+class Returns:
+    """How often an order came back after it was gone, in one logon under one kill."""
+
+    def __init__(self) -> None:
+        """Start with nothing cancelled."""
+        self._cancelled_us: dict[str, int] = {}
+        self._gone: set[str] = set()
+        self._times: dict[str, int] = {}
+
+    def clear(self) -> None:
+        """Begin anew, as after a logon: what was cancelled before may have been lost."""
+        self._cancelled_us.clear()
+        self._gone = set()
+        self._times.clear()
+
+    def see(self, live: Iterable[LiveOrder]) -> None:
+        """Compare what was cancelled with what is live now."""
+        now = {order.cl_ord_id for order in live}
+        for name in self._gone & now:
+            self._times[name] = self._times.get(name, 0) + 1
+        self._gone = self._cancelled_us.keys() - now
+
+    def cancelled(self, name: str, now_us: int) -> None:
+        """Note that a cancel of this order leaves."""
+        self._cancelled_us[name] = now_us
+
+    def due_us(self, name: str, now_us: int) -> int:
+        """Return when an order that is live may be cancelled: now, unless it comes back often."""
+        times = self._times.get(name, 0)
+        if times <= 1:
+            return now_us
+        pause_us = RETRY_US << min(times - 2, RETRY_DOUBLINGS_MAX)
+        return max(now_us, self._cancelled_us[name] + pause_us)
+
+
 class Sweep:
     """One sweep: over the orders that were live when it began, and those that live again."""
 
     def __init__(
-        self, orders: Iterable[LiveOrder], profile: Profile, *, attempt: int, now_us: int
+        self,
+        orders: Iterable[LiveOrder],
+        profile: Profile,
+        *,
+        attempt: int,
+        now_us: int,
+        returns: Returns | None = None,
     ) -> None:
         """Begin.
 
@@ -76,7 +119,9 @@ class Sweep:
             profile: whether q is understood, and the pace.
             attempt: differs between sweeps, so that no message id is used twice.
             now_us: monotonic microseconds.
+            returns: which orders came back, in this sweep or an earlier one.
         """
+        self._returns = returns or Returns()
         self._orders = {order.cl_ord_id: order for order in largest_first(orders)}
         self._profile = profile
         self._next_id = attempt * _IDS_PER_ATTEMPT
@@ -93,13 +138,16 @@ class Sweep:
     def renew(self, now_us: int) -> None:
         """Ask for everything anew from this time on, as after a logon."""
         self._started_us = now_us
-        left = [name for name in self._orders if name not in self._confirmed]
-        mass = self._profile.capabilities.mass_cancel and bool(left)
-        self._mass_at_us = now_us if mass else None
-        first_us = now_us + (GRACE_US if mass else 0)
-        for name in left:
-            self._next_us[name], self._rounds[name] = first_us, 0
-        self._answered -= set(left)
+        dues_us = {
+            name: self._returns.due_us(name, now_us)
+            for name in self._orders
+            if name not in self._confirmed
+        }
+        mass = self._profile.capabilities.mass_cancel and bool(dues_us)
+        self._mass_at_us = min(dues_us.values()) if mass else None
+        for name, due_us in dues_us.items():
+            self._next_us[name], self._rounds[name] = due_us + (GRACE_US if mass else 0), 0
+        self._answered -= dues_us.keys()
 
     def follow(self, live: Iterable[LiveOrder], now_us: int, *, takes_more: bool) -> None:
         """Compare with what is live now: the rest is gone.
@@ -118,7 +166,8 @@ class Sweep:
             if name in self._confirmed or (takes_more and not known):
                 self._confirmed.pop(name, None)
                 self._orders[name] = order
-                self._next_us[name], self._rounds[name] = now_us, 0
+                self._next_us[name] = self._returns.due_us(name, now_us)
+                self._rounds[name] = 0
                 self._answered.discard(name)
 
     def due(self, now_us: int, wall_us: int) -> tuple[Fields, ...]:
@@ -130,6 +179,8 @@ class Sweep:
             self._tokens_us -= _SECOND_US
             mass_id = sweep_id("q", "", self._new_id())
             messages.append(mass_cancel(cancel_id=mass_id, transact_time_us=wall_us))
+            for name in self._orders.keys() - self._confirmed.keys():
+                self._returns.cancelled(name, now_us)
         for name in sorted(self._orders, key=self._rounds.__getitem__):
             if name in self._confirmed or self._next_us[name] > now_us:
                 continue
@@ -193,6 +244,7 @@ class Sweep:
         messages = [status_request(order.fields)] if rounds else []
         cancel_id = sweep_id("F", name, self._new_id())
         messages.append(cancel(order.fields, cancel_id=cancel_id, transact_time_us=wall_us))
+        self._returns.cancelled(name, now_us)
         self._next_us[name] = now_us + (RETRY_US << min(rounds, RETRY_DOUBLINGS_MAX))
         self._rounds[name] = rounds + 1
         self._tokens_us -= len(messages) * _SECOND_US

@@ -5,7 +5,8 @@ Not here: what a sweep sends (`fix.orders.sweep`), and sending. Rules:
 - While a kill is in force everything in the journal is swept, after each logon anew, until the
   broker confirmed every order gone. What lives again is swept again. No patience ends it.
 - After the profile's patience the outcome so far is told once per logon; the last word is told when
-  all is gone, also when nothing was live at all.
+  all is gone, also when nothing was live at all. What lives again after the last word takes it back
+  (`Phase.REVIVED`): it is told at once, and a new last word follows.
 - A sweep that was commanded, or that is the last thing a child does, ends with the profile's
   patience and takes nothing more in.
 - A release ends the sweep: what is handed out after it is nobody's business here.
@@ -17,7 +18,7 @@ from enum import StrEnum
 
 from fix.dialects.profile import Profile
 from fix.orders.live import LiveOrder
-from fix.orders.sweep import Sweep, SweepOutcome
+from fix.orders.sweep import Returns, Sweep, SweepOutcome
 from fix.wire.messages import Fields
 
 RESEND_GRACE_US = 50_000
@@ -31,6 +32,7 @@ class Phase(StrEnum):
     """What is told about a sweep."""
 
     BEGAN = "began"
+    REVIVED = "revived"
     WAITING = "waiting"
     ENDED = "ended"
 
@@ -83,6 +85,8 @@ class Sweeper:
         self._wanted = False
         self._epoch_seen = -1
         self._fresh = False
+        self._returns, self._returns_of = Returns(), (0, 0, 0, 0)
+        self._over_epoch = -1
 
     @property
     def is_sweeping(self) -> bool:
@@ -102,6 +106,7 @@ class Sweeper:
         """Return what is to be done now; call it after every event and every few milliseconds."""
         if view.killed and view.kill_epoch != self._epoch_seen:
             self._epoch_seen, self._fresh = view.kill_epoch, True
+        self._see_returns(view)
         told: list[tuple[Phase, SweepOutcome]] = []
         if self._sweep is None:
             if not view.live:
@@ -109,7 +114,9 @@ class Sweeper:
             if not (view.killed or (self._wanted and view.logon_no)):
                 return Step()
             self._begin(view)
-            told.append((Phase.BEGAN, SweepOutcome(unknown=tuple(_names(view.live)))))
+            again = view.killed and self._over_epoch == view.kill_epoch
+            phase = Phase.REVIVED if again else Phase.BEGAN
+            told.append((phase, SweepOutcome(unknown=tuple(_names(view.live)))))
         sweep = self._sweep
         if sweep is None:  # pragma: no cover - begun above
             return Step()
@@ -120,15 +127,31 @@ class Sweeper:
         told += self._words(sweep, view)
         return Step(messages=messages, told=tuple(told))
 
+    def _see_returns(self, view: View) -> None:
+        """Note what came back, since the last reason to begin anew with all."""
+        since = (view.kill_epoch, view.logon_no, view.resent_us, view.proven_no)
+        if since != self._returns_of:
+            self._returns.clear()
+            self._returns_of = since
+        self._returns.see(view.live)
+
     def _nothing_live(self, view: View) -> Step:
         """Answer a press or a command that finds nothing to do."""
         asked = (view.killed and self._fresh) or self._wanted
         self._fresh = self._wanted = False
+        if view.killed:
+            self._over_epoch = view.kill_epoch
         return Step(told=((Phase.ENDED, SweepOutcome()),) if asked else ())
 
     def _begin(self, view: View) -> None:
         self._attempt = max(view.wall_us, self._attempt + 1)
-        self._sweep = Sweep(view.live, self._profile, attempt=self._attempt, now_us=view.now_us)
+        self._sweep = Sweep(
+            view.live,
+            self._profile,
+            attempt=self._attempt,
+            now_us=view.now_us,
+            returns=self._returns,
+        )
         self._logon_no = 0
         self._told_late = False
 
@@ -151,6 +174,8 @@ class Sweeper:
         late = sweep.is_late(view.now_us)
         if sweep.is_done or not (view.killed or self._wanted) or (late and not view.killed):
             self._sweep, self._wanted, self._fresh = None, False, False
+            if view.killed:
+                self._over_epoch = view.kill_epoch
             return [(Phase.ENDED, sweep.outcome())]
         if late and not self._told_late:
             self._told_late = True

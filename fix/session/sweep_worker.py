@@ -84,7 +84,7 @@ class Sweeping:
 
     def step(self) -> bool:
         """Do what is due; return whether a sweep ended just now."""
-        parts, word = self._parts, self._parts.word.read()
+        parts, word = self._parts, self._parts.word.in_force()
         if not (word.killed or self._sweeper.is_sweeping):
             return False
         step = self._sweeper.step(
@@ -99,9 +99,10 @@ class Sweeping:
                 wall_us=parts.wall_us(),
             )
         )
-        self._send(step.messages, word.kill_epoch if word.killed else 0)
+        kill_epoch = word.kill_epoch if word.killed else 0
+        self._send(step.messages, kill_epoch)
         for phase, outcome in step.told:
-            self._tell(phase, outcome)
+            self._tell(phase, outcome, kill_epoch)
         return any(phase is Phase.ENDED for phase, _ in step.told)
 
     def _send(self, messages: tuple[Fields, ...], kill_epoch: int) -> None:
@@ -122,11 +123,12 @@ class Sweeping:
         except OSError as error:
             self._parts.post({"ev": "fault", "where": "journal", "detail": repr(error)[:500]})
 
-    def _tell(self, phase: Phase, outcome: SweepOutcome) -> None:
+    def _tell(self, phase: Phase, outcome: SweepOutcome, kill_epoch: int) -> None:
         now_us = self._parts.monotonic_us()
         event: Frame = {
             "ev": "sweep",
             "phase": phase.value,
+            "kill_epoch": kill_epoch,
             "confirmed": list(outcome.confirmed),
             "unknown": list(outcome.unknown),
             "open": list(outcome.open),

@@ -14,8 +14,8 @@ from fix.durable.journal import Journal
 from fix.durable.kill_word import KillWord
 from fix.durable.resets import Reset
 from fix.errors import FixError
+from fix.orders.hearing import Hearing
 from fix.orders.live import LiveOrder
-from fix.orders.state import OrderEvent, OrderState, event_of, lives_again, restated
 from fix.session.guard import Gate, Refusal, Ticket
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame, SessionState, fields_of, number, text
@@ -23,27 +23,10 @@ from fix.session.listener import Sent
 from fix.session.logon_probe import LogonProbe
 from fix.session.sweep_worker import Sweeping, SweepParts
 from fix.wire.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
-from fix.wire.reports import (
-    BusinessReject,
-    CancelReject,
-    ExecutionReport,
-    Inbound,
-    SessionReject,
-    order_told_by,
-    parse_inbound,
-)
+from fix.wire.reports import ExecutionReport, order_told_by, parse_inbound
 
 KILL_WAIT_S = 0.08
 _IDLE_S, _SWEEPING_S = 0.25, 0.005
-_CLOSING = frozenset(
-    {
-        OrderEvent.TRADED_ALL,
-        OrderEvent.CANCELED,
-        OrderEvent.REJECTED,
-        OrderEvent.EXPIRED,
-        OrderEvent.NOT_KNOWN_THERE,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +69,7 @@ class Desk:
             )
         )
         self._probe = LogonProbe()
-        self._by_seq_num: dict[int, str] = {}
+        self._hearing = Hearing(parts.profile.capabilities)
         self._leave_after_sweep, self._running = False, True
         self._refused = ""
 
@@ -207,6 +190,7 @@ class Desk:
             session.raise_sender(wanted)
         self._answer(frame, {"result": "ok"})
         self._tell(SessionState.CONNECTING, "")
+        self._hearing.counted(session.numbers()[1] - 1)
         session.start()
 
     def _hand(self, frame: Frame) -> None:
@@ -234,9 +218,7 @@ class Desk:
         parts.gate.spend(cl_ord_id)
         if isinstance(result, Sent):
             self._sweeping.order_left()
-            if result.msg_seq_num <= next(reversed(self._by_seq_num), 0):
-                self._by_seq_num.clear()  # the numbers began anew
-            self._by_seq_num[result.msg_seq_num] = cl_ord_id
+            self._hearing.sent(result.msg_seq_num, cl_ord_id)
         else:
             parts.journal.closed(cl_ord_id, parts.inbox.end, result.value)
         self._answer(frame, _outcome(result))
@@ -269,7 +251,7 @@ class Desk:
     def _reset(self, found: Reset) -> None:
         """Forget which number was which order; tell the gateway, which puts it on record."""
         if found.allowed:
-            self._by_seq_num.clear()
+            self._hearing.begun_anew()
         else:
             self._refused = str(found)
         self._parts.post(
@@ -308,39 +290,23 @@ class Desk:
         self._parts.post({"ev": "inbox", "offset": entry.offset, "next_offset": entry.next_offset})
 
     def _account(self, entry: Entry) -> None:
-        """Close an order of the journal when its report leaves nothing of it."""
+        """Open or close an order of the journal as its report says, unless it was heard before."""
         try:
             inbound = parse_inbound(entry.raw)
         except FixError:
             return  # the gateway quarantines it; an order stays live until somebody says otherwise
-        cl_ord_id, closes = self._fate(inbound)
-        if isinstance(inbound, ExecutionReport) and cl_ord_id and lives_again(inbound):
+        heard = self._hearing.take(inbound)
+        if not heard.is_news:
+            return
+        cl_ord_id = heard.cl_ord_id
+        if isinstance(inbound, ExecutionReport) and heard.works:
             fields = order_told_by(inbound, cl_ord_id)
             self._parts.journal.reopened(
                 LiveOrder(cl_ord_id=cl_ord_id, fields=fields, inbox_offset=entry.next_offset)
             )
         self._sweeping.heard(cl_ord_id, inbound)
-        if closes:
+        if heard.ends:
             self._parts.journal.closed(cl_ord_id, entry.next_offset, inbound.envelope.msg_type)
-
-    def _fate(self, inbound: Inbound) -> tuple[str, bool]:
-        """Return which order of ours a message is about, and whether nothing of it is left."""
-        match inbound:
-            case ExecutionReport():
-                about = inbound.orig_cl_ord_id or inbound.cl_ord_id
-                return about, _leaves_nothing(inbound)
-            case CancelReject():
-                gone = self._parts.profile.capabilities.unknown_is_gone or inbound.reason != "1"
-                ended = inbound.ord_status in ({"2", "4", "8", "C"} if gone else {"2", "4", "C"})
-                return inbound.orig_cl_ord_id, ended
-            case BusinessReject():
-                about = inbound.ref_id or self._by_seq_num.get(inbound.ref_seq_num, "")
-                return about, inbound.ref_msg_type == NEW_ORDER
-            case SessionReject():
-                about = self._by_seq_num.get(inbound.ref_seq_num, "")
-                return about, inbound.ref_msg_type in {NEW_ORDER, ""}
-            case _:
-                return "", False
 
     # -- sweeps -------------------------------------------------------------------------------
 
@@ -378,13 +344,6 @@ class Desk:
                 "detail": detail,
             }
         )
-
-
-def _leaves_nothing(report: ExecutionReport) -> bool:
-    """Whether a report ends its order; a bust or a correction does so by its OrdStatus."""
-    if report.undoes:
-        return restated(OrderState.NEW, report).is_terminal
-    return event_of(report) in _CLOSING
 
 
 def _outcome(result: Sent | Refusal) -> Frame:

@@ -17,7 +17,7 @@ from fix.wire.messages import parse
 _DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
 _INTEGER = re.compile(r"[0-9]{1,18}")
 _TRADE_TYPES = frozenset("F12")
-_BUST, _CORRECTION = "H", "G"
+_BUST, _CORRECTION, _RESTATED = "H", "G", "D"
 _WHOLE_MAX = 2**53 - 1  # above it JSON readers round, so the ledger takes none
 STATUS = "I"
 
@@ -92,6 +92,11 @@ class ExecutionReport:
     def undoes(self) -> bool:
         """Whether this takes back (150=H) or corrects (150=G) the trade `exec_ref_id`."""
         return self.exec_type in {_BUST, _CORRECTION}
+
+    @property
+    def reinstates(self) -> bool:
+        """Whether this may let an ended order work again: a bust, a correction or 150=D."""
+        return self.undoes or self.exec_type == _RESTATED
 
     @property
     def has_leaves(self) -> bool:

@@ -166,6 +166,7 @@ class KillSwitch:
         confirmed: list[str],
         unknown: list[str],
         still_open: list[str],
+        kill_epoch: int = 0,
         times_us: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Record how far a sweep is: orders confirmed gone, of unknown fate, and still open.
@@ -174,11 +175,14 @@ class KillSwitch:
             confirmed: ClOrdIDs of which the broker said that nothing is left.
             unknown: those without an answer.
             still_open: those that work on.
+            kill_epoch: of the press that the sweep belongs to; 0 is the newest one, if it holds.
             times_us: monotonic microseconds by field of the record; 0 never happened.
         """
         press = self._word.newest_press()
-        if not press.killed:
+        if not press.killed and not kill_epoch:
             return
+        if kill_epoch and kill_epoch != press.kill_epoch:  # the ledger was away until another press
+            press = press._replace(kill_epoch=kill_epoch, pressed_us=0)
         outcome = {"confirmed": confirmed, "unknown": unknown, "open": still_open}
         draft = kill_outcome(press, outcome, times_us, number=clock.wall_us())
         self._ledger.append(draft, lane=Lane.URGENT)

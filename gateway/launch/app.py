@@ -211,6 +211,7 @@ class _Starter:
                 "folding orders again": self._orders.mend,
                 "expiring holds": desk.expire_holds,
                 "withdrawing late approvals": lambda: withdraw_late(desk.own.dispatching),
+                "recording how sweeps went": self._events.record_outcomes,
                 "reconciling again": self._events.reconcile_again,
                 "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),
             }

@@ -6,6 +6,7 @@ Not here: what a report means (`settlement`) or what a start does (`recovery`).
 import contextlib
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 
 from audit.errors import AuditError
@@ -34,6 +35,8 @@ SETTLED_WITHIN_US = 3_000_000
 AGAIN_US = 2_000_000
 """A reconciliation that failed is tried again after so long, for as long as its logon lasts."""
 POLL_S = 0.02
+_TOLD = frozenset({Phase.REVIVED, Phase.WAITING, Phase.ENDED})
+"""What of a sweep goes on record: the last word, that it is taken back, and how far it is."""
 
 
 class Events:
@@ -47,6 +50,8 @@ class Events:
         self._one_at_a_time = threading.Lock()
         self._resets = threading.Lock()
         self._last_reset = 0
+        self._sweeps: deque[Frame] = deque()
+        self._sweeps_told = threading.Lock()
         # the logon that could not be reconciled, and when it may be tried again (monotonic)
         self._left: tuple[int, int] | None = None
         self.settler: Settler | None = None
@@ -66,7 +71,9 @@ class Events:
         elif name == "reset":
             _in_background(self._reset)
         elif name == "sweep":
-            _in_background(self._swept, event)
+            if event.get("phase") in _TOLD:
+                self._sweeps.append(event)
+            _in_background(self._swept)
 
     def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
         """Put the engine's life on record."""
@@ -141,24 +148,33 @@ class Events:
         with contextlib.suppress(AuditError):  # the next logon tries again before it is READY
             self.record_resets()
 
-    def _swept(self, event: Frame) -> None:
-        """Put cancels on record, then how far the sweep is; the first must not keep the second."""
-
-        def names(field: str) -> list[str]:
-            found = event.get(field)
-            return [str(one) for one in found] if isinstance(found, list) else []
-
+    def _swept(self) -> None:
+        """Put cancels on record, then how far sweeps are; the first must not keep the second."""
         if self.cancels is not None:
             with contextlib.suppress(AuditError):
                 self.cancels.take()
-        if self.kill_switch is not None and event.get("phase") in {Phase.WAITING, Phase.ENDED}:
-            with contextlib.suppress(AuditError):
+        with contextlib.suppress(AuditError):  # the chore tries again
+            self.record_outcomes()
+
+    def record_outcomes(self) -> None:
+        """Put on record what the child told of sweeps, in its order, each once; a chore.
+
+        Raises:
+            AuditError: the ledger does not take it; nothing is forgotten.
+        """
+        if self.kill_switch is None:
+            return
+        with self._sweeps_told:
+            while self._sweeps:
+                event = self._sweeps[0]
                 self.kill_switch.record_outcome(
-                    confirmed=names("confirmed"),
-                    unknown=names("unknown"),
-                    still_open=names("open"),
+                    kill_epoch=int(str(event.get("kill_epoch", 0))),
+                    confirmed=_names(event, "confirmed"),
+                    unknown=_names(event, "unknown"),
+                    still_open=_names(event, "open"),
                     times_us={step: int(str(event.get(step, 0))) for step in STEPS},
                 )
+                self._sweeps.popleft()
 
     def _record_engine(self, ledger: Ledger, name: str, detail: dict[str, str]) -> None:
         text = "; ".join(f"{k}={v}" for k, v in sorted(detail.items()))[:500]
@@ -171,6 +187,11 @@ class Events:
         )
         with contextlib.suppress(AuditError):
             ledger.append(draft)
+
+
+def _names(event: Frame, field: str) -> list[str]:
+    found = event.get(field)
+    return [str(one) for one in found] if isinstance(found, list) else []
 
 
 def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> None:

@@ -10,11 +10,11 @@ import sys
 from typing import Any
 
 import fix.durable.inbox
+import fix.orders.hearing
 import fix.orders.sweeper
 import fix.session.guard
 import fix.session.initiator
 import fix.session.main
-import fix.session.worker
 from fix.dialects.profile import initiator_settings
 from fix.orders.sweeper import Phase, Step
 from fix.session.guard import Refusal
@@ -98,7 +98,7 @@ def sweeps_once() -> None:
     def step(sweeper: Any, view: Any) -> Any:  # noqa: ANN401
         ended = getattr(sweeper, "ended_once", False)
         done = real(sweeper, dataclasses.replace(view, logon_no=min(view.logon_no, 1), resent_us=0))
-        over = any(phase is not Phase.BEGAN for phase, _ in done.told)
+        over = any(phase not in {Phase.BEGAN, Phase.REVIVED} for phase, _ in done.told)
         sweeper.ended_once = ended or over
         return Step() if ended else done
 
@@ -108,7 +108,7 @@ def sweeps_once() -> None:
 
 def busts_forgotten() -> None:
     """An order that a bust lets live again is not noticed."""
-    replace(fix.session.worker, "lives_again", lambda _report: False)
+    replace(fix.orders.hearing, "lives_again", lambda _report: False)
 
 
 def _raising(*_arguments: object) -> Any:  # noqa: ANN401

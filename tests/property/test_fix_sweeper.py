@@ -41,7 +41,7 @@ class Kills(RuleBasedStateMachine):
         self.ids: set[str] = set()
         self.asked: dict[tuple[str, int, int], list[int]] = {}
         self.reopened = 0
-        self.answered_epoch = 0
+        self.answered_epoch = self.took_back = 0
 
     # -- the world --------------------------------------------------------------------------------
 
@@ -94,6 +94,30 @@ class Kills(RuleBasedStateMachine):
         self.at_broker.add(name)
         self.tell(f"+{name}")
         self.step()
+
+    @rule(name=sampled_from(NAMES))
+    def say_gone_and_then_that_it_works(self, name: str) -> None:
+        """A broker's first word is wrong: the order works on, and it says so."""
+        if name in self.at_broker and self.up and not self.silent:
+            self.hear([f"-{name}"])
+            self.step()
+            self.hear([f"+{name}"])
+        self.step()
+
+    @rule(name=sampled_from(NAMES), ms=integers(0, 9_000))
+    def revive_after_the_last_word(self, name: str, ms: int) -> None:
+        """All is gone and told so; then one works again: cancelled at once, and told anew."""
+        self.the_line_comes_back()
+        if not self.killed:
+            return
+        self.wait(ms)
+        self.prove_the_logon()  # or a swallowed gap may have a reason to begin anew later
+        self.took_back = self.answered_epoch = 0
+        self.bust(name)
+        assert self.took_back == self.epoch, "its last word was not taken back"
+        self.wait(200)
+        assert name not in self.at_broker
+        assert self.answered_epoch == self.epoch, "no new last word"
 
     @rule(name=sampled_from(NAMES))
     def trade(self, name: str) -> None:
@@ -221,6 +245,10 @@ class Kills(RuleBasedStateMachine):
         assert self.up or not done.messages, "sent while logged off"
         assert self.killed or not done.messages, "sent without a kill or a command"
         for phase, outcome in done.told:
+            if phase is Phase.REVIVED:
+                assert self.killed
+                assert not outcome.is_done
+                self.took_back = self.epoch
             if phase is Phase.ENDED and self.killed:
                 assert not self.journal, "ended while something may be live"
                 assert outcome.is_done
@@ -289,6 +317,13 @@ def test_what_a_gap_fill_swallowed_is_asked_for_again_at_once(*, proven: bool) -
 
 def test_a_sweep_takes_in_what_lives_again() -> None:
     Kills().bust_while_another_one_stays(NAMES[0], NAMES[5])
+
+
+def test_what_works_after_the_last_word_takes_it_back() -> None:
+    kills = Kills()
+    kills.press()
+    kills.revive_after_the_last_word(NAMES[2], 10)
+    assert kills.took_back == kills.epoch
 
 
 def test_the_back_off_doubles_up_to_eight_seconds() -> None:

@@ -68,6 +68,28 @@ def test_a_press_that_was_cut_off_still_counts_and_blocks_a_release(path: Path) 
     assert word.read() == (1, False)
 
 
+def begin_to_press(path: Path) -> None:
+    """Shut the gate as a press does first, before its epoch is stored."""
+    with path.open("r+b") as file:
+        file.seek(CLOSING)
+        file.write(b"\1")
+
+
+def test_a_press_that_has_begun_is_acted_on_under_its_own_epoch(path: Path) -> None:
+    word = KillWord(path, create=True)
+    assert word.in_force() == (0, False)
+    for epoch in (1, 2):
+        begin_to_press(path)
+        assert word.read() == (epoch - 1, True)
+        assert word.in_force() == (epoch, True)
+        assert word.press() == epoch
+        assert word.in_force() == word.read() == (epoch, True)
+    word.release(2)
+    assert word.in_force() == (2, False)
+    path.write_bytes(b"x" * SIZE)
+    assert word.in_force().killed
+
+
 def test_a_removed_replaced_or_short_file_reads_as_killed(path: Path, tmp_path: Path) -> None:
     word = KillWord(path, create=True)
     path.rename(tmp_path / "away")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from fix.orders.live import LiveOrder
 from fix.orders.sweep import GRACE_US, Sweep, SweepOutcome
 from fix.orders.sweeper import RESEND_GRACE_US, Phase, Step, Sweeper, View
 from tests.doubles.fix_world import PROFILE, replace_pace
@@ -154,6 +155,54 @@ def test_a_release_ends_the_sweep_and_tells_what_it_left() -> None:
     assert sweeper.step(replace(QUIET, kill_epoch=1)) == Step()
     again = sweeper.step(replace(KILLED, kill_epoch=2))
     assert phases(again) == [Phase.BEGAN]
+
+
+def test_what_lives_again_after_the_last_word_takes_it_back() -> None:
+    sweeper, _ = swept()
+    assert phases(sweeper.step(replace(KILLED, live=()))) == [Phase.ENDED]
+    step = sweeper.step(KILLED)
+    assert step.told == ((Phase.REVIVED, SweepOutcome(unknown=("A",))),)
+    assert kinds(step.messages) == [("F", "A")], "at once"
+    assert phases(sweeper.step(replace(KILLED, live=()))) == [Phase.ENDED]
+    assert phases(sweeper.step(replace(KILLED, kill_epoch=2))) == [Phase.BEGAN], "another press"
+    nothing = Sweeper(SINGLE)
+    assert phases(nothing.step(replace(KILLED, live=()))) == [Phase.ENDED]
+    assert phases(nothing.step(KILLED)) == [Phase.REVIVED]
+    nothing.step(replace(QUIET, kill_epoch=1))
+    nothing.want()
+    assert phases(nothing.step(replace(QUIET, kill_epoch=1))) == [Phase.BEGAN], "no kill's word"
+
+
+@pytest.mark.parametrize("stays", [(), (live("B"),)])
+def test_a_broker_that_contradicts_itself_is_not_answered_without_end(
+    stays: tuple[LiveOrder, ...],
+) -> None:
+    """It says of each cancel that the order is gone, and then that it works."""
+    sweeper, step = swept(replace(KILLED, live=(*stays, live("A"))))
+    moments_us = [0]
+    for ms in range(0, 40_000, 5):
+        view = replace(KILLED, now_us=NOW_US + 1000 * ms)
+        if ("F", "A") in kinds(step.messages) and ms:
+            moments_us.append(ms)
+        if ("F", "A") in kinds(step.messages):
+            sweeper.step(replace(view, live=stays))
+        step = sweeper.step(replace(view, live=(*stays, live("A"))))
+    after_s = [round(one / 1000) for one in moments_us]
+    assert after_s == [0, 0, 1, 3, 7, 15, 23, 31, 39]
+    logon = replace(KILLED, now_us=NOW_US + 40_000_000, logon_no=2, live=(*stays, live("A")))
+    assert ("F", "A") in kinds(sweeper.step(logon).messages), "a logon asks for all at once"
+
+
+def test_a_contradiction_repeats_no_mass_cancel_either() -> None:
+    sweeper = Sweeper(PROFILE)
+    count = 0
+    for ms in range(0, 10_000, 5):
+        view = replace(KILLED, now_us=NOW_US + 1000 * ms)
+        sent = kinds(sweeper.step(view).messages)
+        count += len(sent)
+        if sent:
+            sweeper.step(replace(view, live=()))
+    assert 2 < count < 8
 
 
 def test_a_press_during_a_sweep_is_answered_by_its_end_and_by_nothing_else() -> None:

@@ -153,7 +153,12 @@ def test_a_number_used_again_names_its_new_order_and_the_others_none(
         (report("A", "H", "0", t19="X", t151="5"), True),
         (report("A", "G", "1", t19="X", t151="2", t14="3"), True),
         (report("A", "I", "0", t151="5"), True),
-        (report("A", "0", "0", t151="5"), False),
+        (report("A", "0", "0", t151="5"), True),
+        (report("A", "D", "0", t151="5"), True),
+        (report("A", "D", "4", t151="5"), True),
+        (report("A", "F", "1", t32="1", t31="10", t14="1", t151="4"), True),
+        (report("A", "4", "4", t151="5"), False),
+        (report("A", "D", "4"), False),
         (report("A", "H", "4", t19="X", t151="0"), False),
     ],
 )
@@ -168,6 +173,92 @@ def test_an_order_that_the_broker_lets_live_again_is_live_with_its_own_fields(
     if again:
         assert world.journal.live()[0].fields == order("A")
         assert world.journal.inbox_offset == entry.next_offset
+
+
+def test_an_acknowledgement_after_unknown_order_opens_it_again(world: ChildDesk) -> None:
+    """A broker's two halves: its cancel desk does not know yet what its order desk has taken."""
+    world.hand("A")
+    world.hears(*unknown_order("A"), (34, "9"))
+    assert world.live() == []
+    world.hears(*report("A", "0", "0", t151="131", t34="10"))
+    assert world.live() == ["A"]
+    world.hears(*report("A", "4", "4", t34="11"))
+    assert world.live() == []
+    world.hears(*report("A", "D", "0", t151="229", t34="12"))
+    assert world.live() == ["A"], "reinstated"
+
+
+def unknown_order(name: str) -> Fields:
+    return ((35, "9"), (37, "E1"), (11, f"C{name}"), (41, name), (39, "8"), (434, "1"), (102, "1"))
+
+
+OLD_ACK = report("A", "0", "0", t151="5", t34="8", t17="ACK")
+
+
+@pytest.mark.parametrize(
+    ("again", "news"),
+    [
+        (report("A", "0", "0", t151="5", t34="8", t43="Y", t17="ACK"), False),
+        # sent again under a new number, with and without a word on that (97=Y)
+        (report("A", "0", "0", t151="5", t34="10", t17="ACK"), False),
+        (report("A", "0", "0", t151="5", t34="10", t97="Y", t17="ACK"), False),
+        # under an old number and marked so: its ExecID does not matter
+        (report("A", "0", "0", t151="5", t34="9", t43="Y", t17="OTHER"), False),
+        (report("A", "I", "0", t151="5", t34="7", t43="Y", t17="0"), False),
+        (report("A", "H", "0", t151="5", t34="7", t43="Y", t19="X"), False),
+        # behind a gap: the mark alone makes no word an old one
+        (report("A", "0", "0", t151="5", t34="10", t43="Y", t17="OTHER"), True),
+        (report("A", "0", "0", t151="4", t14="1", t34="10", t17="ACK"), True),
+        (report("A", "0", "0", t151="5", t34="10", t17="0"), True),
+        (report("A", "I", "0", t151="5", t34="10", t17="0"), True),
+    ],
+)
+def test_only_a_word_that_was_not_heard_before_opens_an_ended_order(
+    world: ChildDesk, again: Fields, *, news: bool
+) -> None:
+    world.hand("A")
+    world.hears(*OLD_ACK)
+    world.hears(*report("A", "4", "4", t34="9", t17="END"))
+    for _ in range(2):
+        world.hears(*again)
+        assert world.live() == (["A"] if news else [])
+
+
+def test_an_old_ending_does_not_end_what_works_again(world: ChildDesk) -> None:
+    world.hand("A")
+    ended = report("A", "4", "4", t34="8", t17="END")
+    world.hears(*ended)
+    world.hears(*report("A", "D", "0", t151="5", t34="9", t17="AGAIN"))
+    for number, mark in (("8", "Y"), ("10", "N")):
+        fields = dict(ended) | {34: number, 43: mark}
+        world.hears(*fields.items())
+        assert world.live() == ["A"]
+    world.hears(*unknown_order("A"), (34, "9"), (43, "Y"))
+    assert world.live() == ["A"]
+    world.hears(*report("A", "4", "4", t34="11", t17="END2"))
+    assert world.live() == []
+
+
+@pytest.mark.parametrize("begun", ["told", "counted"])
+def test_numbers_that_began_anew_make_no_word_an_old_one(world: ChildDesk, begun: str) -> None:
+    world.hand("A")
+    world.hears(*report("A", "4", "4", t34="9"))
+    if begun == "told":
+        world.desk.reset(BEGUN)
+    else:
+        world.session.next_numbers = (1, 1)
+        world.ask("logon", epoch=0, min_next_sender=1)
+    world.hears(*report("A", "D", "0", t151="5", t34="1", t43="Y"))
+    assert world.live() == ["A"]
+
+
+def test_what_the_engine_took_in_an_earlier_life_is_old(world: ChildDesk) -> None:
+    world.session.next_numbers = (7, 20)
+    world.ask("logon", epoch=0, min_next_sender=1)
+    world.hears(*report("A", "0", "0", t151="5", t34="19", t43="Y"))
+    assert world.live() == []
+    world.hears(*report("A", "0", "0", t151="5", t34="20", t43="Y"))
+    assert world.live() == ["A"]
 
 
 def test_an_order_of_an_earlier_journal_lives_again_as_the_report_describes_it(

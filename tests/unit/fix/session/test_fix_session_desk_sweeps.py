@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from fix.durable.journal import CancelNote, Journal, read_cancels
+from fix.durable.kill_word import CLOSING
 from fix.orders.live import LiveOrder
-from fix.wire.messages import wire_text
+from fix.wire.messages import Fields, wire_text
 from tests.doubles.child_desk import NOW_US, ChildDesk, child_desk, order, report
 from tests.doubles.fix_world import PROFILE, replace_pace
 
@@ -118,6 +119,7 @@ def test_a_kill_tells_when_what_left_and_when_the_broker_had_answered(tmp_path: 
         assert world.said("sweep")[-1] == {
             "ev": "sweep",
             "phase": "ended",
+            "kill_epoch": 1,
             "confirmed": ["A"],
             "unknown": [],
             "open": [],
@@ -135,6 +137,70 @@ def test_a_kill_tells_when_what_left_and_when_the_broker_had_answered(tmp_path: 
         last = world.said("sweep")[-1]
         assert (last["phase"], last["first_cancel_us"], last["last_cancel_us"]) == ("ended", 0, 0)
         assert last["answered_us"] == world.now_us, "nothing was live at all"
+
+
+def test_a_sweep_within_a_press_notes_and_tells_under_the_presss_epoch(tmp_path: Path) -> None:
+    with child_desk(tmp_path, SINGLE) as world:
+        world.hand("A")
+        with (tmp_path / "kill.word").open("r+b") as file:  # what a press does first
+            file.seek(CLOSING)
+            file.write(b"\1")
+        world.desk.wake()
+        world.settle()
+        assert world.session.types() == ["D", "F"]
+        epoch = world.word.press()
+        world.settle()
+        (note,) = read_cancels(tmp_path / "journal")
+        assert note.kill_epoch == epoch
+        world.hears(*report("A", "4", "4"))
+        assert phases(world) == ["cancelling", "began", "ended"], "one press, one last word"
+        told = [one["kill_epoch"] for one in world.said("sweep") if one["phase"] != "cancelling"]
+        assert told == [epoch, epoch]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        (
+            (35, "9"),
+            (34, "9"),
+            (37, "E1"),
+            (11, "C1"),
+            (41, "A"),
+            (39, "8"),
+            (434, "1"),
+            (102, "1"),
+        ),
+        report("A", "4", "4"),
+    ],
+)
+@pytest.mark.parametrize(
+    "again",
+    [
+        report("A", "0", "0", t151="131", t34="10"),
+        report("A", "D", "0", t151="229", t34="10"),
+        report("A", "F", "1", t32="1", t31="10", t14="1", t151="228", t34="10"),
+    ],
+)
+def test_what_works_after_the_last_word_is_cancelled_at_once_and_takes_it_back(
+    tmp_path: Path, gone: Fields, again: Fields
+) -> None:
+    with child_desk(tmp_path, SINGLE) as world:
+        world.hand("A")
+        epoch = world.word.press()
+        world.desk.wake()
+        world.settle()
+        world.hears(*gone)
+        assert phases(world) == ["cancelling", "began", "ended"]
+        world.hears(*again)
+        assert world.session.types() == ["D", "F", "F"]
+        assert phases(world)[3:] == ["cancelling", "revived"]
+        back = world.said("sweep")[-1]
+        assert (back["unknown"], back["confirmed"], back["answered_us"]) == (["A"], [], 0)
+        assert [one.kill_epoch for one in read_cancels(tmp_path / "journal")] == [epoch, epoch]
+        world.hears(*report("A", "4", "4", t34="11", t17="END"))
+        assert phases(world)[5:] == ["ended"]
+        assert world.said("sweep")[-1]["confirmed"] == ["A"]
 
 
 def test_a_kill_tells_of_the_last_order_of_an_earlier_life(tmp_path: Path) -> None:

@@ -256,7 +256,7 @@ def test_a_child_says_hello_with_its_numbers_and_what_is_live(folder: Path) -> N
     early = inbox.append(wire_text(report("B", "4", "4")))
     journal.closed("C", early.next_offset, "4")
     for _ in range(1001):  # more than one reading
-        inbox.append(wire_text(report("X", "0", "0", t151="5")))
+        inbox.append(wire_text(report("X", "0", "0")))
     inbox.append(wire_text(report("A", "4", "4")))
     inbox.close()
     journal.close()

@@ -10,7 +10,6 @@ from fix.orders.state import (
     OrderState,
     advance,
     event_of,
-    lives_again,
     restated,
 )
 from fix.wire.messages import wire_text
@@ -249,25 +248,6 @@ def test_after_a_bust_what_is_left_decides_where_an_ended_order_stands(
 def test_a_cancel_repeats_what_a_report_says(changes: dict[str, str | None], quantity: str) -> None:
     told = order_told_by(report(**changes), "NAME")
     assert told == ((35, "D"), (11, "NAME"), (55, "SPXN"), (54, "1"), (38, quantity))
-
-
-@pytest.mark.parametrize(
-    ("exec_type", "leaves", "again"),
-    [
-        ("I", "6", True),
-        ("H", "6", True),
-        ("G", "0.5", True),
-        ("F", "6", False),
-        ("0", "6", False),
-        ("I", "0", False),
-        ("H", "0.00", False),
-        ("G", "-6", False),
-    ],
-)
-def test_who_says_that_an_order_lives_again(exec_type: str, leaves: str, *, again: bool) -> None:
-    found = report(t150=exec_type, t151=leaves)
-    assert lives_again(found) is again
-    assert found.has_leaves is (leaves in {"6", "0.5"})
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ class Parts:
     state: SessionState = SessionState.RECONCILING
     logon_no: int = 1
     trouble: Exception | None = None
+    refuses: Exception | None = None
 
     def wake(self) -> None:
         self.done.append("woken")
@@ -83,6 +84,8 @@ class Parts:
         return 0
 
     def record_outcome(self, **told: Any) -> None:  # noqa: ANN401 - as the switch takes it
+        if self.refuses is not None:
+            raise self.refuses
         self.done.append("outcome")
         self.outcomes.append(told)
 
@@ -292,7 +295,7 @@ def test_answers_that_are_not_settled_are_waited_for_in_bounds(
     assert now[0] == SETTLED_WITHIN_US
 
 
-@pytest.mark.parametrize("phase", ["waiting", "ended"])
+@pytest.mark.parametrize("phase", ["revived", "waiting", "ended"])
 @pytest.mark.parametrize("trouble", [None, LedgerWriteError("the database is away")])
 def test_how_far_a_sweep_is_comes_after_its_cancels_and_also_without_them(
     at_once: None, world: World, phase: str, trouble: Exception | None
@@ -301,11 +304,40 @@ def test_how_far_a_sweep_is_comes_after_its_cancels_and_also_without_them(
     world.parts.trouble = trouble
     times = {step: 1_000 + place for place, step in enumerate(STEPS)}
     lists: dict[str, Any] = {"confirmed": ["A"], "unknown": ["B", "C"], "open": ["D"]}
-    world.events.on_fix("sweep", {"phase": phase, **lists, **times})
+    world.events.on_fix("sweep", {"phase": phase, "kill_epoch": 3, **lists, **times})
     assert world.parts.done == ["cancels", "outcome"]
     assert world.parts.outcomes == [
-        {"confirmed": ["A"], "unknown": ["B", "C"], "still_open": ["D"], "times_us": times}
+        {
+            "kill_epoch": 3,
+            "confirmed": ["A"],
+            "unknown": ["B", "C"],
+            "still_open": ["D"],
+            "times_us": times,
+        }
     ]
+
+
+def test_what_is_told_of_sweeps_goes_on_record_in_its_order_also_after_a_ledger_that_was_away(
+    at_once: None, world: World
+) -> None:
+    """A last word that is recorded behind its taking back would stand as the last one."""
+    del at_once
+    world.parts.refuses = LedgerWriteError("the database is away")
+    told: list[tuple[str, dict[str, Any]]] = [
+        ("ended", {"confirmed": ["A"]}),
+        ("revived", {"unknown": ["A"]}),
+    ]
+    for phase, lists in told:
+        world.events.on_fix("sweep", {"phase": phase, **lists})
+    assert world.parts.outcomes == []
+    with pytest.raises(LedgerWriteError):
+        world.events.record_outcomes()
+    world.parts.refuses = None
+    world.events.record_outcomes()
+    assert [one["confirmed"] for one in world.parts.outcomes] == [["A"], []]
+    assert [one["unknown"] for one in world.parts.outcomes] == [[], ["A"]]
+    world.events.record_outcomes()
+    assert len(world.parts.outcomes) == 2
 
 
 def test_a_sweep_that_goes_on_has_cancels_and_no_outcome_yet(at_once: None, world: World) -> None:

@@ -1,0 +1,119 @@
+"""What the broker's words do to the list of live orders: which order, gone or working. Pure.
+
+Not here: the list (`fix.durable.journal`) and the states (`fix.orders.state`). Rules:
+
+- A word that was heard before changes nothing: not one that the broker marks as sent again (43=Y)
+  under a number that the engine has taken, nor the same report of an order under its ExecID (17).
+- Every other word is news, also one marked 43=Y: the line was down when it was sent first.
+- What is news and leaves something (151) makes an order live, also one that ended, or that nobody
+  knows. In doubt it is news: a cancel too many does no harm, an order forgotten does.
+"""
+
+from dataclasses import dataclass
+
+from fix.dialects.profile import Capabilities
+from fix.orders.state import leaves_nothing, lives_again
+from fix.wire.messages import NEW_ORDER
+from fix.wire.reports import (
+    BusinessReject,
+    CancelReject,
+    ExecutionReport,
+    Inbound,
+    SessionReject,
+)
+
+_NO_ID = "0"
+REPORTS_KEPT = 50_000
+"""How many reports are remembered; an older one that is sent again counts as news."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """What one message says about an order of ours.
+
+    Attributes:
+        cl_ord_id: of the order; empty if it is about none.
+        ends: nothing of it is left.
+        works: something of it is left, whatever was said before.
+        is_news: it was not heard before; otherwise it neither ends an order nor lets it work.
+    """
+
+    cl_ord_id: str
+    ends: bool = False
+    works: bool = False
+    is_news: bool = True
+
+
+class Hearing:
+    """One session's words, in the order in which the engine takes them."""
+
+    def __init__(self, can: Capabilities) -> None:
+        """Start with nothing heard.
+
+        Args:
+            can: whether this broker's "unknown order" means that the order is gone.
+        """
+        self._can = can
+        self._taken = 0
+        self._by_seq_num: dict[int, str] = {}
+        self._reports: dict[tuple[str, ...], None] = {}
+
+    def sent(self, msg_seq_num: int, cl_ord_id: str) -> None:
+        """Note under which number of ours an order left: a reject may name nothing else."""
+        if msg_seq_num <= next(reversed(self._by_seq_num), 0):
+            self._by_seq_num.clear()  # the numbers began anew
+        self._by_seq_num[msg_seq_num] = cl_ord_id
+
+    def begun_anew(self) -> None:
+        """Forget which number was which message: both sides count from 1 again."""
+        self._by_seq_num.clear()
+        self._taken = 0
+
+    def counted(self, msg_seq_num: int) -> None:
+        """Note up to which number of theirs the engine has taken everything, before it connects."""
+        self._taken = msg_seq_num
+
+    def take(self, inbound: Inbound) -> Heard:
+        """Return what a message says, in the order of the inbox."""
+        cl_ord_id, ends = self._about(inbound)
+        if not self._is_news(inbound, cl_ord_id):
+            return Heard(cl_ord_id=cl_ord_id, is_news=False)
+        if not isinstance(inbound, ExecutionReport) or not cl_ord_id:
+            return Heard(cl_ord_id=cl_ord_id, ends=ends)
+        return Heard(cl_ord_id=cl_ord_id, ends=ends, works=not ends and lives_again(inbound))
+
+    def _is_news(self, inbound: Inbound, cl_ord_id: str) -> bool:
+        number = inbound.envelope.msg_seq_num
+        if inbound.envelope.poss_dup and number <= self._taken:
+            return False
+        self._taken = number  # without the mark it is the next one, whatever came before
+        if not isinstance(inbound, ExecutionReport) or inbound.exec_id == _NO_ID:
+            return True
+        if inbound.is_status:
+            return True  # each answer to a question is the newest word
+        said = (inbound.exec_type, inbound.ord_status, inbound.leaves_qty, inbound.cum_qty)
+        key = (cl_ord_id, inbound.exec_id, *said)
+        if key in self._reports:
+            return False
+        self._reports[key] = None
+        if len(self._reports) > REPORTS_KEPT:
+            del self._reports[next(iter(self._reports))]
+        return True
+
+    def _about(self, inbound: Inbound) -> tuple[str, bool]:
+        """Return which order of ours a message is about, and whether nothing of it is left."""
+        match inbound:
+            case ExecutionReport():
+                return inbound.orig_cl_ord_id or inbound.cl_ord_id, leaves_nothing(inbound)
+            case CancelReject():
+                gone = self._can.unknown_is_gone or inbound.reason != "1"
+                ended = inbound.ord_status in ({"2", "4", "8", "C"} if gone else {"2", "4", "C"})
+                return inbound.orig_cl_ord_id, ended
+            case BusinessReject():
+                about = inbound.ref_id or self._by_seq_num.get(inbound.ref_seq_num, "")
+                return about, inbound.ref_msg_type == NEW_ORDER
+            case SessionReject():
+                about = self._by_seq_num.get(inbound.ref_seq_num, "")
+                return about, inbound.ref_msg_type in {NEW_ORDER, ""}
+            case _:
+                return "", False
