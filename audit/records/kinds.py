@@ -267,7 +267,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.BOOK_DIFFERENCE,
         _C,
-        "instrument cl_ord_id reason book_lots broker_lots session source inbox_offset?",
+        "instrument cl_ord_id reason book_lots broker_lots session source inbox_offset? resent?",
         "difference:<session>:<source>:<n>",
         firm_wide=True,
     ),

@@ -58,6 +58,7 @@ from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.reconciliation.cancels import CancelRecords
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown
+from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
 from gateway.walk.settlement import SettleTools
 from inference.engine.port import EngineState
@@ -235,6 +236,7 @@ class _Starter:
                 forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
                 differences=self._desk_made.own.section.differences,
                 epoch=lambda: epoch_of(reader, profile.name, fix.resets()),
+                resends=Resends(reader, profile.name),
             ),
             reader,
             self._telemetry,

@@ -10,6 +10,7 @@ Rules kept:
   message itself is on record in any case.
 - A report about another instrument or side than was sent is not booked. A trade is booked even if
   its price is beyond the limit or its quantity beyond the order's: it happened. Either is an alarm.
+- A status that is sent again and was said before something that is on record changes nothing.
 - A bust or correction changes the trade that its ExecRefID names, once; one that names no trade of
   its order, or one that is gone, changes nothing and is an alarm.
 """
@@ -42,7 +43,8 @@ from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders, Stage, Standing
 from gateway.walk.reconciliation.booking import breaches_of, fill_of, lot_of, lots_of, same_order
-from gateway.walk.reconciliation.quarantine import alarms
+from gateway.walk.reconciliation.quarantine import alarms_of
+from gateway.walk.reconciliation.resends import Resends
 from risk.state.instrument import Instrument
 
 # the last word of an order, by the state it ended in
@@ -76,6 +78,7 @@ class SettleTools:
         persons: keeps the names that a message brings.
         public_tags: fields that name no person, as the broker's profile declares.
         differences: what is known to differ; each is told once.
+        resends: what was heard before; None takes everything for news, as a replay must.
         epoch: which beginning of our numbers holds; an old number may name another order now.
         forget: overwrites them in the inbox, once the message at an offset is on record.
     """
@@ -91,6 +94,7 @@ class SettleTools:
     forget: Callable[[int], None] = field(default=lambda _: None)
     differences: Differences | None = None
     epoch: Callable[[], int] = field(default=lambda: 0)
+    resends: Resends | None = None
 
 
 def settle(received: Received, tools: SettleTools) -> None:
@@ -104,15 +108,17 @@ def settle(received: Received, tools: SettleTools) -> None:
     reach("settle.received")  # a crash here leaves the message in the inbox, unrecorded
     raw, personal = hide(received.raw, tools.persons, tools.public_tags)
     named, received = raw != received.raw, replace(received, raw=raw)
-    (inbound, *meant), ended = _read(received, tools)
-    drafts = (replace(inbound, personal=personal), *meant, *_alarms(meant, received, tools))
+    old = tools.resends is not None and tools.resends.has_heard(raw)
+    (inbound, *meant), ended = _read(received, tools, old=old)
+    alarms = _alarms(meant, received, tools, old=old)
+    drafts = (replace(inbound, personal=personal), *meant, *alarms)
     try:
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     except (DraftError, CanonicalError) as error:
         # nothing was written, and no second try would do better: keep the message, say why
         kept = _kept(drafts[0], received, tools)
         why = _anomaly(received, tools, "unbookable", str(error))
-        drafts, ended = (kept, why, *_alarms((why,), received, tools)), None
+        drafts, ended = (kept, why, *_alarms((why,), received, tools, old=old)), None
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     tools.orders.catch_up(records)
     reach("settle.recorded")  # a crash here leaves a closed order whose decision is not sealed
@@ -131,9 +137,12 @@ def settle(received: Received, tools: SettleTools) -> None:
 
 
 def _read(
-    received: Received, tools: SettleTools
+    received: Received, tools: SettleTools, *, old: bool
 ) -> tuple[tuple[Draft, ...], tuple[Standing, str] | None]:
-    """Return the drafts for a message, and the decision it ends with its outcome."""
+    """Return the drafts for a message, and the decision it ends with its outcome.
+
+    An `old` one was said before something about its order that is on record.
+    """
     digest = sha256(received.raw.encode("latin-1", "replace")).hexdigest()
     try:
         message = parse_inbound(received.raw)
@@ -150,12 +159,23 @@ def _read(
         standing = tools.orders.by_cl_ord_id(message.cl_ord_id)
     if standing is None:
         return (inbound, _anomaly(received, tools, "unknown_order", message.cl_ord_id)), None
+    if message.is_status and old:
+        return (inbound,), _unsealed(standing)  # where the order stood then is no news
     return _reported(message, standing, received, tools, inbound)
 
 
-def _alarms(drafts: Sequence[Draft], received: Received, tools: SettleTools) -> tuple[Draft, ...]:
+def _unsealed(standing: Standing) -> tuple[Standing, str] | None:
+    """Return an order that a try ended, up to the seal, with its outcome; None if none did."""
+    if standing.stage is not Stage.CLOSED or standing.sealed:
+        return None
+    return standing, OUTCOMES.get(OrderState(standing.order_state), "closed")
+
+
+def _alarms(
+    drafts: Sequence[Draft], received: Received, tools: SettleTools, *, old: bool
+) -> tuple[Draft, ...]:
     """Return the differences between the book and the broker that a message shows."""
-    return alarms(
+    return alarms_of(
         drafts,
         received.raw,
         received.offset,
@@ -163,6 +183,7 @@ def _alarms(drafts: Sequence[Draft], received: Received, tools: SettleTools) -> 
         standing=tools.orders.by_cl_ord_id,
         instrument=tools.instrument,
         differences=tools.differences,
+        old=old,
     )
 
 
@@ -182,9 +203,7 @@ def _reported(
         if before == document:
             # the same report again: on record as received, booked once; a try that ended between
             # the report and the seal is brought to its end
-            unsealed = standing.stage is Stage.CLOSED and not standing.sealed
-            outcome = OUTCOMES.get(OrderState(standing.order_state), "closed")
-            return (inbound,), (standing, outcome) if unsealed else None
+            return (inbound,), _unsealed(standing)
         if before is not None:
             return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
     undone = standing.trade(report.exec_ref_id) if report.undoes else None

@@ -33,6 +33,7 @@ from gateway.walk.journal.decision import RECORD_RULES
 from gateway.walk.journal.own_keys import OwnKeys
 from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
 from gateway.walk.projections.outbox import Orders, history_of
+from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
 from gateway.walk.settlement import Received, SettleTools, settle
 from inference.codec.codec import ReturnCodec
@@ -223,6 +224,21 @@ class SmallDesk:
         )
 
 
+def _settling(
+    ledger: Ledger, reader: LedgerReader, orders: Orders, market: Market, section: Section
+) -> SettleTools:
+    return SettleTools(
+        ledger=ledger,
+        orders=orders,
+        session="EMSSIM",
+        minor_digits=2,
+        instrument=INSTRUMENTS.__getitem__,
+        market_now_us=market.now_us,
+        differences=section.differences,
+        resends=Resends(reader, "EMSSIM"),
+    )
+
+
 def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
     ledger: Ledger,
     reader: LedgerReader,
@@ -272,16 +288,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
             telemetry=Telemetry(),
         )
     )
-    settling = SettleTools(
-        ledger=ledger,
-        orders=orders,
-        session="EMSSIM",
-        minor_digits=2,
-        instrument=INSTRUMENTS.__getitem__,
-        market_now_us=market.now_us,
-        differences=desk.own.section.differences,
-    )
-    ledger.subscribe(desk.own.section.differences.follow)
+    ledger.subscribe(section.differences.follow)
     return SmallDesk(
         desk=desk,
         keyring=keyring,
@@ -290,7 +297,7 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
         table=table,
         playback=_playback(),
         broker=broker,
-        settling=settling,
+        settling=_settling(ledger, reader, orders, market, section),
         tags=tags,
     )
 

@@ -27,6 +27,8 @@ def list_differences(settings: Settings) -> int:
         sides = f"book {one['book_lots']}, broker {one['broker_lots']}"
         if one.get("lots") == 0:
             sides += "; they agree by now: --right broker closes it and changes nothing"
+        if one.get("resent"):
+            sides += "; the broker's word was sent again (43=Y): it may be old, ask for its total"
         about = f"{one['instrument'] or '-'} {one['account'] or '-'} {one['cl_ord_id'] or '-'}"
         sys.stdout.write(f"{one['seq']:>8} {one['reason']:22} {about}: {sides}\n")
     if not found["open"]:

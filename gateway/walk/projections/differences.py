@@ -58,6 +58,7 @@ class Found:
         cl_ord_id: The order; empty when it is about none.
         book_lots: The book's side, None when it cannot be said.
         broker_lots: The broker's.
+        resent: Whether the broker's word was sent again (43=Y), perhaps long after it was true.
     """
 
     cause: Cause
@@ -66,6 +67,7 @@ class Found:
     cl_ord_id: str
     book_lots: int | None
     broker_lots: int | None
+    resent: bool = field(default=False, compare=False)
 
     @property
     def subject(self) -> tuple[str, ...]:
@@ -95,6 +97,7 @@ class Difference:
             "cl_ord_id": found.cl_ord_id,
             "book_lots": found.book_lots,
             "broker_lots": found.broker_lots,
+            "resent": found.resent,
         }
 
 
@@ -300,6 +303,7 @@ def found_in(body: dict[str, Any]) -> Found:
         cl_ord_id=str(body["cl_ord_id"]),
         book_lots=body["book_lots"],
         broker_lots=body["broker_lots"],
+        resent=body.get("resent") is True,
     )
 
 
@@ -324,6 +328,7 @@ def book_difference(found: Found, *, session: str, source: str, number: int) -> 
             "broker_lots": found.broker_lots,
             "session": session,
             "source": source,
+            **({"resent": True} if found.resent else {}),
         },
         actor="gateway",
         idem_key=f"difference:{session}:{source}:{number}:{found.cl_ord_id or found.account}",

@@ -3,6 +3,8 @@
 Not here: a person's word on it.
 
     booking     what a trade books: in whole lots and ticks, for the order that was sent
+    resends     what of a session was heard before: a message that is sent again may be older
+                than the book
     quarantine  what a broker's message says that the book does not, each one as it is settled
     book_check  the whole book held against the broker's own words, read again from the bytes that
                 came in

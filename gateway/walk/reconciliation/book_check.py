@@ -17,6 +17,7 @@ from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.errors import FixError
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
+from fix.wire.resends import Heard, word_of
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Cause, Differences, Found, book_difference
 from gateway.walk.projections.outbox import Orders
@@ -89,6 +90,7 @@ class BookCheck:
         self._tools = tools
         self._totals: dict[str, _Total] = {}
         self._seen: set[tuple[str, str]] = set()
+        self._heard = Heard()
         self._seq = -1
 
     def run(self, source: str) -> int:
@@ -133,6 +135,12 @@ class BookCheck:
         self._seq = size - 1
 
     def _take(self, raw: str) -> None:
+        word = word_of(raw)
+        old = self._heard.is_old(word)
+        self._heard.take(word)
+        if old:
+            return  # sent again, and said before what is known
+        undated = word is not None and word.resent and word.said is None
         try:
             report = parse_inbound(raw)
             if not isinstance(report, ExecutionReport):
@@ -149,7 +157,7 @@ class BookCheck:
         before = self._totals.get(name)
         if not tells_total(report) and (before is None or quantity <= before.quantity):
             return
-        if before is not None and not sets_total(report):
+        if before is not None and (undated or not sets_total(report)):
             quantity = max(quantity, before.quantity)  # a trade that arrives late
         names = tuple(dict.fromkeys((name, report.cl_ord_id)))
         symbol = report.symbol or ("" if before is None else before.symbol)

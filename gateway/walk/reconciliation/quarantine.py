@@ -17,6 +17,7 @@ from fix.errors import FixError
 from fix.orders.state import OrderEvent, event_of
 from fix.wire.messages import parse
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
+from fix.wire.resends import word_of
 from gateway.walk.projections.differences import EVERY, Cause, Differences, Found, book_difference
 from gateway.walk.projections.outbox import Standing
 from risk.state.instrument import Instrument
@@ -56,7 +57,7 @@ def sets_total(report: ExecutionReport) -> bool:
     return tells_total(report) and not report.is_trade
 
 
-def alarms(
+def alarms_of(  # noqa: PLR0913 - what a message is held against
     drafts: Sequence[Draft],
     raw: str,
     offset: int,
@@ -65,6 +66,7 @@ def alarms(
     standing: Callable[[str], Standing | None],
     instrument: Callable[[str], Instrument],
     differences: Differences | None,
+    old: bool = False,
 ) -> tuple[Draft, ...]:
     """Return the differences that a message is, to be committed with what it means.
 
@@ -76,19 +78,27 @@ def alarms(
         standing: of an order by its ClOrdID.
         instrument: by its symbol; raises KeyError for a strange one.
         differences: what is known already; None takes each for news.
+        old: whether it is sent again and was said before something that is on record: what it
+            tells was held against the book then, and its total is not the total now.
     """
+    word = word_of(raw)
+    resent = word is not None and word.resent
+    undated = resent and word is not None and word.said is None
     found: list[Found | None] = []
     for draft in drafts:
         body: dict[str, Any] = dict(draft.payload)
         if draft.kind is Kind.FIX_ANOMALY:
             one = _quarantined(body["reason"], _tags(raw), standing, instrument)
-            late = _tags(raw).get(_EXEC_TYPE, "") in _LATE
-            found.append(_as_known(one, 0, differences, late=late))
+            late = undated or _tags(raw).get(_EXEC_TYPE, "") in _LATE
+            found.append(None if old else _as_known(one, 0, differences, late=late))
         elif draft.kind is Kind.ORDER_REPORTED:
             one, late = _totals_apart(raw, body, standing, instrument, differences)
-            found.append(_as_known(one, int(body["last_lots"]), differences, late=late))
+            late = late or undated
+            found.append(_as_known(one, int(body["last_lots"]), differences, late=late, old=old))
     return tuple(
-        book_difference(one, session=session, source="report", number=offset)
+        book_difference(
+            replace(one, resent=resent), session=session, source="report", number=offset
+        )
         for one in found
         if one is not None and _is_news(one, differences)
     )
@@ -168,7 +178,12 @@ def _totals_apart(
 
 
 def _as_known(
-    found: Found | None, last_lots: int, differences: Differences | None, *, late: bool
+    found: Found | None,
+    last_lots: int,
+    differences: Differences | None,
+    *,
+    late: bool,
+    old: bool = False,
 ) -> Found | None:
     """Return two sides as they are with what is known of the order: adjusted, and told before.
 
@@ -177,13 +192,16 @@ def _as_known(
         last_lots: what of the fills this message adds.
         differences: what was adjusted and told.
         late: whether a higher total that was told before still counts.
+        old: whether what was told before counts in any case.
     """
     if found is None or differences is None or not found.cl_ord_id or found.book_lots is None:
         return found
     book = found.book_lots + differences.adjusted_of(found.cl_ord_id)
     told = differences.total_told(found.cl_ord_id, book - last_lots)
     broker = found.broker_lots
-    if late and broker is not None and told is not None:
+    if old and told is not None:
+        broker = told
+    elif late and broker is not None and told is not None:
         broker = max(broker, told)
     return replace(found, book_lots=book, broker_lots=broker)
 
