@@ -3,7 +3,6 @@
 Not here: the order of records, policy, HTTP.
 
     tables      the schema's version and how a database gets it
-    defences    what the migrations make: constraints, indexes, triggers
     logins      who logs in: a user with nothing that `SET ROLE NONE` could give back
     watchdog    deadlines for database calls
     wire        rows as PostgreSQL's binary forms: arrays and COPY

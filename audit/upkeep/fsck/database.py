@@ -97,7 +97,7 @@ class Snapshot:
         return headless(self._connection)
 
     def miscounted(self, *, keys: bool) -> Iterator[str]:
-        """Yield what does not add up between tables and indexes; see `fsck_counts`."""
+        """Yield what does not add up between tables and indexes; see `counts`."""
         return miscounted(self._connection, keys=keys)
 
     def head(self) -> dict[str, Any] | None:

@@ -23,8 +23,8 @@ from audit.records.record import Record
 from audit.sequencer.clock_watch import monotonic_us, read_clock
 from audit.sequencer.ledger import Guard, Lane, Ledger, LedgerConfig
 from audit.sequencer.sequencer import AFTER_COMMIT, BEFORE_COMMIT, SequencerConfig
+from audit.store.catalog import digests
 from audit.store.connection import Pool
-from audit.store.defences import defences
 from audit.store.reader import LedgerReader
 from audit.store.tables import connect
 from audit.store.tiles import TileStore, TileWriter, pooled
@@ -139,7 +139,7 @@ def test_a_batch_the_database_refuses_is_refused_and_the_next_one_stands(
     """As if a migration had made one constraint more."""
     with connect(postgres_dsn) as admin:
         admin.execute("ALTER TABLE ledger.entry ADD CONSTRAINT p CHECK (idem_key <> 'note:poison')")
-        monkeypatch.setattr("audit.store.defences.EXPECTED", defences(admin))
+        monkeypatch.setattr("audit.store.catalog.DIGESTS", digests(admin))
     with opened(postgres_dsn) as ledger:
         ledger.append(note("before"))
         with pytest.raises(LedgerWriteError, match="refused"):
