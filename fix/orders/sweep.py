@@ -65,6 +65,12 @@ def _value(fields: Fields) -> Decimal:
         return Decimal("Infinity")
 
 
+def mass_alone(attempt: int, wall_us: int) -> Fields:
+    """Return a mass cancel that belongs to no sweep; `attempt` is a sweep's number of its own."""
+    mass_id = sweep_id("q", "", attempt * _IDS_PER_ATTEMPT)
+    return mass_cancel(cancel_id=mass_id, transact_time_us=wall_us)
+
+
 class Returns:
     """How often an order came back after it was gone, in one logon under one kill."""
 

@@ -7,6 +7,9 @@ Not here: what a sweep sends (`fix.orders.sweep`), and sending. Rules:
 - After the profile's patience the outcome so far is told once per logon; the last word is told when
   all is gone, also when nothing was live at all. What lives again after the last word takes it back
   (`Phase.REVIVED`): it is told at once, and a new last word follows.
+- A kill that finds nothing in the journal sends one mass cancel all the same where the broker knows
+  it: once for each press and each logon, and again where a resend may have swallowed it. The
+  journal may be wrong; the last word does not wait for the answer.
 - A sweep that was commanded, or that is the last thing a child does, ends with the profile's
   patience and takes nothing more in.
 - A release ends the sweep: what is handed out after it is nobody's business here.
@@ -18,8 +21,8 @@ from enum import StrEnum
 
 from fix.dialects.profile import Profile
 from fix.orders.live import LiveOrder
-from fix.orders.sweep import Returns, Sweep, SweepOutcome
-from fix.wire.messages import Fields
+from fix.orders.sweep import Returns, Sweep, SweepOutcome, mass_alone
+from fix.wire.messages import MASS_CANCEL, MSG_TYPE, Fields
 
 RESEND_GRACE_US = 50_000
 """How long the engine may take to answer a resend request; cancels wait for that.
@@ -86,6 +89,7 @@ class Sweeper:
         self._epoch_seen = -1
         self._fresh = False
         self._returns, self._returns_of = Returns(), (0, 0, 0, 0)
+        self._mass_of = (-1, 0, 0, 0)
         self._over_epoch = -1
 
     @property
@@ -124,12 +128,14 @@ class Sweeper:
         if view.logon_no:
             self._renew(sweep, view)
         messages = sweep.due(view.now_us, view.wall_us) if view.logon_no else ()
+        if any(dict(fields)[MSG_TYPE] == MASS_CANCEL for fields in messages):
+            self._mass_of = _since(view)
         told += self._words(sweep, view)
         return Step(messages=messages, told=tuple(told))
 
     def _see_returns(self, view: View) -> None:
         """Note what came back, since the last reason to begin anew with all."""
-        since = (view.kill_epoch, view.logon_no, view.resent_us, view.proven_no)
+        since = _since(view)
         if since != self._returns_of:
             self._returns.clear()
             self._returns_of = since
@@ -141,7 +147,20 @@ class Sweeper:
         self._fresh = self._wanted = False
         if view.killed:
             self._over_epoch = view.kill_epoch
-        return Step(told=((Phase.ENDED, SweepOutcome()),) if asked else ())
+        told = ((Phase.ENDED, SweepOutcome()),) if asked else ()
+        return Step(messages=self._mass_all_the_same(view), told=told)
+
+    def _mass_all_the_same(self, view: View) -> tuple[Fields, ...]:
+        """Return one mass cancel for each reason to begin anew, although nothing is known live."""
+        capable = self._profile.capabilities.mass_cancel
+        settled = not view.resent_us or view.now_us >= view.resent_us + RESEND_GRACE_US
+        if not (view.killed and view.logon_no and capable and settled):
+            return ()
+        if self._mass_of == _since(view):
+            return ()
+        self._mass_of = _since(view)
+        self._attempt = max(view.wall_us, self._attempt + 1)
+        return (mass_alone(self._attempt, view.wall_us),)
 
     def _begin(self, view: View) -> None:
         self._attempt = max(view.wall_us, self._attempt + 1)
@@ -181,6 +200,12 @@ class Sweeper:
             self._told_late = True
             return [(Phase.WAITING, sweep.outcome())]
         return []
+
+
+def _since(view: View) -> tuple[int, int, int, int]:
+    """Return what names the last reason to begin anew: a press, a logon, a gap, its proof."""
+    proven_no = view.proven_no if view.resent_us else 0
+    return (view.kill_epoch, view.logon_no, view.resent_us, proven_no)
 
 
 def _names(live: tuple[LiveOrder, ...]) -> list[str]:

@@ -42,6 +42,7 @@ class Kills(RuleBasedStateMachine):
         self.asked: dict[tuple[str, int, int], list[int]] = {}
         self.reopened = 0
         self.answered_epoch = self.took_back = 0
+        self.mass_of = (0, 0)
 
     # -- the world --------------------------------------------------------------------------------
 
@@ -226,6 +227,7 @@ class Kills(RuleBasedStateMachine):
         if self.killed:
             assert self.at_broker == set(), "alive 2 s after the logon"
             assert self.answered_epoch == self.epoch, "no last word on this kill"
+            assert self.mass_of == (self.epoch, self.logons), "no mass cancel in this logon"
 
     # -- what happens ------------------------------------------------------------------------------
 
@@ -255,6 +257,8 @@ class Kills(RuleBasedStateMachine):
                 self.answered_epoch = self.epoch
         for message in done.messages:
             self.check(message)
+            if dict(message)[35] == "q":
+                self.mass_of = (self.epoch, self.logons)
         for message in done.messages:
             if not (self.silent or self.swallowing):
                 self.receive(dict(message))

@@ -205,6 +205,43 @@ def test_a_contradiction_repeats_no_mass_cancel_either() -> None:
     assert 2 < count < 8
 
 
+def test_a_kill_that_finds_nothing_sends_one_mass_cancel_for_each_press_and_logon() -> None:
+    nothing = replace(KILLED, live=())
+    sweeper = Sweeper(PROFILE)
+    ids: set[str] = set()
+
+    def sent(view: View) -> int:
+        steps = [sweeper.step(view) for _ in range(3)]
+        messages = [one for step in steps for one in step.messages]
+        assert {dict(one)[35] for one in messages} <= {"q"}
+        ids.update(dict(one)[11] for one in messages)
+        return len(messages)
+
+    assert sweeper.step(replace(nothing, killed=False)).messages == ()
+    down = replace(nothing, logon_no=0)
+    assert sweeper.step(down) == Step(told=((Phase.ENDED, SweepOutcome()),)), "nobody waits for it"
+    assert sent(nothing) == 1
+    assert sent(replace(nothing, kill_epoch=2)) == 1, "another press"
+    second = replace(nothing, kill_epoch=2, logon_no=2)
+    assert sent(replace(second, logon_no=0)) == 0
+    assert sent(second) == 1, "another logon"
+    gap = replace(second, resent_us=NOW_US)
+    assert sent(replace(gap, now_us=NOW_US + RESEND_GRACE_US - 1)) == 0
+    assert sent(replace(gap, now_us=NOW_US + RESEND_GRACE_US)) == 1, "a gap fill may have taken it"
+    assert sent(replace(gap, now_us=NOW_US + RESEND_GRACE_US, proven_no=2)) == 1
+    assert len(ids) == 5
+    assert sent(replace(second, killed=False, logon_no=3)) == 0
+    single = Sweeper(SINGLE)
+    assert single.step(nothing) == Step(told=((Phase.ENDED, SweepOutcome()),))
+
+
+def test_a_sweeps_own_mass_cancel_is_enough() -> None:
+    sweeper = Sweeper(PROFILE)
+    assert kinds(sweeper.step(KILLED).messages) == [("q", "")]
+    for _ in range(3):
+        assert sweeper.step(replace(KILLED, live=())).messages == ()
+
+
 def test_a_press_during_a_sweep_is_answered_by_its_end_and_by_nothing_else() -> None:
     sweeper, _ = swept()
     second = replace(KILLED, kill_epoch=2)

@@ -57,6 +57,33 @@ def test_a_mass_cancel_is_noted_without_an_order_and_a_question_is_not_noted(
     assert [one.cl_ord_id for one in read_cancels(tmp_path / "journal")] == ["", "A", "A"]
 
 
+@pytest.mark.parametrize("response", ["0", "7", "j"])
+def test_a_kill_with_nothing_in_the_journal_notes_and_sends_a_mass_cancel(
+    world: ChildDesk, tmp_path: Path, response: str
+) -> None:
+    """Belt and braces: the journal may be wrong. What the broker says to it changes nothing."""
+    noted: list[tuple[CancelNote, ...]] = []
+    world.session.before_send = lambda _f: noted.append(read_cancels(tmp_path / "journal"))
+    epoch = world.word.press()
+    world.desk.wake()
+    world.settle()
+    assert world.session.types() == ["q"]
+    ((note,),) = noted
+    assert (note.kill_epoch, note.cl_ord_id) == (epoch, "")
+    assert note.cancel_id == world.session.sent[0][11]
+    if response == "j":
+        world.hears((35, "j"), (34, "9"), (45, "7"), (372, "q"), (380, "3"))
+    else:
+        world.hears((35, "r"), (34, "9"), (11, note.cancel_id), (530, "7"), (531, response))
+    world.now_us += 60_000_000
+    world.settle()
+    assert world.session.types() == ["q"]
+    assert phases(world) == ["cancelling", "ended"]
+    last = world.said("sweep")[-1]
+    assert (last["unknown"], last["open"], last["kill_epoch"]) == ([], [], epoch)
+    assert last["answered_us"] > 0
+
+
 def test_a_cancel_leaves_although_the_disk_refuses_its_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
