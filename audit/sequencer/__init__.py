@@ -11,6 +11,6 @@ Not here: reading for people.
     loading        what a sequencer must know of a log, read with few rows
     recovery       taking over a log: its position, held against what is signed
     clock_watch    how good the clock is, and when that goes on record
-    checkpointing  making checkpoints, one at a time, and which one a record comes after
+    checkpointing  when a checkpoint is made, and which one a record comes after
     liveness       whether the database would take an append, asked anew
 """

@@ -1,6 +1,6 @@
 """The read side: records, blobs, heads, checkpoints and proofs, as the reader role.
 
-Reads the primary only. Safe for many threads. Proofs and tiles are made by `tile_store`, from a
+Reads the primary only. Safe for many threads. Proofs and tiles are made by `tiles`, from a
 number of reads that grows with the tree's height.
 """
 

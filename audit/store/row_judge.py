@@ -1,6 +1,6 @@
 """Rows held against a row key as they are read: who wrote them, what was disavowed, what is gone.
 
-Not here: what a MAC covers (`row_key`), and how rows are read (`queries`).
+Not here: what a MAC covers (`row_key`), and how rows are read (`reader`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -5,7 +5,7 @@ Not here: records, PostgreSQL, threads.
     merkle       the global tree of RFC 6962, its frontier and its proofs
     note         C2SP signed notes and verifier keys
     treehead     C2SP tlog-checkpoint: the text of a checkpoint
-    checkpoint   a signed size and root, with a line for nobody (grease)
+    checkpoint   signs a size and root, with a line for nobody (grease); reads it back
     cosignature  C2SP tlog-cosignature: timestamped signatures of witnesses
     rotation     a log's keys over time: who counts for which checkpoint
     tiles        C2SP tlog-tiles: the tree as files, and proofs read from them

@@ -4,7 +4,7 @@ A witness promises one thing: of each log it cosigns one history. So it refuses 
 extend the last tree that it cosigned, and it remembers before it answers.
 
 `judge` decides; its caller holds the log's lock from before `judge` until the new tree is durable
-(`witness_memory`), or two requests could both extend the same tree.
+(`memory`), or two requests could both extend the same tree.
 
 Source: https://c2sp.org/tlog-witness
 """

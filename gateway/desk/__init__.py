@@ -16,7 +16,7 @@ Not here: transport, HTML, the walk's own order.
                 acknowledge
     release     a kill's release: what two roles sign, and the gate that opens once it is on
                 record
-    statements  what the signing roles sign
+    statements  what the signing roles sign, and whether both did
     resolution  a person's word on a difference between the book and the broker, on record before
                 it counts
 """

@@ -1,7 +1,7 @@
 """A kill's release: what two roles sign, and the gate that opens once it is on record.
 
 A kill ends when nothing is live. Where an order may still work at the broker, it is released only
-with that order named, in the request and in what both roles sign. Not here: the press (`killing`),
+with that order named, in the request and in what both roles sign. Not here: the press (`kill`),
 and a release without a running gateway (`stopping`).
 """
 

@@ -2,7 +2,7 @@
 
 A feed that has nothing new still repeats its quote; so does this one. Market time is the session's
 tick time plus the measured time since the session opened, the same for every instrument. Not here:
-the sessions themselves (`playback`) and live feeds (a later door).
+the sessions themselves (`sessions`) and live feeds (a later door).
 """
 
 import threading

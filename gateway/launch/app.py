@@ -2,7 +2,7 @@
 
 Start: state lock, kill word, engine (slowest, in the background), database, ledger, simulator, FIX
 child, inbox, abandoned decisions and unsent approvals, logon and reconciliation, HTTP. Stop: the
-reverse. Not here: what any part does, and how each is made (`assembly`).
+reverse. Not here: what any part does, and how each is made (`parts`).
 """
 
 from collections.abc import Callable, Iterator

@@ -27,7 +27,7 @@ from gateway.feeds.sessions import Playback, PlaybackSession, load_playback
 from gateway.installation.keys.log_keys import own_vkeys
 from gateway.installation.settings import Settings
 from gateway.launch.app import App, running
-from gateway.launch.paper.acceptance import TableFigure
+from gateway.launch.paper.acceptance_rate import TableFigure
 from gateway.launch.paper.demo_agent import AgentReport, run_demo_agent
 from gateway.launch.paper.summary import summarise
 from gateway.launch.plan import Plan, development_plan, serving_plan

@@ -1,7 +1,7 @@
 """Erasure, holds and disclosure in one installation: its vault, its files, its years.
 
 Not here: what an erasure is (`audit.privacy.erasure`), who may ask (`api`), and the verbs
-(`forgetting`).
+(`commands`).
 
 A subject's name stands in clear in the vault only. In the files of the FIX engine names are
 overwritten as soon as they are on record; before a key goes, the logs are searched once more for

@@ -34,7 +34,7 @@ from risk.intent import Intent, intent_from_document
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus, SignedPolicy, verify_signatures
 from risk.state.book import Book, Released, apply
-from risk.state.book_fold import BookFold, FoldEvent
+from risk.state.busts import BookFold, FoldEvent
 from risk.state.state import KillState, RiskState, SeenIntent, relevant_history, seen
 from risk.verdict import Action, Verdict
 

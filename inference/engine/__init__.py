@@ -10,8 +10,7 @@ Not here: the ledger.
     flight           trajectories in flight: what the engine knows of each, and the records of its
                      steps
     vllm_engine      the only door to vLLM: an engine that runs in this process, step by step
-    sampling_fix     what is changed in vLLM 0.32's sampler, and the check that the change is
-                     there
+    sampling_fix     what is changed in vLLM's sampler, which accepts drafts and draws tokens
     capture_adapter  adapters vLLM loads by name: they see every step, and only they subclass
                      vLLM's classes
     self_test        the start-up self-test: an engine that samples wrongly must not serve

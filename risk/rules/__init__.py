@@ -2,7 +2,7 @@
 
 Not here: reading a policy.
 
-    rule       what a rule is, what it may look at, and how a measurement becomes a result
+    rule       what a rule is, and the one comparison of a measurement with its limit
     catalogue  all rules, in the one order in which they run and print
     admission  R00 and R01: may this be judged at all, and is anything allowed to trade
     limits     R03 to R09: size, price and exposure limits

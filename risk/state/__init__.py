@@ -5,7 +5,7 @@ Not here: limits.
     instrument      the instrument an order is for: its units, nothing about its market
     holding         one instrument at average cost
     book            positions, reservations, losses, folded from events
-    book_fold       a book folded on, past trades that are taken back
+    busts           a book folded on past trades that the broker takes back or corrects
     book_document   the book as a document
     state           what the rules may look at
     state_document  the state read back

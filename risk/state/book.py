@@ -10,7 +10,7 @@ Rules kept:
   was already sent changes nothing, because only the broker's word ends it.
 - A late fill (no reservation, or more than was open) is booked and counted, never dropped.
 - Peak equity only rises. No event resets it; a trade taken back is folded anew
-  (`risk/state/book_fold.py`).
+  (`risk/state/busts.py`).
 """
 
 from dataclasses import dataclass, replace

@@ -17,7 +17,7 @@ from risk.state.book import (
     OrderClosed,
     Reserved,
 )
-from risk.state.book_fold import Adjusted, BookFold, KeptEvent, TradeUndone
+from risk.state.busts import Adjusted, BookFold, KeptEvent, TradeUndone
 
 DEPOSIT = 100_000_000
 ORDERS = {

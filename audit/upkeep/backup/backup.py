@@ -1,7 +1,7 @@
 """A backup: the whole ledger as one compressed file that says itself whether it is whole.
 
 The tables as they are stored, from one snapshot (a running gateway goes on), in the lines of
-`backup_form`. It ends at the snapshot's newest checkpoint: what nobody signed yet is left to the
+`form`. It ends at the snapshot's newest checkpoint: what nobody signed yet is left to the
 next backup, for a restore believes nothing unsigned. Whether the content is a sound log is not the
 file's to say: `restore` asks the verifier, with keys from outside.
 

@@ -2,7 +2,7 @@
 
 A resumed check reads the file's beginning again, hashes it and builds its tree: it must be what was
 checked, and the checkpoints that the state says cover it must be of that tree. Whoever can write
-the state's file can still hide what a line says beside its leaf; see `fsck_run`. Memory grows with
+the state's file can still hide what a line says beside its leaf; see `run`. Memory grows with
 checkpoints only (some hundred bytes each).
 """
 

@@ -8,7 +8,7 @@ PostgreSQL has written the numbers and the hex just as the header has them, so a
 format string away. A record with a text that JSON would escape goes through the ledger's own
 `header_bytes` instead; both ways give the same bytes.
 
-Neither the stored header nor the payload is read here: `fsck_payloads` is the second pass.
+Neither the stored header nor the payload is read here: `payloads` is the second pass.
 """
 
 import contextlib

@@ -3,7 +3,7 @@
 Same weights, prompt and seeds give the same capture to the bit, the digests of raw logits among
 it, on the engine and the kind of processor that served. Another processor may sum in another order:
 then tokens can differ too, and that is said, trajectory by trajectory. It is no sign of tampering
-as long as the rows agree (`replay_rows`).
+as long as the rows agree (`weights`).
 """
 
 import sys

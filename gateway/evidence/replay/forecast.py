@@ -2,7 +2,7 @@
 
 Nothing is sampled again: what decided stands in the capture, every accept and reject is decided
 again from it, exactly, and the forecasts follow. Whether the weights say so is asked in
-`replay_rows`. Readings that no other record states (elapsed
+`weights`. Readings that no other record states (elapsed
 time, deadline) are taken as they stand.
 """
 

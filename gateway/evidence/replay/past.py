@@ -1,7 +1,7 @@
 """What a replay knows of one decision: its records, its run, its policy, and the books it saw.
 
-Here every comparison is made. Not here: what a step recomputes (`replay_forecast`,
-`replay_intent`, `replay_orders`).
+Here every comparison is made. Not here: what a step recomputes (`forecast`,
+`intent`, `order`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from inference.speculation.rounds import QTable
 from risk.intent import Intent
 from risk.policy.policy import Policy, policy_from_document
 from risk.state.book import Book
-from risk.state.book_fold import BookFold, FoldEvent
+from risk.state.busts import BookFold, FoldEvent
 from risk.state.instrument import Instrument, instrument_from_document
 from risk.state.state import Quote
 

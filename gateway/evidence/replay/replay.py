@@ -1,8 +1,8 @@
 """Replay: recompute one decision from the ledger alone, and name the first step that differs.
 
 Up to three statements, kept apart in words: every step from the record, exactly; every row behind
-it from the weights, within a tolerance (`replay_rows`); on request, the bits of the engine
-(`replay_engine`).
+it from the weights, within a tolerance (`weights`); on request, the bits of the engine
+(`engine`).
 
 Every record of the decision is made again, whole, by the function that made it, and compared: kind,
 actor, key and payload. What is taken as it stands is a reading that nothing else on record states:

@@ -1,6 +1,6 @@
 """One life of the FIX child: its process, the pipe to it, who waits for an answer, its death.
 
-Not here: when a child is started again, and what is said to it (`fix_child`).
+Not here: when a child is started again, and what is said to it (`fix`).
 """
 
 import contextlib

@@ -3,6 +3,6 @@
 Not here: anything that `serve` needs.
 
     summary     the run in numbers, computed from the ledger's records alone
-    acceptance  how many of four drafts the target accepts
+    acceptance_rate  how many of four drafts the target accepts
     demo_agent  a labelled agent that misbehaves
 """

@@ -2,7 +2,7 @@
 
 Anyone with the ledger gets the same.
 
-Not here: printing (`progress`) and the verification whose result is put in.
+Not here: printing (`telemetry.console`) and the verification whose result is put in.
 """
 
 import itertools
@@ -16,10 +16,10 @@ from typing import Any
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.launch.paper.acceptance import TableFigure
+from gateway.launch.paper.acceptance_rate import TableFigure
 from gateway.walk.projections.book import book_events, is_trade, placebo_events
 from risk.state.book import Book
-from risk.state.book_fold import BookFold, FoldEvent
+from risk.state.busts import BookFold, FoldEvent
 
 TRADING_DAYS = 252
 

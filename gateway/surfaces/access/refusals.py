@@ -9,7 +9,7 @@ Rules kept here:
 - Whoever is refused never waits for the ledger; what is counted is written by a thread, at the end
   of the minute and when the gateway stops. A process that is killed loses that minute's counts.
 
-Not here: what is refused (`api.access`, `web.doors`, `web.sign_in`).
+Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`).
 """
 
 import hashlib

@@ -3,8 +3,8 @@
 One function per kind, typed value to draft, in walk order.
 
 Not here: when a record is appended (`decision`, `dispatch`, `settlement`) and what a book makes of
-it (`ledger_book`). A payload holds no float: probabilities and draws stay in the capture blob as
-bits.
+it (`projections.book`). A payload holds no float: probabilities and draws stay in the capture blob
+as bits.
 """
 
 from collections.abc import Mapping

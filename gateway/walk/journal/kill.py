@@ -1,6 +1,6 @@
 """What stands in the records of a kill: press, cancels, outcome, release.
 
-Not here: when one is appended (`killing`, `desk`, `stopping`). Times are
+Not here: when one is appended (`desk.kill`, `desk`, `stopping`). Times are
 monotonic microseconds of the boot that the record names: those of one boot compare.
 """
 

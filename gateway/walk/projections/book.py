@@ -19,7 +19,7 @@ from risk.state.book import (
     Released,
     Reserved,
 )
-from risk.state.book_fold import Adjusted, FoldEvent, TradeUndone
+from risk.state.busts import Adjusted, FoldEvent, TradeUndone
 
 # kinds that `book_events` gives a meaning to, for queries
 BOOK_KINDS = (

@@ -3,7 +3,7 @@
 A difference is an alarm that only a person ends. While one is open its instrument is not ready: new
 intents for it are refused (R00, `BOOK_DIFFERS`), what is approved and unsent is withdrawn; cancels
 and reports flow as ever. Not here: how a difference is found (`quarantine`, `book_check`) and how a
-person resolves it (`resolving`).
+person resolves it (`desk.resolution`).
 
 Rules kept:
 - The ledger alone says what is open, so a restart forgets nothing.

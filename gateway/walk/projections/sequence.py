@@ -3,7 +3,7 @@
 The child writes each new beginning to a file before the session goes on; here it is put on record,
 before an order leaves under the new numbers. A message of ours is named by (epoch, MsgSeqNum), for
 a number alone names several once they began anew. Not here: who allows it (`fix.dialects.profile`),
-and a folder that was lost (`fix_session`).
+and a folder that was lost (`launch.session`).
 """
 
 import contextlib

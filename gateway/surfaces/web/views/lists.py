@@ -1,6 +1,6 @@
 """Ledger records to what the pages show; everything on a page comes from here, nothing is kept.
 
-Not here: HTML (templates), one decision's detail (`decision_view`), the book's fold (`positions`).
+Not here: HTML (templates), one decision's detail (`decision`), the book's fold (`positions`).
 """
 
 from collections.abc import Iterator, Mapping

@@ -23,7 +23,7 @@ from gateway.walk.projections.book import (
 )
 from risk.errors import RiskError
 from risk.state.book import Book
-from risk.state.book_fold import BookFold
+from risk.state.busts import BookFold
 
 POSITION_KINDS: Final = tuple(dict.fromkeys((*BOOK_KINDS, *PLACEBO_KINDS)))
 ROWS_SHOWN: Final = 40

@@ -2,7 +2,7 @@
 
 A renewal samples, prices and judges a held decision again (`gateway.walk.approval`). The page keeps
 the first of each step where the walk shows it; here stand the later ones, and a table of the two.
-Not here: the other steps (`decision_view`).
+Not here: the other steps (`decision`).
 """
 
 from collections.abc import Sequence

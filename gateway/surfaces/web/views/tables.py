@@ -1,6 +1,6 @@
 """Two tables of the decision page: the prompt's tokens by meaning, and a verdict's checks as text.
 
-Not here: the other steps (`decision_view`).
+Not here: the other steps (`decision`).
 """
 
 from collections.abc import Sequence

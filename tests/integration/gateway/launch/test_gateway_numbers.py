@@ -19,7 +19,7 @@ from gateway.clock import wall_us
 from gateway.errors import UnknownDecisionError
 from gateway.evidence.explanation import decision_document
 from gateway.installation.children.postgres import EmbeddedPostgres
-from gateway.launch.paper.acceptance import LOOK_AHEAD, TableFigure
+from gateway.launch.paper.acceptance_rate import LOOK_AHEAD, TableFigure
 from gateway.launch.paper.summary import quantile, summarise
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import judge

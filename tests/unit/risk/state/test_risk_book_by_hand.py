@@ -25,7 +25,7 @@ from risk.state.book import (
     apply,
 )
 from risk.state.book_document import book_document, book_from_document
-from risk.state.book_fold import BookFold, TradeUndone, surviving
+from risk.state.busts import BookFold, TradeUndone, surviving
 from risk.state.holding import Position, trade
 
 EMPTY = Book.empty("run-1", 1_000_000)

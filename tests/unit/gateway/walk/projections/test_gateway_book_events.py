@@ -22,7 +22,7 @@ from gateway.walk.projections.outbox import Orders, Stage, Standing, Trade
 from gateway.walk.projections.sequence import numbers, record_resets, recorded
 from risk.intent import Side
 from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
-from risk.state.book_fold import FoldEvent, TradeUndone
+from risk.state.busts import FoldEvent, TradeUndone
 from tests.doubles.memory_ledger import MemoryLedger
 
 FILL: dict[str, Any] = {

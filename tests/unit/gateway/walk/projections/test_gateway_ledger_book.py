@@ -9,7 +9,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.projections.book import book_events
 from risk.state.book import Book
-from risk.state.book_fold import BookFold
+from risk.state.busts import BookFold
 
 RESERVED: dict[str, Any] = {
     "decision_id": "d-1",
