@@ -81,6 +81,7 @@ def test_a_kill_with_nothing_in_the_journal_notes_and_sends_a_mass_cancel(
     assert phases(world) == ["cancelling", "ended"]
     last = world.said("sweep")[-1]
     assert (last["unknown"], last["open"], last["kill_epoch"]) == ([], [], epoch)
+    assert isinstance(last["answered_us"], int)
     assert last["answered_us"] > 0
 
 
