@@ -260,7 +260,7 @@ class Privacy:
         self._judge(subjects, inquiry)
         for subject in subjects:
             self._vault.retire(subject)
-        self._on_step("erase.retired")
+        self._on_step("erase.retired")  # a crash here leaves all as it was: retired in memory only
         try:
             recorded = self._append(subjects, basis, actor, inquiry)
         except AuditError as error:
@@ -268,7 +268,7 @@ class Privacy:
                 for subject in subjects:
                     self._vault.restore(subject)
             raise
-        self._on_step("erase.recorded")
+        self._on_step("erase.recorded")  # a crash here leaves the records; `complete` goes on
         return recorded
 
     def _append(
@@ -327,13 +327,13 @@ class Privacy:
         searched = asked is not None and bool(wanted.names)
         in_words = self._disclosures.said_of(wanted) if searched else None
         self._clean(tuple(sorted(names)))
-        self._on_step("erase.cleaned")
+        self._on_step("erase.cleaned")  # a crash here leaves the keys; cleaned again by `complete`
         keys = rows = 0
         for subject in recorded:
             keys += self._vault.destroy(subject)
-            self._on_step("erase.destroyed")
+            self._on_step("erase.destroyed")  # a crash here leaves unreadable rows: `complete`
             rows += self._disclosures.delete(subject)
-            self._on_step("erase.deleted")
+            self._on_step("erase.deleted")  # a crash here leaves the other persons: `complete`
         for subject in recorded:
             if subject in self._vault.subjects():
                 raise VaultError(f"the key of {subject} is still there")

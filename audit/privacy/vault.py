@@ -331,7 +331,7 @@ class Vault:
             try:
                 if path.exists():
                     path.rename(dying)
-                    sync_folder(self._folder)
+                    sync_folder(self._folder)  # a crash here leaves it dying: shredded by `_load`
                 there = dying.exists()
                 if there:
                     shred(dying, FILE_BYTES)

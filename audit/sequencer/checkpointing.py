@@ -116,6 +116,7 @@ class Checkpoints:
                 self._asked = None
                 raise
             self._signed, self._asked = make_checkpoint(size, root, *self._signers), None
+            # a crash here leaves a map that no note signs; recovered by the next checkpoint
         if self._signed is not None:
             self._store(self._signed, deadline)
             self._known.append(self._signed)

@@ -283,9 +283,10 @@ class Sequencer:
         Raises:
             DatabaseError: in doubt.
         """
-        self._on_step(BEFORE_COMMIT)
+        self._on_step(BEFORE_COMMIT)  # a crash here leaves nothing of the batch, nobody was told
         rows, head = builder.batch.rows, self._head_after(builder)
         self._store.send(rows, head, self._config.commit_deadline_s)
+        # a crash here leaves the whole batch or nothing; recovered by the next opening
 
     def _ask(self, timeout_s: float) -> Answer | DatabaseError | None:
         """Return what became of the batch that flies, None while that is not known."""
@@ -297,7 +298,7 @@ class Sequencer:
     def _landed(self, builder: Builder) -> None:
         """Stand where the committed batch ends, and queue it to be told of."""
         if builder.batch.rows:
-            self._on_step(AFTER_COMMIT)
+            self._on_step(AFTER_COMMIT)  # a crash here leaves records; found again by their keys
         if builder.attested:
             self._watch.recorded()
         self._position = builder.advance()
@@ -320,7 +321,7 @@ class Sequencer:
         for mapped in batch.mapped:
             mapped.done.keep((builder.frontier.size, builder.frontier.root()))
         wake([request.done for request in batch.requests()])
-        if batch.rows:
+        if batch.rows:  # a crash here leaves subscribers untold; they fold the log at their start
             self._on_commit(tuple([row.record for row in batch.rows]))
 
     def _head_after(self, builder: Builder) -> Head:
@@ -340,7 +341,7 @@ class Sequencer:
             LedgerTimeoutError: the database did not answer in time.
             LedgerFencedError: somebody else wrote.
         """
-        self._store.close()
+        self._store.close()  # a crash here leaves the doubt; recovered by the next opening alike
         deadline = time.monotonic() + self._config.in_doubt_s
         while True:
             try:

@@ -95,6 +95,8 @@ def bring_back(
             with attached(settings, create=True) as place:
                 if accept_older and not any(place.reader.records(limit=1)):
                     begin_unfinished(state.root)
+                # a crash from here to `end_unfinished` leaves its mark: what was restored does not
+                # start, and the operator is told to restore again
                 result = restore(
                     *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
                 )
@@ -103,6 +105,7 @@ def bring_back(
                     _record(place, result, path, reason)
             if result.report.exit_code == OK:
                 if not result.lost:  # or it was opened already
+                    # a crash here leaves rows that the next start accepts as older than its key
                     permit_restored(state, result.size, result.root)
                 on_done()
                 end_unfinished(state.root)

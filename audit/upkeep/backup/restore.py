@@ -89,10 +89,12 @@ def restore(
     """
     try:
         with path.open("rb") as file, connect(dsn, role=WRITER_ROLE) as connection:
-            _take_empty(connection)
+            _take_empty(connection)  # a crash here leaves an empty ledger: restore again
             loading = _Loading(connection, outside, progress, vault)
             with contextlib.suppress(_NotSoundError), connection.transaction():
                 loading.run(file, accept_older=accept_older)
+                # a crash here leaves an empty ledger: all of it is one transaction
+            # a crash here leaves the whole ledger, verified; another restore is refused
             return loading.result()
     except psycopg.Error as error:
         raise LedgerWriteError(f"not restored: {error}") from error

@@ -194,6 +194,7 @@ def hand_over(current: Path) -> None:
             if public_file(path).exists():  # or it has been moved before a crash
                 public_file(path).replace(public_file(after))
             path.replace(after)
+        # a crash here leaves no present key: `settle` goes on, as next and old one are there
     sync_folder(current.parent)
 
 
@@ -230,8 +231,9 @@ def retire(current: Path, key_id: str) -> None:
     old, dying = old_of(current), dying_of(current)
     if public_file(old).exists():
         public_file(old).replace(old.with_name(f"retired-{key_id}.pub"))
+    # a crash here leaves an old key without its public line; recovered by `settle`, which writes it
     old.replace(dying)  # half destroyed, it could not be opened as a key that signs
-    sync_folder(current.parent)
+    sync_folder(current.parent)  # a crash here leaves a dying key, which `settle` destroys
     _bury(dying)
 
 

@@ -125,14 +125,16 @@ def rotate_key(settings: Settings, to: str) -> int:
         if not next_of(current).exists():
             _say("making the new key")
             make_key(next_of(current), origin, to)
+        # a crash here leaves a next key, which signs beside the present one; rotate-key takes it up
         old, new = open_key(current, origin), open_key(next_of(current), origin)
         _say("writing the rotation to the ledger, signed by both keys")
         with open_ledger(place) as ledger:
             statement = _record_rotation(place, ledger, old, new)
+            # a crash here leaves the statement on record, where `_record_rotation` finds it
             ledger.checkpoint_now()
         note = current.with_name(f"rotation-{old.vkey.key_id.hex()}.note")
         keep_statement(note, statement.encode())
-        hand_over(current)
+        hand_over(current)  # a crash between its renames is recovered by `settle`
         _say(f"the log's key is now\n  {new.vkey}")
         _say(f"verifiers that hold the old key follow it with\n  {note}")
         if place_of(current) != settings.ledger.signer:
@@ -160,6 +162,7 @@ def finish_rotation(settings: Settings) -> int:
         _say("writing to the ledger that the old key ends")
         with open_ledger(place) as ledger:
             ledger.append(_draft(Kind.KEY_DESTROYED, f"destroyed:{key_id}", vkey=str(old)))
+            # a crash here leaves the end on record and the old key signing: --finish once more
             ledger.checkpoint_now()
         retire(current, key_id)
         _say(f"the old private key {key_id} is destroyed; only the new one signs")
@@ -197,6 +200,7 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
         _say("writing the revocation to the ledger, signed by the present key")
         with open_ledger(place) as ledger:
             ledger.append(draft)
+            # a crash here leaves no note beside the keys: given again, the earlier time counts
             ledger.checkpoint_now()
         note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
         keep_statement(note, record.statement)
