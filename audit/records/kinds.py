@@ -26,8 +26,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.CLOCK_OBSERVED,
         _C,
-        "reason wall_us source status offset_us error_us host step_us "
-        "omitted? discipline? counter?",
+        "reason wall_us source status offset_us error_us host step_us discipline?",
         "clock:<tree size before it>",
         ledger_only=True,
     ),
@@ -35,68 +34,64 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.RUN_STARTED,
         _C,
         RUN + "profile git versions models playback first_as_of_us data_cutoff_us equity_minor? "
-        "currency? instruments? settings? origin? seed? policy_digest? accounts? detail? "
+        "currency? instruments? settings? origin? seed? policy_digest? detail? "
         "order_profile? liability? record_rules?",
         "run_started:<run_id>",
     ),
     _spec(
         Kind.POLICY_ACTIVATED,
         _C,
-        "policy_digest policy signatures signed_by reason parent_digest? shadow_diff? version? "
-        "policy_blob? bundle_blob?",
+        "policy_digest policy signatures signed_by reason parent_digest? shadow_diff? version?",
         "policy:<policy_digest>:<n>",
         firm_wide=True,
     ),
     _spec(
         Kind.MODEL_LOADED,
         _C,
-        "manifest engine self_test elapsed_us? manifest_digest? plan?",
+        "manifest engine self_test elapsed_us? plan?",
         "model:<run_id>:<n>",
     ),
-    _spec(Kind.ENGINE_EVENT, _C, "event detail state? pid?", "engine:<run_id>:<n>"),
+    _spec(Kind.ENGINE_EVENT, _C, "event detail state? ", "engine:<run_id>:<n>"),
     _spec(
         Kind.INSTRUMENT_LISTED,
         _M,
-        "instrument symbol? asset_class? tick_minor? lot? multiplier? currency? min_qty? "
-        "notional? source? description? document? unit_minor?",
+        "instrument",
         "listed:<digest of the instrument>",
     ),
     _spec(
         Kind.INTENT_RECEIVED,
         _D,
-        RUN + "decision_id client_key request instrument? author? strategy? origin? received_us? "
-        "request_digest? attempt? demo? session_index? policy_digest? policy_version?",
+        RUN + "decision_id client_key request instrument? author? strategy? origin? attempt? "
+        "session_index? policy_digest? policy_version?",
         "intent:<client_key>",
     ),
     _spec(
         Kind.SNAPSHOT_TAKEN,
         _D,
         RUN + "decision_id instrument as_of_us snapshot_blob news_digest bars_digest strategy? "
-        "author? session_index? session_date? n_bars? n_news? news? client_key? policy_digest? "
-        "policy_version?",
+        "author? session_index? session_date? n_bars? n_news? news? client_key? "
+        "policy_digest? policy_version?",
         "snapshot",
     ),
     _spec(
         Kind.FORECAST_REQUESTED,
         _D,
         "prompt_ids prompt_digest codec_digest template seed_root seed_size attempt seeds "
-        "n_tokens spec_k drafter deadline_ms prompt? allowed_range? seed? sigma? model_digest? "
-        "horizon? bar_us? request_id? seed_rule?",
+        "n_tokens spec_k drafter deadline_ms prompt? allowed_range? sigma? model_digest? horizon? "
+        "bar_us? seed_rule?",
         "request:<attempt>",
     ),
     _spec(
         Kind.ROUNDS_CAPTURED,
         _D,
-        "capture_blob rounds drafted accepted positions recovered? bonus? truncated? "
-        "elapsed_us? capture_bytes? attempt? drafter? first_row? mean_accepted? entropy? codec? "
-        "table_digest? trajectories? plain_fallback?",
+        "capture_blob rounds drafted accepted positions elapsed_us? capture_bytes? attempt? "
+        "drafter? mean_accepted? table_digest? plain_fallback?",
         "rounds:<attempt>",
     ),
     _spec(
         Kind.FORECAST_MADE,
         _D,
-        "forecast elapsed_us? attempt? trajectories? kept? dropped? digest? capture_digest? "
-        "trajectories_blob? p_row?",
+        "forecast elapsed_us? attempt? kept? dropped? digest? capture_digest?",
         "forecast:<attempt>",
     ),
     _spec(
@@ -114,8 +109,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.QUOTE_TAKEN,
         _D,
-        "instrument market_time_us bid_ticks ask_ticks session? phase? seq_gap? source? "
-        "last_ticks? digest? session_index? session_date? quote_seq? taken_us?",
+        "instrument market_time_us bid_ticks ask_ticks session? phase? seq_gap? source? digest? "
+        "session_index? session_date?",
         "quote:<market_time_us>",
     ),
     _spec(
@@ -127,19 +122,18 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.PLACEBO_JUDGED,
         _D,
-        RUN
-        + "intent verdict sizing? reason? policy_digest? book? basis_seq? forecast? book_digest? "
-        "target_exposure_bp? result? fill? market_now_us? quote? state? policy_status? "
-        "judged_book_digest?",
+        RUN + "intent verdict sizing? reason? policy_digest? book? basis_seq? forecast? "
+        "book_digest? target_exposure_bp? result? fill? market_now_us? quote? state? "
+        "policy_status? judged_book_digest?",
         "placebo_judged",
     ),
     _spec(
         Kind.VERDICT_GIVEN,
         _D,
         RUN + "decision_id intent verdict basis_seq policy_digest kill_epoch market_now_us "
-        "send_before_us reservation state? state_blob? state_digest? sizing? reason? attempt? "
-        "egress_epoch? instrument? reevaluation_of? action? result? intent_digest? "
-        "policy_status? quote? narrative_as_of_us? renewal? approval? book? history?",
+        "send_before_us reservation state? state_digest? sizing? reason? attempt? "
+        "egress_epoch? instrument? action? result? intent_digest? policy_status? quote? "
+        "narrative_as_of_us? renewal? approval? book? history?",
         "verdict:<basis_seq>",
         section=True,
     ),
@@ -147,14 +141,14 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.APPROVAL_REQUESTED,
         _D,
         "account decision_id verdict_seq? intent? intent_digest? band? expires_us? reason? "
-        "author? policy_digest? notional_minor? verdict_digest?",
+        "author? policy_digest? verdict_digest?",
         "approval_requested:<verdict seq>",
     ),
     _spec(
         Kind.APPROVAL_GIVEN,
         _D,
         "account decision_id approver verdict_seq? intent_digest? reason? band? expires_us? "
-        "signature? author? policy_digest? send_before_us? kill_epoch? role? verdict_digest?",
+        "author? policy_digest? send_before_us? kill_epoch? role? verdict_digest?",
         "approval:<verdict seq>",
         section=True,
     ),
@@ -176,16 +170,14 @@ _TABLE: tuple[KindSpec, ...] = (
         Kind.ORDER_SENDING,
         _D,
         "account cl_ord_id approving_seq fields kill_epoch send_before_us intent? session? "
-        "policy_digest? approving_leaf? fields_digest? market_now_us? verdict? instrument? "
-        "decided_us?",
+        "policy_digest? approving_leaf? market_now_us? verdict? instrument? decided_us?",
         "sending:<cl_ord_id>",
         section=True,
     ),
     _spec(
         Kind.ORDER_SENT,
         _D,
-        "cl_ord_id msg_seq_num raw_digest raw session? sent_us? decision_to_wire_us? sending_time? "
-        "session_epoch?",
+        "cl_ord_id msg_seq_num raw_digest raw session? decision_to_wire_us? session_epoch?",
         "sent:<cl_ord_id>",
     ),
     _spec(
@@ -212,9 +204,9 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.ORDER_REPORTED,
         _D,
-        "account cl_ord_id report session? inbox_offset? raw_digest? event? fill? state? "
-        "order_state? ord_status? terminal? last_lots? instrument? anomaly? trade_date? "
-        "exec_id? undoes_seq? reopens? resolved_lots?",
+        "account cl_ord_id report session? inbox_offset? raw_digest? fill? state? order_state? "
+        "ord_status? terminal? last_lots? instrument? anomaly? trade_date? exec_id? undoes_seq? "
+        "reopens? resolved_lots?",
         "report:<session>:<trade date>:<exec_id>",
         section=True,
     ),
@@ -235,7 +227,7 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.DECISION_SEALED,
         _D,
-        "outcome records? elapsed_us? instrument? reason? policy_digest? policy_version?",
+        "outcome elapsed_us? instrument? reason? policy_digest? policy_version?",
         "sealed | sealed:<n>",
     ),
     _spec(
@@ -248,14 +240,14 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.SESSION_EVENT,
         _S,
-        "event detail state? msg_seq_in? msg_seq_out? session? profile? reset_no? cause? "
-        "old_sender? old_target? new_sender? new_target?",
+        "event detail state? session? reset_no? cause? old_sender? old_target? new_sender? "
+        "new_target?",
         "event:<run_id>:<n>",
     ),
     _spec(
         Kind.FIX_INBOUND,
         _S,
-        "offset raw msg_type digest session? received_us? poss_dup?",
+        "offset raw msg_type digest session?",
         "inbound:<offset>",
     ),
     _spec(
@@ -290,8 +282,8 @@ _TABLE: tuple[KindSpec, ...] = (
     _spec(
         Kind.KILL_OUTCOME,
         _C,
-        "kill_epoch confirmed unknown open detail elapsed_us? journal? swept_by? boot_id? "
-        "pressed_us? last_order_us? first_cancel_us? last_cancel_us? answered_us?",
+        "kill_epoch confirmed unknown open detail elapsed_us? boot_id? pressed_us? last_order_us? "
+        "first_cancel_us? last_cancel_us? answered_us?",
         "kill_outcome:<kill_epoch>:<n>",
     ),
     _spec(
