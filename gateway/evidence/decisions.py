@@ -1,7 +1,7 @@
 """decisions: which there are, for the verbs that take the id of one."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,6 +14,8 @@ from gateway.installation.place import Place
 PREFIX: Final = "decision/"
 FIRST_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_FAILED)
 OPEN: Final = "open"
+LAST_KINDS: Final = (Kind.DECISION_SEALED, Kind.ORDER_REPORTED)
+"""Kinds that `last_word` reads."""
 
 
 def list_decisions(place: Place, limit: int) -> int:
@@ -62,7 +64,15 @@ def _id(start: Record) -> str:
     return start.stream.removeprefix(PREFIX)
 
 
+def last_word(newest_first: Iterable[Record]) -> str:
+    """Return how a decision was sealed; empty while it is open, and when its order works again."""
+    for record in newest_first:
+        if record.kind is Kind.DECISION_SEALED:
+            return str(record.body["outcome"])
+        if record.kind is Kind.ORDER_REPORTED and record.body.get("reopens"):
+            return ""
+    return ""
+
+
 def _outcome(reader: LedgerReader, stream: str) -> str:
-    kinds = (Kind.DECISION_SEALED,)
-    seals = reader.records(stream=stream, kinds=kinds, limit=1, newest_first=True)
-    return next((str(seal.body["outcome"]) for seal in seals), OPEN)
+    return last_word(reader.records(stream=stream, kinds=LAST_KINDS, newest_first=True)) or OPEN

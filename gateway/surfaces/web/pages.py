@@ -198,13 +198,12 @@ class Pages:
         self,
         request: Request,
         run: Annotated[str, Query(max_length=200)] = "",
-        account: Annotated[str, Query(max_length=10)] = "",
+        account: Annotated[str, Query(max_length=200)] = "",
     ) -> Response:
-        """Show a run's positions, exposure and profit."""
-        agent = account == "agent"
-        view = self._views.positions(run, agent=agent)
+        """Show an account's positions, exposure and profit at the end of a run."""
+        view = self._views.positions(run, account)
         self._noted(request, "positions" if view is None else f"positions/{view.account}")
-        return self._page(request, "positions.html", here="/positions", view=view, agent=agent)
+        return self._page(request, "positions.html", here="/positions", view=view)
 
     def ledger(
         self, request: Request, before: Annotated[int | None, Query(ge=0)] = None

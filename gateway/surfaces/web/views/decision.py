@@ -15,6 +15,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.evidence.decisions import last_word
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
@@ -137,7 +138,7 @@ def decision_view(
     answer_kind = next(
         (k.value for k in (Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED) if k in by_kind), ""
     )
-    sealed = last(Kind.DECISION_SEALED).text("outcome")
+    sealed = last_word(reversed(records))
     asked = last(Kind.APPROVAL_REQUESTED)
     return DecisionView(
         decision_id=decision_id,

@@ -15,11 +15,17 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from audit.tlog.merkle import verify_inclusion
 from audit.tlog.policy import QuorumPolicy
+from gateway.evidence.decisions import LAST_KINDS, last_word
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.cosigners import CosignerRow, cosigners
 from gateway.surfaces.web.views.decision import DecisionView, decision_view
 from gateway.surfaces.web.views.evidence import download
-from gateway.surfaces.web.views.positions import POSITION_KINDS, PositionsView, positions_view
+from gateway.surfaces.web.views.positions import (
+    POSITION_KINDS,
+    PositionsView,
+    account_of,
+    positions_view,
+)
 from inference.speculation.rounds import QTable
 
 PAGE_ROWS: Final = 25
@@ -231,10 +237,12 @@ class Views:
             return None
         return decision_view(decision_id, records, self._reader, self._table, path_page)
 
-    def positions(self, run_id: str, *, agent: bool = False) -> PositionsView | None:
-        """Return the positions of a run's own account, or of its agents'; None without such a run.
+    def positions(self, run_id: str, account: str = "") -> PositionsView | None:
+        """Return the book of a run's account at the run's end; None without such a run or account.
 
-        Agents trade in the account `<account>.agent`, with the same equity.
+        Agents trade in the account `<account>.agent`, with the same equity. An account that lasts
+        over runs is folded over all of its records, as the rules do. Without a name it is the one
+        in which something was judged, the run's own first.
         """
         runs = self.runs()
         chosen = next((r for r in runs if r.run_id == run_id or not run_id), None)
@@ -243,14 +251,14 @@ class Views:
         started = self._reader.record(chosen.seq)
         if started is None:
             return None
-        account = f"{chosen.account}.agent" if agent else chosen.account
+        later = [r.seq for r in runs if r.seq > chosen.seq and r.account == chosen.account]
+        end = min(later, default=None)
+        name = account_of(self._reader, chosen.account, account, end)
+        if name is None:
+            return None
         equity = Body(started.body).whole("equity_minor") or 0
-        records = self._reader.records(
-            account=account,
-            kinds=POSITION_KINDS,
-            after_seq=chosen.seq,
-        )
-        return positions_view(runs, replace(chosen, account=account), equity, records)
+        records = self._reader.records(account=name, kinds=POSITION_KINDS, before_seq=end)
+        return positions_view(runs, replace(chosen, account=name), equity, records)
 
     def disavowed_by(self, seq: int) -> int | None:
         """Return the record by which officers disavowed one, None if nobody did."""
@@ -328,13 +336,17 @@ class Views:
             before = bite[-1].seq
 
     def _sealed(self, after_seq: int) -> dict[str, str]:
-        found = self._reader.records(kinds=(Kind.DECISION_SEALED,), after_seq=after_seq)
-        return {record.stream: Body(record.body).text("outcome") for record in found}
+        sealed: dict[str, str] = {}
+        for record in self._reader.records(kinds=LAST_KINDS, after_seq=after_seq):
+            if record.kind is Kind.DECISION_SEALED:
+                sealed[record.stream] = Body(record.body).text("outcome")
+            elif Body(record.body).flag("reopens"):
+                sealed.pop(record.stream, None)
+        return sealed
 
     def _row(self, start: Record) -> DecisionRow:
-        by_kind: dict[Kind, Body] = {}
-        for record in self._reader.records(stream=start.stream):
-            by_kind[record.kind] = Body(record.body)
+        records = tuple(self._reader.records(stream=start.stream))
+        by_kind = {record.kind: Body(record.body) for record in records}
 
         def last(kind: Kind) -> Body:
             return by_kind.get(kind, Body(None))
@@ -349,7 +361,7 @@ class Views:
             as_of_us=snapshot.whole("as_of_us"),
             instrument=snapshot.text("instrument") or received.child("request").text("instrument"),
             author=intent.text("author") or received.text("author") or snapshot.text("author"),
-            outcome=last(Kind.DECISION_SEALED).text("outcome")
+            outcome=last_word(reversed(records))
             or last(Kind.VERDICT_GIVEN).text("result")
             or "open",
             step_vol_1e8=last(Kind.FORECAST_MADE).child("forecast").whole("step_vol_1e8"),

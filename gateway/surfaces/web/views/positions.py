@@ -1,4 +1,4 @@
-"""Positions, exposure and profit of a run and its placebo twin, folded as the gateway folds them.
+"""Positions, exposure and profit of an account and its placebo twin, folded as the rules do.
 
 Not here: limits, and what a record does to a book (`gateway.walk.projections.book`).
 """
@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
+from audit.store.reader import LedgerReader
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.plots import Caption, Line, line_plot
@@ -70,6 +71,7 @@ class PositionsView:
     """The page's values.
 
     Attributes:
+        fills: trades that stand; one that was taken back is none.
         points: the last closes, newest first: the plots' table twin.
         unbooked: records that the book refused; more than zero is a fault.
     """
@@ -86,10 +88,25 @@ class PositionsView:
     unbooked: int
 
 
+def account_of(reader: LedgerReader, own: str, wanted: str, before_seq: int | None) -> str | None:
+    """Return an account of a run by its name, None if the run has none of that name.
+
+    Without a name it is the one in which something was judged by then, the run's own first.
+    """
+    agent = f"{own}.agent"
+    if wanted:
+        return {"own": own, "agent": agent, own: own, agent: agent}.get(wanted)
+    judged = (Kind.VERDICT_GIVEN,)
+    for name in (own, agent):
+        if any(reader.records(account=name, kinds=judged, before_seq=before_seq, limit=1)):
+            return name
+    return own
+
+
 def positions_view(
     runs: Sequence[Run], run: Run, equity_minor: int, records: Iterable[Record]
 ) -> PositionsView:
-    """Fold a run's records, in ledger order, into points and plots."""
+    """Fold an account's records, in ledger order, into points and plots."""
     books = BookFold(Book.empty(run.account, equity_minor))
     placebos = BookFold(books.start)
     points: list[Point] = []
@@ -105,7 +122,7 @@ def positions_view(
         except (RiskError, KeyError, TypeError, ValueError):
             unbooked += 1
             continue
-        fills += record.kind is Kind.ORDER_REPORTED and is_trade(record.body)
+        fills += _trades(record)
         if record.kind is Kind.MARK_TAKEN:
             instruments.setdefault(body.text("instrument"))
             if body.text("kind") != "open":
@@ -126,6 +143,15 @@ def positions_view(
         fills=fills,
         unbooked=unbooked,
     )
+
+
+def _trades(record: Record) -> int:
+    """Return how many more trades stand after a record: one less after a bust."""
+    if record.kind is not Kind.ORDER_REPORTED:
+        return 0
+    if record.body.get("undoes_seq") is not None:
+        return -1 if record.body["fill"] is None else 0
+    return int(is_trade(record.body))
 
 
 def _exposure_bp(book: Book, instrument: str) -> int:
