@@ -28,7 +28,7 @@ REPORTS_KEPT = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
+class Effect:
     """What one message says about an order of ours.
 
     Attributes:
@@ -73,14 +73,14 @@ class Hearing:
         """Note up to which number of theirs the engine has taken everything, before it connects."""
         self._taken = msg_seq_num
 
-    def take(self, inbound: Inbound) -> Heard:
+    def take(self, inbound: Inbound) -> Effect:
         """Return what a message says, in the order of the inbox."""
         cl_ord_id, ends = self._about(inbound)
         if not self._is_news(inbound, cl_ord_id):
-            return Heard(cl_ord_id=cl_ord_id, is_news=False)
+            return Effect(cl_ord_id=cl_ord_id, is_news=False)
         if not isinstance(inbound, ExecutionReport) or not cl_ord_id:
-            return Heard(cl_ord_id=cl_ord_id, ends=ends)
-        return Heard(cl_ord_id=cl_ord_id, ends=ends, works=not ends and lives_again(inbound))
+            return Effect(cl_ord_id=cl_ord_id, ends=ends)
+        return Effect(cl_ord_id=cl_ord_id, ends=ends, works=not ends and lives_again(inbound))
 
     def _is_news(self, inbound: Inbound, cl_ord_id: str) -> bool:
         number = inbound.envelope.msg_seq_num

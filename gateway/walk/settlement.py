@@ -11,6 +11,8 @@ Rules kept:
 - A report about another instrument or side than was sent is not booked. A trade is booked even if
   its price is beyond the limit or its quantity beyond the order's: it happened. Either is an alarm.
 - A status that is sent again and was said before something that is on record changes nothing.
+- An order that was over and of which the broker says, in a word that is news, that something is
+  left of it, works again: it is open, with its reservation, until the broker ends it once more.
 - A bust or correction changes the trade that its ExecRefID names, once; one that names no trade of
   its order, or one that is gone, changes nothing and is an alarm.
 """
@@ -23,7 +25,15 @@ from audit.errors import CanonicalError, DraftError
 from audit.records.record import Draft
 from audit.sequencer.ledger import Lane
 from fix.errors import FixError
-from fix.orders.state import Anomaly, OrderEvent, OrderState, advance, event_of, restated
+from fix.orders.state import (
+    Anomaly,
+    OrderEvent,
+    OrderState,
+    advance,
+    event_of,
+    lives_again,
+    restated,
+)
 from fix.wire.messages import NEW_ORDER
 from fix.wire.reports import (
     BusinessReject,
@@ -47,6 +57,12 @@ from gateway.walk.reconciliation.quarantine import alarms_of
 from gateway.walk.reconciliation.resends import Resends
 from risk.state.instrument import Instrument
 
+WORKS_AGAIN = "works_again"
+"""What is odd about a report of an order that was over."""
+_OVER = frozenset({Stage.CLOSED, Stage.SEALED})
+_ACKNOWLEDGING = frozenset(
+    {OrderEvent.PENDING_NEW, OrderEvent.ACKNOWLEDGED, OrderEvent.PENDING_CANCEL}
+)
 # the last word of an order, by the state it ended in
 OUTCOMES = {
     OrderState.FILLED: "filled",
@@ -79,6 +95,8 @@ class SettleTools:
         public_tags: fields that name no person, as the broker's profile declares.
         differences: what is known to differ; each is told once.
         resends: what was heard before; None takes everything for news, as a replay must.
+        revives: whether an order that is over may be opened by such a word; a replay does as was
+            recorded.
         epoch: which beginning of our numbers holds; an old number may name another order now.
         forget: overwrites them in the inbox, once the message at an offset is on record.
     """
@@ -95,6 +113,7 @@ class SettleTools:
     differences: Differences | None = None
     epoch: Callable[[], int] = field(default=lambda: 0)
     resends: Resends | None = None
+    revives: bool = True
 
 
 def settle(received: Received, tools: SettleTools) -> None:
@@ -161,6 +180,7 @@ def _read(
         return (inbound, _anomaly(received, tools, "unknown_order", message.cl_ord_id)), None
     if message.is_status and old:
         return (inbound,), _unsealed(standing)  # where the order stood then is no news
+    tools = replace(tools, revives=tools.revives and not old)
     return _reported(message, standing, received, tools, inbound)
 
 
@@ -221,12 +241,15 @@ def _reported(
         )
         booked = standing.filled_lots + lots_of(fill) - (0 if undone is None else undone.lots)
         resolved = _resolved_lots(standing, tools)
+        revived = _revives(report, standing, booked + resolved, tools)
         state, odd = _next_state(report, standing, booked + resolved, tools)
+        if revived:
+            state, odd = restated(state, report), WORKS_AGAIN
     except FixError as error:
         return (inbound, _anomaly(received, tools, "unbookable", str(error))), None
     terminal = state.is_terminal and odd != "missing_trades"
     breaches = breaches_of(standing, fill, booked)
-    over = standing.stage in {Stage.CLOSED, Stage.SEALED}
+    over = standing.stage in _OVER
     anomaly = ", ".join(filter(None, (odd, *breaches))) or None
     idem_key = (
         f"status:{received.offset}"
@@ -246,7 +269,7 @@ def _reported(
         offset=received.offset,
         market_time_us=tools.market_now_us(),
         undone=undone,
-        reopens=undone is not None and over and not state.is_terminal,
+        reopens=revived or (undone is not None and over and not state.is_terminal),
         resolved_lots=resolved if state.is_terminal else 0,
     )
     ended = (standing, OUTCOMES.get(state, "closed")) if terminal and not standing.sealed else None
@@ -254,6 +277,22 @@ def _reported(
         return (inbound, reported), ended
     detail = f"booked: {report.last_qty} at {report.last_price}"
     return (inbound, reported, _anomaly(received, tools, ", ".join(breaches), detail)), ended
+
+
+def _revives(report: ExecutionReport, standing: Standing, known: int, tools: SettleTools) -> bool:
+    """Return whether an order that is over works again by a report that undoes no trade.
+
+    Not by an acknowledgement of a filled order that counts less than its trades: it is older than
+    they are. Nor by an answer to a question that is sent again: the next one says how it is now.
+    """
+    if standing.stage not in _OVER or report.undoes or not (tools.revives and lives_again(report)):
+        return False
+    if report.is_status and report.envelope.poss_dup:
+        return False
+    filled = OrderState(standing.order_state) is OrderState.FILLED
+    told = scaled(report.cum_qty, 0)
+    behind = filled and told < known * lot_of(standing, tools.instrument)
+    return not (behind and event_of(report) in _ACKNOWLEDGING and not report.reinstates)
 
 
 def _next_state(

@@ -5,7 +5,8 @@ Not here: what one event does to a book (`risk/state/book.py`).
 Rules kept:
 - After a bust the book is what it would be had the trade never been, after a correction what it
   would be had it been the corrected one: holdings, cash, fees, profit, peak, days, reservation.
-- An order that works again because a trade was taken back reserves what it may still execute.
+- An order that works again, because a trade was taken back or because the broker says so, reserves
+  what it may still execute.
 - What a person booked for an order beside its trades counts as executed: the order reserves its
   quantity less trades and adjustments, never less than nothing.
 - Average cost does not run backwards, so the events are kept and folded again from the start.
@@ -48,6 +49,14 @@ class TradeUndone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Reopened:
+    """An order that was over works again at the broker: what closed it is undone."""
+
+    decision_id: str
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
     """A person booked for an order what its reports had not, or took out what was too much.
 
@@ -60,7 +69,7 @@ class Adjusted:
 
 
 KeptEvent: TypeAlias = BookEvent | Adjusted
-FoldEvent: TypeAlias = KeptEvent | TradeUndone
+FoldEvent: TypeAlias = KeptEvent | TradeUndone | Reopened
 
 
 @dataclass(slots=True)
@@ -86,12 +95,17 @@ class BookFold:
         Raises:
             BookError: A quantity, price or unit that cannot be booked, or an unknown trade.
         """
-        if not isinstance(event, TradeUndone):
+        if not isinstance(event, TradeUndone | Reopened):
             self.book = _folded(self.book, self._events, event)
             self._events.append(event)
             return
         again = BookFold(self.start)
-        for one in surviving(self._events, event):
+        kept = (
+            without_its_end(self._events, event.decision_id)
+            if isinstance(event, Reopened)
+            else surviving(self._events, event)
+        )
+        for one in kept:
             again.take(one)
         latest = max(self.book.as_of_us, event.time_us)
         self.book, self._events = replace(again.book, as_of_us=latest), again._events
@@ -151,17 +165,24 @@ def surviving(events: Iterable[KeptEvent], undone: TradeUndone) -> list[KeptEven
     """
     left: list[KeptEvent] = []
     found = False
-    for event in events:
+    for event in without_its_end(events, undone.decision_id) if undone.reopens else events:
         match event:
             case Filled(trade=number) if number == undone.trade and number != 0:
                 found = True
                 if undone.instead is not None:
                     now = replace(undone.instead, trade=number, time_us=event.time_us)
                     left.append(now)
-            case OrderClosed() if undone.reopens and event.decision_id == undone.decision_id:
-                pass
             case _:
                 left.append(event)
     if not found:
         raise BookError(f"trade {undone.trade} is not in the book")
     return left
+
+
+def without_its_end(events: Iterable[KeptEvent], decision_id: str) -> list[KeptEvent]:
+    """Return the events but for those that closed this decision's order."""
+    return [
+        event
+        for event in events
+        if not (isinstance(event, OrderClosed) and event.decision_id == decision_id)
+    ]

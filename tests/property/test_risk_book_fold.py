@@ -17,7 +17,7 @@ from risk.state.book import (
     OrderClosed,
     Reserved,
 )
-from risk.state.busts import Adjusted, BookFold, KeptEvent, TradeUndone
+from risk.state.busts import Adjusted, BookFold, KeptEvent, Reopened, TradeUndone
 
 DEPOSIT = 100_000_000
 ORDERS = {
@@ -35,7 +35,7 @@ class Told:
     `truth` is the list of events that would have been told had nothing been undone.
     """
 
-    told: list[KeptEvent | TradeUndone] = field(default_factory=list)
+    told: list[KeptEvent | TradeUndone | Reopened] = field(default_factory=list)
     truth: list[KeptEvent] = field(default_factory=list)
     alive: dict[int, Filled] = field(default_factory=dict)
     closed: set[str] = field(default_factory=set)
@@ -103,6 +103,19 @@ class Told:
             self.both(OrderClosed(decision_id=decision_id, time_us=self.tick()))
             self.closed.add(decision_id)
 
+    def reopen(self, decision_id: str) -> None:
+        """The broker says that it works, whether it was over or not."""
+        self.told.append(Reopened(decision_id=decision_id, time_us=self.tick()))
+        self.forget_the_end(decision_id)
+
+    def forget_the_end(self, decision_id: str) -> None:
+        self.truth = [
+            e
+            for e in self.truth
+            if not (isinstance(e, OrderClosed) and e.decision_id == decision_id)
+        ]
+        self.closed.discard(decision_id)
+
     def undo(self, place: int, lots: int | None, price: int, *, reopens: bool) -> None:
         if not self.alive:
             return
@@ -131,12 +144,7 @@ class Told:
         if now is not None:
             self.alive[number] = now
         if reopens:
-            self.truth = [
-                e
-                for e in self.truth
-                if not (isinstance(e, OrderClosed) and e.decision_id == decision_id)
-            ]
-            self.closed.discard(decision_id)
+            self.forget_the_end(decision_id)
 
 
 @st.composite
@@ -159,7 +167,7 @@ def stories(draw: st.DrawFn) -> Told:
     for _ in range(draw(st.integers(0, 25))):
         decision_id = draw(st.sampled_from(sorted(ORDERS)))
         lots, price = draw(st.integers(1, 60)), draw(st.integers(1, 500))
-        sorts = ["fill", "fill", "adjust", "bust", "correct", "close", "mark", "day"]
+        sorts = ["fill", "fill", "adjust", "bust", "correct", "close", "reopen", "mark", "day"]
         match draw(st.sampled_from(sorts)):
             case "adjust":
                 story.adjust(decision_id, lots * draw(st.sampled_from([1, -1])), price)
@@ -171,6 +179,8 @@ def stories(draw: st.DrawFn) -> Told:
                 story.undo(lots, draw(st.integers(1, 60)), price, reopens=draw(st.booleans()))
             case "close":
                 story.close(decision_id)
+            case "reopen":
+                story.reopen(decision_id)
             case "mark":
                 name = ORDERS[decision_id][0]
                 story.both(Marked(instrument=name, price_ticks=price, time_us=story.tick()))

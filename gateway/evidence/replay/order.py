@@ -249,6 +249,9 @@ def _settled(
         market_now_us=lambda: int(body["market_time_us"]),
         persons=RECORDED,
         epoch=lambda: _epoch(known),
+        # not in records of earlier versions, nor by an old word: which were heard before is no part
+        # of a decision
+        revives=bool(body.get("reopens")),
         differences=differences,
     )
     try:

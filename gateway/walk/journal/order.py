@@ -243,6 +243,7 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     """One report, applied: the order's new state and, for a trade, the fill to book.
 
     With `undone` it changes a trade that is booked: `fill` is the corrected one, None for a bust.
+    With `reopens` the order was over and works again.
     With `resolved_lots` it may end an order, because persons answered for so many lots.
     """
     lots: JSON = 0 if fill is None else fill["qty_lots"]
@@ -264,6 +265,8 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     }
     if undone is not None:
         payload |= {"undoes_seq": undone.seq, "reopens": reopens}
+    elif reopens:
+        payload["reopens"] = True
     if resolved_lots:
         payload["resolved_lots"] = resolved_lots
     if anomaly is not None:

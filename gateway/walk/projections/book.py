@@ -19,7 +19,7 @@ from risk.state.book import (
     Released,
     Reserved,
 )
-from risk.state.busts import Adjusted, FoldEvent, TradeUndone
+from risk.state.busts import Adjusted, FoldEvent, Reopened, TradeUndone
 
 # kinds that `book_events` gives a meaning to, for queries
 BOOK_KINDS = (
@@ -118,6 +118,8 @@ def _reported(decision_id: str, body: dict[str, Any], seq: int) -> tuple[FoldEve
     fill = None
     if body["fill"] is not None:
         fill = _filled(decision_id, body["fill"], time_us, trade=number)
+    if undone is None and body.get("reopens"):
+        events.append(Reopened(decision_id=decision_id, time_us=time_us))
     if undone is not None:
         reopens = body["reopens"]
         events.append(
