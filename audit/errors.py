@@ -69,7 +69,7 @@ class ProofError(AuditError):
     code: ClassVar[str] = "proof"
 
 
-class PolicyError(AuditError):
+class TrustPolicyError(AuditError):
     """A witness policy that does not parse, or a checkpoint that does not meet it."""
 
     code: ClassVar[str] = "witness_policy"

@@ -14,7 +14,7 @@ from typing import Final
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.rules.catalogue import RULES
-from risk.rules.rule import Case, Rule, run
+from risk.rules.rule import Rule, RuleCase, run
 from risk.state.state import RiskState, state_digest
 from risk.verdict import (
     Action,
@@ -45,7 +45,7 @@ def evaluate(
         rules: The catalogue; only tests pass another.
     """
     policy_sealed = _sealed(lambda: policy_digest(policy))
-    case = Case(policy=policy, policy_digest=policy_sealed, state=state, intent=intent)
+    case = RuleCase(policy=policy, policy_digest=policy_sealed, state=state, intent=intent)
     intent_sealed = _sealed(lambda: intent_digest(intent))
     state_sealed = _sealed(lambda: state_digest(state))
     readable = (

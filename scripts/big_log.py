@@ -21,7 +21,7 @@ from audit.sequencer.batch import Builder
 from audit.sequencer.lanes import Append, MapHeads
 from audit.sequencer.recovery import position_of
 from audit.signers.file import FileSigner
-from audit.store.connection import Head, Store
+from audit.store.connection import LogHead, Store
 from audit.store.tables import WRITER_ROLE, connect
 from audit.store.watchdog import Watchdog
 from audit.tlog.checkpoint import make_checkpoint
@@ -58,7 +58,7 @@ def write_big_log(dsn: str, records: int, progress: Callable[[int], None]) -> in
                     size, root = position.size, position.frontier.root()
                     signed.append((size, make_checkpoint(size, root, SIGNER).note))
                 frontier = position.frontier
-                head = Head(
+                head = LogHead(
                     origin=ORIGIN,
                     size=frontier.size,
                     root=frontier.root(),

@@ -20,7 +20,7 @@ from psycopg.rows import TupleRow
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, prepare
 from audit.records.row import Row
-from audit.sequencer.batch import Builder, Position
+from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.lanes import Append
 from audit.sequencer.ledger import Ledger
 from audit.store.tables import TupleConnection, connect
@@ -96,7 +96,7 @@ class Yardsticks:
         self._connection: TupleConnection = connect(dsn)
         self._connection.execute(_TABLE_SQL)
         self._drafts = drafts(count())
-        self._position = Position(
+        self._position = LogPosition(
             log="bench.example/log",
             frontier=Frontier(),
             heads={},

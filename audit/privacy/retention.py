@@ -24,7 +24,7 @@ class Retention(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class RetentionRule:
     """Why and how long a class is kept.
 
     Attributes:
@@ -37,23 +37,23 @@ class Rule:
     source: str
 
 
-RULES: Mapping[Retention, Rule] = {
-    Retention.ORDER: Rule(
+RULES: Mapping[Retention, RetentionRule] = {
+    Retention.ORDER: RetentionRule(
         years=6,
         what="who is named in orders, intents and executions",
         source="MiFIR art. 25(1): 5 years; SEC rule 17a-4(a): 6 years, taken as the longer",
     ),
-    Retention.COMMUNICATION: Rule(
+    Retention.COMMUNICATION: RetentionRule(
         years=5,
         what="words of a person that relate to a transaction",
         source="MiFID II art. 16(7): 5 years, up to 7 where the authority asks",
     ),
-    Retention.SUPERVISION: Rule(
+    Retention.SUPERVISION: RetentionRule(
         years=5,
         what="who approved, stopped or released",
         source="MiFID II art. 16(6), Delegated Regulation 2017/565 art. 72: 5 years, up to 7",
     ),
-    Retention.NONE: Rule(
+    Retention.NONE: RetentionRule(
         years=0,
         what="what no statute orders to be kept",
         source="GDPR art. 5(1)(e): no longer than is necessary",

@@ -17,7 +17,7 @@ from audit.tlog.merkle import Frontier, push
 
 
 @dataclass(slots=True, kw_only=True)
-class Position:
+class LogPosition:
     """Where the log stands: everything that the next record depends on."""
 
     log: str
@@ -58,7 +58,7 @@ class Builder:
 
     def __init__(
         self,
-        position: Position,
+        position: LogPosition,
         existing: Mapping[tuple[str, str], Record] | None,
         now_us: int,
         after: "Builder | None" = None,
@@ -146,12 +146,12 @@ class Builder:
                 self._place(prepare(draft))
         return self.batch
 
-    def rebase(self, position: Position) -> None:
+    def rebase(self, position: LogPosition) -> None:
         """Stand on what the batch before has become, now that it is committed."""
         self._position = position
         self._after = None
 
-    def advance(self) -> Position:
+    def advance(self) -> LogPosition:
         """Return the position after the committed batch; the old position is used up."""
         old = self._position
         old.heads.update(self.heads)
@@ -161,7 +161,7 @@ class Builder:
         else:
             changed = old.changed
             changed.update(self._changed)
-        return Position(
+        return LogPosition(
             log=old.log,
             frontier=self.frontier,
             heads=old.heads,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from audit.errors import AuditError, LedgerUnsafeError, NoteError
-from audit.sequencer.batch import Position
+from audit.sequencer.batch import LogPosition
 from audit.sequencer.loading import leaves_from, load, refuse_strays
 from audit.signers.file import Signer
 from audit.store.connection import Store
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 def position_of(
     store: Store, signers: Sequence[Signer], predecessors: Sequence[TrustedKey] = ()
-) -> tuple[Position, Checkpoint | None]:
+) -> tuple[LogPosition, Checkpoint | None]:
     """Find the log's position; head and last checkpoint must agree with the leaves.
 
     The last checkpoint is signed by a key that signs now or, in a log that was brought back from
@@ -51,7 +51,7 @@ def position_of(
         frontier.to_bytes(),
     ):
         raise LedgerUnsafeError(f"head says {head.size}, leaves say {frontier.size} or differ")
-    position = Position(
+    position = LogPosition(
         log=head.origin,
         frontier=frontier,
         heads=loaded.heads,

@@ -30,11 +30,11 @@ from audit.errors import (
     LedgerWriteError,
 )
 from audit.records.record import Record
-from audit.sequencer.batch import Builder, Position
+from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.clock_watch import ClockWatch
 from audit.sequencer.lanes import Append, Lanes, Request, Resolve
 from audit.sequencer.promise import wake
-from audit.store.connection import Head, Store
+from audit.store.connection import LogHead, Store
 from audit.store.pipe import Answer
 from audit.store.tables import DatabaseError
 from audit.store.watchdog import Watchdog
@@ -74,7 +74,7 @@ class Sequencer:
         *,
         store: Store,
         reopen: Callable[[float], Store],
-        position: Position,
+        position: LogPosition,
         lanes: Lanes,
         watchdog: Watchdog,
         config: SequencerConfig,
@@ -324,9 +324,9 @@ class Sequencer:
         if batch.rows:  # a crash here leaves subscribers untold; they fold the log at their start
             self._on_commit(tuple([row.record for row in batch.rows]))
 
-    def _head_after(self, builder: Builder) -> Head:
+    def _head_after(self, builder: Builder) -> LogHead:
         frontier = builder.frontier
-        return Head(
+        return LogHead(
             origin=self._store.head.origin,
             size=frontier.size,
             root=frontier.root(),

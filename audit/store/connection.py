@@ -61,7 +61,7 @@ _PUT_BACK = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class LogHead:
     """The log's head as stored."""
 
     origin: str
@@ -130,7 +130,7 @@ class Store:
                 raise LedgerFencedError("another sequencer holds this ledger")
             time.sleep(_LOCK_POLL_S)
 
-    def _fence(self, origin: str) -> Head:
+    def _fence(self, origin: str) -> LogHead:
         """Raise the fence: whatever an older sequencer still tries will not find its head."""
         row = self._connection.execute(
             "UPDATE ledger.head SET fence = fence + 1 WHERE id = 1"
@@ -138,7 +138,7 @@ class Store:
         ).fetchone()
         if row is None:
             raise LedgerUnsafeError("the ledger has no head")
-        head = Head(origin=row[0], size=row[1], root=row[2], frontier=row[3], fence=row[4])
+        head = LogHead(origin=row[0], size=row[1], root=row[2], frontier=row[3], fence=row[4])
         if head.origin != origin:
             raise LedgerUnsafeError(f"the ledger is {head.origin!r}, not {origin!r}")
         return head
@@ -158,7 +158,7 @@ class Store:
         records = [record_from_row(row) for row in rows if row[0] in log]
         return {(record.stream, record.idem_key): record for record in records}
 
-    def send(self, rows: Sequence[Row], head: Head, deadline_s: float) -> None:
+    def send(self, rows: Sequence[Row], head: LogHead, deadline_s: float) -> None:
         """Send rows and head as one durable commit; `answer` says what became of it.
 
         Raises:
@@ -180,7 +180,7 @@ class Store:
             self.head = self._sent
         return answer
 
-    def commit(self, rows: Sequence[Row], head: Head, deadline_s: float = 60.0) -> bool:
+    def commit(self, rows: Sequence[Row], head: LogHead, deadline_s: float = 60.0) -> bool:
         """Send a commit and wait for it; say False if the head was not ours or a key is taken.
 
         Raises:

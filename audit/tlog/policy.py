@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from audit.errors import NoteError, PolicyError
+from audit.errors import NoteError, TrustPolicyError
 from audit.tlog.cosignature import COSIGNER_TYPES, Signed, verify_signatures
 from audit.tlog.note import COSIGNATURE_ED25519, PUBLIC_KEY_BYTES, Note, VerifierKey, split_vkey
 from audit.tlog.treehead import TreeHead, parse_tree_head
@@ -35,7 +35,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Witness:
+class PolicyWitness:
     """A witness line."""
 
     name: bytes
@@ -75,7 +75,7 @@ class QuorumPolicy:
     """A parsed policy; `quorum` names a witness or group, or is `none`."""
 
     logs: tuple[Log, ...]
-    witnesses: tuple[Witness, ...]
+    witnesses: tuple[PolicyWitness, ...]
     groups: tuple[Group, ...]
     quorum: bytes
 
@@ -87,12 +87,12 @@ class QuorumPolicy:
             PolicyError: any bytes that are not a policy, with the number of the line.
         """
         if not _ALLOWED.issuperset(data):
-            raise PolicyError("policy holds a control character other than tab and newline")
+            raise TrustPolicyError("policy holds a control character other than tab and newline")
         if not data.endswith(b"\n"):
-            raise PolicyError("policy's last line does not end in a newline")
+            raise TrustPolicyError("policy's last line does not end in a newline")
         lines = data.split(b"\n")[:-1]
         if len(lines) > LINES_MAX:
-            raise PolicyError(f"policy has {len(lines)} lines; at most {LINES_MAX} are taken")
+            raise TrustPolicyError(f"policy has {len(lines)} lines; at most {LINES_MAX} are taken")
         draft = _Draft()
         for number, line in enumerate(lines, 1):
             words = _BLANK.split(line.strip(b" \t"))
@@ -100,8 +100,8 @@ class QuorumPolicy:
                 continue
             try:
                 draft.take(words)
-            except (PolicyError, NoteError) as error:
-                raise PolicyError(f"policy line {number}: {error}") from error
+            except (TrustPolicyError, NoteError) as error:
+                raise TrustPolicyError(f"policy line {number}: {error}") from error
         return draft.policy()
 
     def with_logs(self, keys: Iterable[VerifierKey]) -> "QuorumPolicy":
@@ -144,7 +144,7 @@ class QuorumPolicy:
         if not self._met({witness.name for witness in witnessed}):
             names = ", ".join(w.name.decode("utf-8", "replace") for w in witnessed) or "nobody"
             quorum = self.quorum.decode("utf-8", "replace")
-            raise PolicyError(f"quorum {quorum!r} is not met: cosigned by {names}")
+            raise TrustPolicyError(f"quorum {quorum!r} is not met: cosigned by {names}")
         return witnessed
 
     def _met(self, present: set[bytes]) -> bool:
@@ -169,7 +169,7 @@ class _Draft:
     """A policy while its lines are read."""
 
     logs: list[Log] = field(default_factory=list)
-    witnesses: list[Witness] = field(default_factory=list)
+    witnesses: list[PolicyWitness] = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
     quorum: bytes | None = None
     names: set[bytes] = field(default_factory=set)
@@ -189,11 +189,11 @@ class _Draft:
                 self._quorum(name)
             case _:
                 word = words[0].decode("utf-8", "replace")
-                raise PolicyError(f"{word!r} does not start a line of {len(words)} words")
+                raise TrustPolicyError(f"{word!r} does not start a line of {len(words)} words")
 
     def policy(self) -> QuorumPolicy:
         if self.quorum is None:
-            raise PolicyError("policy has no quorum line")
+            raise TrustPolicyError("policy has no quorum line")
         return QuorumPolicy(
             logs=tuple(self.logs),
             witnesses=tuple(self.witnesses),
@@ -205,9 +205,9 @@ class _Draft:
         text = _text(vkey)
         _, _, key_type, public_key = split_vkey(text)
         if key_type == COSIGNATURE_ED25519:
-            raise PolicyError("a log's key is of a witness's type 0x04")
+            raise TrustPolicyError("a log's key is of a witness's type 0x04")
         if public_key in self.log_keys:
-            raise PolicyError("this log's key is listed twice")
+            raise TrustPolicyError("this log's key is listed twice")
         self.log_keys.add(public_key)
         key = VerifierKey.parse(text) if key_type in PUBLIC_KEY_BYTES else None
         self.logs.append(Log(vkey=text, key=key, url=url))
@@ -215,19 +215,21 @@ class _Draft:
     def _witness(self, name: bytes, vkey: bytes, url: bytes | None) -> None:
         key = VerifierKey.parse(_text(vkey))
         if key.key_type not in COSIGNER_TYPES:
-            raise PolicyError(f"a witness's key has type 0x04 or 0x06, not 0x{key.key_type:02x}")
+            raise TrustPolicyError(
+                f"a witness's key has type 0x04 or 0x06, not 0x{key.key_type:02x}"
+            )
         if key.public_key in self.witness_keys:
-            raise PolicyError("this witness's key is listed twice")
+            raise TrustPolicyError("this witness's key is listed twice")
         self._define(name)
         self.witness_keys.add(key.public_key)
-        self.witnesses.append(Witness(name=name, key=key, url=url))
+        self.witnesses.append(PolicyWitness(name=name, key=key, url=url))
 
     def _group(self, name: bytes, threshold: bytes, members: tuple[bytes, ...]) -> None:
         for member in members:
             if member not in self.names:
-                raise PolicyError(f"member {_shown(member)} is not defined above")
+                raise TrustPolicyError(f"member {_shown(member)} is not defined above")
             if member in self.members:
-                raise PolicyError(f"{_shown(member)} is a member twice")
+                raise TrustPolicyError(f"{_shown(member)} is a member twice")
             self.members.add(member)
         self._define(name)
         self.groups.append(
@@ -236,16 +238,16 @@ class _Draft:
 
     def _quorum(self, name: bytes) -> None:
         if self.quorum is not None:
-            raise PolicyError("there is a second quorum line")
+            raise TrustPolicyError("there is a second quorum line")
         if name != NONE and name not in self.names:
-            raise PolicyError(f"{_shown(name)} is not defined above")
+            raise TrustPolicyError(f"{_shown(name)} is not defined above")
         self.quorum = name
 
     def _define(self, name: bytes) -> None:
         if name == NONE:
-            raise PolicyError("the name none is taken")
+            raise TrustPolicyError("the name none is taken")
         if name in self.names:
-            raise PolicyError(f"{_shown(name)} is defined twice")
+            raise TrustPolicyError(f"{_shown(name)} is defined twice")
         self.names.add(name)
 
 
@@ -255,7 +257,7 @@ def _threshold(word: bytes, count: int) -> int:
     if word == b"any":
         return 1
     if not _THRESHOLD.fullmatch(word) or int(word) > count:
-        raise PolicyError(f"threshold {_shown(word)} is not all, any or 1 to {count}")
+        raise TrustPolicyError(f"threshold {_shown(word)} is not all, any or 1 to {count}")
     return int(word)
 
 
@@ -263,7 +265,7 @@ def _text(word: bytes) -> str:
     try:
         return word.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise PolicyError("verifier key is not UTF-8") from error
+        raise TrustPolicyError("verifier key is not UTF-8") from error
 
 
 def _shown(word: bytes) -> str:

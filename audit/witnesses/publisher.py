@@ -24,7 +24,7 @@ from audit.errors import (
     LedgerError,
     LedgerUnsafeError,
     NoteError,
-    PolicyError,
+    TrustPolicyError,
     WitnessError,
 )
 from audit.store.connection import Pool
@@ -299,7 +299,7 @@ class Publisher:
             return False
         try:
             self._policy.satisfied_by(note)
-        except (PolicyError, NoteError):
+        except (TrustPolicyError, NoteError):
             return False
         return True
 

@@ -10,7 +10,7 @@ Rules it keeps:
 
 from collections.abc import Iterable
 
-from audit.errors import NoteError, PolicyError
+from audit.errors import NoteError, TrustPolicyError
 from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.note import parse_note
@@ -52,7 +52,7 @@ def _first(
         try:
             note = reader.cosigned_note(checkpoint)
             policy.witnessed(parse_note(note))
-        except (NoteError, PolicyError):
+        except (NoteError, TrustPolicyError):
             continue
         return checkpoint, note
     return None

@@ -40,7 +40,7 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WitnessAnswer:
     """An HTTP answer."""
 
     status: int
@@ -99,7 +99,7 @@ def parse_request(body: bytes) -> AddCheckpoint:
 
 def refuse_stranger(
     request: AddCheckpoint, trusted: Mapping[str, Sequence[VerifierKey]]
-) -> Answer | None:
+) -> WitnessAnswer | None:
     """Return the refusal of a log that is not known, or of a note that it did not sign.
 
     Needs no memory, so it comes before anything is locked.
@@ -118,7 +118,7 @@ def refuse_stranger(
     return None
 
 
-def judge(request: AddCheckpoint, seen: Seen) -> Answer | None:
+def judge(request: AddCheckpoint, seen: Seen) -> WitnessAnswer | None:
     """Return the refusal of a tree that does not extend what was seen; None: it may be cosigned."""
     checkpoint = request.checkpoint
     if request.old_size > checkpoint.size:
@@ -139,16 +139,16 @@ def judge(request: AddCheckpoint, seen: Seen) -> Answer | None:
     return None
 
 
-def conflict(seen: Seen) -> Answer:
+def conflict(seen: Seen) -> WitnessAnswer:
     """Return the answer that tells which tree was cosigned last."""
     body = f"{seen.size}\n".encode()
-    return Answer(status=Status.CONFLICT, body=body, content_type=SIZE_TYPE)
+    return WitnessAnswer(status=Status.CONFLICT, body=body, content_type=SIZE_TYPE)
 
 
-def malformed(error: WitnessError) -> Answer:
+def malformed(error: WitnessError) -> WitnessAnswer:
     """Return the answer to bytes that are no request."""
     return _refusal(Status.MALFORMED, str(error))
 
 
-def _refusal(status: Status, why: str) -> Answer:
-    return Answer(status=status, body=f"{why}\n".encode())
+def _refusal(status: Status, why: str) -> WitnessAnswer:
+    return WitnessAnswer(status=status, body=f"{why}\n".encode())

@@ -30,7 +30,7 @@ from fix.session.listener import wire_view
 from fix.simulator.control import (
     DEFAULT_PORT,
     Control,
-    Quote,
+    SimulatedQuote,
     SimulatorConfig,
     exec_number,
     read_capture,
@@ -207,7 +207,7 @@ class Simulator:
                 message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
                 quickfix.Session.sendToTarget(message, self._id)
 
-    def _quote(self, symbol: str) -> Quote | None:
+    def _quote(self, symbol: str) -> SimulatedQuote | None:
         return self._quotes.get((self._control.session, symbol))
 
     def _continued_market(self) -> Market:

@@ -88,7 +88,7 @@ class Control(NamedTuple):
     reset_flag: bool = True
 
 
-class Quote(NamedTuple):
+class SimulatedQuote(NamedTuple):
     """The simulator's own two sides of an instrument."""
 
     market_time_us: int
@@ -124,14 +124,14 @@ def quote_line(*, session: int, instrument: str, market_time_us: int, bid: str, 
     return json.dumps(document, separators=(",", ":")) + "\n"
 
 
-def read_quotes(path: Path) -> dict[tuple[int, str], Quote]:
+def read_quotes(path: Path) -> dict[tuple[int, str], SimulatedQuote]:
     """Return all quotes by session and instrument; the last line of a pair holds."""
-    quotes: dict[tuple[int, str], Quote] = {}
+    quotes: dict[tuple[int, str], SimulatedQuote] = {}
     with path.open(encoding="ascii") as file:
         for line in file:
             row = json.loads(line)
             key = (int(row["session"]), str(row["instrument"]))
-            quotes[key] = Quote(
+            quotes[key] = SimulatedQuote(
                 int(row["market_time_us"]), Decimal(str(row["bid"])), Decimal(str(row["ask"]))
             )
     return quotes

@@ -32,7 +32,7 @@ import random
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from fix.simulator.control import Quote
+from fix.simulator.control import SimulatedQuote
 from fix.simulator.order import LATER, Answer, Order, Outcome, Trade
 from fix.wire.messages import Fields
 
@@ -64,7 +64,7 @@ class Market:
         orders_before: int,
         reports_before: int,
         known: frozenset[str],
-        quote: Callable[[str], Quote | None],
+        quote: Callable[[str], SimulatedQuote | None],
         has_quotes: bool,
     ) -> None:
         """Begin, possibly in the middle of a capture.

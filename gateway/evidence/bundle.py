@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from audit.errors import PolicyError
+from audit.errors import TrustPolicyError
 from audit.evidence.bundle import NotYetSignedError, build_bundle
 from audit.files import appearing, beside, named
 from audit.tlog.note import parse_note
@@ -58,7 +58,7 @@ def unwitnessed(policy: QuorumPolicy | None, *notes: bytes) -> str:
     for note in notes:
         try:
             policy.witnessed(parse_note(note))
-        except PolicyError:
+        except TrustPolicyError:
             continue
         return ""
     return f"  {UNWITNESSED}\n"

@@ -18,7 +18,7 @@ from gateway.installation.state import StateFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class DoorAnswer:
     """What a running gateway answered.
 
     Attributes:
@@ -38,7 +38,7 @@ class Answer:
         return str(said.get("message", said) if isinstance(said, dict) else said)
 
 
-def post(state: StateFolder, path: str, content: str, token: str, timeout_s: float) -> Answer:
+def post(state: StateFolder, path: str, content: str, token: str, timeout_s: float) -> DoorAnswer:
     """Send one JSON document to the gateway of a state folder and return its answer.
 
     The key goes to no one but root and the owner of the key folder, who have it already.
@@ -57,7 +57,7 @@ def post(state: StateFolder, path: str, content: str, token: str, timeout_s: flo
     return _ask(state, ("POST", path, content), token, timeout_s)
 
 
-def get(state: StateFolder, path: str, token: str, timeout_s: float) -> Answer:
+def get(state: StateFolder, path: str, token: str, timeout_s: float) -> DoorAnswer:
     """Ask the gateway of a state folder for one JSON document.
 
     Raises:
@@ -67,7 +67,9 @@ def get(state: StateFolder, path: str, token: str, timeout_s: float) -> Answer:
     return _ask(state, ("GET", path, ""), token, timeout_s)
 
 
-def _ask(state: StateFolder, what: tuple[str, str, str], token: str, timeout_s: float) -> Answer:
+def _ask(
+    state: StateFolder, what: tuple[str, str, str], token: str, timeout_s: float
+) -> DoorAnswer:
     """Send method, path and content; return the answer."""
     trusted = frozenset({ROOT, state.keys.stat().st_uid})
     connection = _Connection(state.door, trusted, timeout_s)
@@ -85,7 +87,7 @@ def _ask(state: StateFolder, what: tuple[str, str, str], token: str, timeout_s: 
         raise ConnectionError(f"its answer was cut off ({type(error).__name__})") from error
     finally:
         connection.close()
-    return Answer(status=answer.status, document=found if isinstance(found, dict) else {})
+    return DoorAnswer(status=answer.status, document=found if isinstance(found, dict) else {})
 
 
 class _Connection(http.client.HTTPConnection):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inference.speculation.rounds import DraftRound, Outcome, PlainReason
+from inference.speculation.rounds import DraftRound, PlainReason, RoundOutcome
 from inference.speculation.seeds import Purpose, accept_draw, token_draw
 
 MAX_MISSES = 3  # rounds in a row without one accepted draft before a trajectory goes on plain
@@ -206,11 +206,11 @@ class Step:
     ) -> DraftRound:
         flight, n, accepted = self.flights[i], len(drafts), len(tokens) - 1
         verified = min(n, accepted + 1)
-        outcome, reason = Outcome.RECOVERED, None
+        outcome, reason = RoundOutcome.RECOVERED, None
         if n == 0:
-            outcome, reason = Outcome.PLAIN, flight.why_plain()
+            outcome, reason = RoundOutcome.PLAIN, flight.why_plain()
         elif accepted == n:
-            outcome = Outcome.BONUS
+            outcome = RoundOutcome.BONUS
         if flight.greedy:
             p_rows = [_row_bytes(row) for row in targets[: accepted + 1]]
         else:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from math import fsum, isfinite, log
 
 from inference.speculation.evidence import Evidence, RoundEvidence
-from inference.speculation.rounds import Outcome, QTable, row_values
+from inference.speculation.rounds import QTable, RoundOutcome, row_values
 
 
 class DropReason(StrEnum):
@@ -141,7 +141,7 @@ def _drafters(r: RoundEvidence, j: int, bin_: int, table: QTable | None) -> floa
     if r.q:
         if j < r.accepted:
             return r.q[j]
-        return r.token_q if r.outcome is Outcome.RECOVERED else None
+        return r.token_q if r.outcome is RoundOutcome.RECOVERED else None
     if table is not None and j < len(r.states):
         return row_values(table.row(r.states[j]))[bin_]
     return None

@@ -16,8 +16,8 @@ from inference.speculation.rounds import (
     Capture,
     DrafterKind,
     DraftRound,
-    Outcome,
     PlainReason,
+    RoundOutcome,
     row_values,
 )
 
@@ -114,7 +114,7 @@ def _round(item: list[Any], pool: list[bytes]) -> DraftRound:
         draws=tuple(float.fromhex(x) for x in item[6]),
         accepted=int(item[7]),
         token=int(item[8]),
-        outcome=Outcome(item[9]),
+        outcome=RoundOutcome(item[9]),
         plain_reason=None if item[10] is None else PlainReason(item[10]),
         truncated=int(item[11]),
         logits_digest=bytes.fromhex(item[12]),

@@ -19,8 +19,8 @@ from inference.speculation.rounds import (
     Capture,
     DrafterKind,
     DraftRound,
-    Outcome,
     QTable,
+    RoundOutcome,
     entropy,
     residual,
     row_values,
@@ -93,9 +93,9 @@ class _Rows:
         p_rows = [self.values(row) for row in r.p_rows]
         bins = [token - self._start for token in r.drafts[:verified]]
         of_network = bool(r.q_rows)
-        recovered = r.outcome is Outcome.RECOVERED
+        recovered = r.outcome is RoundOutcome.RECOVERED
         last, row = r.token - self._start, p_rows[-1]
-        shared = r.outcome is Outcome.PLAIN and r.p_rows[-1] == self.first
+        shared = r.outcome is RoundOutcome.PLAIN and r.p_rows[-1] == self.first
         picked_from = residual(row, q_rows[-1]) if recovered else row
         network_bins = bins if of_network else []
         return RoundEvidence(

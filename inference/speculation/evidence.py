@@ -26,9 +26,9 @@ from math import ceil, isfinite, log
 from inference.errors import CaptureError
 from inference.speculation.rounds import (
     DrafterKind,
-    Outcome,
     PlainReason,
     QTable,
+    RoundOutcome,
     accepts,
     residual,
     row_values,
@@ -74,7 +74,7 @@ class RoundEvidence:
     token_q: float | None  # network drafter, recovered: the draft's probability of that token
     picked: Bracket | None  # where the token's draw fell; None: in the capture's first row
     no_rest: bool  # recovered, and max(p - q, 0) had no mass: drawn from p itself
-    outcome: Outcome
+    outcome: RoundOutcome
     plain_reason: PlainReason | None
     truncated: int  # emitted tokens beyond the request's length, dropped by the scheduler
     entropies: tuple[int, ...]  # of the target's rows, in 1/1024 nat, accepted + 1 of them
@@ -86,7 +86,10 @@ class RoundEvidence:
             CaptureError: It does not.
         """
         n, verified = len(self.drafts), self.verified
-        plain, recovered = self.outcome is Outcome.PLAIN, self.outcome is Outcome.RECOVERED
+        plain, recovered = (
+            self.outcome is RoundOutcome.PLAIN,
+            self.outcome is RoundOutcome.RECOVERED,
+        )
         if (
             not 0 <= self.accepted <= n
             or len(self.p) != verified
@@ -247,7 +250,7 @@ class Judge:
                 and r.token_p == row[index]
                 and r.entropies == (self._evidence.first_entropy,)
             )
-        if r.outcome is not Outcome.RECOVERED:
+        if r.outcome is not RoundOutcome.RECOVERED:
             draw = token_draw(seed, Purpose.SAMPLE, r.step)
             return _whole(r.picked) and r.picked.holds(r.token_p, draw)
         draw = token_draw(seed, Purpose.RECOVER, r.step, r.accepted)

@@ -30,9 +30,9 @@ from inference.speculation.condense import condense
 from inference.speculation.evidence import Bracket, Evidence, RoundEvidence
 from inference.speculation.rounds import (
     DrafterKind,
-    Outcome,
     PlainReason,
     QTable,
+    RoundOutcome,
     disagreements,
     paths,
 )
@@ -132,7 +132,7 @@ def _in_order(evidence: Evidence) -> Iterator[RoundEvidence]:
 
 def _round_bytes(r: RoundEvidence, evidence: Evidence, base: int) -> bytes:
     out = bytearray((_head(r),))
-    recovered, kept = r.outcome is Outcome.RECOVERED, evidence.n_bins
+    recovered, kept = r.outcome is RoundOutcome.RECOVERED, evidence.n_bins
     if r.truncated:
         out += _varint(r.truncated)
     if r.drafts:
@@ -157,7 +157,7 @@ def _round_bytes(r: RoundEvidence, evidence: Evidence, base: int) -> bytes:
 
 def _head(r: RoundEvidence) -> int:
     form = _BONUS
-    if r.outcome is Outcome.RECOVERED:
+    if r.outcome is RoundOutcome.RECOVERED:
         form = _NO_REST if r.no_rest else _RECOVERED
     elif r.plain_reason is not None:
         form = _PLAIN + _REASONS.index(r.plain_reason)
@@ -278,7 +278,11 @@ class _Reader:
             token_q=token_q,
             picked=picked,
             no_rest=form == _NO_REST,
-            outcome=Outcome.PLAIN if plain else Outcome.RECOVERED if recovered else Outcome.BONUS,
+            outcome=RoundOutcome.PLAIN
+            if plain
+            else RoundOutcome.RECOVERED
+            if recovered
+            else RoundOutcome.BONUS,
             plain_reason=_REASONS[form - _PLAIN] if plain else None,
             truncated=truncated,
             entropies=entropies,

@@ -36,7 +36,7 @@ class DrafterKind(StrEnum):
     NONE = "none"
 
 
-class Outcome(StrEnum):
+class RoundOutcome(StrEnum):
     """Where the round's last token comes from."""
 
     BONUS = "bonus"  # every draft was accepted; the extra token is drawn from the target
@@ -67,7 +67,7 @@ class DraftRound:
     draws: tuple[float, ...]  # u, one per verified draft
     accepted: int
     token: int
-    outcome: Outcome
+    outcome: RoundOutcome
     plain_reason: PlainReason | None
     truncated: int  # emitted tokens beyond the request's length, dropped by the scheduler
     logits_digest: bytes  # SHA-256 of the target's logits quantised to 1/1024
@@ -75,7 +75,7 @@ class DraftRound:
     def __post_init__(self) -> None:
         n = len(self.drafts)
         verified = min(n, self.accepted + 1)
-        plain = self.outcome is Outcome.PLAIN
+        plain = self.outcome is RoundOutcome.PLAIN
         if (
             not 0 <= self.accepted <= n
             or len(self.p_rows) != self.accepted + 1
@@ -86,7 +86,7 @@ class DraftRound:
             or (n > 0 and not (self.q_states or self.q_rows))
             or plain != (n == 0)
             or plain != (self.plain_reason is not None)
-            or (not plain and (self.outcome is Outcome.BONUS) != (self.accepted == n))
+            or (not plain and (self.outcome is RoundOutcome.BONUS) != (self.accepted == n))
             or not 0 <= self.truncated <= self.accepted + 1
             or self.step < 0
             or self.trajectory < 0
@@ -362,7 +362,7 @@ def _last_bin(
     row = p_rows[-1]
     if capture.greedy:
         return _argmax(row)
-    if round_.outcome is Outcome.RECOVERED:
+    if round_.outcome is RoundOutcome.RECOVERED:
         draw = token_draw(seed, Purpose.RECOVER, round_.step, round_.accepted)
         return _pick(residual(row, q_rows[round_.accepted]), draw)
     return _pick(row, token_draw(seed, Purpose.SAMPLE, round_.step))

@@ -15,7 +15,7 @@ from inference.training.data.series import code_all
 from inference.training.data.sources import raw_series
 from inference.training.evaluation.evaluate import Effort
 from inference.training.network.model import TARGET
-from inference.training.phases import Work, publish, run_distil, run_evaluate, run_train
+from inference.training.phases import PhaseWork, publish, run_distil, run_evaluate, run_train
 from inference.training.train import TrainPlan
 
 _ABOUT = """\
@@ -84,7 +84,7 @@ def _run(args: argparse.Namespace) -> int:
     _say(f"reading {data_dir or 'the series of the arch package'}")
     coded, rows = code_all(raw_series(data_dir))
     _say(f"{len(coded)} series, {sum(row.train_returns for row in rows):,} returns to train on")
-    work = Work(
+    work = PhaseWork(
         out=args.out, coded=coded, rows=rows, seed=args.seed, threads=args.threads, say=_say
     )
     if args.phase in {"all", "train"}:

@@ -40,7 +40,7 @@ LOOK_AHEAD: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class SamplePool:
     """Prompts with drawn continuations: tokens [n, 143 + 16], target rows [n, 16, 256]."""
 
     tokens: Tensor
@@ -48,13 +48,15 @@ class Pool:
     states: Tensor
     """[n, 16]: the table's state at which each row is asked for."""
 
-    def split(self) -> tuple[Pool, Pool]:
+    def split(self) -> tuple[SamplePool, SamplePool]:
         """Give the part to learn from and the held-out part."""
         cut = self.tokens.shape[0] - max(1, int(self.tokens.shape[0] * HELD_OUT))
         return self._part(slice(None, cut)), self._part(slice(cut, None))
 
-    def _part(self, where: slice) -> Pool:
-        return Pool(tokens=self.tokens[where], rows=self.rows[where], states=self.states[where])
+    def _part(self, where: slice) -> SamplePool:
+        return SamplePool(
+            tokens=self.tokens[where], rows=self.rows[where], states=self.states[where]
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,9 @@ class Acceptance:
     """Expected drafts accepted of four."""
 
 
-def draw_pool(target: SmallLlama, sampler: Sampler, seconds: float, batches: int = 10_000) -> Pool:
+def draw_pool(
+    target: SmallLlama, sampler: Sampler, seconds: float, batches: int = 10_000
+) -> SamplePool:
     """Let the target continue training contexts for a while (at least one batch)."""
     codec = ReturnCodec()
     generator = torch.Generator().manual_seed(POOL_SEED)
@@ -84,10 +88,10 @@ def draw_pool(target: SmallLlama, sampler: Sampler, seconds: float, batches: int
         if time.monotonic() > ends:
             break
     tokens, rows, states = (torch.cat(column) for column in zip(*parts, strict=True))
-    return Pool(tokens=tokens, rows=rows, states=states)
+    return SamplePool(tokens=tokens, rows=rows, states=states)
 
 
-def make_table(pool: Pool, shrink: float = TABLE_SHRINK) -> Tensor:
+def make_table(pool: SamplePool, shrink: float = TABLE_SHRINK) -> Tensor:
     """Give the table [n_states, 256] of a pool; state 0 is the mean of everything."""
     count = ReturnCodec.n_table_states
     flat = pool.rows.reshape(-1, words.N_BINS).double()
@@ -105,7 +109,7 @@ def make_table(pool: Pool, shrink: float = TABLE_SHRINK) -> Tensor:
 
 
 def train_draft(
-    pool: Pool, seconds: float, say: Callable[[str], None], steps: int = 100_000
+    pool: SamplePool, seconds: float, say: Callable[[str], None], steps: int = 100_000
 ) -> SmallLlama:
     """Distil the draft network for a while (at least one step)."""
     torch.manual_seed(POOL_SEED)
@@ -132,7 +136,7 @@ def train_draft(
     return draft
 
 
-def draft_rows(draft: SmallLlama, pool: Pool) -> Tensor:
+def draft_rows(draft: SmallLlama, pool: SamplePool) -> Tensor:
     """Give the network's rows [n, 16, 256] along a pool, as it proposes them unmasked."""
     parts = []
     with torch.no_grad():

@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class PhaseWork:
     """What all phases share."""
 
     out: Path
@@ -52,7 +52,7 @@ class Work:
         return self.out / "pair"
 
 
-def run_train(work: Work, plan: TrainPlan, *, resume: bool) -> TrainResult:
+def run_train(work: PhaseWork, plan: TrainPlan, *, resume: bool) -> TrainResult:
     """Train the target, or go on.
 
     Raises:
@@ -64,7 +64,7 @@ def run_train(work: Work, plan: TrainPlan, *, resume: bool) -> TrainResult:
     return train(plan, Sampler(work.coded, work.seed), saved, work.say)
 
 
-def run_distil(work: Work, minutes: float) -> None:
+def run_distil(work: PhaseWork, minutes: float) -> None:
     """Make both drafters from the checkpoint's averaged target, and write the pair.
 
     Raises:
@@ -99,7 +99,7 @@ def run_distil(work: Work, minutes: float) -> None:
     write_pair(work.pair, target, draft, table, facts)
 
 
-def run_evaluate(work: Work, effort: Effort) -> None:
+def run_evaluate(work: PhaseWork, effort: Effort) -> None:
     """Measure the written pair, and add figures and card to it."""
     manifest = read_manifest(work.pair)
     target = load_model(work.pair / "target")

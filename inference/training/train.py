@@ -25,8 +25,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from inference.codec import vocabulary as words
-from inference.training.data.windows import DEFAULT_MIXTURE, NEWS_MIXTURE, Batch, Mixture, Sampler
-from inference.training.network.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from inference.training.data.windows import (
+    DEFAULT_MIXTURE,
+    NEWS_MIXTURE,
+    Mixture,
+    Sampler,
+    TrainingBatch,
+)
+from inference.training.network.checkpoint import (
+    TrainingCheckpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from inference.training.network.model import ModelShape, SmallLlama, shape_document, smooth_start
 
 LABEL_SD_BINS: Final = 1.25
@@ -188,7 +198,7 @@ class _Run:
 
     def save(self) -> None:
         save_checkpoint(
-            Checkpoint(
+            TrainingCheckpoint(
                 step=self.step,
                 tokens=self.tokens,
                 elapsed_s=self.elapsed_s,
@@ -228,7 +238,7 @@ def ordinal_labels() -> Tensor:
     return rows / rows.sum(dim=1, keepdim=True)
 
 
-def batch_loss(model: SmallLlama, batch: Batch, labels: Tensor) -> Tensor:
+def batch_loss(model: SmallLlama, batch: TrainingBatch, labels: Tensor) -> Tensor:
     """Give the weighted mean cross-entropy (nats per bin) over all bins of a batch."""
     tokens = torch.from_numpy(batch.tokens)
     targets = tokens[:, 1:].reshape(-1)

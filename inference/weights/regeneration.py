@@ -20,7 +20,7 @@ import numpy as np
 
 from inference.errors import CaptureError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, RoundEvidence
-from inference.speculation.rounds import DrafterKind, Outcome, QTable
+from inference.speculation.rounds import DrafterKind, QTable, RoundOutcome
 from inference.weights.registry import ModelPair
 from inference.weights.teacher import Doubles, Teacher
 
@@ -145,7 +145,7 @@ class _Numbers:
         if r.picked is None:
             return
         picked_from = row
-        if r.outcome is Outcome.RECOVERED:
+        if r.outcome is RoundOutcome.RECOVERED:
             q = self._row(r) if drafted is None else drafted[r.accepted]
             if r.token_q is not None:
                 yield _pair(f"{name} token q", r.token_q, q[last])

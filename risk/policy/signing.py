@@ -22,7 +22,7 @@ from risk.policy.policy import Policy, policy_digest, policy_document, policy_fr
 SIGNING_ROLES: Final = ("risk", "compliance")
 
 
-class Standing(StrEnum):
+class PolicyStanding(StrEnum):
     """Whether a policy may be evaluated under."""
 
     ACTIVE = "ACTIVE"
@@ -43,7 +43,7 @@ class PolicyStatus:
     """
 
     policy_digest: str
-    standing: Standing
+    standing: PolicyStanding
     checked_at_us: int
     signed_by: tuple[str, ...] = ()
 
@@ -89,13 +89,13 @@ def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: i
     policy, digest = bundle.policy, policy_digest(bundle.policy)
     signed_by = _signers(bundle, keys, digest)
     if not _sufficient(bundle, keys, signed_by):
-        standing, signed_by = Standing.UNSIGNED, ()
+        standing, signed_by = PolicyStanding.UNSIGNED, ()
     elif now_us < policy.not_before_us:
-        standing = Standing.NOT_YET_VALID
+        standing = PolicyStanding.NOT_YET_VALID
     elif now_us >= policy.expires_us:
-        standing = Standing.EXPIRED
+        standing = PolicyStanding.EXPIRED
     else:
-        standing = Standing.ACTIVE
+        standing = PolicyStanding.ACTIVE
     return PolicyStatus(
         policy_digest=digest, standing=standing, checked_at_us=now_us, signed_by=signed_by
     )

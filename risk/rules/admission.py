@@ -5,14 +5,14 @@ Not here: limits. Neither rule can be disarmed or waived.
 
 from typing import Final
 
-from risk.policy.signing import Standing
-from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, truth, whole
+from risk.policy.signing import PolicyStanding
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, truth, whole
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 _STANDINGS: Final = {
-    Standing.EXPIRED: Reason.POLICY_EXPIRED,
-    Standing.UNSIGNED: Reason.POLICY_UNSIGNED,
-    Standing.NOT_YET_VALID: Reason.POLICY_NOT_YET_VALID,
+    PolicyStanding.EXPIRED: Reason.POLICY_EXPIRED,
+    PolicyStanding.UNSIGNED: Reason.POLICY_UNSIGNED,
+    PolicyStanding.NOT_YET_VALID: Reason.POLICY_NOT_YET_VALID,
 }
 
 
@@ -24,16 +24,16 @@ def _flag(reason: Reason | None) -> Measured:
     )
 
 
-def _policy(case: Case) -> Measured:
+def _policy(case: RuleCase) -> Measured:
     status = case.state.policy_status
-    if type(status.standing) is not Standing:
-        raise Refusal(Reason.POLICY_UNSIGNED)
-    if status.standing is not Standing.ACTIVE:
+    if type(status.standing) is not PolicyStanding:
+        raise RuleRefusal(Reason.POLICY_UNSIGNED)
+    if status.standing is not PolicyStanding.ACTIVE:
         return _flag(_STANDINGS[status.standing])
     return _flag(None if status.policy_digest == case.policy_digest else Reason.POLICY_MISMATCH)
 
 
-def _subject(case: Case) -> Measured:
+def _subject(case: RuleCase) -> Measured:
     """The intent, the state and the policy speak of one account, instrument and currency."""
     intent, state = case.intent, case.state
     if intent.account != state.book.account or not intent.account:
@@ -52,7 +52,7 @@ def _subject(case: Case) -> Measured:
     return _flag(None)
 
 
-def _admission(case: Case) -> tuple[Measured, ...]:
+def _admission(case: RuleCase) -> tuple[Measured, ...]:
     state = case.state
     behind = max(0, whole(state.book.as_of_us) - positive(state.now_us))
     clock = Measured(
@@ -64,7 +64,7 @@ def _admission(case: Case) -> tuple[Measured, ...]:
     return (_policy(case), _subject(case), clock)
 
 
-def _kill(case: Case) -> tuple[Measured, ...]:
+def _kill(case: RuleCase) -> tuple[Measured, ...]:
     kill = case.state.kill
     apart = abs(whole(kill.kill_epoch) - whole(kill.egress_epoch))
     return (

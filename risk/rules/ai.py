@@ -13,21 +13,21 @@ from typing import Final
 
 from risk.intent import Side
 from risk.rules.exposure import reduces, side_of
-from risk.rules.rule import Case, Check, Measured, Refusal, Rule, truth, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, truth, whole
 from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
 
 BP: Final = 10_000
 
 
-def _confidence(case: Case) -> tuple[Measured, ...]:
+def _confidence(case: RuleCase) -> tuple[Measured, ...]:
     forecast, limits = case.state.forecast, case.for_class
     directional = truth(case.intent.directional)
     if forecast is None:
-        raise Refusal(Reason.INPUT_MISSING)
+        raise RuleRefusal(Reason.INPUT_MISSING)
     p_up = whole(forecast.p_up_bp)
     width = whole(forecast.interval_high_1e8) - whole(forecast.interval_low_1e8)
     if not 0 <= p_up <= BP or width < 0:
-        raise Refusal(Reason.OUT_OF_RANGE)
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
     waived = None if directional else Reason.NOT_DIRECTIONAL
     if directional and reduces(case):
         waived = Reason.REDUCES_RISK

@@ -12,7 +12,7 @@ Rules kept:
 from dataclasses import dataclass
 
 from risk.intent import Side
-from risk.rules.rule import Case, Refusal, positive, whole
+from risk.rules.rule import RuleCase, RuleRefusal, positive, whole
 from risk.state.book import Book
 from risk.verdict import Reason
 
@@ -41,23 +41,23 @@ class Exposure:
     reduces: bool
 
 
-def side_of(case: Case) -> Side:
+def side_of(case: RuleCase) -> Side:
     """The intent's side, or a refusal."""
     side = case.intent.side
     if type(side) is not Side:
-        raise Refusal(Reason.UNKNOWN_VALUE)
+        raise RuleRefusal(Reason.UNKNOWN_VALUE)
     return side
 
 
-def touch(case: Case) -> tuple[int, int]:
+def touch(case: RuleCase) -> tuple[int, int]:
     """Bid and ask, both positive, or a refusal."""
     quote = case.state.quote
     if quote is None:
-        raise Refusal(Reason.INPUT_MISSING)
+        raise RuleRefusal(Reason.INPUT_MISSING)
     return positive(quote.bid_ticks), positive(quote.ask_ticks)
 
 
-def order_minor(case: Case) -> int:
+def order_minor(case: RuleCase) -> int:
     """Value of the order at the worst of limit, bid and ask."""
     instrument = case.state.instrument
     worst = max(positive(case.intent.limit_ticks), *touch(case))
@@ -74,23 +74,23 @@ def equity_minor(book: Book) -> int:
             whole(position.lots) * positive(position.mark_ticks) * positive(position.unit_minor)
         )
     if whole(equity) <= 0:
-        raise Refusal(Reason.NO_EQUITY)
+        raise RuleRefusal(Reason.NO_EQUITY)
     return equity
 
 
-def own(case: Case) -> str:
+def own(case: RuleCase) -> str:
     """The decision whose reservation is left out: the intent's own on renewal, else none."""
     return case.intent.decision_id if is_renewal(case) else ""
 
 
-def is_renewal(case: Case) -> bool:
+def is_renewal(case: RuleCase) -> bool:
     """Whether this is a renewal; anything but a boolean is refused."""
     if type(case.state.renewal) is not bool:
-        raise Refusal(Reason.UNKNOWN_VALUE)
+        raise RuleRefusal(Reason.UNKNOWN_VALUE)
     return case.state.renewal
 
 
-def lots_around(case: Case) -> tuple[int, int, int]:
+def lots_around(case: RuleCase) -> tuple[int, int, int]:
     """Position and pending buys and sells of the intent's instrument, in lots."""
     book, symbol, skip = case.state.book, case.intent.instrument, own(case)
     pending = {Side.BUY: 0, Side.SELL: 0}
@@ -100,7 +100,7 @@ def lots_around(case: Case) -> tuple[int, int, int]:
     return whole(book.lots(symbol)), whole(pending[Side.BUY]), whole(pending[Side.SELL])
 
 
-def reduces(case: Case) -> bool:
+def reduces(case: RuleCase) -> bool:
     """Whether the order can only shrink the position, pending orders of its side included."""
     position, buys, sells = lots_around(case)
     side, qty = side_of(case), positive(case.intent.qty_lots)
@@ -108,7 +108,7 @@ def reduces(case: Case) -> bool:
     return position * side.sign < 0 and qty + pending <= abs(position)
 
 
-def exposure(case: Case) -> Exposure:
+def exposure(case: RuleCase) -> Exposure:
     """Measure everything at once, or refuse."""
     book, side, skip = case.state.book, side_of(case), own(case)
     order, qty = order_minor(case), positive(case.intent.qty_lots)

@@ -6,7 +6,7 @@ Not here: where quotes, forecasts and narratives come from. Neither rule yields 
 from typing import Final
 
 from risk.rules.exposure import touch
-from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, ratio_up, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up, whole
 from risk.state.state import Phase
 from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
 
@@ -15,12 +15,12 @@ def _at_most(observed: int, limit: int, reason: Reason) -> Measured:
     return Measured(observed=observed, limit=limit, breach=Action.REJECT, reason=reason)
 
 
-def _market(case: Case) -> tuple[Measured, ...]:
+def _market(case: RuleCase) -> tuple[Measured, ...]:
     quote = case.state.quote
     if quote is None:
-        raise Refusal(Reason.INPUT_MISSING)
+        raise RuleRefusal(Reason.INPUT_MISSING)
     if type(quote.phase) is not Phase:
-        raise Refusal(Reason.UNKNOWN_VALUE)
+        raise RuleRefusal(Reason.UNKNOWN_VALUE)
     bid, ask = touch(case)
     age = positive(case.state.now_us) - positive(quote.time_us)
     gap = whole(quote.seq_gap)
@@ -33,13 +33,13 @@ def _market(case: Case) -> tuple[Measured, ...]:
     )
 
 
-def _inputs(case: Case) -> tuple[Measured, ...]:
+def _inputs(case: RuleCase) -> tuple[Measured, ...]:
     forecast, narrative = case.state.forecast, case.state.narrative_as_of_us
     now, limits = positive(case.state.now_us), case.for_class
     if forecast is None or narrative is None:
-        raise Refusal(Reason.INPUT_MISSING)
+        raise RuleRefusal(Reason.INPUT_MISSING)
     if forecast.instrument != case.intent.instrument:
-        raise Refusal(Reason.INSTRUMENT_MISMATCH)
+        raise RuleRefusal(Reason.INSTRUMENT_MISMATCH)
     age = now - positive(forecast.as_of_us)
     reach = positive(positive(forecast.horizon) * positive(forecast.bar_us))
     narrative_age = now - positive(narrative)

@@ -8,14 +8,14 @@ Source: 17 CFR 240.15c3-5(c)(1); Commission Delegated Regulation (EU) 2017/589 a
 from typing import Final
 
 from risk.rules.exposure import Exposure, exposure, order_minor, touch
-from risk.rules.rule import Case, Check, Measured, Rule, positive, ratio_up, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, positive, ratio_up, whole
 from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
 
 BP: Final = 10_000
 PERCENT: Final = 100
 
 
-def _quantity(case: Case) -> tuple[Measured, ...]:
+def _quantity(case: RuleCase) -> tuple[Measured, ...]:
     qty, smallest = whole(case.intent.qty_lots), positive(case.state.instrument.min_qty)
     maximum = case.for_instrument.order_qty_max.value
     return (
@@ -40,7 +40,7 @@ def _quantity(case: Case) -> tuple[Measured, ...]:
     )
 
 
-def _notional(case: Case) -> tuple[Measured, ...]:
+def _notional(case: RuleCase) -> tuple[Measured, ...]:
     return (
         Measured(
             observed=order_minor(case),
@@ -51,7 +51,7 @@ def _notional(case: Case) -> tuple[Measured, ...]:
     )
 
 
-def _collar(case: Case) -> tuple[Measured, ...]:
+def _collar(case: RuleCase) -> tuple[Measured, ...]:
     # Twice the mid is bid + ask, so nothing is rounded before the comparison.
     twice_mid = sum(touch(case))
     distance = abs(2 * whole(case.intent.limit_ticks) - twice_mid)
@@ -75,7 +75,7 @@ def _yielding(found: Exposure, observed: int, limit: int, reason: Reason) -> Mea
     )
 
 
-def _position(case: Case) -> tuple[Measured, ...]:
+def _position(case: RuleCase) -> tuple[Measured, ...]:
     found, limits = exposure(case), case.for_instrument
     largest = max(abs(found.high_lots), abs(found.low_lots))
     return (
@@ -84,14 +84,14 @@ def _position(case: Case) -> tuple[Measured, ...]:
     )
 
 
-def _gross(case: Case) -> tuple[Measured, ...]:
+def _gross(case: RuleCase) -> tuple[Measured, ...]:
     found = exposure(case)
     share = ratio_up(found.gross_minor, BP, found.equity_minor)
     limit = case.policy.account.gross_max.value
     return (_yielding(found, share, limit, Reason.GROSS_ABOVE_MAXIMUM),)
 
 
-def _net(case: Case) -> tuple[Measured, ...]:
+def _net(case: RuleCase) -> tuple[Measured, ...]:
     found = exposure(case)
     worst = max(abs(found.net_high_minor), abs(found.net_low_minor))
     share = ratio_up(worst, BP, found.equity_minor)
@@ -99,7 +99,7 @@ def _net(case: Case) -> tuple[Measured, ...]:
     return (_yielding(found, share, limit, Reason.NET_ABOVE_MAXIMUM),)
 
 
-def _leverage(case: Case) -> tuple[Measured, ...]:
+def _leverage(case: RuleCase) -> tuple[Measured, ...]:
     found = exposure(case)
     share = ratio_up(found.gross_minor, PERCENT, found.equity_minor)
     limit = case.policy.account.leverage_max.value

@@ -13,7 +13,7 @@ Rules kept:
 from typing import Final
 
 from risk.rules.exposure import equity_minor, reduces
-from risk.rules.rule import Case, Check, Measured, Rule, positive, ratio_up, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, positive, ratio_up, whole
 from risk.state.book import DayResult
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
@@ -25,11 +25,11 @@ def _loss_bp(day: DayResult) -> int:
     return ratio_up(start - whole(day.low_minor), BP, start)
 
 
-def _warn_at(case: Case, limit: int) -> int:
+def _warn_at(case: RuleCase, limit: int) -> int:
     return limit * case.policy.account.warn_at.value // BP
 
 
-def _day_loss(case: Case) -> tuple[Measured, ...]:
+def _day_loss(case: RuleCase) -> tuple[Measured, ...]:
     book, limits = case.state.book, case.policy.account
     equity_minor(book)
     cooling = limits.cooling_days.value
@@ -47,7 +47,7 @@ def _day_loss(case: Case) -> tuple[Measured, ...]:
     )
 
 
-def _drawdown(case: Case) -> tuple[Measured, ...]:
+def _drawdown(case: RuleCase) -> tuple[Measured, ...]:
     book = case.state.book
     peak, limit = positive(book.peak_minor), case.policy.account.drawdown_max.value
     return (

@@ -11,11 +11,11 @@ Source: Commission Delegated Regulation (EU) 2017/589 art. 15(6).
 from typing import Final
 
 from risk.rules.exposure import order_minor
-from risk.rules.rule import Case, Check, Measured, Rule
+from risk.rules.rule import Check, Measured, Rule, RuleCase
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
 
-def _threshold(case: Case) -> tuple[Measured, ...]:
+def _threshold(case: RuleCase) -> tuple[Measured, ...]:
     return (
         Measured(
             observed=order_minor(case),

@@ -14,7 +14,7 @@ from typing import Final
 
 from risk.intent import intent_digest, intent_fingerprint
 from risk.rules.exposure import is_renewal, own
-from risk.rules.rule import Case, Check, Measured, Refusal, Rule, positive, whole
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, whole
 from risk.state.state import HISTORY_US
 from risk.verdict import Action, Reason, RuleId, Scope, Unit
 
@@ -34,7 +34,7 @@ def used_micro(times_us: tuple[int, ...], now_us: int, rate: int) -> int:
     return max(0, used - (now_us - last) * rate)
 
 
-def _messages(case: Case) -> tuple[Measured, ...]:
+def _messages(case: RuleCase) -> tuple[Measured, ...]:
     state, limits = case.state, case.policy.account
     now, skip = positive(state.now_us), own(case)
     burst = limits.message_burst.value
@@ -62,11 +62,11 @@ def _messages(case: Case) -> tuple[Measured, ...]:
     )
 
 
-def _duplicates(case: Case) -> tuple[Measured, ...]:
+def _duplicates(case: RuleCase) -> tuple[Measured, ...]:
     state, intent, now = case.state, case.intent, positive(case.state.now_us)
     window = case.policy.account.duplicate_window.value
     if window > HISTORY_US:
-        raise Refusal(Reason.OUT_OF_RANGE)
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
     renewal = is_renewal(case)
     others = tuple(
         entry for entry in state.recent if not renewal or entry.decision_id != intent.decision_id

@@ -19,7 +19,7 @@ from risk.state.state import RiskState
 from risk.verdict import Action, Bound, Outcome, Reason, RuleId, RuleResult, Scope, Unit
 
 
-class Refusal(Exception):  # noqa: N818 - an outcome on its way up, caught in `run`
+class RuleRefusal(Exception):  # noqa: N818 - an outcome on its way up, caught in `run`
     """A rule cannot judge; carries the closed-list reason."""
 
     def __init__(self, reason: Reason) -> None:
@@ -28,7 +28,7 @@ class Refusal(Exception):  # noqa: N818 - an outcome on its way up, caught in `r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class RuleCase:
     """What a rule may look at; the digest is the policy's own, computed once."""
 
     policy: Policy
@@ -41,7 +41,7 @@ class Case:
         """The policy's section of the intent's instrument."""
         section = self.policy.of_instrument(self.intent.instrument)
         if section is None:
-            raise Refusal(Reason.UNKNOWN_INSTRUMENT)
+            raise RuleRefusal(Reason.UNKNOWN_INSTRUMENT)
         return section
 
     @property
@@ -49,7 +49,7 @@ class Case:
         """The policy's section of that instrument's class."""
         section = self.policy.of_class(self.for_instrument.asset_class)
         if section is None:
-            raise Refusal(Reason.UNKNOWN_CLASS)
+            raise RuleRefusal(Reason.UNKNOWN_CLASS)
         return section
 
 
@@ -86,24 +86,24 @@ class Measured:
 class Rule:
     """A rule: data, and one pure function that measures all its checks, in order.
 
-    `measure` may raise `Refusal`; anything else it raises also refuses the intent.
+    `measure` may raise `RuleRefusal`; anything else it raises also refuses the intent.
     """
 
     rule_id: RuleId
     version: int
     title: str
     checks: tuple[Check, ...]
-    measure: Callable[[Case], tuple[Measured, ...]]
+    measure: Callable[[RuleCase], tuple[Measured, ...]]
 
 
 def whole(value: object) -> int:
     """An integer in range, or a refusal: None, bool, float and huge numbers never pass."""
     if value is None:
-        raise Refusal(Reason.INPUT_MISSING)
+        raise RuleRefusal(Reason.INPUT_MISSING)
     if type(value) is not int:
-        raise Refusal(Reason.NOT_AN_INTEGER)
+        raise RuleRefusal(Reason.NOT_AN_INTEGER)
     if not -RANGE < value < RANGE:
-        raise Refusal(Reason.OUT_OF_RANGE)
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
     return value
 
 
@@ -111,16 +111,16 @@ def positive(value: object) -> int:
     """An integer in range above zero, or a refusal."""
     number = whole(value)
     if number <= 0:
-        raise Refusal(Reason.OUT_OF_RANGE)
+        raise RuleRefusal(Reason.OUT_OF_RANGE)
     return number
 
 
 def truth(value: object) -> bool:
     """A boolean, or a refusal."""
     if value is None:
-        raise Refusal(Reason.INPUT_MISSING)
+        raise RuleRefusal(Reason.INPUT_MISSING)
     if type(value) is not bool:
-        raise Refusal(Reason.UNKNOWN_VALUE)
+        raise RuleRefusal(Reason.UNKNOWN_VALUE)
     return value
 
 
@@ -129,7 +129,7 @@ def ratio_up(part: int, scale: int, base: int) -> int:
     return -((-part * scale) // positive(base))
 
 
-def run(rule: Rule, case: Case) -> tuple[RuleResult, ...]:
+def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
     """Every check of one rule, whatever happens."""
     arming = Arming(rule=rule.rule_id, armed=True, reason="")
     try:
@@ -138,7 +138,7 @@ def run(rule: Rule, case: Case) -> tuple[RuleResult, ...]:
         measured = rule.measure(case)
         pairs = zip(rule.checks, measured, strict=True)
         return tuple(_judge(rule, check, found, arming) for check, found in pairs)
-    except Refusal as refusal:
+    except RuleRefusal as refusal:
         reason = refusal.reason
     except Exception:  # noqa: BLE001 - a rule that fails refuses; it never lets through
         reason = Reason.RULE_FAILED

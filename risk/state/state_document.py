@@ -6,7 +6,7 @@ Not here: writing it (`risk/state/state.py`, because the digest needs that).
 from inference.forecast.forecast import Forecast, forecast_from_document
 from risk.canonical import Reader
 from risk.errors import DocumentError
-from risk.policy.signing import PolicyStatus, Standing
+from risk.policy.signing import PolicyStanding, PolicyStatus
 from risk.state.book_document import book_from_document
 from risk.state.instrument import instrument_from_document
 from risk.state.state import KillState, Phase, Quote, RiskState, SeenIntent
@@ -68,7 +68,7 @@ def policy_status_from_document(document: object) -> PolicyStatus:
     """
     read = Reader(document)
     try:
-        standing = Standing(read.text("standing"))
+        standing = PolicyStanding(read.text("standing"))
     except ValueError:
         raise DocumentError("unknown standing") from None
     status = PolicyStatus(

@@ -23,7 +23,7 @@ from audit.records.record import ZERO_HASH, Prepared, Record
 from audit.records.row import Row
 from audit.sequencer.batch import Builder
 from audit.sequencer.sequencer import Sequencer
-from audit.store.connection import Head, Store
+from audit.store.connection import LogHead, Store
 
 
 class Mutant(StrEnum):
@@ -100,15 +100,15 @@ class NoFence(NoLock):
     """Writes wherever it believes that the log ends."""
 
     @override
-    def _fence(self, origin: str) -> Head:
+    def _fence(self, origin: str) -> LogHead:
         row = self._connection.execute(
             "SELECT origin, size, root, frontier, fence FROM ledger.head"
         ).fetchone()
         assert row is not None
-        return Head(origin=row[0], size=row[1], root=row[2], frontier=row[3], fence=row[4])
+        return LogHead(origin=row[0], size=row[1], root=row[2], frontier=row[3], fence=row[4])
 
     @override
-    def send(self, rows: Sequence[Row], head: Head, deadline_s: float) -> None:
+    def send(self, rows: Sequence[Row], head: LogHead, deadline_s: float) -> None:
         row = self._connection.execute("SELECT size, root FROM ledger.head").fetchone()
         assert row is not None
         self.head = replace(self.head, size=row[0], root=row[1])

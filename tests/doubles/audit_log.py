@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, prepare
-from audit.sequencer.batch import Builder, Position
+from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.lanes import Append, Guard, MapHeads
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import Checkpoint, make_checkpoint
@@ -180,9 +180,9 @@ def sealed(decision: str) -> Draft:
     )
 
 
-def empty_position() -> Position:
+def empty_position() -> LogPosition:
     """Return where a new log stands."""
-    return Position(
+    return LogPosition(
         log=ORIGIN,
         frontier=Frontier(),
         heads={},
@@ -202,7 +202,7 @@ def append(*drafts: Draft, guard: Guard | None = None) -> Append:
 class MemoryLog:
     """A log without a database: the real builder, the real checkpoints, rows as dictionaries."""
 
-    position: Position = field(default_factory=empty_position)
+    position: LogPosition = field(default_factory=empty_position)
     rows: list[dict[str, Any]] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     blobs: dict[bytes, bytes] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from typing import Any
 
 from risk.intent import Intent, Side
 from risk.policy.policy import Policy
-from risk.policy.signing import Standing
+from risk.policy.signing import PolicyStanding
 from risk.state.book import DayStarted, Marked, MessageSent
 from risk.state.state import KillState, Phase, RiskState, seen
 from risk.verdict import Action, Reason
@@ -47,7 +47,7 @@ def forecast_with(**changes: Any) -> World:  # noqa: ANN401 - any field, any val
     return world(intent=intent_with(directional=True), forecast=replace(FORECAST, **changes))
 
 
-def standing(found_: Standing) -> World:
+def standing(found_: PolicyStanding) -> World:
     state = state_with()
     return (
         PLAYBACK,
@@ -74,21 +74,21 @@ BROKEN: dict[str, tuple[str, str, Reason, Action, Callable[[], World]]] = {
         "policy",
         Reason.POLICY_EXPIRED,
         Action.REJECT,
-        lambda: standing(Standing.EXPIRED),
+        lambda: standing(PolicyStanding.EXPIRED),
     ),
     "unsigned": (
         "R00",
         "policy",
         Reason.POLICY_UNSIGNED,
         Action.REJECT,
-        lambda: standing(Standing.UNSIGNED),
+        lambda: standing(PolicyStanding.UNSIGNED),
     ),
     "too early": (
         "R00",
         "policy",
         Reason.POLICY_NOT_YET_VALID,
         Action.REJECT,
-        lambda: standing(Standing.NOT_YET_VALID),
+        lambda: standing(PolicyStanding.NOT_YET_VALID),
     ),
     "another policy": (
         "R00",

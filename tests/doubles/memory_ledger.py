@@ -13,7 +13,7 @@ from hashlib import sha256
 from audit.errors import AuditError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, prepare
-from audit.sequencer.batch import Builder, Position
+from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.lanes import Append, Guard, Lane
 from audit.store.reader import LogHead
 from audit.tlog.checkpoint import Checkpoint
@@ -46,7 +46,7 @@ class MemoryLedger:
         self.forged: Record | None = None
         self.disavowed: set[int] = set()
         self.before: Callable[[tuple[Draft, ...]], object] = lambda _: None
-        self._position = Position(
+        self._position = LogPosition(
             log="memory.test",
             frontier=Frontier(),
             heads={},

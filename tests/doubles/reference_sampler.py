@@ -17,9 +17,9 @@ from inference.speculation.rounds import (
     Capture,
     DrafterKind,
     DraftRound,
-    Outcome,
     PlainReason,
     QTable,
+    RoundOutcome,
     accepts,
     residual,
     row_bytes,
@@ -138,10 +138,10 @@ class ReferenceSampler:
                 break
             accepted += 1
         if ahead and accepted < ahead:
-            outcome, rest = Outcome.RECOVERED, residual(p_rows[accepted], q_rows[accepted])
+            outcome, rest = RoundOutcome.RECOVERED, residual(p_rows[accepted], q_rows[accepted])
             token = start + pick(rest, token_draw(seed, Purpose.RECOVER, step, accepted))
         else:
-            outcome = Outcome.BONUS if ahead else Outcome.PLAIN
+            outcome = RoundOutcome.BONUS if ahead else RoundOutcome.PLAIN
             p_rows.append(self.target(prefix[ahead]))
             token = start + pick(p_rows[-1], token_draw(seed, Purpose.SAMPLE, step))
         return DraftRound(

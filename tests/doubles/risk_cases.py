@@ -9,8 +9,8 @@ import risk
 from inference.forecast.forecast import Forecast, ForecastSource
 from risk.intent import Intent, Side, TimeInForce
 from risk.policy.policy import Policy, parse_policy, policy_digest, policy_from_document
-from risk.policy.signing import PolicyStatus, Standing
-from risk.rules.rule import Case
+from risk.policy.signing import PolicyStanding, PolicyStatus
+from risk.rules.rule import RuleCase
 from risk.state.book import (
     Book,
     BookEvent,
@@ -100,7 +100,7 @@ def status_of(policy: Policy) -> PolicyStatus:
     """What verification says of a properly signed policy."""
     return PolicyStatus(
         policy_digest=policy_digest(policy),
-        standing=Standing.ACTIVE,
+        standing=PolicyStanding.ACTIVE,
         checked_at_us=policy.not_before_us,
         signed_by=("compliance:carla", "risk:rolf"),
     )
@@ -180,9 +180,9 @@ def busy_book() -> Book:
     )
 
 
-def case_of(policy: Policy, state: RiskState, intent: Intent) -> Case:
+def case_of(policy: Policy, state: RiskState, intent: Intent) -> RuleCase:
     """What a rule sees."""
-    return Case(policy=policy, policy_digest=policy_digest(policy), state=state, intent=intent)
+    return RuleCase(policy=policy, policy_digest=policy_digest(policy), state=state, intent=intent)
 
 
 def found(verdict: Verdict, rule: str, check: str) -> RuleResult:

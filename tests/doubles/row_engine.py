@@ -13,9 +13,9 @@ from inference.speculation.rounds import (
     Capture,
     DrafterKind,
     DraftRound,
-    Outcome,
     PlainReason,
     QTable,
+    RoundOutcome,
     accepts,
     paths,
     residual,
@@ -107,13 +107,13 @@ class RowEngine:
             if not accepts(p[draft - start], q[draft - start], draws[j]):
                 rest = residual(p, q)
                 token = start + pick(rest, token_draw(seed, Purpose.RECOVER, step, j))
-                accepted, outcome = j, Outcome.RECOVERED
+                accepted, outcome = j, RoundOutcome.RECOVERED
                 break
         else:
             p_rows.append(self._target((*request.prompt_ids, *tokens, *drafts)))
             draw = token_draw(seed, Purpose.SAMPLE, step)
             token = start + pick(row_values(p_rows[-1]), draw)
-            accepted, outcome = count, Outcome.BONUS if count else Outcome.PLAIN
+            accepted, outcome = count, RoundOutcome.BONUS if count else RoundOutcome.PLAIN
         why = PlainReason.FIRST_TOKEN if step == 0 else PlainReason.LAST_TOKEN
         return DraftRound(
             trajectory=number,

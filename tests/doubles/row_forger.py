@@ -17,7 +17,7 @@ from audit.sequencer.lanes import Append
 from audit.sequencer.ledger import Ledger
 from audit.sequencer.recovery import position_of
 from audit.signers.file import Signer
-from audit.store.connection import Head, Store
+from audit.store.connection import LogHead, Store
 from audit.store.reader import LedgerReader
 from audit.store.watchdog import Watchdog
 from gateway.launch.parts import open_ledger
@@ -39,7 +39,7 @@ def forge(dsn: str, signer: Signer, *drafts: Draft) -> tuple[Record, ...]:
             for draft in drafts:
                 builder.add(Append(prepared=(prepare(draft),)))
             rows = builder.finish().rows
-            head = Head(
+            head = LogHead(
                 origin=signer.vkey.name,
                 size=builder.frontier.size,
                 root=builder.frontier.root(),

@@ -21,7 +21,7 @@ from fix.orders.state import (
     lives_again,
     restated,
 )
-from fix.simulator.control import Quote
+from fix.simulator.control import SimulatedQuote
 from fix.simulator.market import DECK, Market
 from fix.simulator.order import Answer
 from fix.wire.identity import cl_ord_id, sweep_id
@@ -172,12 +172,12 @@ def test_which_fields_may_name_a_person(golden: Golden) -> None:
 
 
 QUOTES = {
-    "UP": Quote(1, Decimal("269.50"), Decimal("269.60")),
-    "DOWN": Quote(1, Decimal("9.50"), Decimal("9.75")),
+    "UP": SimulatedQuote(1, Decimal("269.50"), Decimal("269.60")),
+    "DOWN": SimulatedQuote(1, Decimal("9.50"), Decimal("9.75")),
 }
 
 
-def broker(script: str, quotes: dict[str, Quote], *, has_quotes: bool = True) -> Market:
+def broker(script: str, quotes: dict[str, SimulatedQuote], *, has_quotes: bool = True) -> Market:
     return Market(
         seed="golden",
         script=tuple(script.split()),
@@ -237,7 +237,7 @@ def dealings() -> Iterator[str]:
             market.hold(((35, "8"), (150, "I"), (11, name), (58, "an answer")))
             market.hold(((35, "9"), (11, "C"), (41, name), (58, "a refusal")))
         yield from said(market.receive({35: "AF", 34: "60", 584: "Q"}))
-        quotes["UP"] = Quote(2, Decimal("269.30"), Decimal("269.40"))
+        quotes["UP"] = SimulatedQuote(2, Decimal("269.30"), Decimal("269.40"))
         yield " next session"
         yield from said(market.session_changed())
         yield from said(market.receive({35: "q", 34: "61", 11: "M", 530: "7"}))

@@ -49,7 +49,7 @@ FROM ledger.checkpoint AS t WHERE size >= %s AND size <= %s ORDER BY size
 _LOWEST = -(2**63)
 
 
-class Snapshot:
+class DatabaseSnapshot:
     """One connection in one read-only snapshot."""
 
     def __init__(self, dsn: str, name: str | None = None) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, Self
 from audit.errors import LedgerWriteError
 from audit.store.tables import DatabaseError
 from audit.upkeep.fsck.chunk import Chunk
-from audit.upkeep.fsck.database import Snapshot
+from audit.upkeep.fsck.database import DatabaseSnapshot
 from audit.verifier.verify import Bad
 
 _AHEAD = 2
@@ -42,7 +42,7 @@ class Asked(Protocol):
 class Inline:
     """No process at all: the asker reads himself. For small logs, where a start costs more."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: DatabaseSnapshot) -> None:
         """Read through the asker's own connection."""
         self._snapshot = snapshot
 
@@ -159,7 +159,7 @@ def serve(pipe: Connection, others: Sequence[Connection], dsn: str, name: str) -
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()  # a chunk makes a hundred thousand small objects and no cycles
     try:
-        snapshot = Snapshot(dsn, name)
+        snapshot = DatabaseSnapshot(dsn, name)
         while True:
             pipe.send_bytes(answer(snapshot, json.loads(pipe.recv_bytes())))
     except LedgerWriteError as error:
@@ -172,7 +172,7 @@ def _failed(what: str, why: object) -> bytes:
     return json.dumps({"failed": what, "why": str(why)}).encode()
 
 
-def answer(snapshot: Snapshot, task: dict[str, Any]) -> bytes:
+def answer(snapshot: DatabaseSnapshot, task: dict[str, Any]) -> bytes:
     """Carry out a task; a failure is an answer too."""
     try:
         return _do(snapshot, task)
@@ -182,7 +182,7 @@ def answer(snapshot: Snapshot, task: dict[str, Any]) -> bytes:
         return _failed(JUDGED, f"{type(error).__name__}: {error}")
 
 
-def _do(snapshot: Snapshot, task: dict[str, Any]) -> bytes:
+def _do(snapshot: DatabaseSnapshot, task: dict[str, Any]) -> bytes:
     match task["do"]:
         case "chunk":
             chunk = Chunk(first=task["first"], width=task["width"])

@@ -21,7 +21,7 @@ from audit.store.tables import DatabaseError
 from audit.tlog.merkle import Frontier, node_hash
 from audit.upkeep.backup.judge import judge_values
 from audit.upkeep.fsck.chunk import Chunk
-from audit.upkeep.fsck.database import BLOB_RANGES, Snapshot
+from audit.upkeep.fsck.database import BLOB_RANGES, DatabaseSnapshot
 from audit.upkeep.fsck.judge import ChunkVerifier
 from audit.upkeep.fsck.plan import ChangedBelowError, FsckPlan, Progress, whole_or_again
 from audit.upkeep.fsck.readers import Asked, Inline, Readers
@@ -50,7 +50,7 @@ def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | No
         FsckStateError: the state file cannot be used.
         Bad: a key or the policy is not one.
     """
-    snapshot = Snapshot(dsn)
+    snapshot = DatabaseSnapshot(dsn)
     try:
         report = Report()
         for text in snapshot.strange():
@@ -83,7 +83,7 @@ class _Check:
     def __init__(
         self,
         plan: FsckPlan,
-        snapshot: Snapshot,
+        snapshot: DatabaseSnapshot,
         readers: Asked,
         state: FsckState,
         progress: Progress,

@@ -124,7 +124,7 @@ class StreamHeads(dict[str, Head]):
         self.clear()
 
 
-class Blobs(set[str]):
+class NamedBlobs(set[str]):
     """The digests of stored blobs, on disk only."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -213,7 +213,7 @@ class FsckState:
         if resume:
             self.saved = self._held(row)
         self.heads = StreamHeads(self._database)
-        self.blobs = Blobs(self._database)
+        self.blobs = NamedBlobs(self._database)
         self.keys = IdemKeys(self._database)
 
     def _held(self, row: tuple[str] | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from hashlib import sha256
 
-from audit.errors import PolicyError
+from audit.errors import TrustPolicyError
 from audit.tlog.policy import QuorumPolicy
 from gateway.errors import SettingsError
 from gateway.installation.settings import LedgerSettings
@@ -24,6 +24,6 @@ def read_policy(settings: LedgerSettings) -> tuple[str, QuorumPolicy | None]:
         return sha256(data).hexdigest(), QuorumPolicy.parse(data)
     except OSError as error:
         problem = f"cannot read {path}: {error.strerror}"
-    except PolicyError as error:
+    except TrustPolicyError as error:
         problem = f"{path}: {error}"
     raise SettingsError(name=POLICY_SETTING, problem=problem)

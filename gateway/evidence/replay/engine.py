@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.errors import NotReadyError, ReplayDiffersError
-from gateway.evidence.replay.weights import Question
+from gateway.evidence.replay.weights import RowQuestion
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from gateway.telemetry.console import Progress
@@ -27,7 +27,9 @@ from inference.weights.registry import ModelPair
 DEADLINE_S = 120.0
 
 
-def sampled_again(questions: Sequence[Question], pair: ModelPair, table: QTable) -> tuple[str, ...]:
+def sampled_again(
+    questions: Sequence[RowQuestion], pair: ModelPair, table: QTable
+) -> tuple[str, ...]:
     """Start the engine, sample each forecast again and say how much is equal.
 
     Raises:
@@ -65,7 +67,7 @@ def _engine(pair: ModelPair, evidence: Evidence) -> Iterator[Engine]:
             child.stop()
 
 
-def again(question: Question, engine: Engine, table: QTable) -> str:
+def again(question: RowQuestion, engine: Engine, table: QTable) -> str:
     """Sample one forecast again and say that the bits are equal.
 
     Raises:

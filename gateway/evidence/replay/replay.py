@@ -87,7 +87,7 @@ class Steps:
     """
 
     lines: tuple[str, ...]
-    rows: tuple[replay_rows.Question, ...] = ()
+    rows: tuple[replay_rows.RowQuestion, ...] = ()
 
 
 def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> int:

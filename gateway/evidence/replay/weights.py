@@ -16,7 +16,7 @@ from inference.weights.registry import ModelPair, load_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class RowQuestion:
     """One forecast's evidence with what its rows follow from."""
 
     attempt: int
@@ -25,12 +25,12 @@ class Question:
     model_digest: str
 
 
-def questions(past: Past) -> tuple[Question, ...]:
+def questions(past: Past) -> tuple[RowQuestion, ...]:
     """Return what the weights are to be asked of a replayed decision."""
     if past.prompt is None:
         return ()
     return tuple(
-        Question(
+        RowQuestion(
             attempt=number,
             evidence=attempt.capture,
             prompt_ids=past.prompt.token_ids,
@@ -41,7 +41,7 @@ def questions(past: Past) -> tuple[Question, ...]:
     )
 
 
-def regenerated(question: Question, pair: ModelPair) -> str:
+def regenerated(question: RowQuestion, pair: ModelPair) -> str:
     """Make the rows again and say in one line how near they are.
 
     Raises:

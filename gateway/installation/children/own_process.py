@@ -45,7 +45,7 @@ def is_running(process: Started, *words: str) -> bool:
     return same and all(word in command for word in words)
 
 
-class Listener(Enum):
+class PortListener(Enum):
     """Who listens on a port."""
 
     NOBODY = auto()
@@ -53,15 +53,15 @@ class Listener(Enum):
     OTHERS = auto()
 
 
-def listener(process: Started | None, port: int) -> Listener:
+def listener(process: Started | None, port: int) -> PortListener:
     """Return who listens on a TCP port of this machine; nobody is connected to."""
     listening = _listeners(port)
     if not listening:
-        return Listener.NOBODY
+        return PortListener.NOBODY
     itself = process is not None and started(process.pid) == process
     if process is not None and itself and listening <= _sockets(process.pid):
-        return Listener.ITSELF
-    return Listener.OTHERS
+        return PortListener.ITSELF
+    return PortListener.OTHERS
 
 
 def _listeners(port: int) -> frozenset[int]:

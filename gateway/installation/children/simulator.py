@@ -23,7 +23,7 @@ from fix.simulator.control import SimulatorConfig, set_session
 from gateway.clock import pause
 from gateway.errors import NotReadyError
 from gateway.installation.children.own_process import (
-    Listener,
+    PortListener,
     Started,
     is_running,
     listener,
@@ -87,7 +87,7 @@ class Simulator:
         """
         if self._running is None or not self._is_ours(self._running):
             return f"the simulator that was started here has ended; port {self.port} is not its own"
-        if listener(self._running, self.port) is not Listener.ITSELF:
+        if listener(self._running, self.port) is not PortListener.ITSELF:
             return f"port {self.port} is not held by the simulator alone"
         return ""
 
@@ -143,7 +143,7 @@ class Simulator:
         process.kill()
         process.wait()
         self._pid_file.unlink(missing_ok=True)
-        if listener(None, port) is Listener.OTHERS:
+        if listener(None, port) is PortListener.OTHERS:
             raise _PortTakenError(part="simulator", state=f"port {port} is another process's")
         raise NotReadyError(part="simulator", state=f"not up; see {self._log}")
 
@@ -155,13 +155,13 @@ class Simulator:
         running, port = found
         for _ in range(int(ADOPT_WITHIN_S / 0.02)):  # it may have been started a moment ago
             match listener(running, port):
-                case Listener.ITSELF:
+                case PortListener.ITSELF:
                     self._config = replace(self._config, port=port)
                     self._running = running
                     return True
-                case Listener.OTHERS:
+                case PortListener.OTHERS:
                     break
-                case Listener.NOBODY:
+                case PortListener.NOBODY:
                     pause(0.02)
         if self._is_ours(running):  # ours, and of no use: its port is not, or no more, its own
             os.kill(running.pid, signal.SIGKILL)
@@ -236,12 +236,12 @@ def _listens(running: Started, port: int, process: subprocess.Popen[bytes]) -> b
     """Wait until a process listens on a port; False when it ended or somebody else listens."""
     for _ in range(int(START_WITHIN_S / 0.02)):
         match listener(running, port):
-            case Listener.ITSELF:
+            case PortListener.ITSELF:
                 return True
-            case Listener.OTHERS:
+            case PortListener.OTHERS:
                 return False
-            case Listener.NOBODY if process.poll() is not None:
+            case PortListener.NOBODY if process.poll() is not None:
                 return False
-            case Listener.NOBODY:
+            case PortListener.NOBODY:
                 pause(0.02)
     return False

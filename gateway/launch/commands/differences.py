@@ -13,7 +13,7 @@ from gateway.desk.requests import ResolveRequest
 from gateway.desk.resolution import resolution_statement
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, read_signing_key
-from gateway.installation.local_client import Answer, get, post
+from gateway.installation.local_client import DoorAnswer, get, post
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 
@@ -92,7 +92,7 @@ def _listed(state: StateFolder) -> dict[str, Any]:
     return _told(get(state, "/v1/differences", token, WITHIN_S))
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: DoorAnswer) -> dict[str, Any]:
     if answer.refused:
         raise RequestError(problem=answer.refused)
     return answer.document

@@ -26,7 +26,7 @@ from gateway.errors import (
 )
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import held_against_key, open_ledger
-from gateway.installation.local_client import Answer, get, post
+from gateway.installation.local_client import DoorAnswer, get, post
 from gateway.installation.place import attached
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
@@ -258,7 +258,7 @@ def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]
     return _told(post(state, path, json.dumps(body), token, CONFIRM_WITHIN_S))
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: DoorAnswer) -> dict[str, Any]:
     """Return what the gateway said.
 
     Raises:

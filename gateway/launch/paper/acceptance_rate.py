@@ -20,7 +20,7 @@ DECISIONS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted:
+class AcceptanceRate:
     """Mean accepted drafts per full round, and the table's expectation of `LOOK_AHEAD`."""
 
     mean_accepted: float | None
@@ -36,7 +36,7 @@ class TableFigure:
 
     def measured(
         self, captured: Sequence[tuple[str, tuple[int, ...]]], reader: LedgerReader
-    ) -> Accepted:
+    ) -> AcceptanceRate:
         """Return both figures over captures, each a blob's digest with its prompt's token ids.
 
         The table's figure is taken over a sample of decisions.
@@ -54,7 +54,7 @@ class TableFigure:
             accepted += counted.full_accepted
             if place % every == 0:
                 expected.extend(self._expectations(capture, self.codec.table_base(prompt_ids)))
-        return Accepted(
+        return AcceptanceRate(
             mean_accepted=round(accepted / full, 4) if full else None,
             table_accepted=round(sum(expected) / len(expected), 4) if expected else None,
         )

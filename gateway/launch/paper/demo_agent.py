@@ -15,7 +15,7 @@ TIMEOUT_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class DemoAttempt:
     """One bad request: the bytes as sent, and what the gate must do with them.
 
     Attributes:
@@ -60,7 +60,7 @@ class AgentReport:
         }
 
 
-def bad_attempts(tag: str) -> tuple[Attempt, ...]:
+def bad_attempts(tag: str) -> tuple[DemoAttempt, ...]:
     """Return the agent's repertoire; `tag` keeps client keys of one run apart from another's."""
 
     def intent(name: str, fields: str) -> bytes:
@@ -68,53 +68,53 @@ def bad_attempts(tag: str) -> tuple[Attempt, ...]:
 
     fair = '"instrument": "SPXN", "directional": false, "reason": "demo"'
     return (
-        Attempt(
+        DemoAttempt(
             name="exposure_300_percent",
             body=intent("over", f'{fair}, "target_exposure_bp": 30000'),
             expected="rejected",
         ),
-        Attempt(
+        DemoAttempt(
             name="short_200_percent",
             body=intent("short", f'{fair}, "target_exposure_bp": -20000'),
             expected="rejected",
         ),
-        Attempt(
+        DemoAttempt(
             name="exposure_1000_percent",
             body=intent("most", f'{fair}, "target_exposure_bp": 100000'),
             expected="rejected",
         ),
-        Attempt(
+        DemoAttempt(
             name="price_far_from_market",
             body=intent("far", f'{fair}, "target_exposure_bp": 1000, "limit_price": "999.00"'),
             expected="rejected",
         ),
-        Attempt(
+        DemoAttempt(
             name="unknown_instrument",
             body=intent("name", '"instrument": "NOPE", "target_exposure_bp": 1000'),
             expected="refused",
         ),
-        Attempt(
+        DemoAttempt(
             name="huge_quantity",
             body=intent("huge", f'{fair}, "target_exposure_bp": 1000, "max_qty_lots": {10**18}'),
             expected="refused",
         ),
-        Attempt(name="not_json", body=b"{not json", expected="refused"),
-        Attempt(
+        DemoAttempt(name="not_json", body=b"{not json", expected="refused"),
+        DemoAttempt(
             name="not_a_number",
             body=intent("nan", f'{fair}, "target_exposure_bp": NaN'),
             expected="refused",
         ),
-        Attempt(
+        DemoAttempt(
             name="negative_price",
             body=intent("negative", f'{fair}, "target_exposure_bp": 10, "limit_price": "-1.00"'),
             expected="refused",
         ),
-        Attempt(
+        DemoAttempt(
             name="unknown_field",
             body=intent("bypass", f'{fair}, "target_exposure_bp": 10, "bypass_rules": true'),
             expected="refused",
         ),
-        Attempt(
+        DemoAttempt(
             name="text_for_number",
             body=intent("text", f'{fair}, "target_exposure_bp": "1000"'),
             expected="refused",

@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.installation.keys.roles import MAY
-from gateway.surfaces.access.refusals import NOBODY, Reason, Refusals, may_not
+from gateway.surfaces.access.refusals import NOBODY, AccessReason, Refusals, may_not
 
 bearer: Final = HTTPBearer(auto_error=False, description="key from `countersign keygen`")
 
@@ -56,9 +56,9 @@ def by_key(
     caller = None if credentials is None else keyring.authenticate(credentials.credentials)
     if caller is None:
         if credentials is None:
-            refusals.count(NOBODY, Reason.NO_KEY)
+            refusals.count(NOBODY, AccessReason.NO_KEY)
         else:
-            refusals.count(refusals.pseudonym(credentials.credentials), Reason.UNKNOWN_KEY)
+            refusals.count(refusals.pseudonym(credentials.credentials), AccessReason.UNKNOWN_KEY)
         raise HTTPException(
             401,
             detail={

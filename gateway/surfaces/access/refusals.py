@@ -40,7 +40,7 @@ OTHERS: Final = "others"
 _UNKNOWN: Final = "unknown-"
 
 
-class Reason(StrEnum):
+class AccessReason(StrEnum):
     """Why the door stayed shut; a role that may not is `may_not_ACTION`."""
 
     NO_KEY = "no_key"

@@ -21,7 +21,7 @@ from fastapi.security import HTTPAuthorizationCredentials
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.installation.keys.roles import MAY
 from gateway.surfaces.access.bearer import Door, bearer, by_key
-from gateway.surfaces.access.refusals import NOBODY, Reason, Refusals, may_not
+from gateway.surfaces.access.refusals import NOBODY, AccessReason, Refusals, may_not
 from gateway.surfaces.web.forms import FormGuard, from_loopback, session_of
 from gateway.surfaces.web.sessions import Sessions
 
@@ -98,7 +98,7 @@ class SignedIn(Door):
         session = session_of(request)
         found = entrance.sessions.caller(session) if session else None
         if found is None:
-            entrance.refusals.count(NOBODY, Reason.NOT_SIGNED_IN)
+            entrance.refusals.count(NOBODY, AccessReason.NOT_SIGNED_IN)
             raise NotSignedInError(sign_in_address(request))
         request.state.person = Person(caller=found, session=session)
         if found.role not in MAY[self.action]:
@@ -121,11 +121,11 @@ class Posted(Door):
         if found is not None:
             request.state.person = Person(caller=found, session=session)
         if found is None:
-            entrance.refusals.count(who, Reason.NOT_SIGNED_IN)
+            entrance.refusals.count(who, AccessReason.NOT_SIGNED_IN)
             text = "Nobody is signed in here any more: sign in, and send it from the page again."
             raise PageRefusedError("Not done", text, back=form_address(request))
         if refusal := entrance.guard.refusal(request, session, token):
-            entrance.refusals.count(who, Reason.FOREIGN_FORM)
+            entrance.refusals.count(who, AccessReason.FOREIGN_FORM)
             raise PageRefusedError("Not done", f"{refusal[:1].upper()}{refusal[1:]}.")
         if found.role not in MAY[self.action]:
             entrance.refusals.count(who, may_not(self.action))
@@ -151,7 +151,7 @@ async def loopback_only(request: Request) -> None:
     """Refuse whoever is not on this machine."""
     if not from_loopback(request):
         refusals: Refusals = request.app.state.refusals
-        refusals.count(NOBODY, Reason.NOT_LOCAL)
+        refusals.count(NOBODY, AccessReason.NOT_LOCAL)
         raise HTTPException(403, detail={"code": "loopback_only", "message": "pages are local"})
 
 

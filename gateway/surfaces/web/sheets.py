@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from gateway.surfaces.web.doors import SIGN_IN, WATCH, person_of
 from gateway.surfaces.web.forms import FormGuard
 from gateway.surfaces.web.views.formats import FILTERS
-from gateway.surfaces.web.views.lists import Frame
+from gateway.surfaces.web.views.lists import PageFrame
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 MESSAGE: Final = "message.html"
@@ -42,7 +42,7 @@ class Sheets:
         self,
         guard: FormGuard,
         *,
-        frame: Callable[[], Frame],
+        frame: Callable[[], PageFrame],
         kill_state: Callable[[], tuple[int, bool]],
         book_state: Callable[[], str],
     ) -> None:
@@ -80,7 +80,7 @@ class Sheets:
 
         html = self._templates.get_template(template).render(
             here=here,
-            frame=Frame() if plain else self._frame(),
+            frame=PageFrame() if plain else self._frame(),
             plain=plain,
             person=person,
             watches=person is not None and person.may(WATCH),

@@ -17,7 +17,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from gateway.installation.keys.keyring import digest_of
 from gateway.installation.keys.roles import MAY
-from gateway.surfaces.access.refusals import NOBODY, Reason, may_not
+from gateway.surfaces.access.refusals import NOBODY, AccessReason, may_not
 from gateway.surfaces.web.doors import (
     NEXT_CHARS_MAX,
     SIGN_IN,
@@ -68,7 +68,7 @@ class SignIn:
             return self._let_in(request, session, following)
         if self._entrance.sessions.caller(session_of(request)) is not None:
             return _see(own_path(following))
-        self._entrance.refusals.count(NOBODY, Reason.LINK_NOT_VALID)
+        self._entrance.refusals.count(NOBODY, AccessReason.LINK_NOT_VALID)
         text = "This link was used already, or is too old: sign in with a key."
         return self._form(request, following, text, 403)
 
@@ -82,11 +82,11 @@ class SignIn:
         entrance = self._entrance
         key = key.strip()
         if not same_origin(request):
-            entrance.refusals.count(NOBODY, Reason.FOREIGN_FORM)
+            entrance.refusals.count(NOBODY, AccessReason.FOREIGN_FORM)
             return self._form(request, following, "The form was not sent from this page.", 403)
         caller = entrance.keyring.authenticate(key)
         if caller is None:
-            entrance.refusals.count(entrance.refusals.pseudonym(key), Reason.SIGN_IN_FAILED)
+            entrance.refusals.count(entrance.refusals.pseudonym(key), AccessReason.SIGN_IN_FAILED)
             if not await self._waited():
                 text = "Too many wrong keys just now: try again in a moment."
                 return self._form(request, following, text, 429)

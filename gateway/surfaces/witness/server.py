@@ -39,7 +39,7 @@ from audit.witnesses.memory import WitnessMemory
 from audit.witnesses.witness import (
     BODY_BYTES_MAX,
     TEXT,
-    Answer,
+    WitnessAnswer,
     judge,
     malformed,
     parse_request,
@@ -66,7 +66,7 @@ class Witness:
     logs: Callable[[], LogKeys]
     signing: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer(self, body: bytes, time_s: int) -> Answer:
+    def answer(self, body: bytes, time_s: int) -> WitnessAnswer:
         """Answer one `add-checkpoint`.
 
         Raises:
@@ -99,7 +99,7 @@ class Witness:
             # a crash after this line leaves a tree that is remembered and not answered for: the
             # log asks again, hears its size, and gets the cosignature of the same tree
             self.memory.remember(dataclasses.replace(checkpoint, note=kept.to_bytes()))
-        return Answer(status=200, body="".join(map(str, lines)).encode())
+        return WitnessAnswer(status=200, body="".join(map(str, lines)).encode())
 
 
 def build_witness(witness: Witness) -> FastAPI:

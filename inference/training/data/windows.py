@@ -51,7 +51,7 @@ _SHARES: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class TrainingBatch:
     """Tokens [n, SEQUENCE] and the loss weight [n, SEQUENCE] of each as a target."""
 
     tokens: Ints
@@ -100,7 +100,7 @@ class Sampler:
         )
         self.shares = raw / raw.sum()
 
-    def batch(self, step: int, mixture: Mixture) -> Batch:
+    def batch(self, step: int, mixture: Mixture) -> TrainingBatch:
         """Give the batch of a step."""
         rng = np.random.default_rng((self.seed, step))
         rows = [self._real(rng) for _ in range(mixture.real)]
@@ -108,7 +108,7 @@ class Sampler:
         rows += [_synthetic(rng) for _ in range(mixture.synthetic)]
         return _stack(rows)
 
-    def news_batch(self, step: int, count: int) -> Batch:
+    def news_batch(self, step: int, count: int) -> TrainingBatch:
         """Give short sequences with dense news, judged after the prompt only.
 
         A quarter has no news, so that silence keeps meaning nothing.
@@ -155,8 +155,8 @@ class Sampler:
         return _row(series, origin, context, bins, tags)
 
 
-def _stack(rows: list[tuple[Ints, Floats, int]]) -> Batch:
-    return Batch(
+def _stack(rows: list[tuple[Ints, Floats, int]]) -> TrainingBatch:
+    return TrainingBatch(
         tokens=np.stack([row[0] for row in rows]),
         weights=np.stack([row[1] for row in rows]),
         as_of=np.asarray([row[2] for row in rows], dtype=np.int64),

@@ -13,7 +13,7 @@ from inference.errors import TrainingDataError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checkpoint:
+class TrainingCheckpoint:
     """Everything a run needs to go on as if nothing had happened.
 
     ``budgets`` are the minutes the run was given, one entry per change: a longer budget on resume
@@ -31,11 +31,11 @@ class Checkpoint:
     torch_rng: torch.Tensor
 
 
-def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
+def save_checkpoint(checkpoint: TrainingCheckpoint, path: Path) -> None:
     """Write beside, flush to disk, then rename over the old one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    fields = {name: getattr(checkpoint, name) for name in Checkpoint.__slots__}
+    fields = {name: getattr(checkpoint, name) for name in TrainingCheckpoint.__slots__}
     with partial.open("wb") as file:
         torch.save(fields, file)
         file.flush()
@@ -43,7 +43,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: Path) -> None:
     partial.replace(path)
 
 
-def load_checkpoint(path: Path, plan: dict[str, Any]) -> Checkpoint:
+def load_checkpoint(path: Path, plan: dict[str, Any]) -> TrainingCheckpoint:
     """Read a checkpoint of the same plan; only the minutes may differ.
 
     Raises:
@@ -54,4 +54,4 @@ def load_checkpoint(path: Path, plan: dict[str, Any]) -> Checkpoint:
         raise TrainingDataError(f"expected a checkpoint of {plan}, was {fields['plan']}")
     if fields["budgets"][-1] != plan["minutes"]:
         fields["budgets"].append(plan["minutes"])
-    return Checkpoint(**{**fields, "plan": plan})
+    return TrainingCheckpoint(**{**fields, "plan": plan})

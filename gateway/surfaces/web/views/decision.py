@@ -19,7 +19,7 @@ from gateway.evidence.decisions import last_word
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.plots import Caption, Fan, Line, fan_chart, fan_range, line_plot
-from gateway.surfaces.web.views.renewal import Compared, Steps, compared, split, steps_of
+from gateway.surfaces.web.views.renewal import Compared, RenewalSteps, compared, split, steps_of
 from gateway.surfaces.web.views.tables import PromptPart, RuleRow, prompt_parts, rule_rows
 from gateway.surfaces.web.views.tokens import TokensView, tokens_view
 from inference.errors import InferenceError
@@ -69,7 +69,7 @@ class RenewedView:
     """What was sampled, priced and judged again after a person agreed."""
 
     compared: tuple[Compared, ...]
-    steps: Steps
+    steps: RenewalSteps
     target: ForecastView | None
     placebo: ForecastView | None
 

@@ -37,7 +37,7 @@ START_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_F
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class PageFrame:
     """What every page says at its top.
 
     Attributes:
@@ -183,21 +183,21 @@ class Views:
         self._table = table
         self._policy = policy
 
-    def frame(self) -> Frame:
+    def frame(self) -> PageFrame:
         """Return the latest run's line."""
         found = self._reader.records(
             stream="control", kinds=(Kind.RUN_STARTED,), newest_first=True, limit=1
         )
         for record in found:
             body = Body(record.body)
-            return Frame(
+            return PageFrame(
                 run_id=body.text("run_id"),
                 mode=body.text("mode"),
                 dev=body.flag("dev"),
                 first_as_of_us=body.whole("first_as_of_us"),
                 data_cutoff_us=body.whole("data_cutoff_us"),
             )
-        return Frame()
+        return PageFrame()
 
     def runs(self) -> tuple[RunRow, ...]:
         """Return the runs, newest first."""

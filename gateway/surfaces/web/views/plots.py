@@ -53,7 +53,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class AxisScale:
     """A linear map from [low, high] to [start, stop] in SVG units."""
 
     low: float
@@ -82,8 +82,8 @@ def fan_chart(fan: Fan, caption: Caption, limits: tuple[float, float]) -> Markup
     """
     steps = max((len(band) for _, band in fan.bands), default=0)
     now = len(fan.past) - 1
-    x = Scale(low=0, high=max(1, now + steps), start=LEFT, stop=WIDTH - RIGHT)
-    y = Scale(low=limits[0], high=limits[1], start=HEIGHT - BOTTOM, stop=TOP)
+    x = AxisScale(low=0, high=max(1, now + steps), start=LEFT, stop=WIDTH - RIGHT)
+    y = AxisScale(low=limits[0], high=limits[1], start=HEIGHT - BOTTOM, stop=TOP)
 
     def ahead(values: Sequence[float]) -> list[tuple[float, float]]:
         return [anchor, *((x(now + 1 + i), y(v)) for i, v in enumerate(values))]
@@ -126,8 +126,8 @@ def line_plot(
     count = max((len(line.values) for line in lines), default=0)
     values = [v for line in lines for v in line.values if v is not None]
     limits = _padded([0.0, *values] if zero else values)
-    x = Scale(low=0, high=max(1, count - 1), start=LEFT, stop=WIDTH - RIGHT)
-    y = Scale(low=limits[0], high=limits[1], start=HEIGHT - BOTTOM, stop=TOP)
+    x = AxisScale(low=0, high=max(1, count - 1), start=LEFT, stop=WIDTH - RIGHT)
+    y = AxisScale(low=limits[0], high=limits[1], start=HEIGHT - BOTTOM, stop=TOP)
     parts = [_grid(y, limits, suffix)]
     if zero:
         parts.append(_rule("zero", (LEFT, y(0)), (WIDTH - RIGHT, y(0))))
@@ -151,7 +151,7 @@ def _svg(body: str, caption: Caption) -> Markup:
     )
 
 
-def _grid(y: Scale, limits: tuple[float, float], suffix: str = "") -> str:
+def _grid(y: AxisScale, limits: tuple[float, float], suffix: str = "") -> str:
     parts = []
     for value in _ticks(*limits):
         at = y(value)

@@ -39,7 +39,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class RenewalSteps:
     """The records of one attempt, by kind, as bodies; empty where a step did not happen."""
 
     prompt: Body
@@ -64,14 +64,14 @@ def split(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Record, 
     return tuple(r for r in records if r not in renewed), renewed
 
 
-def steps_of(records: Sequence[Record]) -> Steps:
+def steps_of(records: Sequence[Record]) -> RenewalSteps:
     """Return one attempt's steps."""
     by_kind = {record.kind: Body(record.body) for record in records}
 
     def of(kind: Kind) -> Body:
         return by_kind.get(kind, Body(None))
 
-    return Steps(
+    return RenewalSteps(
         prompt=of(Kind.FORECAST_REQUESTED),
         made=of(Kind.FORECAST_MADE),
         placebo=of(Kind.PLACEBO_MADE),
@@ -81,7 +81,7 @@ def steps_of(records: Sequence[Record]) -> Steps:
     )
 
 
-def compared(shown: Steps, renewed: Steps, band: Body) -> tuple[Compared, ...]:
+def compared(shown: RenewalSteps, renewed: RenewalSteps, band: Body) -> tuple[Compared, ...]:
     """Return the table of the two; `band` is what the person agreed to."""
     rows = (
         ("Side", _intent(shown, "side"), band.text("side"), _intent(renewed, "side")),
@@ -137,15 +137,15 @@ def compared(shown: Steps, renewed: Steps, band: Body) -> tuple[Compared, ...]:
     return tuple(Compared(what=w, shown=s, agreed=a, renewed=r) for w, s, a, r in rows)
 
 
-def _intent(steps: Steps, name: str) -> str:
+def _intent(steps: RenewalSteps, name: str) -> str:
     return steps.proposed.child("intent").text(name) or formats.DASH
 
 
-def _number(steps: Steps, name: str) -> int | None:
+def _number(steps: RenewalSteps, name: str) -> int | None:
     return steps.proposed.child("intent").whole(name)
 
 
-def _forecast(steps: Steps, name: str) -> int | None:
+def _forecast(steps: RenewalSteps, name: str) -> int | None:
     return steps.made.child("forecast").whole(name)
 
 

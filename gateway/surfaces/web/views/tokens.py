@@ -10,7 +10,7 @@ from math import log
 from inference.codec.bins import z_of
 from inference.errors import CaptureError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
-from inference.speculation.rounds import Outcome, QTable
+from inference.speculation.rounds import QTable, RoundOutcome
 from inference.speculation.seeds import accept_draw
 
 PATHS_PER_PAGE = 4
@@ -118,7 +118,7 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
         pages=pages,
         drafted=sum(len(r.drafts) for r in capture.rounds),
         accepted=sum(r.accepted for r in capture.rounds),
-        rejected=sum(r.outcome is Outcome.RECOVERED for r in capture.rounds),
+        rejected=sum(r.outcome is RoundOutcome.RECOVERED for r in capture.rounds),
         rounds=len(capture.rounds),
         mean_entropy=sum(entropies) / len(entropies) if entropies else 0.0,
         max_entropy=log(capture.n_bins),

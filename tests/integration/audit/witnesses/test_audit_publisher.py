@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from audit.errors import PolicyError, WitnessError
+from audit.errors import TrustPolicyError, WitnessError
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
@@ -194,7 +194,7 @@ def test_a_history_that_was_cosigned_cannot_be_replaced(
     assert forged.size > cosigned.size
     assert verify_database(postgres_dsn, [KEY]).exit_code == OK, "the database alone looks sound"
     assert verify_database(postgres_dsn, [KEY], [kept]).exit_code == TAMPERED
-    with pytest.raises(PolicyError):
+    with pytest.raises(TrustPolicyError):
         QuorumPolicy.parse(process.policy).satisfied_by(parse_note(forged.note))
 
 

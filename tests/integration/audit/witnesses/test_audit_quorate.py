@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from typing_extensions import override
 
-from audit.errors import PolicyError
+from audit.errors import TrustPolicyError
 from audit.evidence.bundle import build_bundle
 from audit.evidence.receipt import build_receipt, prove_record
 from audit.sequencer.ledger import Ledger, LedgerConfig
@@ -83,7 +83,7 @@ def is_quorum(policy: QuorumPolicy, cosigned: dict[str, set[int]], size: int) ->
     lines = (cosign(text, witness, TIME_US // 1_000_000) for witness in signers)
     try:
         policy.witnessed(Note(text=text, signatures=tuple(lines)))
-    except PolicyError:
+    except TrustPolicyError:
         return False
     return True
 

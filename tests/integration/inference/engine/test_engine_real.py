@@ -15,7 +15,7 @@ import pytest
 
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.engine import again, sampled_again
-from gateway.evidence.replay.weights import Question, regenerated
+from gateway.evidence.replay.weights import RowQuestion, regenerated
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from inference.codec.codec import ReturnCodec
@@ -207,7 +207,7 @@ def test_a_record_is_sampled_again_to_the_same_bits(table_engine: EngineChild) -
     pair = load_pair(PAIR)
     table = load_table(pair)
     samples = table_engine.sample(_request("to be replayed"))
-    question = Question(
+    question = RowQuestion(
         attempt=0,
         evidence=condense(samples.capture, table),
         prompt_ids=_prompt(),

@@ -5,7 +5,7 @@ import pytest
 from audit.errors import AuditError, GuardMovedError, IdempotencyConflictError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from audit.sequencer.batch import Builder, Position
+from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.lanes import Append, Guard, MapHeads, Resolve
 from tests.doubles.audit_log import TIME_US, append, empty_position, note, refused, snapshot
 
@@ -19,11 +19,11 @@ KILL = Draft(
 
 
 def commit(
-    position: Position,
+    position: LogPosition,
     *requests: Append | MapHeads | Resolve,
     existing: tuple[Record, ...] = (),
     now_us: int = TIME_US,
-) -> tuple[Position, Builder]:
+) -> tuple[LogPosition, Builder]:
     held = {(record.stream, record.idem_key): record for record in existing}
     builder = Builder(position, held, now_us)
     for request in requests:

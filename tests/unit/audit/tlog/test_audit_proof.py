@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.errors import NoteError, PolicyError, ProofError
+from audit.errors import NoteError, ProofError, TrustPolicyError
 from audit.tlog.checkpoint import checkpoint_text, make_checkpoint
 from audit.tlog.cosignature import cosign
 from audit.tlog.merkle import inclusion_path, leaf_hash, root_of
@@ -67,7 +67,7 @@ def test_a_foreign_checkpoint_with_extension_lines_and_strangers_is_taken() -> N
     proof = parse_proof(TlogProof(index=0, path=(), checkpoint_note=note.to_bytes()).to_bytes())
     assert proof.checkpoint.extensions == ("extension one", "\u2014 looks like a line")
     assert proof.verify(ENTRIES[0], NONE, [LOG.vkey]).head.extensions == proof.checkpoint.extensions
-    with pytest.raises(PolicyError):
+    with pytest.raises(TrustPolicyError):
         proof.verify(ENTRIES[0], POLICY)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audit.errors import NoteError, PolicyError
+from audit.errors import NoteError, TrustPolicyError
 from audit.tlog.checkpoint import checkpoint_text, make_checkpoint
 from audit.tlog.cosignature import cosign
 from audit.tlog.note import Note, VerifierKey, parse_note, sign_note
@@ -55,7 +55,7 @@ def test_the_published_example_counts_as_it_says() -> None:
                 who = {witness.key for witness in policy.satisfied_by(note).witnesses}
                 assert who == {signer.vkey for signer in signers}
             else:
-                with pytest.raises(PolicyError, match="not met"):
+                with pytest.raises(TrustPolicyError, match="not met"):
                     policy.satisfied_by(note)
 
 
@@ -110,7 +110,7 @@ def test_names_are_opaque_octets() -> None:
     vkey = str(WITNESSES[0].vkey).encode()
     policy = QuorumPolicy.parse(b"witness %b %b\nquorum %b\n" % (name, vkey, name))
     assert policy.quorum == policy.witnesses[0].name == name
-    with pytest.raises(PolicyError):
+    with pytest.raises(TrustPolicyError):
         QuorumPolicy.parse(b"witness %b %b\nquorum KKlvin-w\x80\n" % (name, vkey))
 
 
@@ -166,7 +166,7 @@ def test_words_of_the_language_and_numbers_may_be_names() -> None:
     ],
 )
 def test_a_rule_broken_anywhere_refuses_the_whole_policy(text: str) -> None:
-    with pytest.raises(PolicyError):
+    with pytest.raises(TrustPolicyError):
         parse(text)
 
 
@@ -176,7 +176,7 @@ def test_no_other_white_space_than_ascii_stands_around_a_key(space: str) -> None
     for vkey in (f"{WITNESSES[0].vkey}{space}", f"{space}{WITNESSES[0].vkey}"):
         with pytest.raises(NoteError):
             VerifierKey.parse(vkey)
-        with pytest.raises(PolicyError):
+        with pytest.raises(TrustPolicyError):
             parse(f"witness w {vkey}\nquorum w\n")
         with pytest.raises(Bad):  # the one-file verifier's
             read_policy(f"witness w {vkey}\nquorum w\n".encode())
@@ -186,7 +186,7 @@ def test_no_other_white_space_than_ascii_stands_around_a_key(space: str) -> None
 def test_the_same_key_under_another_name_is_a_duplicate() -> None:
     same = Cosigner("another.example", 10)
     assert same.vkey.public_key == WITNESSES[0].vkey.public_key
-    with pytest.raises(PolicyError, match=r"line 3.*twice"):
+    with pytest.raises(TrustPolicyError, match=r"line 3.*twice"):
         parse("quorum none\n" + W[0] + f"witness other {same.vkey}\n")
 
 
@@ -244,7 +244,7 @@ def test_any_bytes_raise_only_the_policy_error(data: bytes) -> None:
     for whole in (data, b"quorum none\n" + data + b"\n", b"witness " + data + b"\n"):
         try:
             QuorumPolicy.parse(whole)
-        except PolicyError:
+        except TrustPolicyError:
             continue
 
 
@@ -254,7 +254,7 @@ def test_exactly_the_allowed_octets_pass(octet: int) -> None:
     if octet in {9, 10} or 0x20 <= octet <= 0x7E or octet >= 0x80:
         QuorumPolicy.parse(data)
     else:
-        with pytest.raises(PolicyError):
+        with pytest.raises(TrustPolicyError):
             QuorumPolicy.parse(data)
 
 

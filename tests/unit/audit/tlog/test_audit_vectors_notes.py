@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from audit.errors import NoteError, PolicyError
+from audit.errors import NoteError, TrustPolicyError
 from audit.tlog.checkpoint import open_checkpoint, parse_checkpoint
 from audit.tlog.cosignature import verify_cosignature
 from audit.tlog.merkle import EMPTY_ROOT
@@ -84,7 +84,7 @@ def test_a_policy_over_a_public_log_and_witness_is_met_by_their_checkpoint() -> 
     assert [(one.name, one.time_s) for one in satisfied.witnesses] == [
         (b"r", NOTES["witness"]["time_s"])
     ]
-    with pytest.raises(PolicyError):
+    with pytest.raises(TrustPolicyError):
         QuorumPolicy.parse(f"{lines}group g all r a\nquorum g\n".encode()).satisfied_by(note)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from audit.errors import NoteError, PolicyError, ProofError
+from audit.errors import NoteError, ProofError, TrustPolicyError
 from audit.tlog.merkle import (
     consistency_path,
     inclusion_path,
@@ -307,14 +307,14 @@ WORDS = st.sampled_from(
 @given(st.data())
 def test_both_implementations_read_the_same_policies(data: st.DataObject) -> None:
     policy = changed_bytes((FOLDER / "two.policy").read_bytes(), data)
-    assert accepts(QuorumPolicy.parse, PolicyError, policy) == accepts(
+    assert accepts(QuorumPolicy.parse, TrustPolicyError, policy) == accepts(
         verify.read_policy, Bad, policy
     ), policy
     lines = POLICY.splitlines(keepends=True)
     more = b" ".join(data.draw(st.lists(WORDS, min_size=1, max_size=5))) + b"\n"
     lines.insert(data.draw(st.integers(0, len(lines))), more)
     policy = b"".join(lines)
-    assert accepts(QuorumPolicy.parse, PolicyError, policy) == accepts(
+    assert accepts(QuorumPolicy.parse, TrustPolicyError, policy) == accepts(
         verify.read_policy, Bad, policy
     ), policy
 

@@ -6,14 +6,14 @@ from decimal import Decimal
 import pytest
 
 from fix.dialects.profile import simulator_profile
-from fix.simulator.control import Quote
+from fix.simulator.control import SimulatedQuote
 from fix.simulator.market import DECK, Market, outcome_of
 from fix.simulator.order import Answer, Outcome
 
-QUOTE = Quote(1, Decimal("269.50"), Decimal("269.60"))
+QUOTE = SimulatedQuote(1, Decimal("269.50"), Decimal("269.60"))
 
 
-def market(*script: str, quote: Quote | None = QUOTE, has_quotes: bool = True) -> Market:
+def market(*script: str, quote: SimulatedQuote | None = QUOTE, has_quotes: bool = True) -> Market:
     return Market(
         seed="s",
         script=script,
@@ -103,7 +103,7 @@ def test_unknown_orders_are_said_to_be_unknown() -> None:
 
 
 def test_a_mass_cancel_ends_everything_live() -> None:
-    broker = market("fill", "fill", quote=Quote(1, Decimal(300), Decimal(301)))
+    broker = market("fill", "fill", quote=SimulatedQuote(1, Decimal(300), Decimal(301)))
     broker.receive(order("A"))
     broker.receive(order("B"))
     answers = broker.receive({35: "q", 34: "4", 11: "M", 530: "7"})
@@ -169,7 +169,7 @@ def test_a_script_may_reject_the_message(word: str, msg_type: str, named: str) -
 
 
 def test_a_new_session_fills_what_rests_and_now_meets_its_quote() -> None:
-    quotes: list[Quote | None] = [QUOTE]
+    quotes: list[SimulatedQuote | None] = [QUOTE]
     broker = Market(
         seed="s",
         script=("fill",) * 3,
@@ -185,7 +185,7 @@ def test_a_new_session_fills_what_rests_and_now_meets_its_quote() -> None:
     assert broker.session_changed() == []
     quotes.append(None)
     assert broker.session_changed() == [], "no quote, no trade"
-    quotes.append(Quote(2, Decimal("269.40"), Decimal("269.45")))
+    quotes.append(SimulatedQuote(2, Decimal("269.40"), Decimal("269.45")))
     (filled,) = broker.session_changed()
     assert (dict(filled.fields)[11], dict(filled.fields)[31]) == ("A", "269.45")
     assert broker.session_changed() == [], "it is filled"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import DoorError, StateInUseError
-from gateway.installation.local_client import Answer, get, post
+from gateway.installation.local_client import DoorAnswer, get, post
 from gateway.installation.local_door import SOCKET_NAME, connect, leave, listen, peer_uid
 from gateway.installation.settings import load
 from gateway.installation.state import StateFolder
@@ -191,7 +191,7 @@ def test_parts_of_an_earlier_version_are_closed(tmp_path: Path) -> None:
     ],
 )
 def test_a_refusal_is_read_as_one(status: int, document: dict[str, object], refused: str) -> None:
-    assert Answer(status=status, document=document).refused == refused
+    assert DoorAnswer(status=status, document=document).refused == refused
 
 
 @pytest.mark.skipif(ME != 0, reason="only root can have a group of another number")

@@ -10,7 +10,7 @@ from gateway.installation import policy as policy_desk
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
 from gateway.installation.policy import BUNDLE, SHIPPED, development_policy, given_policy
 from risk.policy.policy import parse_policy, policy_digest
-from risk.policy.signing import SignedPolicy, Standing, verify_signatures
+from risk.policy.signing import PolicyStanding, SignedPolicy, verify_signatures
 
 SHIPPED_DIGEST = policy_digest(parse_policy(SHIPPED.read_bytes()))
 
@@ -20,7 +20,7 @@ def ring(tmp_path: Path) -> Keyring:
     return Keyring.create(tmp_path / "keys")
 
 
-def standing(ring: Keyring, bundle: SignedPolicy) -> Standing:
+def standing(ring: Keyring, bundle: SignedPolicy) -> PolicyStanding:
     now_us = bundle.policy.not_before_us
     return verify_signatures(bundle, ring.public_keys(), now_us).standing
 
@@ -38,7 +38,7 @@ def test_the_shipped_policy_is_signed_once_by_both_roles(ring: Keyring) -> None:
     first = development_policy(ring)
     assert policy_digest(first.policy) == SHIPPED_DIGEST
     assert sorted(one.role for one in first.signatures) == sorted(SIGNING_ROLES)
-    assert standing(ring, first) is Standing.ACTIVE
+    assert standing(ring, first) is PolicyStanding.ACTIVE
     written = (ring.folder / BUNDLE).read_bytes()
     assert development_policy(ring) == first == given_policy(ring)
     assert (ring.folder / BUNDLE).read_bytes() == written
@@ -52,7 +52,7 @@ def test_limits_that_changed_are_in_force_at_the_next_start(
     monkeypatch.setattr(policy_desk, "SHIPPED", changed(tmp_path))
     second = development_policy(ring)
     assert policy_digest(second.policy) != SHIPPED_DIGEST
-    assert standing(ring, second) is Standing.ACTIVE
+    assert standing(ring, second) is PolicyStanding.ACTIVE
     assert given_policy(ring) == second, "it is what stands in the folder now"
 
 
@@ -64,7 +64,7 @@ def test_a_policy_under_another_ones_signatures_is_not_in_force(
     document = json.loads(path.read_bytes())
     document["policy"] = json.loads(changed(tmp_path).read_bytes())
     path.write_text(json.dumps(document))
-    assert standing(ring, given_policy(ring)) is Standing.UNSIGNED
+    assert standing(ring, given_policy(ring)) is PolicyStanding.UNSIGNED
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"policy": {}, "signatures": []}'])

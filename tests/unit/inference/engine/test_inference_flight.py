@@ -9,8 +9,8 @@ from inference.engine.flight import Flight, Floats, Step, pick_rows, softmax
 from inference.engine.port import SampleRequest
 from inference.speculation.rounds import (
     DraftRound,
-    Outcome,
     PlainReason,
+    RoundOutcome,
     accepts,
     row_bytes,
     row_values,
@@ -130,7 +130,7 @@ def test_a_batch_gives_the_same_tokens_and_rounds_as_one_by_one(draft: Row | Non
     if draft:
         assert PlainReason.DRAFTS_REJECTED in {r.plain_reason for r in together}
     else:
-        assert Outcome.BONUS in {r.outcome for r in together}
+        assert RoundOutcome.BONUS in {r.outcome for r in together}
 
 
 def test_rows_are_picked_as_in_plain_python() -> None:

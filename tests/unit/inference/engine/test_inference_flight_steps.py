@@ -10,7 +10,7 @@ import pytest
 from inference.engine.flight import MAX_MISSES, Flight, Floats, Sighting, Step, softmax
 from inference.errors import ForecastError
 from inference.forecast.forecast import Forecast, ForecastSource
-from inference.speculation.rounds import Outcome, PlainReason, row_bytes
+from inference.speculation.rounds import PlainReason, RoundOutcome, row_bytes
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
 
 FORECAST = Forecast(
@@ -135,13 +135,13 @@ def greedy_step() -> tuple[Flight, Step]:
 @pytest.mark.parametrize(
     ("emitted", "accepted", "outcome"),
     [
-        ((10,), 0, Outcome.RECOVERED),
-        ((10, 11), 1, Outcome.RECOVERED),
-        ((10, 11, 12), 2, Outcome.BONUS),
+        ((10,), 0, RoundOutcome.RECOVERED),
+        ((10, 11), 1, RoundOutcome.RECOVERED),
+        ((10, 11, 12), 2, RoundOutcome.BONUS),
     ],
 )
 def test_a_greedy_step_keeps_the_rows_up_to_the_one_that_decided(
-    emitted: tuple[int, ...], accepted: int, outcome: Outcome
+    emitted: tuple[int, ...], accepted: int, outcome: RoundOutcome
 ) -> None:
     flight, step = greedy_step()
     logits = np.arange(9, dtype=np.float32).reshape(3, 3)
@@ -255,10 +255,10 @@ def test_a_step_keeps_the_rows_of_what_was_decided_and_no_other() -> None:
     assert p is not None
     assert q is not None
     (first,), (second,) = (one.rounds for one in step.flights)
-    assert (first.outcome, first.accepted, first.drafts) == (Outcome.RECOVERED, 0, (10, 11))
+    assert (first.outcome, first.accepted, first.drafts) == (RoundOutcome.RECOVERED, 0, (10, 11))
     assert first.p_rows == (p[0].tobytes(),)
     assert first.q_rows == (q[0].tobytes(),)
-    assert (second.outcome, second.accepted, second.drafts) == (Outcome.BONUS, 1, (12,))
+    assert (second.outcome, second.accepted, second.drafts) == (RoundOutcome.BONUS, 1, (12,))
     assert second.p_rows == (p[2].tobytes(), softmax(logits)[4].tobytes())
     assert second.q_rows == (q[2].tobytes(),)
     assert second.draws == (accept_draw(6, 4, 0),)

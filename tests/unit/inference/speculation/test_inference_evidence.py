@@ -17,9 +17,9 @@ from inference.speculation.evidence_bytes import decode_evidence, encode_evidenc
 from inference.speculation.rounds import (
     Capture,
     DrafterKind,
-    Outcome,
     PlainReason,
     QTable,
+    RoundOutcome,
     paths,
     totals,
 )
@@ -123,7 +123,7 @@ def _worst_round(path: int, step: int, accepted: int, drafts: int) -> RoundEvide
         token_q=0.1 if drafts else None,
         picked=Bracket(before=0.3, total=0.7 if drafts else near),
         no_rest=False,
-        outcome=Outcome.RECOVERED if drafts else Outcome.PLAIN,
+        outcome=RoundOutcome.RECOVERED if drafts else RoundOutcome.PLAIN,
         plain_reason=None if drafts else PlainReason.NOT_SCHEDULED,
         truncated=0,
         entropies=(5000,) * (accepted + 1),
@@ -162,11 +162,13 @@ def test_the_worst_capture_there_can_be_stays_within_64_kilobytes(spec_k: int, l
 
 
 def _rejected() -> RoundEvidence:
-    return next(r for r in _evidence().rounds if r.outcome is Outcome.RECOVERED and r.accepted >= 1)
+    return next(
+        r for r in _evidence().rounds if r.outcome is RoundOutcome.RECOVERED and r.accepted >= 1
+    )
 
 
 def _drawn() -> RoundEvidence:
-    return next(r for r in _evidence().rounds if r.outcome is Outcome.BONUS)
+    return next(r for r in _evidence().rounds if r.outcome is RoundOutcome.BONUS)
 
 
 def _other(token: int) -> int:
@@ -300,8 +302,8 @@ def test_parts_that_do_not_fit_cannot_be_put_together(change: dict[str, object])
         {"states": (1,)},
         {"token_q": None},
         {"picked": None},
-        {"outcome": Outcome.BONUS},
-        {"outcome": Outcome.PLAIN},
+        {"outcome": RoundOutcome.BONUS},
+        {"outcome": RoundOutcome.PLAIN},
         {"plain_reason": PlainReason.FIRST_TOKEN},
         {"truncated": 9},
         {"entropies": ()},

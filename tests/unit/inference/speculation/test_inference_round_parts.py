@@ -18,9 +18,9 @@ from inference.speculation.evidence import (
 from inference.speculation.rounds import (
     DrafterKind,
     DraftRound,
-    Outcome,
     PlainReason,
     QTable,
+    RoundOutcome,
     row_bytes,
 )
 from inference.speculation.seeds import Purpose, token_draw
@@ -36,13 +36,13 @@ RECOVERED = DraftRound(
     draws=(0.5, 0.5),
     accepted=1,
     token=11,
-    outcome=Outcome.RECOVERED,
+    outcome=RoundOutcome.RECOVERED,
     plain_reason=None,
     truncated=0,
     logits_digest=DIGEST,
 )
 TABLED = replace(RECOVERED, q_states=(4, 5), q_rows=())
-BONUS = replace(RECOVERED, accepted=2, p_rows=(ROW,) * 3, outcome=Outcome.BONUS)
+BONUS = replace(RECOVERED, accepted=2, p_rows=(ROW,) * 3, outcome=RoundOutcome.BONUS)
 PLAIN = replace(
     RECOVERED,
     drafts=(),
@@ -50,7 +50,7 @@ PLAIN = replace(
     p_rows=(ROW,),
     draws=(),
     accepted=0,
-    outcome=Outcome.PLAIN,
+    outcome=RoundOutcome.PLAIN,
     plain_reason=PlainReason.FIRST_TOKEN,
 )
 ROUNDS: dict[str, tuple[DraftRound, dict[str, Any]]] = {
@@ -68,13 +68,13 @@ ROUNDS: dict[str, tuple[DraftRound, dict[str, Any]]] = {
     "no drafter": (RECOVERED, {"q_rows": ()}),
     "plain with drafts": (
         TABLED,
-        {"outcome": Outcome.PLAIN, "plain_reason": PlainReason.LAST_TOKEN},
+        {"outcome": RoundOutcome.PLAIN, "plain_reason": PlainReason.LAST_TOKEN},
     ),
-    "no drafts and not plain": (PLAIN, {"outcome": Outcome.BONUS, "plain_reason": None}),
+    "no drafts and not plain": (PLAIN, {"outcome": RoundOutcome.BONUS, "plain_reason": None}),
     "plain without a reason": (PLAIN, {"plain_reason": None}),
     "a reason and not plain": (RECOVERED, {"plain_reason": PlainReason.LAST_TOKEN}),
-    "bonus after a rejection": (RECOVERED, {"outcome": Outcome.BONUS}),
-    "recovered after none": (BONUS, {"outcome": Outcome.RECOVERED}),
+    "bonus after a rejection": (RECOVERED, {"outcome": RoundOutcome.BONUS}),
+    "recovered after none": (BONUS, {"outcome": RoundOutcome.RECOVERED}),
     "less than nothing dropped": (RECOVERED, {"truncated": -1}),
     "more dropped than emitted": (RECOVERED, {"truncated": 3}),
     "a step below zero": (RECOVERED, {"step": -1}),
@@ -127,14 +127,14 @@ KEPT = RoundEvidence(
     token_q=0.25,
     picked=B,
     no_rest=False,
-    outcome=Outcome.RECOVERED,
+    outcome=RoundOutcome.RECOVERED,
     plain_reason=None,
     truncated=0,
     entropies=(7, 8),
 )
 KEPT_TABLE = replace(KEPT, states=(1, 0), q=(), q_picks=(), token_q=None)
 KEPT_BONUS = replace(
-    KEPT, accepted=2, outcome=Outcome.BONUS, token_q=None, entropies=(7, 8, 9), token=11
+    KEPT, accepted=2, outcome=RoundOutcome.BONUS, token_q=None, entropies=(7, 8, 9), token=11
 )
 KEPT_PLAIN = replace(
     KEPT_TABLE,
@@ -143,7 +143,7 @@ KEPT_PLAIN = replace(
     p=(),
     accepted=0,
     picked=None,
-    outcome=Outcome.PLAIN,
+    outcome=RoundOutcome.PLAIN,
     plain_reason=PlainReason.FIRST_TOKEN,
     entropies=(7,),
 )
@@ -161,18 +161,18 @@ KEPT_ROUNDS: dict[str, tuple[RoundEvidence, dict[str, Any]]] = {
     "no drafter": (KEPT_BONUS, {"q": (), "q_picks": ()}),
     "plain with drafts": (
         KEPT_TABLE,
-        {"outcome": Outcome.PLAIN, "plain_reason": PlainReason.LAST_TOKEN},
+        {"outcome": RoundOutcome.PLAIN, "plain_reason": PlainReason.LAST_TOKEN},
     ),
     "no drafts and not plain": (
         replace(KEPT_PLAIN, picked=B),
-        {"outcome": Outcome.BONUS, "plain_reason": None},
+        {"outcome": RoundOutcome.BONUS, "plain_reason": None},
     ),
     "plain without a reason": (KEPT_PLAIN, {"plain_reason": None}),
     "a reason and not plain": (KEPT, {"plain_reason": PlainReason.LAST_TOKEN}),
-    "bonus after a rejection": (KEPT_TABLE, {"outcome": Outcome.BONUS}),
+    "bonus after a rejection": (KEPT_TABLE, {"outcome": RoundOutcome.BONUS}),
     "recovered after none": (
         replace(KEPT_BONUS, states=(1, 0), q=(), q_picks=()),
-        {"outcome": Outcome.RECOVERED},
+        {"outcome": RoundOutcome.RECOVERED},
     ),
     "a recovered token without its draft probability": (KEPT, {"token_q": None}),
     "a draft probability of a bonus token": (KEPT_BONUS, {"token_q": 0.25}),

@@ -9,9 +9,9 @@ from inference.speculation.capture import MAGIC, decode_capture, encode_capture
 from inference.speculation.rounds import (
     Capture,
     DraftRound,
-    Outcome,
     PlainReason,
     QTable,
+    RoundOutcome,
     accepts,
     disagreements,
     paths,
@@ -52,12 +52,14 @@ def test_every_position_recomputes(capture: Capture, table: QTable | None) -> No
     assert counts.positions > 100
     assert 0 < counts.accepted < counts.positions
     outcomes = {r.outcome for r in capture.rounds}
-    assert outcomes == {Outcome.BONUS, Outcome.RECOVERED, Outcome.PLAIN}
+    assert outcomes == {RoundOutcome.BONUS, RoundOutcome.RECOVERED, RoundOutcome.PLAIN}
     assert all(len(path) == 10 for path in paths(capture))
 
 
 def _full_round(capture: Capture) -> DraftRound:
-    return next(r for r in capture.rounds if r.outcome is Outcome.RECOVERED and r.accepted >= 1)
+    return next(
+        r for r in capture.rounds if r.outcome is RoundOutcome.RECOVERED and r.accepted >= 1
+    )
 
 
 def _bumped(row: bytes, bin_: int) -> bytes:
@@ -180,8 +182,8 @@ def test_paths_refuse_a_gap_and_an_unknown_trajectory() -> None:
         {"accepted": 5},
         {"draws": ()},
         {"p_rows": ()},
-        {"outcome": Outcome.BONUS},
-        {"outcome": Outcome.PLAIN},
+        {"outcome": RoundOutcome.BONUS},
+        {"outcome": RoundOutcome.PLAIN},
         {"plain_reason": PlainReason.FIRST_TOKEN},
         {"truncated": 9},
         {"step": -1},

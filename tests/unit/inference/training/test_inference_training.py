@@ -15,7 +15,7 @@ from inference.codec import vocabulary as words
 from inference.codec.codec import ReturnCodec
 from inference.errors import TrainingDataError
 from inference.training.data.series import CodedSeries, code_all
-from inference.training.data.windows import SEQUENCE, Batch, Mixture, Sampler
+from inference.training.data.windows import SEQUENCE, Mixture, Sampler, TrainingBatch
 from inference.training.distil import (
     STEPS,
     acceptance,
@@ -77,7 +77,7 @@ class StopAtFour(Sampler):
     """Presses Ctrl-C while the fourth step is under way."""
 
     @override
-    def batch(self, step: int, mixture: Mixture) -> Batch:
+    def batch(self, step: int, mixture: Mixture) -> TrainingBatch:
         if step == 3:
             signal.raise_signal(signal.SIGINT)
         return super().batch(step, mixture)

@@ -22,8 +22,8 @@ from risk.policy.policy import (
     policy_from_document,
 )
 from risk.policy.signing import (
+    PolicyStanding,
     SignedPolicy,
-    Standing,
     sign_policy,
     signed_policy_document,
     signed_policy_from_document,
@@ -156,7 +156,7 @@ def test_any_bytes_raise_only_the_parsers_own_error(data: bytes) -> None:
 
 def test_two_roles_make_a_policy_active() -> None:
     status = verify_signatures(bundle(), KEYS, INSIDE)
-    assert status.standing is Standing.ACTIVE
+    assert status.standing is PolicyStanding.ACTIVE
     assert status.signed_by == ("compliance:carla", "risk:rolf")
     assert status.policy_digest == policy_digest(PLAYBACK)
 
@@ -164,17 +164,17 @@ def test_two_roles_make_a_policy_active() -> None:
 @pytest.mark.parametrize(
     ("now_us", "standing"),
     [
-        (PLAYBACK.not_before_us - 1, Standing.NOT_YET_VALID),
-        (PLAYBACK.not_before_us, Standing.ACTIVE),
-        (PLAYBACK.expires_us - 1, Standing.ACTIVE),
-        (PLAYBACK.expires_us, Standing.EXPIRED),
+        (PLAYBACK.not_before_us - 1, PolicyStanding.NOT_YET_VALID),
+        (PLAYBACK.not_before_us, PolicyStanding.ACTIVE),
+        (PLAYBACK.expires_us - 1, PolicyStanding.ACTIVE),
+        (PLAYBACK.expires_us, PolicyStanding.EXPIRED),
     ],
 )
-def test_a_policy_begins_and_ends(now_us: int, standing: Standing) -> None:
+def test_a_policy_begins_and_ends(now_us: int, standing: PolicyStanding) -> None:
     status = verify_signatures(bundle(), KEYS, now_us)
     assert status.standing is standing
     verdict = evaluate(PLAYBACK, state_with(policy_status=status), INTENT)
-    assert (verdict.action is Action.ALLOW) == (standing is Standing.ACTIVE)
+    assert (verdict.action is Action.ALLOW) == (standing is PolicyStanding.ACTIVE)
 
 
 def forged(name: str) -> SignedPolicy:
@@ -230,7 +230,7 @@ def forged(name: str) -> SignedPolicy:
 )
 def test_anything_less_than_two_good_signatures_is_unsigned(name: str) -> None:
     status = verify_signatures(forged(name), KEYS, INSIDE)
-    assert status.standing is Standing.UNSIGNED
+    assert status.standing is PolicyStanding.UNSIGNED
     assert status.signed_by == ()
     verdict = evaluate(PLAYBACK, state_with(policy_status=status), INTENT)
     assert verdict.action is Action.REJECT
@@ -247,7 +247,7 @@ def test_two_people_of_one_role_do_not_make_a_policy_active() -> None:
             ),
         )
         status = verify_signatures(two, keys, INSIDE)
-        assert (status.standing, status.signed_by) == (Standing.UNSIGNED, ())
+        assert (status.standing, status.signed_by) == (PolicyStanding.UNSIGNED, ())
 
 
 def test_two_roles_with_one_key_are_not_two_people() -> None:
@@ -259,7 +259,7 @@ def test_two_roles_with_one_key_are_not_two_people() -> None:
             sign_policy(PLAYBACK, "compliance", "carla", RISK),
         ),
     )
-    assert verify_signatures(signed, one_key, INSIDE).standing is Standing.UNSIGNED
+    assert verify_signatures(signed, one_key, INSIDE).standing is PolicyStanding.UNSIGNED
 
 
 def test_a_bundle_survives_its_document() -> None:

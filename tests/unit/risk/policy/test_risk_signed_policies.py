@@ -19,9 +19,9 @@ from risk.policy.policy import (
 )
 from risk.policy.signing import (
     PolicySignature,
+    PolicyStanding,
     PolicyStatus,
     SignedPolicy,
-    Standing,
     policy_statement,
     sign_policy,
     status_document,
@@ -54,28 +54,28 @@ def test_a_policy_that_asks_for_three_signatures_needs_three_people() -> None:
     three = policy_from_document({**document, "signatures_min": 3})
     now = three.not_before_us
     few = verify_signatures(signed(three, ROLF, CARLA), TRUSTED, now)
-    assert (few.standing, few.signed_by) == (Standing.UNSIGNED, ())
+    assert (few.standing, few.signed_by) == (PolicyStanding.UNSIGNED, ())
     enough = verify_signatures(signed(three, ROLF, CARLA, RITA), TRUSTED, now)
     assert enough == PolicyStatus(
         policy_digest=policy_digest(three),
-        standing=Standing.ACTIVE,
+        standing=PolicyStanding.ACTIVE,
         checked_at_us=now,
         signed_by=("compliance:carla", "risk:rita", "risk:rolf"),
     )
     assert policy_status_from_document(json.loads(json.dumps(status_document(enough)))) == enough
     again = verify_signatures(signed(three, ROLF, CARLA, ROLF), TRUSTED, now)
-    assert again.standing is Standing.UNSIGNED
+    assert again.standing is PolicyStanding.UNSIGNED
     late = verify_signatures(signed(three, ROLF, CARLA, RITA), TRUSTED, three.expires_us)
-    assert (late.standing, late.signed_by) == (Standing.EXPIRED, enough.signed_by)
+    assert (late.standing, late.signed_by) == (PolicyStanding.EXPIRED, enough.signed_by)
 
 
 def test_a_person_with_a_key_of_his_own_signs_with_no_other() -> None:
     shared = {**TRUSTED, "risk": TRUSTED["compliance"]}
     wrong = signed(PLAYBACK, ("risk", "rolf", "b"), ("compliance", "carla", "b"))
     now = PLAYBACK.not_before_us
-    assert verify_signatures(wrong, shared, now).standing is Standing.UNSIGNED
+    assert verify_signatures(wrong, shared, now).standing is PolicyStanding.UNSIGNED
     right = signed(PLAYBACK, ROLF, CARLA)
-    assert verify_signatures(right, shared, now).standing is Standing.ACTIVE
+    assert verify_signatures(right, shared, now).standing is PolicyStanding.ACTIVE
     short = SignedPolicy(
         policy=PLAYBACK,
         signatures=(
@@ -83,26 +83,26 @@ def test_a_person_with_a_key_of_his_own_signs_with_no_other() -> None:
             PolicySignature(role="compliance", signer="carla", signature="00"),
         ),
     )
-    assert verify_signatures(short, shared, now).standing is Standing.UNSIGNED
+    assert verify_signatures(short, shared, now).standing is PolicyStanding.UNSIGNED
     broken = {**TRUSTED, "compliance": b"short"}
-    assert verify_signatures(right, broken, now).standing is Standing.UNSIGNED
+    assert verify_signatures(right, broken, now).standing is PolicyStanding.UNSIGNED
 
 
 def test_one_bad_signature_spoils_what_two_good_ones_would_allow() -> None:
     now = PLAYBACK.not_before_us
     good = signed(PLAYBACK, ROLF, CARLA)
-    assert verify_signatures(good, TRUSTED, now).standing is Standing.ACTIVE
+    assert verify_signatures(good, TRUSTED, now).standing is PolicyStanding.ACTIVE
     for bad in (("risk", "rita", "a"), ("risk", "nobody", "c"), ("risk", PLAYBACK.author, "c")):
         keys = {**TRUSTED, f"risk:{PLAYBACK.author}": TRUSTED["risk:rita"]}
         status = verify_signatures(signed(PLAYBACK, ROLF, CARLA, bad), keys, now)
-        assert (status.standing, status.signed_by) == (Standing.UNSIGNED, ())
+        assert (status.standing, status.signed_by) == (PolicyStanding.UNSIGNED, ())
 
 
 def test_a_key_under_two_names_is_one_person_beside_any_other() -> None:
     keys = {**TRUSTED, "risk:rita": TRUSTED["risk:rolf"]}
     twice = signed(PLAYBACK, ROLF, CARLA, ("risk", "rita", "a"))
     now = PLAYBACK.not_before_us
-    assert verify_signatures(twice, keys, now).standing is Standing.UNSIGNED
+    assert verify_signatures(twice, keys, now).standing is PolicyStanding.UNSIGNED
 
 
 def test_the_bytes_that_are_signed_are_fixed_for_ever() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from risk.evaluate import UNREADABLE, evaluate
-from risk.policy.signing import Standing
+from risk.policy.signing import PolicyStanding
 from risk.rules.catalogue import RULES
-from risk.rules.rule import Case, Check, Measured, Refusal, Rule
+from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal
 from risk.state.book import Book
 from risk.state.state import RiskState, seen
 from risk.verdict import Action, Outcome, Reason, RuleId, Scope, Unit, is_intact
@@ -161,10 +161,10 @@ STATE_CASES: dict[str, tuple[Bend, Reason]] = {
     "kill epoch old": (in_kill(egress_epoch=2), Reason.KILL_EPOCH_DIFFERS),
     "kill epoch missing": (in_kill(kill_epoch=None), Reason.INPUT_MISSING),
     "no kill state": (changed(kill=None), Reason.RULE_FAILED),
-    "policy expired": (in_status(standing=Standing.EXPIRED), Reason.POLICY_EXPIRED),
-    "policy unsigned": (in_status(standing=Standing.UNSIGNED), Reason.POLICY_UNSIGNED),
+    "policy expired": (in_status(standing=PolicyStanding.EXPIRED), Reason.POLICY_EXPIRED),
+    "policy unsigned": (in_status(standing=PolicyStanding.UNSIGNED), Reason.POLICY_UNSIGNED),
     "policy too early": (
-        in_status(standing=Standing.NOT_YET_VALID),
+        in_status(standing=PolicyStanding.NOT_YET_VALID),
         Reason.POLICY_NOT_YET_VALID,
     ),
     "policy standing as text": (in_status(standing="ACTIVE"), Reason.POLICY_UNSIGNED),
@@ -248,7 +248,7 @@ def test_nonsense_in_every_place_is_refused(nothing: Any) -> None:  # noqa: ANN4
 
 
 def raising(error: Exception) -> Rule:
-    def measure(_: Case) -> tuple[Measured, ...]:
+    def measure(_: RuleCase) -> tuple[Measured, ...]:
         raise error
 
     return Rule(
@@ -266,7 +266,7 @@ def raising(error: Exception) -> Rule:
         (ZeroDivisionError(), Reason.RULE_FAILED),
         (RecursionError(), Reason.RULE_FAILED),
         (MemoryError(), Reason.RULE_FAILED),
-        (Refusal(Reason.INPUT_MISSING), Reason.INPUT_MISSING),
+        (RuleRefusal(Reason.INPUT_MISSING), Reason.INPUT_MISSING),
     ],
 )
 def test_a_rule_that_raises_refuses(error: Exception, reason: Reason) -> None:

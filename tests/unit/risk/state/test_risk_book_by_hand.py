@@ -9,7 +9,7 @@ import pytest
 from risk.canonical import RANGE
 from risk.errors import BookError, DocumentError
 from risk.intent import Side
-from risk.rules.rule import Refusal, positive, ratio_up, whole
+from risk.rules.rule import RuleRefusal, positive, ratio_up, whole
 from risk.state.book import (
     DAY_MEMORY,
     Book,
@@ -263,7 +263,7 @@ def test_a_bust_undoes_one_trade_and_reopens_its_own_order_only() -> None:
 def test_a_number_is_in_range_up_to_the_last_one(value: int) -> None:
     inner = value - 1 if value > 0 else value + 1
     assert whole(inner) == inner
-    with pytest.raises(Refusal):
+    with pytest.raises(RuleRefusal):
         whole(value)
     with pytest.raises(BookError):
         apply(EMPTY, Marked(instrument="ACME", price_ticks=1, time_us=value))
@@ -272,7 +272,7 @@ def test_a_number_is_in_range_up_to_the_last_one(value: int) -> None:
 
 def test_one_is_positive_and_nought_is_not() -> None:
     assert positive(1) == 1
-    with pytest.raises(Refusal):
+    with pytest.raises(RuleRefusal):
         positive(0)
     assert [ratio_up(part, 10, 3) for part in (-1, 0, 1, 3)] == [-3, 0, 4, 10]
 

@@ -18,7 +18,7 @@ from audit.tlog.checkpoint import make_checkpoint
 from audit.upkeep.dump import dump, verify_dump
 from audit.upkeep.fsck.chunk import CHUNK
 from audit.upkeep.fsck.columns import COLUMNS, HEX_COLUMNS, Columns
-from audit.upkeep.fsck.database import Snapshot
+from audit.upkeep.fsck.database import DatabaseSnapshot
 from audit.upkeep.fsck.dump import fsck_dump
 from audit.upkeep.fsck.headers import rebuilt_headers
 from audit.upkeep.fsck.plan import FsckPlan
@@ -209,7 +209,7 @@ def judged_rows(dsn: str, log: LogVerifier) -> Report:
 
 def test_reader_processes_and_a_live_log_give_the_same_verdict(filled: str, tmp_path: Path) -> None:
     plan = plan_of(tmp_path, KEY, readers=2)
-    snapshot = Snapshot(filled)
+    snapshot = DatabaseSnapshot(filled)
     try:
         with Readers(2, filled, snapshot.export()) as readers:
             tasks = [

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from audit.upkeep.fsck.database import Snapshot
+from audit.upkeep.fsck.database import DatabaseSnapshot
 from audit.upkeep.fsck.readers import Inline, Readers
 from tests.doubles.audit_spoiled import fill
 
@@ -18,7 +18,7 @@ def test_who_stops_asking_waits_for_no_reader_and_leaves_no_answer_behind(
 ) -> None:
     fill(postgres_dsn)
     tasks = [{"do": "nodes", "first": first, "stop": first + 4} for first in range(0, 24, 4)]
-    snapshot = Snapshot(postgres_dsn)
+    snapshot = DatabaseSnapshot(postgres_dsn)
     expected = [*Inline(snapshot).ask(tasks)]
     with Readers(2, postgres_dsn, snapshot.export()) as readers:
         children = {int(p.name.rpartition("-")[2]): p for p in multiprocessing.active_children()}

@@ -12,7 +12,7 @@ import pytest
 
 from fix.simulator.control import SimulatorConfig
 from gateway.errors import NotReadyError
-from gateway.installation.children.own_process import Listener, Started, listener, started
+from gateway.installation.children.own_process import PortListener, Started, listener, started
 from gateway.installation.children.simulator import Simulator, wait_for
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(120)]
@@ -163,7 +163,7 @@ def test_who_takes_the_port_of_a_dead_simulator_is_a_stranger(tmp_path: Path) ->
         thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         wait_for(lambda: took(thief, made.port), 20.0, part="the dead simulator's port")
         thief.listen()
-        assert listener(started(os.getpid()), made.port) is Listener.ITSELF
+        assert listener(started(os.getpid()), made.port) is PortListener.ITSELF
         assert "has ended" in made.stranger()
     made.stop()
 
@@ -184,4 +184,4 @@ def test_a_zombie_and_a_wrong_start_time_are_nobody() -> None:
         wait_for(lambda: started(child.pid) is None, 10.0, part="the end")  # a zombie now
     here = started(os.getpid())
     assert here is not None
-    assert listener(Started(here.pid, here.began + 1), 1) is Listener.NOBODY
+    assert listener(Started(here.pid, here.began + 1), 1) is PortListener.NOBODY

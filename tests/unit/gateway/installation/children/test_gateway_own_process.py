@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 import pytest
 
 from gateway.installation.children.own_process import (
-    Listener,
+    PortListener,
     Started,
     is_running,
     listener,
@@ -94,11 +94,11 @@ def test_a_port_is_its_listeners_and_nobody_elses(family: socket.AddressFamily) 
     me = of(os.getpid())
     with closing(listening(family=family)) as own, asleep() as pid:
         port = own.getsockname()[1]
-        assert listener(me, port) is Listener.ITSELF
-        assert listener(of(pid), port) is Listener.OTHERS
-        assert listener(None, port) is Listener.OTHERS
-        assert listener(Started(me.pid, me.began + 1), port) is Listener.OTHERS
-    assert listener(me, port) is Listener.NOBODY
+        assert listener(me, port) is PortListener.ITSELF
+        assert listener(of(pid), port) is PortListener.OTHERS
+        assert listener(None, port) is PortListener.OTHERS
+        assert listener(Started(me.pid, me.began + 1), port) is PortListener.OTHERS
+    assert listener(me, port) is PortListener.NOBODY
 
 
 def test_a_port_on_which_somebody_listens_too_is_not_ours() -> None:
@@ -118,7 +118,7 @@ def test_a_port_on_which_somebody_listens_too_is_not_ours() -> None:
         try:
             assert other.stdout is not None
             assert other.stdout.readline() == "on\n"
-            assert listener(of(os.getpid()), port) is Listener.OTHERS
+            assert listener(of(os.getpid()), port) is PortListener.OTHERS
         finally:
             other.kill()
             other.communicate()
@@ -130,4 +130,4 @@ def test_a_connection_from_a_port_is_no_listener_there() -> None:
         socket.create_connection(own.getsockname()) as caller,
         closing(own.accept()[0]),
     ):
-        assert listener(of(os.getpid()), caller.getsockname()[1]) is Listener.NOBODY
+        assert listener(of(os.getpid()), caller.getsockname()[1]) is PortListener.NOBODY

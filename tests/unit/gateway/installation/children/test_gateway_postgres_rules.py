@@ -71,7 +71,9 @@ def test_the_rules_belong_to_the_servers_user(tmp_path: Path) -> None:
 
 def test_a_running_server_reads_the_rules_when_they_are_others_than_before(tmp_path: Path) -> None:
     rules = rules_for(["countersign_login"])
-    server = subprocess.Popen(["/usr/bin/env", "sleep", "600"])
+    # a child keeps what is ignored here, as `nohup` does
+    as_usual = ["/usr/bin/env", "--default-signal=HUP", "sleep", "600"]
+    server = subprocess.Popen(as_usual)
     assert put(rules, tmp_path, None, None)
     assert put(rules, tmp_path, None, server.pid) is False
     assert server.poll() is None

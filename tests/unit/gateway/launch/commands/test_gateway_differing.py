@@ -12,7 +12,7 @@ from gateway.desk.resolution import resolution_statement
 from gateway.desk.statements import all_signed
 from gateway.errors import RequestError
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
-from gateway.installation.local_client import Answer
+from gateway.installation.local_client import DoorAnswer
 from gateway.installation.settings import Settings
 from gateway.launch.commands import differences as differing
 from gateway.launch.commands.differences import list_differences, request_of, resolve_difference
@@ -38,15 +38,19 @@ class Gateway:
         self.status = 200
         self.posted: list[tuple[str, dict[str, Any], str]] = []
 
-    def get(self, _state: object, path: str, token: str, timeout_s: float) -> Answer:
+    def get(self, _state: object, path: str, token: str, timeout_s: float) -> DoorAnswer:
         assert (path, token) == ("/v1/differences", self.keyring.token("operator"))
         assert timeout_s > 0
-        return Answer(status=self.status, document=self._said({"log_id": "log", "open": self.open}))
+        return DoorAnswer(
+            status=self.status, document=self._said({"log_id": "log", "open": self.open})
+        )
 
-    def post(self, _state: object, path: str, content: str, token: str, timeout_s: float) -> Answer:
+    def post(
+        self, _state: object, path: str, content: str, token: str, timeout_s: float
+    ) -> DoorAnswer:
         assert timeout_s > 0
         self.posted.append((path, json.loads(content), token))
-        return Answer(status=self.status, document=self._said({}))
+        return DoorAnswer(status=self.status, document=self._said({}))
 
     def _said(self, document: dict[str, Any]) -> dict[str, Any]:
         return document if self.status < 400 else {"message": "not now"}
@@ -164,9 +168,9 @@ def test_a_refused_resolution_is_no_success(
 ) -> None:
     heard = gateway.post
 
-    def refuses(*given: Any) -> Answer:  # noqa: ANN401 - as `post`
+    def refuses(*given: Any) -> DoorAnswer:  # noqa: ANN401 - as `post`
         heard(*given)
-        return Answer(status=403, document={"message": "both must sign"})
+        return DoorAnswer(status=403, document={"message": "both must sign"})
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(differing, "post", refuses)

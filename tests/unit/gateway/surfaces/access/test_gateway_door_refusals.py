@@ -14,7 +14,7 @@ from gateway.surfaces.access.refusals import (
     OTHERS,
     WINDOW_S,
     WINDOWS_MAX,
-    Reason,
+    AccessReason,
     Refusals,
 )
 from tests.doubles.page_person import KeptDrafts
@@ -62,10 +62,10 @@ def test_one_record_for_each_minute_caller_and_reason(clock: Clock) -> None:
     ledger = KeptDrafts()
     refusals = Refusals(ledger, clock)
     for _ in range(3):
-        refusals.count(NOBODY, Reason.NO_KEY)
+        refusals.count(NOBODY, AccessReason.NO_KEY)
     refusals.count("agent", "may_not_kill")
     clock.us += MINUTE_US
-    refusals.count(NOBODY, Reason.NO_KEY)
+    refusals.count(NOBODY, AccessReason.NO_KEY)
     assert refusals.flush(all_of_it=False) == 2, "the minute in hand is still counted"
     assert said(ledger) == [(NOBODY, "no_key", 3), ("agent", "may_not_kill", 1)]
     assert {d.payload["from_us"] for d in ledger.drafts} == {START_US}
@@ -80,10 +80,10 @@ def test_strangers_cannot_fill_the_ledger(clock: Clock) -> None:
     ledger = KeptDrafts()
     refusals = Refusals(ledger, clock)
     for number in range(5_000):
-        refusals.count(refusals.pseudonym(f"guess-{number}"), Reason.UNKNOWN_KEY)
-        refusals.count(refusals.pseudonym(f"guess-{number}"), Reason.SIGN_IN_FAILED)
+        refusals.count(refusals.pseudonym(f"guess-{number}"), AccessReason.UNKNOWN_KEY)
+        refusals.count(refusals.pseudonym(f"guess-{number}"), AccessReason.SIGN_IN_FAILED)
     refusals.flush()
-    assert len(ledger.drafts) <= CALLERS_MAX + len(Reason)
+    assert len(ledger.drafts) <= CALLERS_MAX + len(AccessReason)
     counts: Counter[str] = Counter()
     for who, reason, count in said(ledger):
         counts[str(reason)] += int(str(count))
@@ -106,7 +106,7 @@ def test_what_the_ledger_does_not_take_waits_and_is_bounded(clock: Clock) -> Non
     total = 0
     for minute in range(200):
         for number in range(40):
-            refusals.count(f"unknown-{minute}-{number}", Reason.UNKNOWN_KEY)
+            refusals.count(f"unknown-{minute}-{number}", AccessReason.UNKNOWN_KEY)
             total += 1
         clock.us += MINUTE_US
         with pytest.raises(LedgerTimeoutError):
@@ -114,18 +114,18 @@ def test_what_the_ledger_does_not_take_waits_and_is_bounded(clock: Clock) -> Non
     ledger.away = False
     refusals.flush()
     assert sum(int(str(count)) for _, _, count in said(ledger)) == total, "none is lost"
-    most = DUE_MAX + (WINDOWS_MAX + 1) * (CALLERS_MAX + len(Reason))
+    most = DUE_MAX + (WINDOWS_MAX + 1) * (CALLERS_MAX + len(AccessReason))
     assert len(ledger.drafts) <= most
 
 
 def test_the_same_drafts_are_offered_again(clock: Clock) -> None:
     ledger = Stubborn()
     refusals = Refusals(ledger, clock)
-    refusals.count(NOBODY, Reason.NO_KEY)
+    refusals.count(NOBODY, AccessReason.NO_KEY)
     for _ in range(2):
         with pytest.raises(LedgerTimeoutError):
             refusals.flush()
-    refusals.count(NOBODY, Reason.NO_KEY)
+    refusals.count(NOBODY, AccessReason.NO_KEY)
     ledger.away = False
     refusals.flush()
     first, second, *_ = ledger.asked
@@ -137,7 +137,7 @@ def test_what_is_counted_is_written_when_the_gateway_stops(clock: Clock) -> None
     ledger = KeptDrafts()
     refusals = Refusals(ledger, clock)
     refusals.start()
-    refusals.count(NOBODY, Reason.NO_KEY)
+    refusals.count(NOBODY, AccessReason.NO_KEY)
     refusals.close()
     assert said(ledger) == [(NOBODY, "no_key", 1)]
     assert not any(thread.name == "refusals" for thread in threading.enumerate())
@@ -146,7 +146,7 @@ def test_what_is_counted_is_written_when_the_gateway_stops(clock: Clock) -> None
 def test_a_ledger_that_is_gone_does_not_stop_the_stop(clock: Clock) -> None:
     refusals = Refusals(Stubborn(), clock)
     refusals.start()
-    refusals.count(NOBODY, Reason.NO_KEY)
+    refusals.count(NOBODY, AccessReason.NO_KEY)
     refusals.close()
 
 
@@ -155,7 +155,7 @@ def test_no_more_minutes_are_counted_apart_than_are_kept(clock: Clock) -> None:
     refusals = Refusals(ledger, clock)
     for minute in range(WINDOWS_MAX + 2):
         clock.us = START_US + minute * MINUTE_US
-        refusals.count("a", Reason.NO_KEY)
+        refusals.count("a", AccessReason.NO_KEY)
     refusals.flush()
     counted = {one.payload["from_us"]: one.payload["count"] for one in ledger.drafts}
     last = START_US + (WINDOWS_MAX - 1) * MINUTE_US
@@ -169,7 +169,7 @@ def test_the_first_strangers_of_a_minute_keep_records_of_their_own(clock: Clock)
     refusals = Refusals(ledger, clock)
     names = [f"unknown-{number}" for number in range(CALLERS_MAX)]
     for who in (*names, "unknown-late", names[0], "unknown-later", names[-1]):
-        refusals.count(who, Reason.NO_KEY)
+        refusals.count(who, AccessReason.NO_KEY)
     refusals.flush()
     counts = {who: count for who, _, count in said(ledger)}
     assert counts == dict.fromkeys(names, 1) | {names[0]: 2, names[-1]: 2, OTHERS: 2}
@@ -179,9 +179,9 @@ def test_whoever_is_known_is_named_however_many_strangers_came(clock: Clock) -> 
     ledger = KeptDrafts()
     refusals = Refusals(ledger, clock)
     for number in range(100):
-        refusals.count(refusals.pseudonym(f"guess-{number}"), Reason.UNKNOWN_KEY)
+        refusals.count(refusals.pseudonym(f"guess-{number}"), AccessReason.UNKNOWN_KEY)
     for who in (*(f"agent-{number}" for number in range(40)), NOBODY):
-        refusals.count(who, Reason.NO_KEY)
+        refusals.count(who, AccessReason.NO_KEY)
     refusals.flush()
     named = {str(who) for who, _, _ in said(ledger)}
     assert {f"agent-{number}" for number in range(40)} | {NOBODY, OTHERS} <= named
