@@ -168,18 +168,6 @@ def parse_disclosure(data: str | bytes) -> tuple[bytes, str, str]:
     return raw, path, value
 
 
-def discloses(data: str | bytes, commitments: Sequence[str], index: int) -> bool:
-    """Say whether a disclosure is the one that a header commits to at an index.
-
-    Raises:
-        DisclosureError: it is none.
-    """
-    text = data.decode("ascii", "replace") if isinstance(data, bytes) else data
-    parse_disclosure(text)
-    at = range(len(commitments))
-    return index in at and commitment(text.removesuffix("\n")) == commitments[index]
-
-
 def _encode(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 

@@ -20,16 +20,10 @@ from audit.privacy.retention import DEFAULT_YEARS, RULES, Retention, kept_until_
 from audit.privacy.vault import FILE_BYTES, Vault
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
-from audit.records.personal import (
-    Personal,
-    commitment,
-    discloses,
-    disclosure,
-    fields_of,
-    parse_disclosure,
-)
+from audit.records.personal import Personal, commitment, disclosure, fields_of, parse_disclosure
 from audit.records.record import Draft, header_bytes, make_record, prepare
 from tests.doubles.audit_log import ORIGIN, TIME_US, note
+from tests.doubles.disclosing import discloses
 
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=6, max_size=40).filter(
     lambda text: len(text.strip()) > 5

@@ -18,19 +18,13 @@ from audit.privacy.disclosures import Disclosures
 from audit.privacy.retention import kept_until_us
 from audit.privacy.vault import Vault
 from audit.records.kinds import Kind
-from audit.records.personal import (
-    Personal,
-    commitment,
-    discloses,
-    disclosure,
-    fields_of,
-    parse_disclosure,
-)
+from audit.records.personal import Personal, commitment, disclosure, fields_of, parse_disclosure
 from audit.records.record import Draft
 from audit.sequencer.ledger import Ledger, LedgerConfig
 from audit.upkeep.dump import dump, verify_database
 from audit.verifier.verify import main as verify_main
 from tests.doubles.audit_log import ORIGIN, SIGNER, TIME_US, note
+from tests.doubles.disclosing import discloses
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, YEARS, World, about, hits, world_at
 
 pytestmark = pytest.mark.postgres
