@@ -43,10 +43,16 @@ class Cause(StrEnum):
     UNDOES_UNKNOWN_TRADE = "UNDOES_UNKNOWN_TRADE"
     TRADE_UNDONE_TWICE = "TRADE_UNDONE_TWICE"
     REJECT_UNMATCHED = "REJECT_UNMATCHED"
+    OVERFILLED = "OVERFILLED"
+    PRICE_BEYOND_LIMIT = "PRICE_BEYOND_LIMIT"
 
 
 _COUNTED: Final = frozenset({Cause.CUM_QTY, Cause.ACCOUNT_LOTS})
 """Causes that are two numbers: equal ones, or such as a person accepted, are no difference."""
+
+
+BREACHES: Final = frozenset({Cause.OVERFILLED, Cause.PRICE_BEYOND_LIMIT})
+"""Causes in which the two sides agree: the trade is booked, and it broke the order it filled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +170,11 @@ class _Known:
             self.adjusted[key] = self.adjusted.get(key, 0) + signed
 
     def newest(self, cl_ord_id: str) -> Found | None:
-        found = [d for d in self.open.values() if cl_ord_id and d.found.cl_ord_id == cl_ord_id]
+        found = [
+            d
+            for d in self.open.values()
+            if cl_ord_id and d.found.cl_ord_id == cl_ord_id and d.found.cause not in BREACHES
+        ]
         return max(found, key=lambda one: one.seq).found if found else None
 
 
@@ -316,6 +326,9 @@ def book_difference(found: Found, *, session: str, source: str, number: int) -> 
         source: who found it: `report`, `reconciliation`, `run_end`.
         number: with session and source it names the finding once: an inbox offset, a size.
     """
+    about = found.cl_ord_id or found.account
+    if found.cause in BREACHES:  # the same report may show a difference of totals as well
+        about = f"{about}:{found.cause.value}"
     return Draft(
         stream="control",
         kind=Kind.BOOK_DIFFERENCE,
@@ -331,7 +344,7 @@ def book_difference(found: Found, *, session: str, source: str, number: int) -> 
             **({"resent": True} if found.resent else {}),
         },
         actor="gateway",
-        idem_key=f"difference:{session}:{source}:{number}:{found.cl_ord_id or found.account}",
+        idem_key=f"difference:{session}:{source}:{number}:{about}",
     )
 
 

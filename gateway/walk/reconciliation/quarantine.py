@@ -33,6 +33,12 @@ QUARANTINED: Final = {
 }
 """Anomalies that a person resolves, by the reason in `fix_anomaly`."""
 
+BROKEN: Final = {
+    "price_beyond_limit": Cause.PRICE_BEYOND_LIMIT,
+    "overfilled": Cause.OVERFILLED,
+}
+"""What a trade that is booked says against its order, by the name in `order_reported`."""
+
 _TRADING: Final = frozenset("F12GH")
 _LATE: Final = frozenset("F12")
 _EXEC_TYPE, _CUM_QTY, _SYMBOL, _CL_ORD_ID, _ORIG_CL_ORD_ID = 150, 14, 55, 11, 41
@@ -94,7 +100,8 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
         elif draft.kind is Kind.ORDER_REPORTED:
             one, late = _totals_apart(raw, body, standing, instrument, differences)
             late = late or undated
-            found.append(_as_known(one, int(body["last_lots"]), differences, late=late, old=old))
+            one = _as_known(one, int(body["last_lots"]), differences, late=late, old=old)
+            found += [one, *_breaches(one, str(body.get("anomaly", "")))]
     return tuple(
         book_difference(
             replace(one, resent=resent), session=session, source="report", number=offset
@@ -108,6 +115,13 @@ def _is_news(found: Found, differences: Differences | None) -> bool:
     if differences is not None:
         return differences.is_news(found)
     return found.cause is not Cause.CUM_QTY or found.book_lots != found.broker_lots
+
+
+def _breaches(found: Found | None, anomaly: str) -> tuple[Found, ...]:
+    """Return in what a booked trade breaks its order, each an alarm of its own."""
+    if found is None:
+        return ()
+    return tuple(replace(found, cause=BROKEN[one]) for one in anomaly.split(", ") if one in BROKEN)
 
 
 def _quarantined(
