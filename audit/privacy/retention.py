@@ -64,7 +64,6 @@ RULES: Mapping[Retention, RetentionRule] = {
 YEARS_FIELD = "retention_years"
 """Where the `settings` of a run's record say the years by class."""
 Years = Mapping[str, int]
-DEFAULT_YEARS: Years = {name.value: rule.years for name, rule in RULES.items()}
 
 
 def years_of(retention: str, years: Years) -> int:

@@ -62,21 +62,6 @@ def cosign(text: str, signer: NoteSigner, time_s: int) -> NoteSignature:
     )
 
 
-def verify_cosignature(note: Note, key: VerifierKey) -> int:
-    """Return the time at which a cosigner signed the checkpoint, in seconds.
-
-    A cosigner may have signed more than once; the earliest time is returned.
-
-    Raises:
-        NoteError: no line of this key, or one that does not verify.
-    """
-    if key.key_type not in COSIGNER_TYPES:
-        raise NoteError(f"{key.name} is not a cosigner's key")
-    time_s = verify_signatures(note, [key])[0].time_s
-    assert time_s is not None  # noqa: S101 - the two cosigner types carry a time
-    return time_s
-
-
 def verify_signatures(note: Note, keys: Iterable[VerifierKey]) -> tuple[Signed, ...]:
     """Return the trusted keys of any type that signed, in the order of their first lines.
 

@@ -94,27 +94,6 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
     return Frontier(size=size, nodes=tuple(nodes)).root()
 
 
-def inclusion_path(leaves: Sequence[bytes], index: int) -> tuple[bytes, ...]:
-    """Return PATH(index, D[n]) over the leaf hashes, nearest sibling first.
-
-    Raises:
-        ProofError: the index is outside the tree.
-    """
-    if not 0 <= index < len(leaves):
-        raise ProofError(f"index {index} is outside a tree of {len(leaves)}")
-    path: list[bytes] = []
-    start, stop = 0, len(leaves)
-    while stop - start > 1:
-        middle = start + _split(stop - start)
-        if index < middle:
-            path.append(root_of(leaves[middle:stop]))
-            stop = middle
-        else:
-            path.append(root_of(leaves[start:middle]))
-            start = middle
-    return tuple(reversed(path))
-
-
 def verify_inclusion(
     leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes
 ) -> None:
@@ -143,31 +122,6 @@ def verify_inclusion(
         raise ProofError("inclusion path is too short")
     if result != root:
         raise ProofError("inclusion path leads to another root")
-
-
-def consistency_path(leaves: Sequence[bytes], old_size: int) -> tuple[bytes, ...]:
-    """Return PROOF(old_size, D[n]) over the leaf hashes.
-
-    Raises:
-        ProofError: the old size is outside the tree.
-    """
-    if not 0 <= old_size <= len(leaves):
-        raise ProofError(f"old size {old_size} is outside a tree of {len(leaves)}")
-    if old_size in (0, len(leaves)):
-        return ()
-    path: list[bytes] = []
-    start, stop, old, whole = 0, len(leaves), old_size, True
-    while old != stop - start:
-        middle = _split(stop - start)
-        if old <= middle:
-            path.append(root_of(leaves[start + middle : stop]))
-            stop = start + middle
-        else:
-            path.append(root_of(leaves[start : start + middle]))
-            start, old, whole = start + middle, old - middle, False
-    if not whole:
-        path.append(root_of(leaves[start:stop]))
-    return tuple(reversed(path))
 
 
 def verify_consistency(
@@ -224,8 +178,3 @@ def _check_hashes(*hashes: bytes) -> None:
     """Refuse what is no hash: a byte moved from one node to the next would hash the same."""
     if any(len(node) != HASH_BYTES for node in hashes):
         raise ProofError(f"a hash of a proof has not {HASH_BYTES} bytes")
-
-
-def _split(size: int) -> int:
-    """Return the largest power of two below `size` (at least 2)."""
-    return 1 << ((size - 1).bit_length() - 1)

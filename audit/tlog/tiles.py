@@ -5,7 +5,7 @@ rightmost one of a level may be partial. Entry bundles hold the entries under a 
 
 Proofs need hashes of perfect subtrees only, so they are computed over a `HashReader`: a function
 from (level, index) to the hash of leaves [index * 2**level, (index + 1) * 2**level). `TileReader`
-is one over tiles, wherever they are; `list_reader` is one over leaf hashes in memory.
+is one over tiles, wherever they are.
 
 Not here: where tiles are stored and how they are served.
 
@@ -115,21 +115,6 @@ def tiles_of(size: int, since: int = 0) -> Iterator[Tile]:
         level += 1
 
 
-def tile_hashes(leaves: Sequence[bytes]) -> dict[Tile, bytes]:
-    """Return every tile of the tree over leaf hashes, full and partial, with its bytes."""
-    tiles: dict[Tile, bytes] = {}
-    hashes, level = list(leaves), 0
-    while hashes:
-        above: list[bytes] = []
-        for n, start in enumerate(range(0, len(hashes), TILE_WIDTH)):
-            part = hashes[start : start + TILE_WIDTH]
-            tiles[Tile(level=level, index=n, width=len(part))] = b"".join(part)
-            if len(part) == TILE_WIDTH:
-                above.append(perfect_root(part))
-        hashes, level = above, level + 1
-    return tiles
-
-
 def perfect_root(hashes: Sequence[bytes]) -> bytes:
     """Return the root over a power of two of hashes.
 
@@ -183,18 +168,6 @@ class TileReader:
         if tile not in self._tiles:
             self._tiles[tile] = split_hashes(self._fetch(tile), tile.width)
         return perfect_root(self._tiles[tile][offset : offset + (1 << inner)])
-
-
-def list_reader(leaves: Sequence[bytes]) -> HashReader:
-    """Read hashes of perfect subtrees from leaf hashes in memory."""
-
-    def read(level: int, index: int, /) -> bytes:
-        start = index << level
-        if level < 0 or index < 0 or start + (1 << level) > len(leaves):
-            raise ProofError(f"subtree {level}/{index} is outside a tree of {len(leaves)}")
-        return perfect_root(leaves[start : start + (1 << level)])
-
-    return read
 
 
 def root_from(reader: HashReader, size: int) -> bytes:

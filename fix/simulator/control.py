@@ -112,18 +112,6 @@ def exec_number(exec_id: str) -> int:
     return int(digits) if own and len(digits) <= EXEC_DIGITS_MAX else 0
 
 
-def quote_line(*, session: int, instrument: str, market_time_us: int, bid: str, ask: str) -> str:
-    """Return one line of the quotes file, newline included."""
-    document = {
-        "session": session,
-        "instrument": instrument,
-        "market_time_us": market_time_us,
-        "bid": bid,
-        "ask": ask,
-    }
-    return json.dumps(document, separators=(",", ":")) + "\n"
-
-
 def read_quotes(path: Path) -> dict[tuple[int, str], SimulatedQuote]:
     """Return all quotes by session and instrument; the last line of a pair holds."""
     quotes: dict[tuple[int, str], SimulatedQuote] = {}

@@ -59,9 +59,6 @@ class LedgerSettings(_Section):
     checkpoint_every_s: float = Field(
         default=1.0, gt=0, le=60, description="time between checkpoints, seconds"
     )
-    append_timeout_s: float = Field(
-        default=5.0, gt=0, description="longest wait for one append, seconds"
-    )
     witness_policy: Path | None = Field(
         default=None,
         description="tlog-policy file: witnesses with addresses, and the quorum; none: no witness",

@@ -20,7 +20,7 @@ import json
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from inference.codec import vocabulary as words
 from inference.codec.bins import Z_MAX, Z_SCALE, bin_of, row_law, z_of
@@ -55,32 +55,6 @@ _DAY_US: Final = 86_400_000_000
 _HOUR_US: Final = 3_600_000_000
 
 
-class Codec(Protocol):
-    """The seam between prices and any causal language model.
-
-    Implementations are pure and thread-safe. They raise ``CodecError`` only.
-    """
-
-    vocab_size: int
-    bin_start: int
-    n_bins: int
-    n_table_states: int
-
-    def encode(self, snapshot: Snapshot) -> Prompt:
-        """Give the prompt for the bar after the snapshot's last."""
-        ...
-
-    def decode_path(self, prompt: Prompt, tokens: Sequence[int], key: bytes) -> tuple[float, ...]:
-        """Give the log returns of a sampled path."""
-        ...
-
-    def step_distribution(
-        self, prompt: Prompt, p_row: Sequence[float]
-    ) -> tuple[float, float, float]:
-        """Give P(rise), mean and sd of the next bar's log return."""
-        ...
-
-
 class ReturnCodec:
     """Codec v1. Stateless: one instance serves every thread."""
 
@@ -88,9 +62,6 @@ class ReturnCodec:
     vocab_size: int = words.VOCAB_SIZE
     bin_start: int = words.BIN_START
     n_bins: int = words.N_BINS
-    pad_id: int = words.PAD
-    bos_id: int = words.BOS
-    eos_id: int = words.EOS
     narrative_ids: frozenset[int] = words.NARRATIVE_IDS
     n_table_states: int = 1 + words.N_FREQUENCIES * words.N_CLASSES * RATIO_COARSE * N_MOVES
 

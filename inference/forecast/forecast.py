@@ -34,7 +34,7 @@ class ForecastSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepLaw:
-    """Closed-form law of the next step, from `Codec.step_distribution`; log-return units."""
+    """Closed-form law of the next step, from `ReturnCodec.step_distribution`; log-return units."""
 
     p_up: float
     mean: float

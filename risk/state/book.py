@@ -111,11 +111,6 @@ class Book:
         """Cash plus market value at last marks."""
         return self.cash_minor + sum(position.value_minor for position in self.positions)
 
-    @property
-    def unrealised_minor(self) -> int:
-        """Market value less cost of what is held."""
-        return sum(position.value_minor - position.cost_minor for position in self.positions)
-
     def position(self, instrument: str) -> Position | None:
         """The holding of an instrument, None if it was never traded."""
         return next((p for p in self.positions if p.instrument == instrument), None)

@@ -3,7 +3,9 @@
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
-from audit.tlog.note import COSIGNATURE_ED25519, COSIGNATURE_ML_DSA_44, ED25519, VerifierKey
+from audit.errors import NoteError
+from audit.tlog.cosignature import COSIGNER_TYPES, verify_signatures
+from audit.tlog.note import COSIGNATURE_ED25519, COSIGNATURE_ML_DSA_44, ED25519, Note, VerifierKey
 
 
 class Cosigner:
@@ -32,3 +34,18 @@ class Cosigner:
 LOG = Cosigner("log.example/a", 1, ED25519)
 WITNESSES = tuple(Cosigner(f"w{number}.example", 10 + number) for number in range(4))
 QUANTUM_SAFE = Cosigner("w9.example", 19, COSIGNATURE_ML_DSA_44)
+
+
+def verify_cosignature(note: Note, key: VerifierKey) -> int:
+    """Return the time at which a cosigner signed the checkpoint, in seconds.
+
+    A cosigner may have signed more than once; the earliest time is returned.
+
+    Raises:
+        NoteError: no line of this key, or one that does not verify.
+    """
+    if key.key_type not in COSIGNER_TYPES:
+        raise NoteError(f"{key.name} is not a cosigner's key")
+    time_s = verify_signatures(note, [key])[0].time_s
+    assert time_s is not None
+    return time_s

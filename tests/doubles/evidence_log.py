@@ -11,10 +11,10 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.cosignature import cosign
-from audit.tlog.merkle import consistency_path, inclusion_path
 from audit.tlog.note import NoteSignature, parse_note
 from tests.doubles.audit_log import MemoryLog, note, sealed, sent, snapshot, started
 from tests.doubles.cosigners import Cosigner
+from tests.doubles.memory_tree import consistency_path, inclusion_path
 
 COSIGNED_AT_S = 1_800_000_000
 

@@ -15,12 +15,12 @@ from audit.evidence.bundle import build_bundle
 from audit.records.canonical import canonical
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import make_checkpoint
-from audit.tlog.cosignature import cosign, verify_cosignature
+from audit.tlog.cosignature import cosign
 from audit.tlog.note import parse_note
-from audit.tlog.tiles import Tile, encode_bundle, tile_hashes
+from audit.tlog.tiles import Tile, encode_bundle
 from audit.verifier import verify
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER, MemoryLog, dump_of, note
-from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
+from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES, verify_cosignature
 from tests.doubles.evidence_collection import (
     FOLDER,
     INCOMPLETE,
@@ -47,6 +47,7 @@ from tests.doubles.evidence_proofs import (
     add_receipts,
     add_roots,
 )
+from tests.doubles.memory_tree import tile_hashes
 
 WIDE = 260
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import signal
 import socket
@@ -15,7 +16,7 @@ from typing import Any
 from fix.dialects.profile import Profile, simulator_profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import Frame, HandResult, SessionState
-from fix.simulator.control import Captured, SimulatorConfig, quote_line, read_capture
+from fix.simulator.control import Captured, SimulatorConfig, read_capture
 from fix.wire.messages import Fields, new_order, parse
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
@@ -225,3 +226,15 @@ def quick(profile: Profile, sweep_timeout_s: int) -> Profile:
 
 def replace_pace(profile: Profile, **changes: int) -> Profile:
     return profile.model_copy(update={"pace": profile.pace.model_copy(update=changes)})
+
+
+def quote_line(*, session: int, instrument: str, market_time_us: int, bid: str, ask: str) -> str:
+    """Return one line of the quotes file, newline included."""
+    document = {
+        "session": session,
+        "instrument": instrument,
+        "market_time_us": market_time_us,
+        "bid": bid,
+        "ask": ask,
+    }
+    return json.dumps(document, separators=(",", ":")) + "\n"

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from audit.tlog.merkle import EMPTY_ROOT, consistency_path, inclusion_path, leaf_hash, root_of
+from audit.tlog.merkle import EMPTY_ROOT, leaf_hash, root_of
+from tests.doubles.memory_tree import consistency_path, inclusion_path
 
 ARGON: dict[str, Any] = json.loads(
     (Path(__file__).parent.parent / "golden" / "vectors" / "merkle.json").read_text()

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit.errors import DisclosureError, DraftError, VaultError
-from audit.privacy.retention import DEFAULT_YEARS, RULES, Retention, kept_until_us
+from audit.privacy.retention import RULES, Retention, kept_until_us
 from audit.privacy.vault import FILE_BYTES, Vault
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
@@ -28,6 +28,7 @@ from tests.doubles.disclosing import discloses
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=6, max_size=40).filter(
     lambda text: len(text.strip()) > 5
 )
+YEARS = {name.value: rule.years for name, rule in RULES.items()}
 PATHS = st.sampled_from(["text", "raw/3/57", "request.person"])
 
 
@@ -240,8 +241,8 @@ def test_a_damaged_or_open_vault_is_refused_and_a_half_made_key_forgotten(tmp_pa
 def test_retention_counts_whole_years_from_the_record() -> None:
     leap = 1_709_164_800_000_000  # 29 February 2024
     assert kept_until_us(leap, "order", {"order": 1}) == 1_740_787_200_000_000  # 1 March 2025
-    assert kept_until_us(TIME_US, "none", DEFAULT_YEARS) == TIME_US
-    longest = kept_until_us(TIME_US, "order", DEFAULT_YEARS)
-    assert kept_until_us(TIME_US, "nobody declared it", DEFAULT_YEARS) == longest
+    assert kept_until_us(TIME_US, "none", YEARS) == TIME_US
+    longest = kept_until_us(TIME_US, "order", YEARS)
+    assert kept_until_us(TIME_US, "nobody declared it", YEARS) == longest
     assert set(RULES) == set(Retention)
     assert all(rule.source and rule.what for rule in RULES.values())

@@ -102,7 +102,8 @@ def test_profit_splits_into_realised_and_unrealised_without_a_rest(
     sequence: list[BookEvent],
 ) -> None:
     book, _ = folded(sequence)
-    profit = book.realised_minor + book.unrealised_minor - book.fees_minor
+    unrealised_minor = sum(p.value_minor - p.cost_minor for p in book.positions)
+    profit = book.realised_minor + unrealised_minor - book.fees_minor
     assert book.equity_minor == DEPOSIT + profit
     assert all(p.cost_minor == 0 for p in book.positions if p.lots == 0)
 

@@ -11,9 +11,10 @@ from audit.store.reader import LedgerReader
 from audit.store.tiles import TileStore, TileWriter, pooled
 from audit.store.watchdog import Watchdog
 from audit.tlog.merkle import leaf_hash, root_of, verify_consistency, verify_inclusion
-from audit.tlog.tiles import Tile, decode_bundle, root_from, tile_hashes, tiles_of
+from audit.tlog.tiles import Tile, decode_bundle, root_from, tiles_of
 from tests.doubles.audit_log import note
 from tests.doubles.audit_server import opened
+from tests.doubles.memory_tree import tile_hashes
 
 pytestmark = pytest.mark.postgres
 LARGE = 66_100

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from audit.tlog.merkle import consistency_path, inclusion_path
+from tests.doubles.memory_tree import consistency_path, inclusion_path
 from tests.doubles.merkle_vectors import (
     EXTENDED,
     INCLUDED,

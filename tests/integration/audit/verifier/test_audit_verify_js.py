@@ -16,7 +16,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import make_checkpoint
-from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.merkle import leaf_hash, root_of
 from audit.tlog.rotation import revoke, rotate
 from audit.verifier import verify
 from tests.doubles.audit_log import ORIGIN, SIGNER, MemoryLog, dump_of, note
@@ -24,10 +24,10 @@ from tests.doubles.cosigners import WITNESSES, Cosigner
 from tests.doubles.evidence_collection import FOLDER
 from tests.doubles.evidence_limits import too_large
 from tests.doubles.evidence_maps import parted
+from tests.doubles.memory_tree import consistency_path
 
 ROOT = Path(__file__).resolve().parents[4]
-VERIFIER = ROOT / "audit" / "verifier" / "verify.mjs"
-RUNNER = ROOT / "tests" / "doubles" / "evidence_questions.mjs"
+VERIFIER, RUNNER = ROOT / "audit/verifier/verify.mjs", ROOT / "tests/doubles/evidence_questions.mjs"
 NEXT = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"n" * 32))
 LAST = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"l" * 32))
 

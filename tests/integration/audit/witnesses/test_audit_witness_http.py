@@ -20,13 +20,14 @@ from cryptography.x509.oid import NameOID
 from audit.errors import WitnessError
 from audit.tlog.checkpoint import make_checkpoint
 from audit.tlog.cosignature import cosign
-from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.merkle import leaf_hash, root_of
 from audit.tlog.note import NoteSignature, parse_note
 from audit.tlog.policy import QuorumPolicy
 from audit.witnesses.client import Conflict, Cosigned, Refused, WitnessClient
 from audit.witnesses.witness import BODY_BYTES_MAX, encode_request
 from gateway import clock
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
+from tests.doubles.memory_tree import consistency_path
 from tests.doubles.witness_process import WitnessProcess, serving, witness_process
 
 LEAVES = [leaf_hash(bytes([n])) for n in range(60)]

@@ -8,7 +8,7 @@ import pytest
 from audit.errors import KeyFileError
 from audit.signers.file import FileSigner, MlDsaSigner, destroy_key, load_cosigner, public_file
 from audit.tlog.checkpoint import checkpoint_text
-from audit.tlog.cosignature import cosign, verify_cosignature
+from audit.tlog.cosignature import cosign
 from audit.tlog.note import (
     COSIGNATURE_ED25519,
     COSIGNATURE_ML_DSA_44,
@@ -17,6 +17,7 @@ from audit.tlog.note import (
     sign_note,
     verify_note,
 )
+from tests.doubles.cosigners import verify_cosignature
 
 NAME = "keys.example/log"
 

@@ -12,7 +12,6 @@ from audit.tlog.cosignature import (
     TIME_MAX_S,
     cosign,
     cosigned_message,
-    verify_cosignature,
     verify_signatures,
 )
 from audit.tlog.merkle import EMPTY_ROOT
@@ -26,7 +25,7 @@ from audit.tlog.note import (
     verify_note,
 )
 from audit.verifier.verify import Bad, Key, signed_time
-from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
+from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner, verify_cosignature
 
 ROOT = bytes(range(32))
 TEXT = checkpoint_text(LOG.vkey.name, 5, ROOT)

@@ -11,13 +11,12 @@ from audit.errors import ProofError
 from audit.tlog.merkle import (
     EMPTY_ROOT,
     Frontier,
-    consistency_path,
-    inclusion_path,
     leaf_hash,
     root_of,
     verify_consistency,
     verify_inclusion,
 )
+from tests.doubles.memory_tree import consistency_path, inclusion_path
 
 # Source: Certificate Transparency's reference tree (merkletree tests of RFC 6962's authors).
 ENTRIES = (

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from audit.errors import NoteError, ProofError, TrustPolicyError
 from audit.tlog.checkpoint import checkpoint_text, make_checkpoint
 from audit.tlog.cosignature import cosign
-from audit.tlog.merkle import inclusion_path, leaf_hash, root_of
+from audit.tlog.merkle import leaf_hash, root_of
 from audit.tlog.note import parse_note, sign_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.proof import TlogProof, parse_proof
 from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES
+from tests.doubles.memory_tree import inclusion_path
 
 ENTRIES = [f"entry {number}".encode() for number in range(70)]
 LEAVES = [leaf_hash(entry) for entry in ENTRIES]

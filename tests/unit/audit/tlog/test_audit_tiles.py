@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from audit.errors import ProofError
 from audit.tlog.merkle import (
-    consistency_path,
-    inclusion_path,
     leaf_hash,
     node_hash,
     root_of,
@@ -24,14 +22,13 @@ from audit.tlog.tiles import (
     encode_bundle,
     entries_path,
     inclusion_from,
-    list_reader,
     parse_tile_path,
     root_from,
-    tile_hashes,
     tile_path,
     tile_width,
     tiles_of,
 )
+from tests.doubles.memory_tree import consistency_path, inclusion_path, list_reader, tile_hashes
 
 LEAVES = [leaf_hash(number.to_bytes(4, "big")) for number in range(70_000)]
 TILES = tile_hashes(LEAVES)

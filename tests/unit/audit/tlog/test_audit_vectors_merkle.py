@@ -8,8 +8,6 @@ import pytest
 from audit.errors import ProofError
 from audit.tlog.merkle import (
     EMPTY_ROOT,
-    consistency_path,
-    inclusion_path,
     leaf_hash,
     root_of,
     verify_consistency,
@@ -18,12 +16,12 @@ from audit.tlog.merkle import (
 from audit.tlog.tiles import (
     Tile,
     inclusion_from,
-    list_reader,
     parse_tile_path,
     root_from,
     tile_path,
 )
 from audit.verifier.verify import extends, root_by_path
+from tests.doubles.memory_tree import consistency_path, inclusion_path, list_reader
 from tests.doubles.merkle_vectors import (
     EXTENDED,
     INCLUDED,

@@ -8,7 +8,6 @@ import pytest
 
 from audit.errors import NoteError, TrustPolicyError
 from audit.tlog.checkpoint import open_checkpoint, parse_checkpoint
-from audit.tlog.cosignature import verify_cosignature
 from audit.tlog.merkle import EMPTY_ROOT
 from audit.tlog.note import (
     COSIGNATURE_ED25519,
@@ -24,7 +23,7 @@ from audit.verifier.verify import Bad, Trust
 from audit.witnesses.memory import WitnessMemory
 from audit.witnesses.witness import encode_request, parse_request
 from gateway.surfaces.witness.server import Witness
-from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES
+from tests.doubles.cosigners import QUANTUM_SAFE, WITNESSES, verify_cosignature
 
 NOTES: dict[str, Any] = json.loads(
     (Path(__file__).parents[3] / "golden" / "vectors" / "notes.json").read_text("utf-8")

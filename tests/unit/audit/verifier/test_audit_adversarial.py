@@ -13,8 +13,6 @@ from typing_extensions import override
 
 from audit.errors import NoteError, ProofError, TrustPolicyError
 from audit.tlog.merkle import (
-    consistency_path,
-    inclusion_path,
     leaf_hash,
     root_of,
     verify_consistency,
@@ -27,6 +25,7 @@ from audit.verifier import verify
 from audit.verifier.verify import OK, Bad, Outside
 from tests.doubles.evidence_collection import FOLDER, grease_of
 from tests.doubles.evidence_limits import overlapping, too_large
+from tests.doubles.memory_tree import consistency_path, inclusion_path
 
 TEXTS = ("record.tlog-proof", "d1.receipt", "range.tlog-proof", "second.note", "grown.consistency")
 POLICY = (FOLDER / "one.policy").read_bytes()

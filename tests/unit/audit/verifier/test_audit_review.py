@@ -16,7 +16,7 @@ from audit.records.record import Draft
 from audit.signers.file import FileSigner
 from audit.tlog.checkpoint import make_checkpoint
 from audit.tlog.cosignature import cosign
-from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.merkle import leaf_hash, root_of
 from audit.tlog.note import parse_note
 from audit.tlog.rotation import revoke
 from audit.upkeep.fsck.dump import fsck_dump
@@ -48,6 +48,7 @@ from tests.doubles.audit_spoiled import plan_of, silent
 from tests.doubles.cosigners import WITNESSES
 from tests.doubles.evidence_log import MemoryReader
 from tests.doubles.evidence_maps import map_part
+from tests.doubles.memory_tree import consistency_path
 
 KEY = str(SIGNER.vkey)
 NEXT = FileSigner(ORIGIN, Ed25519PrivateKey.from_private_bytes(b"n" * 32))

@@ -2,8 +2,9 @@
 
 import hashlib
 
-from audit.tlog.merkle import inclusion_path, leaf_hash, root_of
+from audit.tlog.merkle import leaf_hash, root_of
 from audit.verifier.verify import root_up_to
+from tests.doubles.memory_tree import inclusion_path
 
 
 def test_the_path_of_a_record_gives_the_root_of_the_tree_that_ends_with_it() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from audit.errors import WitnessError
 from audit.tlog.checkpoint import Checkpoint, checkpoint_text, make_checkpoint, open_checkpoint
-from audit.tlog.cosignature import cosign, verify_cosignature
-from audit.tlog.merkle import EMPTY_ROOT, consistency_path, leaf_hash, root_of
+from audit.tlog.cosignature import cosign
+from audit.tlog.merkle import EMPTY_ROOT, leaf_hash, root_of
 from audit.tlog.note import (
     COSIGNATURE_ED25519,
     Note,
@@ -31,7 +31,8 @@ from audit.witnesses.witness import (
 from gateway.errors import SettingsError
 from gateway.surfaces.witness.followed_logs import log_keys
 from gateway.surfaces.witness.server import Witness, open_witness
-from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner
+from tests.doubles.cosigners import LOG, QUANTUM_SAFE, WITNESSES, Cosigner, verify_cosignature
+from tests.doubles.memory_tree import consistency_path
 
 LEAVES = [leaf_hash(bytes([n])) for n in range(100)]
 OTHER = [leaf_hash(b"other" + bytes([n])) for n in range(100)]

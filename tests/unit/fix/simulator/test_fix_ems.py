@@ -17,7 +17,6 @@ from fix.simulator.acceptor import Simulator, main, parse_arguments
 from fix.simulator.control import (
     Control,
     SimulatorConfig,
-    quote_line,
     read_capture,
     read_control,
     set_session,
@@ -26,7 +25,7 @@ from fix.simulator.control import (
 from fix.simulator.market import outcome_of
 from fix.simulator.order import Outcome
 from fix.wire.messages import Fields, parse, wire_text
-from tests.doubles.fix_world import PROFILE, until
+from tests.doubles.fix_world import PROFILE, quote_line, until
 from tests.doubles.unstarted_engine import named
 
 BOUND_S = 10.0

@@ -31,7 +31,7 @@ def test_an_unknown_name_stops_the_start_and_is_named(
         ("COUNTERSIGN_ENGINE__PATHS", "0"),
         ("COUNTERSIGN_FIX__SEND_WITHIN_S", "nan"),
         ("COUNTERSIGN_FIX__SEND_WITHIN_S", "inf"),
-        ("COUNTERSIGN_LEDGER__APPEND_TIMEOUT_S", "-1"),
+        ("COUNTERSIGN_LEDGER__CHECKPOINT_EVERY_S", "-1"),
         ("COUNTERSIGN_ENGINE__DEADLINE_S", "inf"),
         ("COUNTERSIGN_PLAYBACK__DECISIONS", "0"),
     ],

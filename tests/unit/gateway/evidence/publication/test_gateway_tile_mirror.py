@@ -7,9 +7,10 @@ import pytest
 from audit.errors import LedgerUnsafeError
 from audit.tlog.checkpoint import make_checkpoint
 from audit.tlog.merkle import leaf_hash, root_of
-from audit.tlog.tiles import TILE_WIDTH, Tile, encode_bundle, tile_hashes, tiles_of
+from audit.tlog.tiles import TILE_WIDTH, Tile, encode_bundle, tiles_of
 from gateway.evidence.publication.mirror_check import SoundTiles, covered, resources
 from tests.doubles.audit_log import SIGNER
+from tests.doubles.memory_tree import tile_hashes
 
 SIZE = TILE_WIDTH * TILE_WIDTH + TILE_WIDTH + 3
 ENTRIES = [b"entry %d" % n for n in range(SIZE)]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from audit.tlog.checkpoint import make_checkpoint
-from audit.tlog.cosignature import verify_cosignature
-from audit.tlog.merkle import consistency_path, leaf_hash, root_of
+from audit.tlog.merkle import leaf_hash, root_of
 from audit.tlog.note import COSIGNATURE_ML_DSA_44, parse_signature_lines, sign_note
 from audit.tlog.policy import QuorumPolicy
 from audit.tlog.treehead import TreeHead
@@ -17,7 +16,8 @@ from audit.witnesses.witness import encode_request
 from gateway.errors import SettingsError
 from gateway.surfaces.witness.followed_logs import FollowedLogs, LogKeys, log_keys
 from gateway.surfaces.witness.server import open_witness, policy_text
-from tests.doubles.cosigners import Cosigner
+from tests.doubles.cosigners import Cosigner, verify_cosignature
+from tests.doubles.memory_tree import consistency_path
 
 OLD, NEW, OTHER = (Cosigner("log.example/a", seed, 1) for seed in (1, 2, 3))
 LEAVES = [leaf_hash(b"%d" % number) for number in range(9)]
