@@ -27,7 +27,6 @@ from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.fix import FixChild
 from gateway.installation.children.fix_life import FixChildConfig
 from gateway.installation.children.simulator import Simulator
-from gateway.launch.commands.kill import write_address
 from gateway.launch.events import Events
 from gateway.launch.housekeeping import Housekeeping
 from gateway.launch.parts import (
@@ -177,7 +176,7 @@ class _Starter:
         entrance.refusals.start()
         self._stack.callback(entrance.refusals.close)
         self._stack.callback(server.stop)  # first of all: what it still refuses is counted
-        write_address(plan.state, server.address)
+        plan.state.say_address(server.address)
         app = App(
             plan=plan,
             desk=desk,

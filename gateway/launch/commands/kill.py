@@ -146,11 +146,6 @@ def _word(state: StateFolder) -> KillWord:
     return KillWord(state.kill_word)
 
 
-def write_address(state: StateFolder, address: str) -> None:
-    """Say where this state's gateway listens, for the verbs of other processes."""
-    state.say_address(address)
-
-
 @dataclass(frozen=True, slots=True)
 class _Word:
     """Why a kill is released, and which orders may work although it is."""
