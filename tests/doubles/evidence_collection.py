@@ -8,9 +8,12 @@ from pathlib import Path
 from audit.records.canonical import canonical
 from audit.tlog.proof import parse_proof
 from tests.doubles.audit_log import ORIGIN
+from tests.doubles.evidence_edits import laid_out
 
 OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3
-FOLDER = Path(__file__).resolve().parent.parent / "golden" / "evidence"
+KEPT = Path(__file__).resolve().parent.parent / "golden" / "evidence"
+FOLDER = laid_out(KEPT)
+"""Every file of the evidence, as the verifiers read it."""
 KEY = ("--key", "log.pub")
 QUORUM = (*KEY, "--policy", "one.policy")
 VERIFIER = b'"""A stand-in: the golden bundle must not change with every line of verify.py."""\n'

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from audit.verifier import verify
-from tests.doubles.evidence_collection import FOLDER
+from tests.doubles.evidence_collection import FOLDER, KEPT
+from tests.doubles.evidence_edits import TABLE, put_together, table, told_apart
 from tests.doubles.evidence_vectors import collection
 
 OPTIONS = frozenset(
@@ -20,14 +21,15 @@ def test_the_evidence_keeps_its_bytes(
     golden: Callable[[str, bytes], None], request: pytest.FixtureRequest
 ) -> None:
     files = collection().files
+    bases, edits = told_apart(files)
+    kept = bases | {TABLE: table(edits)}
     if request.config.getoption("--rewrite-golden"):
-        for path in sorted(FOLDER.rglob("*")):
-            if path.is_file() and str(path.relative_to(FOLDER)) not in files:
+        for path in sorted(KEPT.rglob("*")):
+            if path.is_file() and str(path.relative_to(KEPT)) not in kept:
                 path.unlink()
-    for name, data in files.items():
+    for name, data in kept.items():
         golden(f"evidence/{name}", data)
-    there = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.is_file()}
-    assert there == set(files)
+    assert dict(put_together(KEPT)) == files
 
 
 def questions() -> list[dict[str, object]]:
