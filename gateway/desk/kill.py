@@ -6,11 +6,13 @@ Order (a crash after any step leaves the gate closed):
 1. the kill word, shared by mapping with the FIX child and `countersign kill`, closes egress;
 2. the FIX child confirms within 100 ms or is killed;
 3. the ledger records it (tried with a short deadline: a hung database must not delay the kill; what
-   could not be written is written at the next start);
+   could not be written is kept, with its reason, and written as soon as the ledger takes it, or at
+   the next start);
 4. the child sweeps live orders until the broker confirmed each gone; how far it is (confirmed,
    unknown, open) is recorded after its patience, and at the end.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Mapping
@@ -25,7 +27,9 @@ from audit.sequencer.ledger import Lane
 from fix.durable.kill_word import KillWord, Press, monotonic_us
 from fix.errors import KillWordError
 from gateway import clock
+from gateway.errors import NotReadyError
 from gateway.feeds.intake import show_hidden_text
+from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.walk.journal.kill import kill_outcome, kill_pressed
 from gateway.walk.ports import LedgerPort
 
@@ -71,11 +75,25 @@ class KillReceipt:
     killed: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pressed:
+    """A press as it goes on record; the same values make the same record."""
+
+    press: Press
+    note: PressNote
+    confirmed: bool = False
+    confirmed_us: int = 0
+
+
 class KillSwitch:
     """The kill of one gateway."""
 
-    def __init__(self, *, word: KillWord, child: KillableChild, ledger: KillLedger) -> None:
+    def __init__(
+        self, *, word: KillWord, child: KillableChild, ledger: KillLedger, notes: PressNotes
+    ) -> None:
         """Keep the parts; presses are serialised."""
+        self._notes = notes
+        self._missing: dict[int, _Pressed] = {}
         self._word = word
         self._child = child
         self._ledger = ledger
@@ -109,7 +127,12 @@ class KillSwitch:
             confirmed = press.killed and self._child.kill(self._word.read().kill_epoch)
             confirmed_us = monotonic_us() if confirmed else 0
             recorded = self._record(
-                press, actor=actor, reason=reason, confirmed=confirmed, confirmed_us=confirmed_us
+                _Pressed(
+                    press=press,
+                    note=PressNote(actor, reason),
+                    confirmed=confirmed,
+                    confirmed_us=confirmed_us,
+                )
             )
         return KillReceipt(
             kill_epoch=press.kill_epoch,
@@ -143,7 +166,20 @@ class KillSwitch:
         """
         press = self._word.newest_press()
         if press.killed and press.kill_epoch > last_recorded_epoch:
-            self._record(press, actor="kill word", reason=AWAY, confirmed=False)
+            self._record(self._kept(press))
+
+    def record_missing(self) -> None:
+        """Put presses on record that the ledger could not take when they were made; a chore.
+
+        Takes no lock that a press waits for.
+
+        Raises:
+            AuditError: the ledger does not take it yet.
+            NotReadyError: another record holds its place; the log says what to do.
+        """
+        for missing in sorted(self._missing.values(), key=lambda one: one.press.kill_epoch):
+            if not self._try_record(missing):
+                raise NotReadyError(part=f"kill {missing.press.kill_epoch}", state="not on record")
 
     def ensure_recorded(self, press: Press) -> None:
         """Put this press on record where the ledger missed it, before its release.
@@ -154,11 +190,16 @@ class KillSwitch:
         Raises:
             AuditError: the ledger does not take it.
         """
+        pressed = self._missing.get(press.kill_epoch) or self._kept(press)
         try:
-            self._append_press(press, "kill word", AWAY, confirmed=False)
+            self._append_press(pressed)
         except IdempotencyConflictError as error:  # on record, as somebody's press?
             if not self._on_record(press._replace(press_id=""), error):
                 raise
+
+    def _kept(self, press: Press) -> _Pressed:
+        """Return a press that the ledger missed with what was kept of it."""
+        return _Pressed(press=press, note=self._notes.of(press) or PressNote("kill word", AWAY))
 
     def record_outcome(
         self,
@@ -187,16 +228,31 @@ class KillSwitch:
         draft = kill_outcome(press, outcome, times_us, number=clock.wall_us())
         self._ledger.append(draft, lane=Lane.URGENT)
 
-    def _record(
-        self, press: Press, *, actor: str, reason: str, confirmed: bool, confirmed_us: int = 0
-    ) -> bool:
+    def _record(self, pressed: _Pressed) -> bool:
+        """Try to put a press on record; what the ledger cannot take now is kept for later."""
         try:
-            self._append_press(press, actor, reason, confirmed=confirmed, confirmed_us=confirmed_us)
-        except IdempotencyConflictError as error:  # as this press, or by an import of it?
-            return self._on_record(press, error)
+            return self._try_record(pressed)
         except AuditError as error:
-            _log.error("kill %s is in force but not yet on record: %s", press.kill_epoch, error)
+            epoch = pressed.press.kill_epoch
+            _log.error("kill %s is in force but not yet on record: %s", epoch, error)
+            self._missing[epoch] = pressed
+            # a crash before the note costs the reason: the next start records the press without
+            with contextlib.suppress(OSError):
+                self._notes.keep(pressed.press, pressed.note)
             return False
+
+    def _try_record(self, pressed: _Pressed) -> bool:
+        """Put a press on record; returns False where another record holds its place.
+
+        Raises:
+            AuditError: the ledger does not take it now.
+        """
+        try:
+            self._append_press(pressed)
+        except IdempotencyConflictError as error:  # as this press, or by an import of it?
+            if not self._on_record(pressed.press, error):
+                return False
+            self._is_recorded(pressed.press)
         return True
 
     def _on_record(self, press: Press, conflict: IdempotencyConflictError) -> bool:
@@ -218,14 +274,18 @@ class KillSwitch:
         )
         return False
 
-    def _append_press(
-        self, press: Press, actor: str, reason: str, *, confirmed: bool, confirmed_us: int = 0
-    ) -> None:
+    def _append_press(self, pressed: _Pressed) -> None:
         draft = kill_pressed(
-            press,
-            actor,
-            show_hidden_text(reason)[:500],
-            confirmed=confirmed,
-            confirmed_us=confirmed_us,
+            pressed.press,
+            pressed.note.actor,
+            show_hidden_text(pressed.note.reason)[:500],
+            confirmed=pressed.confirmed,
+            confirmed_us=pressed.confirmed_us,
         )
         self._ledger.append(draft, lane=Lane.URGENT, timeout_s=RECORD_WITHIN_S)
+        self._is_recorded(pressed.press)
+
+    def _is_recorded(self, press: Press) -> None:
+        """Forget what was kept of a press until it was on record."""
+        self._missing.pop(press.kill_epoch, None)
+        self._notes.drop(press)

@@ -10,6 +10,7 @@ Not here: the walk, HTTP, the text of a verb.
                   refused
     state         the state folder: where each part keeps what it keeps, and the lock that one
                   gateway holds
+    press_notes   who pressed the kill and why, until the ledger has it
     place         how a verb reaches an existing ledger
     trial         a state folder on trial: what a verb made in it stays only when the verb says so
     local_door    the door for verbs of the same machine

@@ -30,6 +30,7 @@ from gateway.installation.children.simulator import Simulator
 from gateway.launch.events import Events
 from gateway.launch.housekeeping import Housekeeping
 from gateway.launch.parts import (
+    make_kill_switch,
     make_tools,
     make_views,
     open_ledger,
@@ -158,7 +159,7 @@ class _Starter:
             ),
             on_event=self._events.on_fix,
         )
-        kill_switch = KillSwitch(word=word, child=fix, ledger=OwnKeys(ledger, reader))
+        kill_switch = make_kill_switch(plan, word, fix, ledger, reader)
         desk = self._desk(ledger, reader, engine, fix, word, kill_switch, profile)
         self._desk_made = desk
         self._settler = self._make_settler(fix, ledger, reader, profile)
@@ -211,6 +212,7 @@ class _Starter:
                 "folding orders again": self._orders.mend,
                 "expiring holds": desk.expire_holds,
                 "withdrawing late approvals": lambda: withdraw_late(desk.own.dispatching),
+                "recording a kill": desk.kill_switch.record_missing,
                 "recording how sweeps went": self._events.record_outcomes,
                 "reconciling again": self._events.reconcile_again,
                 "asking after silent orders": lambda: chaser.ask(clock.monotonic_us()),

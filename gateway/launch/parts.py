@@ -19,21 +19,25 @@ from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
 from fix.durable.kill_word import KillWord
 from gateway import clock
+from gateway.desk.kill import KillSwitch
 from gateway.desk.statements import all_signed, log_id, release_statement, release_statement_v1
 from gateway.errors import NotReadyError
 from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
+from gateway.installation.children.fix import FixChild
 from gateway.installation.children.simulator import Simulator
 from gateway.installation.database import enter
 from gateway.installation.keys.log_keys import predecessors
 from gateway.installation.keys.rotation import record_changes
 from gateway.installation.keys.row_keys import RowKeys
+from gateway.installation.press_notes import PressNotes
 from gateway.installation.trial import refuse_unfinished
 from gateway.launch.events import Events
 from gateway.launch.plan import Plan
 from gateway.launch.publisher import Publishing
 from gateway.launch.session import refuse_lost, simulator_after
 from gateway.surfaces.web.views.lists import Views
+from gateway.walk.journal.own_keys import OwnKeys
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from inference.codec.codec import ReturnCodec
@@ -249,6 +253,14 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
         ),
         seed_root=lambda opened_seq: seed_root(ledger, opened_seq),
     )
+
+
+def make_kill_switch(
+    plan: Plan, word: KillWord, fix: FixChild, ledger: Ledger, reader: LedgerReader
+) -> KillSwitch:
+    """Return the kill switch; notes of presses lie in the state folder."""
+    notes = PressNotes(plan.state.root)
+    return KillSwitch(word=word, child=fix, ledger=OwnKeys(ledger, reader), notes=notes)
 
 
 def recorded_epoch(reader: LedgerReader) -> int:

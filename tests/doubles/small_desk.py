@@ -25,6 +25,7 @@ from gateway.feeds.market import Market
 from gateway.feeds.sessions import PLAYED, Playback, PlaybackSession, load_playback
 from gateway.installation.keys.keyring import Keyring
 from gateway.installation.policy import development_policy
+from gateway.installation.press_notes import PressNotes
 from gateway.launch.parts import seed_root
 from gateway.launch.plan import order_profile
 from gateway.telemetry.spans import Telemetry
@@ -280,7 +281,12 @@ def small_desk(  # noqa: PLR0913, PLR0917 - what a desk is made of
                 wall_us=wall,
                 market_now_us=market.now_us,
             ),
-            kill_switch=KillSwitch(word=word, child=broker, ledger=OwnKeys(ledger, reader)),
+            kill_switch=KillSwitch(
+                word=word,
+                child=broker,
+                ledger=OwnKeys(ledger, reader),
+                notes=PressNotes(state),
+            ),
             word=word,
             keyring=keyring,
             origin="pages.test",

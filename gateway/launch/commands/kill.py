@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,12 @@ from gateway.errors import (
     SettingsError,
     StateInUseError,
 )
+from gateway.feeds.intake import show_hidden_text
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import held_against_key, open_ledger
 from gateway.installation.local_client import DoorAnswer, get, post
 from gateway.installation.place import attached
+from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.walk.journal.kill import kill_pressed, kill_released
@@ -35,12 +37,15 @@ from gateway.walk.journal.own_keys import OwnKeys
 from gateway.walk.projections.kill_times import lines, newest_kill
 
 CONFIRM_WITHIN_S = 2.0
+ACTOR = "cli"
+"""Who presses or releases where no gateway runs: whoever may use the folder."""
 
 
 def press_kill(settings: Settings, reason: str) -> int:
     """Close the gate in the shared word first; then tell a running gateway, which records it.
 
-    It is one press and one epoch: the gateway is told which, and confirms that one.
+    It is one press and one epoch: the gateway is told which, and confirms that one. The reason is
+    kept beside the word until the press is on record.
 
     Raises:
         SettingsError: nothing ever ran in this folder.
@@ -50,6 +55,11 @@ def press_kill(settings: Settings, reason: str) -> int:
     epoch = word.press()
     made = word.newest_press()
     sys.stdout.write(f"kill {epoch} is in force in {state.root}: no new order passes\n")
+    # a crash here leaves a press that goes on record without its reason
+    try:
+        PressNotes(state.root).keep(made, PressNote(ACTOR, reason))
+    except OSError as error:
+        sys.stderr.write(f"countersign: the reason is not kept: {error}\n")
     told = _tell_gateway(state, reason, made)
     sys.stdout.write(
         f"gateway: {told}\n"
@@ -108,23 +118,42 @@ def release_kill(
 
 
 def report_kill(settings: Settings) -> int:
-    """Say what is on record of the newest kill, with its times; strangers' rows are left out.
+    """Say which kill is in force, and what is on record of the newest, with its times.
+
+    A press that is in force and not on record is named. Strangers' rows are left out.
 
     Raises:
         NoLedgerError: there is no ledger.
-        RequestError: no press is on record.
+        RequestError: no press is on record, and none is in force.
         LedgerUnsafeError: the folder knows nothing of the ledger's rows.
         SettingsError: the key folder has no row key.
     """
+    state = StateFolder.of(settings)
+    press = KillWord(state.kill_word).newest_press() if state.kill_word.exists() else None
+    killed = press is not None and press.killed
+    if press is not None:
+        said = f"kill {press.kill_epoch} is in force" if killed else "no kill is in force"
+        sys.stdout.write(f"{said}\n")  # first: the ledger may be away
     strangers: list[RowRefusedError] = []
     with attached(settings) as place, held_against_key(place) as reader:
         kill = newest_kill(reader, strangers.append)
     left_out = [f"left out: {stranger}" for stranger in strangers]
-    if kill is None:
+    missing = press is not None and killed and _is_missing(press, kill)
+    if kill is None and not missing:
         raise RequestError(problem="; ".join(["no kill is on record", *left_out]))
     sys.stderr.write("".join(f"countersign: {line}\n" for line in left_out))
-    sys.stdout.write("".join(f"{line}\n" for line in lines(kill)))
+    if press is not None and missing:
+        note = PressNotes(state.root).of(press)
+        why = f": pressed by {note.actor}, {note.reason}" if note else ""
+        sys.stdout.write(f"kill {press.kill_epoch} is not on record yet{why}\n")
+    if kill is not None:
+        sys.stdout.write("".join(f"{line}\n" for line in lines(kill)))
     return 0
+
+
+def _is_missing(press: Press, kill: Mapping[str, Any] | None) -> bool:
+    """Return whether the ledger has no press as new as this one."""
+    return kill is None or int(kill["kill_epoch"]) < press.kill_epoch
 
 
 def _sign(keys: dict[str, Ed25519PrivateKey], signed: bytes) -> dict[str, str]:
@@ -188,7 +217,10 @@ def _record_release(
         own = OwnKeys(ledger, reader)
         pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
         if all(r.body["kill_epoch"] != press.kill_epoch for r in pressed):
-            own.append(kill_pressed(press, "kill word", AWAY, confirmed=True), lane=Lane.URGENT)
+            note = PressNotes(StateFolder.of(settings).root).of(press)
+            actor, reason = note or PressNote("kill word", AWAY)
+            reason = show_hidden_text(reason)[:500]
+            own.append(kill_pressed(press, actor, reason, confirmed=False), lane=Lane.URGENT)
         log = log_id(reader, settings.ledger.origin)
         signed = release_statement(log, press.kill_epoch, press.press_id, word.live)
         signatures = _sign(keys, signed)
@@ -196,8 +228,9 @@ def _record_release(
             raise ReleaseRefusedError(
                 problem="both roles, risk and compliance, must sign the release"
             )
-        draft = kill_released(press, log, "cli", word.reason, signatures, word.live)
+        draft = kill_released(press, log, ACTOR, word.reason, signatures, word.live)
         own.append(draft, lane=Lane.URGENT)
+    PressNotes(StateFolder.of(settings).root).drop(press)
 
 
 def _tell_gateway(state: StateFolder, reason: str, made: Press) -> str:

@@ -12,6 +12,7 @@ from fix.durable.journal import COMPACT_BYTES, CancelNote, Journal, read_cancels
 from fix.durable.kill_word import KillWord, boot_id, monotonic_us
 from fix.orders.live import LiveOrder
 from gateway.desk.kill import KillSwitch
+from gateway.installation.press_notes import PressNotes
 from gateway.walk.projections.kill_times import lines, newest_kill, times
 from gateway.walk.reconciliation.cancels import AT_ONCE, CancelRecords
 from tests.doubles.memory_desk import memory_desk
@@ -136,7 +137,7 @@ def test_an_outcome_of_another_boot_has_no_times(tmp_path: Path) -> None:
     assert word.newest_press().is_of_this_boot
     raw[56] ^= 1
     assert not word.newest_press()._replace(boot_id=bytes(raw[56:72]).hex()).is_of_this_boot
-    switch = KillSwitch(word=word, child=_Silent(), ledger=log)
+    switch = KillSwitch(word=word, child=_Silent(), ledger=log, notes=PressNotes(tmp_path))
     switch.record_outcome(confirmed=[], unknown=[], still_open=[], times_us={"answered_us": 5})
     assert log.of_kind(Kind.KILL_OUTCOME)[0].body["answered_us"] == 5
 

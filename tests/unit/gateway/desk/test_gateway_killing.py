@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from fastapi.testclient import TestClient
 
 from audit.errors import IdempotencyConflictError, LedgerStoppedError, LedgerTimeoutError
 from audit.records.kinds import Kind
@@ -13,14 +12,11 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.durable.kill_word import KillWord, Press
 from fix.errors import KillWordError
-from gateway.desk.kill import KillSwitch
-from gateway.desk.statements import log_id, release_statement
-from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring
-from gateway.installation.keys.roles import MAY, Role
-from gateway.surfaces.api.app import build_api
+from gateway.desk.kill import AWAY, KillSwitch
+from gateway.errors import NotReadyError
+from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.walk.journal.kill import kill_pressed
 from gateway.walk.journal.own_keys import OwnKeys
-from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 
 
@@ -57,7 +53,7 @@ class World:
 def world(tmp_path: Path) -> World:
     word, log = KillWord(tmp_path / "kill.word", create=True), MemoryLedger()
     child = Child(word, log)
-    switch = KillSwitch(word=word, child=child, ledger=log)
+    switch = KillSwitch(word=word, child=child, ledger=log, notes=PressNotes(tmp_path))
     return World(word, log, child, switch)
 
 
@@ -97,17 +93,94 @@ def test_a_kill_needs_no_ledger_and_is_recorded_later(world: World, error: Excep
     assert "confirmed_us" not in body
 
 
+def test_a_press_that_a_ledger_missed_is_on_record_as_it_was_once_the_ledger_answers(
+    world: World, tmp_path: Path
+) -> None:
+    """Without waiting for a release or a restart; a chore asks again."""
+    world.log.refuses = LedgerTimeoutError("frozen", written=None)
+    world.switch.press(actor="ops", reason="feed is wrong")
+    newest = world.switch.newest
+    assert PressNotes(tmp_path).of(newest) == ("ops", "feed is wrong"), "also over a crash"
+    with pytest.raises(LedgerTimeoutError):
+        world.switch.record_missing()
+    world.log.refuses = None
+    world.switch.record_missing()
+    (body,) = world.pressed()
+    assert (body["actor_name"], body["reason"], body["confirmed"]) == ("ops", "feed is wrong", True)
+    assert body["confirmed_us"] > 0
+    assert PressNotes(tmp_path).of(newest) is None
+    world.switch.record_missing()
+    world.switch.ensure_recorded(newest)
+    assert len(world.pressed()) == 1
+
+
+@pytest.mark.parametrize("how", ["import", "release"])
+def test_a_press_made_without_a_gateway_keeps_its_person_and_its_reason(
+    world: World, tmp_path: Path, how: str
+) -> None:
+    world.word.press()
+    newest = world.switch.newest
+    notes = PressNotes(tmp_path)
+    notes.keep(newest._replace(press_id="ab" * 16), PressNote("eve", "another press"))
+    notes.keep(newest, PressNote("cli", "a\u202eb"))
+    if how == "import":
+        world.switch.import_press(last_recorded_epoch=0)
+    else:
+        world.switch.ensure_recorded(newest)
+    (body,) = world.pressed()
+    assert (body["actor_name"], body["reason"], body["confirmed"]) == ("cli", "a<U+202E>b", False)
+    assert notes.of(newest) is None, "the ledger has it"
+
+
+def test_a_press_without_a_note_or_with_a_damaged_one_is_on_record_all_the_same(
+    world: World, tmp_path: Path
+) -> None:
+    for text in ("", "[]", "{}", '{"actor": 1, "reason": "x"}', '{"actor": "", "reason": "x"}'):
+        world.word.press()
+        newest = world.switch.newest
+        if text:
+            name = f"kill.press.{newest.kill_epoch}.{newest.press_id}"
+            (tmp_path / name).write_text(text)
+        world.switch.import_press(last_recorded_epoch=newest.kill_epoch - 1)
+    assert {(one["actor_name"], one["reason"]) for one in world.pressed()} == {("kill word", AWAY)}
+    assert len(world.pressed()) == 5
+
+
+def test_a_press_that_cannot_be_imported_is_recorded_later(world: World) -> None:
+    world.word.press()
+    world.log.refuses = LedgerTimeoutError("frozen", written=None)
+    world.switch.import_press(last_recorded_epoch=0)
+    world.log.refuses = None
+    world.switch.record_missing()
+    assert [one["kill_epoch"] for one in world.pressed()] == [1]
+
+
+def test_a_press_whose_place_another_record_takes_meanwhile_is_not_said_to_be_recorded(
+    world: World,
+) -> None:
+    world.log.refuses = LedgerTimeoutError("frozen", written=None)
+    world.switch.press(actor="ops", reason="now")
+    world.log.refuses = None
+    squat(world)
+    for _ in range(2):
+        with pytest.raises(NotReadyError, match="kill 1"):
+            world.switch.record_missing()
+
+
 def test_an_open_gate_has_no_press_to_import(world: World) -> None:
     world.switch.import_press(last_recorded_epoch=-1)
     assert world.pressed() == []
 
 
-def test_a_disavowed_row_that_holds_the_key_of_a_kill_hides_no_kill(world: World) -> None:
+def test_a_disavowed_row_that_holds_the_key_of_a_kill_hides_no_kill(
+    world: World, tmp_path: Path
+) -> None:
     squat(world)
     world.log.disavowed = {0}
     reader = cast("LedgerReader", world.log)
     own = OwnKeys(cast("Ledger", world.log), reader)
-    switch = KillSwitch(word=world.word, child=world.child, ledger=own)
+    notes = PressNotes(tmp_path)
+    switch = KillSwitch(word=world.word, child=world.child, ledger=own, notes=notes)
     assert switch.press(actor="ops", reason="now").recorded
     (kept,) = world.log.of_kind(Kind.KILL_PRESSED)
     assert (kept.idem_key, kept.body["actor_name"]) == ("kill:1#1", "ops")
@@ -251,95 +324,3 @@ def test_a_press_that_was_released_since_is_recorded_and_closes_nothing(world: W
     assert not receipt.killed, "who named it is told that nothing is shut"
     assert world.child.asked == [], "a child asked to confirm would close its gate for good"
     assert tuple(world.switch.state) == (1, False)
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> MemoryDesk:
-    return memory_desk(tmp_path, live=False)
-
-
-def http(desk: MemoryDesk, role: Role) -> TestClient:
-    """Return a caller of this role, with a key."""
-    ring: Keyring = desk.small.keyring
-    token = ring.issue(f"some-{role.value}", role)
-    return TestClient(
-        build_api(desk.small.desk, ring), headers={"Authorization": f"Bearer {token}"}
-    )
-
-
-def signed(desk: MemoryDesk, epoch: int) -> dict[str, Any]:
-    """Return a release that both roles have signed, as the desk asks for it."""
-    own = desk.small.desk.own
-    statement = release_statement(
-        log_id(own.reader, own.origin), epoch, own.word.newest_press().press_id
-    )
-    return {
-        "kill_epoch": epoch,
-        "signatures": {
-            role: desk.small.keyring.signing_key(role).sign(statement).hex()
-            for role in SIGNING_ROLES
-        },
-        "reason": "over",
-    }
-
-
-@pytest.mark.parametrize("role", Role)
-def test_press_and_release_are_for_operators_and_approvers(desk: MemoryDesk, role: Role) -> None:
-    may = role in {Role.OPERATOR, Role.APPROVER}
-    assert (role in MAY["kill"]) == may
-    caller, word = http(desk, role), desk.small.desk.own.word
-    assert caller.post("/v1/kill", json={"reason": "now"}).status_code == (200 if may else 403)
-    assert word.read().killed == may
-    if not may:
-        word.press()
-    epoch = word.read().kill_epoch
-    answer = caller.post("/v1/kill/release", json=signed(desk, epoch))
-    assert answer.status_code == (200 if may else 403)
-    assert word.read().killed != may, "two signatures are no role"
-    assert len(desk.log.of_kind(Kind.KILL_RELEASED)) == may
-    state = caller.get("/v1/kill").json()
-    assert (state["kill_epoch"], state["killed"]) == (epoch, not may)
-    assert ("to_sign" in state) == (not may), "what is to be signed, while there is something"
-
-
-def test_without_a_key_nothing_is_pressed_or_released(desk: MemoryDesk) -> None:
-    stranger = TestClient(build_api(desk.small.desk, desk.small.keyring))
-    word = desk.small.desk.own.word
-    assert stranger.post("/v1/kill", json={"reason": "now"}).status_code == 401
-    assert not word.read().killed
-    word.press()
-    assert stranger.post("/v1/kill/release", json=signed(desk, 1)).status_code == 401
-    assert word.read().killed
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"kill_epoch": 2},
-        {"signatures": {}},
-        {"signatures": {"risk": "00" * 64, "compliance": "00" * 64}},
-    ],
-)
-def test_a_release_needs_both_signatures_over_the_epoch_in_force(
-    desk: MemoryDesk, change: dict[str, Any]
-) -> None:
-    caller, word = http(desk, Role.OPERATOR), desk.small.desk.own.word
-    assert caller.post("/v1/kill", json={"reason": "now"}).status_code == 200
-    body = {**signed(desk, 1), **change}
-    assert caller.post("/v1/kill/release", json=body).status_code == 403
-    for role in SIGNING_ROLES:
-        one = {**signed(desk, 1), "signatures": {role: signed(desk, 1)["signatures"][role]}}
-        assert caller.post("/v1/kill/release", json=one).status_code == 403
-    assert word.read().killed
-    assert desk.log.of_kind(Kind.KILL_RELEASED) == []
-
-
-def test_a_release_is_on_record_before_the_gate_opens(desk: MemoryDesk) -> None:
-    caller, word = http(desk, Role.OPERATOR), desk.small.desk.own.word
-    caller.post("/v1/kill", json={"reason": "now"})
-    desk.log.refuses = LedgerStoppedError("stopped")
-    assert caller.post("/v1/kill/release", json=signed(desk, 1)).status_code == 503
-    assert word.read().killed, "an unrecorded release opens nothing"
-    desk.log.refuses = None
-    assert caller.post("/v1/kill/release", json=signed(desk, 1)).status_code == 200
-    assert not word.read().killed
