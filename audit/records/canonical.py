@@ -51,7 +51,7 @@ def canonical(value: JSON) -> bytes:
     try:
         if ascii_keys:
             return _encode(value)
-        return rfc8785.dumps(_plain(value))
+        return rfc8785.dumps(_plain_json(value, 0))
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise CanonicalError(str(error)) from error
 
@@ -148,19 +148,6 @@ def _key(key: object) -> str:
     if not isinstance(key, str):
         raise CanonicalError(f"key {key!r} is not a string")
     return str.__str__(key)
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - mirrors the library's own loose type
-    """Turn str and int subclasses (StrEnum), mappings and tuples into what the library takes."""
-    match value:
-        case None | bool():
-            return value
-        case str() | int():
-            return _exact(value)
-        case Mapping():
-            return {_key(key): _plain(item) for key, item in value.items()}
-        case _:
-            return [_plain(item) for item in value]
 
 
 def _object(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:

@@ -2,6 +2,9 @@
 
 Whatever was there before stays as it is. Everything happens under the folder's lock, so that what
 is new is this process's own; a database server that still runs there keeps its folder.
+
+Not a folder beside it, renamed in the end: the keys that put an older ledger on record are in it
+already, and a database's socket and files name the path that they were made under.
 """
 
 import contextlib
