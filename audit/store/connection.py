@@ -55,8 +55,9 @@ _HOW: Mapping[str, str] = {
 }
 _SHOWN_MAX = 3
 _PUT_BACK = (
-    "somebody changed the ledger's tables. Find out who and why, put them back as the migrations"
-    " make them, or restore a backup into a new database; then check it with `countersign fsck`"
+    "somebody changed the ledger's tables; `pg_dump --schema-only --schema=ledger` of this database"
+    " and of a new one shows what. Find out who and why, put them back as the migrations make them,"
+    " or restore a backup into a new database; then check it with `countersign fsck`"
 )
 
 
