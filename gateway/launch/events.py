@@ -52,6 +52,7 @@ class Events:
         self._last_reset = 0
         self._sweeps: deque[Frame] = deque()
         self._sweeps_told = threading.Lock()
+        self._over = 0  # the kill whose last word was told
         # the logon that could not be reconciled, and when it may be tried again (monotonic)
         self._left: tuple[int, int] | None = None
         self.settler: Settler | None = None
@@ -71,7 +72,7 @@ class Events:
         elif name == "reset":
             _in_background(self._reset)
         elif name == "sweep":
-            if event.get("phase") in _TOLD:
+            if self._is_told(event):
                 self._sweeps.append(event)
             _in_background(self._swept)
 
@@ -147,6 +148,17 @@ class Events:
     def _reset(self) -> None:
         with contextlib.suppress(AuditError):  # the next logon tries again before it is READY
             self.record_resets()
+
+    def _is_told(self, event: Frame) -> bool:
+        """Return whether what is said of a sweep goes on record.
+
+        A sweep that a new child begins takes an earlier child's last word on the same kill back.
+        """
+        phase, epoch = event.get("phase"), int(str(event.get("kill_epoch", 0)))
+        again = phase == Phase.BEGAN and 0 < epoch == self._over
+        if phase == Phase.ENDED:
+            self._over = epoch
+        return again or phase in _TOLD
 
     def _swept(self) -> None:
         """Put cancels on record, then how far sweeps are; the first must not keep the second."""

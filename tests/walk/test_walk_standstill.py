@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from audit.records.kinds import Kind
 from audit.upkeep.dump import verify_database
 from gateway.installation.children.simulator import wait_for
 from gateway.installation.keys.keyring import SIGNING_ROLES
@@ -100,11 +101,19 @@ def test_a_database_that_stands_still_is_outlived(
     assert outcome(desk, held) == "hold_expired"
     assert not reserved(desk, held)
     wait_for(lambda: readiness(desk)[1]["database"] == "ready", AGAIN_S, part="the database")
+    wait_for(lambda: pressed(desk) == [("operator", "it stands still")], AGAIN_S, part="the press")
     assert release_kill(load(state=root), "it answers again", {}) == 0
+    assert len(pressed(desk)) == 1
     wait_for(lambda: readiness(desk)[0] == 200, AGAIN_S, part="a ready gateway again")
     desk.ledger.checkpoint_now()
     key = desk.plan.state.ledger_vkey.read_text().strip()
     assert verify_database(desk.dsn, (key,)).exit_code == 0
+
+
+def pressed(app: App) -> list[tuple[str, str]]:
+    """Return who pressed the kill, and why, as it is on record."""
+    found = app.reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
+    return [(str(one.body["actor_name"]), str(one.body["reason"])) for one in found]
 
 
 @contextmanager

@@ -340,6 +340,17 @@ def test_what_is_told_of_sweeps_goes_on_record_in_its_order_also_after_a_ledger_
     assert len(world.parts.outcomes) == 2
 
 
+def test_a_sweep_that_a_new_child_begins_takes_the_last_word_back(
+    at_once: None, world: World
+) -> None:
+    """It has the journal, and does not know what the child before it had told."""
+    del at_once
+    for phase, epoch in (("began", 3), ("ended", 3), ("began", 4), ("began", 3), ("began", 0)):
+        world.events.on_fix("sweep", {"phase": phase, "kill_epoch": epoch, "unknown": [phase]})
+    told = [(one["kill_epoch"], one["unknown"]) for one in world.parts.outcomes]
+    assert told == [(3, ["ended"]), (3, ["began"])]
+
+
 def test_a_sweep_that_goes_on_has_cancels_and_no_outcome_yet(at_once: None, world: World) -> None:
     del at_once
     world.events.on_fix("sweep", {"phase": "began", "open": "not a list"})
