@@ -7,6 +7,7 @@ Not here: I/O of any kind.
     intent     what somebody wants to do
     verdict    the answer, with every check behind it
     canonical  bytes and digests of all of these
+    documents  values to documents and back, as their types say
     sizing     from forecast to intent
     rules/     one file per family of rules
     evaluate   all rules over one intent

@@ -14,9 +14,8 @@ Rules kept:
 from dataclasses import InitVar, dataclass
 from typing import Final
 
-from risk.canonical import JSON, Reader, number
 from risk.errors import ApprovalError
-from risk.intent import Intent, Side, TimeInForce, intent_digest, side_from_text
+from risk.intent import Intent, Side, TimeInForce, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.verdict import Action, RuleId, Verdict, is_intact
 
@@ -180,17 +179,6 @@ def band_of(policy: Policy, intent: Intent) -> Band:
     )
 
 
-def band_document(band: Band) -> dict[str, JSON]:
-    """Write a band as a document."""
-    return {
-        "price_low_ticks": number(band.price_low_ticks),
-        "price_high_ticks": number(band.price_high_ticks),
-        "qty_max_lots": number(band.qty_max_lots),
-        "exposure_low_bp": number(band.exposure_low_bp),
-        "exposure_high_bp": number(band.exposure_high_bp),
-    }
-
-
 def approve(
     intent: Intent,
     verdict: Verdict,
@@ -232,55 +220,6 @@ def approve(
         approver=approver,
         seal=_SEAL,
     )
-
-
-def approval_document(approval: Approval) -> dict[str, JSON]:
-    """Write an agreement as a document."""
-    return {
-        "decision_id": approval.decision_id,
-        "account": approval.account,
-        "instrument": approval.instrument,
-        "side": str(approval.side),
-        "approver": approval.approver,
-        "intent_digest": approval.intent_digest,
-        "verdict_digest": approval.verdict_digest,
-        "policy_digest": approval.policy_digest,
-        "given_at_us": number(approval.given_at_us),
-        "expires_us": number(approval.expires_us),
-        "price_low_ticks": number(approval.price_low_ticks),
-        "price_high_ticks": number(approval.price_high_ticks),
-        "qty_max_lots": number(approval.qty_max_lots),
-        "exposure_low_bp": number(approval.exposure_low_bp),
-        "exposure_high_bp": number(approval.exposure_high_bp),
-    }
-
-
-def approval_from_document(document: object) -> Approval:
-    """Read an agreement back.
-
-    Raises:
-        DocumentError: Not an agreement's document.
-    """
-    read = Reader(document)
-    approval = Approval(
-        decision_id=read.text("decision_id"),
-        account=read.text("account"),
-        instrument=read.text("instrument"),
-        side=side_from_text(read.text("side")),
-        approver=read.text("approver"),
-        intent_digest=read.text("intent_digest"),
-        verdict_digest=read.text("verdict_digest"),
-        policy_digest=read.text("policy_digest"),
-        given_at_us=read.number("given_at_us"),
-        expires_us=read.number("expires_us"),
-        price_low_ticks=read.number("price_low_ticks"),
-        price_high_ticks=read.number("price_high_ticks"),
-        qty_max_lots=read.number("qty_max_lots"),
-        exposure_low_bp=read.number("exposure_low_bp"),
-        exposure_high_bp=read.number("exposure_high_bp"),
-    )
-    read.done()
-    return approval
 
 
 def _agreed(intent: Intent, verdict: Verdict, send_before_us: int, approval: Approval) -> str:

@@ -10,8 +10,8 @@ Rules kept:
 from dataclasses import dataclass
 from enum import StrEnum
 
-from risk.canonical import JSON, Reader, digest, number
-from risk.errors import DocumentError
+from risk.canonical import digest, number
+from risk.documents import document_of
 
 
 class Side(StrEnum):
@@ -66,54 +66,9 @@ class Intent:
     directional: bool
 
 
-def intent_document(intent: Intent) -> dict[str, JSON]:
-    """Write an intent as a document.
-
-    Raises:
-        DocumentError: A number field holds something else.
-    """
-    return {
-        "decision_id": intent.decision_id,
-        "account": intent.account,
-        "strategy": intent.strategy,
-        "author": intent.author,
-        "instrument": intent.instrument,
-        "side": str(intent.side),
-        "qty_lots": number(intent.qty_lots),
-        "limit_ticks": number(intent.limit_ticks),
-        "tif": str(intent.tif),
-        "target_exposure_bp": number(intent.target_exposure_bp),
-        "directional": intent.directional,
-    }
-
-
-def intent_from_document(document: object) -> Intent:
-    """Read an intent back.
-
-    Raises:
-        DocumentError: Not an intent's document.
-    """
-    read = Reader(document)
-    intent = Intent(
-        decision_id=read.text("decision_id"),
-        account=read.text("account"),
-        strategy=read.text("strategy"),
-        author=read.text("author"),
-        instrument=read.text("instrument"),
-        side=side_from_text(read.text("side")),
-        qty_lots=read.number("qty_lots"),
-        limit_ticks=read.number("limit_ticks"),
-        tif=_tif(read.text("tif")),
-        target_exposure_bp=read.number("target_exposure_bp"),
-        directional=read.flag("directional"),
-    )
-    read.done()
-    return intent
-
-
 def intent_digest(intent: Intent) -> str:
     """Digest of every field of an intent (hex SHA-256)."""
-    return digest("countersign.intent/1", intent_document(intent))
+    return digest("countersign.intent/1", document_of(intent))
 
 
 def intent_fingerprint(intent: Intent) -> str:
@@ -132,22 +87,3 @@ def intent_fingerprint(intent: Intent) -> str:
             "tif": str(intent.tif),
         },
     )
-
-
-def side_from_text(text: str) -> Side:
-    """Read a side.
-
-    Raises:
-        DocumentError: Neither BUY nor SELL.
-    """
-    try:
-        return Side(text)
-    except ValueError:
-        raise DocumentError("unknown side") from None
-
-
-def _tif(text: str) -> TimeInForce:
-    try:
-        return TimeInForce(text)
-    except ValueError:
-        raise DocumentError("unknown time in force") from None

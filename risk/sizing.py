@@ -16,8 +16,6 @@ from math import isqrt
 from typing import Final
 
 from inference.forecast.forecast import Forecast
-from risk.canonical import JSON, Reader, number
-from risk.errors import DocumentError
 from risk.intent import Intent, Side, TimeInForce
 from risk.policy.policy import SizingPolicy
 from risk.state.book import Book
@@ -161,54 +159,6 @@ def to_intent(
         target_exposure_bp=sizing.target_exposure_bp,
         directional=directional,
     )
-
-
-def sizing_document(sizing: Sizing) -> dict[str, JSON]:
-    """Write a sizing as a document."""
-    return {
-        "instrument": sizing.instrument,
-        "basis": str(sizing.basis),
-        "vol_year_1e8": number(sizing.vol_year_1e8),
-        "uncapped_bp": number(sizing.uncapped_bp),
-        "target_exposure_bp": number(sizing.target_exposure_bp),
-        "current_exposure_bp": number(sizing.current_exposure_bp),
-        "equity_minor": number(sizing.equity_minor),
-        "current_lots": number(sizing.current_lots),
-        "target_lots": number(sizing.target_lots),
-        "wanted_lots": number(sizing.wanted_lots),
-        "delta_qty": number(sizing.delta_qty),
-        "limit_ticks": number(sizing.limit_ticks),
-        "reason": str(sizing.reason),
-    }
-
-
-def sizing_from_document(document: object) -> Sizing:
-    """Read a sizing back.
-
-    Raises:
-        DocumentError: Not a sizing's document.
-    """
-    read = Reader(document)
-    try:
-        sizing = Sizing(
-            instrument=read.text("instrument"),
-            basis=SizingBasis(read.text("basis")),
-            vol_year_1e8=read.number("vol_year_1e8"),
-            uncapped_bp=read.number("uncapped_bp"),
-            target_exposure_bp=read.number("target_exposure_bp"),
-            current_exposure_bp=read.number("current_exposure_bp"),
-            equity_minor=read.number("equity_minor"),
-            current_lots=read.number("current_lots"),
-            target_lots=read.number("target_lots"),
-            wanted_lots=read.number("wanted_lots"),
-            delta_qty=read.number("delta_qty"),
-            limit_ticks=read.number("limit_ticks"),
-            reason=SizingReason(read.text("reason")),
-        )
-    except ValueError:
-        raise DocumentError("a sizing holds an unknown name") from None
-    read.done()
-    return sizing
 
 
 def _step(

@@ -9,10 +9,11 @@ Rules kept:
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 
-from risk.canonical import JSON, Reader, digest, number
+from risk.canonical import digest
+from risk.documents import document_of, value_of
 from risk.errors import DocumentError
 
 
@@ -232,16 +233,17 @@ def make_verdict(
     state_digest: str,
 ) -> Verdict:
     """Join results into a verdict and seal it with its digest."""
-    action = join(result.action for result in results)
-    body = _body(action, results, policy_digest, intent_digest, state_digest)
-    return Verdict(
-        action=action,
+    unsealed = Verdict(
+        action=join(result.action for result in results),
         results=results,
         policy_digest=policy_digest,
         intent_digest=intent_digest,
         state_digest=state_digest,
-        verdict_digest=digest("countersign.verdict/1", body),
+        verdict_digest="",
     )
+    body = document_of(unsealed)
+    del body["verdict_digest"]
+    return replace(unsealed, verdict_digest=digest("countersign.verdict/1", body))
 
 
 def is_intact(verdict: Verdict) -> bool:
@@ -255,98 +257,13 @@ def is_intact(verdict: Verdict) -> bool:
     return again == verdict
 
 
-def verdict_document(verdict: Verdict) -> dict[str, JSON]:
-    """Write a verdict as a document."""
-    body = _body(
-        verdict.action,
-        verdict.results,
-        verdict.policy_digest,
-        verdict.intent_digest,
-        verdict.state_digest,
-    )
-    return {**body, "verdict_digest": verdict.verdict_digest}
-
-
 def verdict_from_document(document: object) -> Verdict:
     """Read a verdict back and check that it is intact.
 
     Raises:
         DocumentError: Not a verdict's document, or its digest or action does not follow.
     """
-    read = Reader(document)
-    verdict = Verdict(
-        action=_action(read.text("action")),
-        results=tuple(_result(item) for item in read.items("results")),
-        policy_digest=read.text("policy_digest"),
-        intent_digest=read.text("intent_digest"),
-        state_digest=read.text("state_digest"),
-        verdict_digest=read.text("verdict_digest"),
-    )
-    read.done()
+    verdict = value_of(Verdict, document)
     if not is_intact(verdict):
         raise DocumentError("verdict does not follow from its results")
     return verdict
-
-
-def _body(
-    action: Action,
-    results: tuple[RuleResult, ...],
-    policy_digest: str,
-    intent_digest: str,
-    state_digest: str,
-) -> dict[str, JSON]:
-    return {
-        "action": action.name,
-        "results": [_result_document(result) for result in results],
-        "policy_digest": policy_digest,
-        "intent_digest": intent_digest,
-        "state_digest": state_digest,
-    }
-
-
-def _result_document(result: RuleResult) -> dict[str, JSON]:
-    return {
-        "rule_id": str(result.rule_id),
-        "check": result.check,
-        "version": number(result.version),
-        "scope": str(result.scope),
-        "observed": None if result.observed is None else number(result.observed),
-        "limit": None if result.limit is None else number(result.limit),
-        "margin": None if result.margin is None else number(result.margin),
-        "unit": str(result.unit),
-        "bound": str(result.bound),
-        "outcome": str(result.outcome),
-        "action": result.action.name,
-        "reason": str(result.reason),
-        "note": result.note,
-    }
-
-
-def _result(document: object) -> RuleResult:
-    read = Reader(document)
-    try:
-        result = RuleResult(
-            rule_id=RuleId(read.text("rule_id")),
-            check=read.text("check"),
-            version=read.number("version"),
-            scope=Scope(read.text("scope")),
-            observed=read.maybe_number("observed"),
-            limit=read.maybe_number("limit"),
-            margin=read.maybe_number("margin"),
-            unit=Unit(read.text("unit")),
-            bound=Bound(read.text("bound")),
-            outcome=Outcome(read.text("outcome")),
-            action=_action(read.text("action")),
-            reason=Reason(read.text("reason")),
-            note=read.text("note"),
-        )
-    except ValueError:
-        raise DocumentError("a result holds an unknown name") from None
-    read.done()
-    return result
-
-
-def _action(name: str) -> Action:
-    if name not in Action.__members__:
-        raise DocumentError("unknown action")
-    return Action[name]

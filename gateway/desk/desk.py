@@ -37,9 +37,10 @@ from gateway.walk.journal import order as journal_orders
 from gateway.walk.ports import Case, Tags, Tools
 from gateway.walk.projections.outbox import Orders, Standing
 from gateway.walk.section import Section
-from risk.approved import ApprovedOrder, approval_from_document, approve
+from risk.approved import Approval, ApprovedOrder, approve
+from risk.documents import value_of
 from risk.errors import ApprovalError
-from risk.intent import intent_from_document
+from risk.intent import Intent
 from risk.state.instrument import Instrument
 from risk.verdict import verdict_from_document
 
@@ -265,12 +266,12 @@ class Desk:
             raise ApprovalError("the book differs from the broker's since the verdict")
         agreed = body["approval"]
         return approve(
-            intent_from_document(body["intent"]),
+            value_of(Intent, body["intent"]),
             verdict_from_document(body["verdict"]),
             standing.approving.leaf,
             body["send_before_us"],
             body["kill_epoch"],
-            None if agreed is None else approval_from_document(agreed),
+            None if agreed is None else value_of(Approval, agreed),
         )
 
     def _follow(self, case: Case, decision: Decision) -> None:

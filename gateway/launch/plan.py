@@ -40,9 +40,10 @@ from gateway.privacy.erasure import years_of
 from gateway.walk.journal.decision import RECORD_RULES, digest_of
 from gateway.walk.ports import Tags
 from inference.weights.registry import load_pair
+from risk.documents import document_of
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy, signed_policy_document
-from risk.state.instrument import Instrument, instrument_document
+from risk.state.instrument import Instrument
 
 EQUITY_MINOR: Final = 100_000_000
 """Equity of a playback account: one million US dollars, in cents."""
@@ -103,7 +104,7 @@ class Plan:
                 "data_cutoff_us": self.data_cutoff_us,
                 "equity_minor": self.equity_minor,
                 "currency": "USD",
-                "instruments": [instrument_document(i) for i in self.instruments.values()],
+                "instruments": [document_of(i) for i in self.instruments.values()],
                 "origin": self.origin,
                 "liability": self.settings.liability.model_dump(),
                 "record_rules": RECORD_RULES,
@@ -114,7 +115,7 @@ class Plan:
             idem_key=f"run_started:{run}",
         )
         for instrument in self.instruments.values():
-            document: JSON = instrument_document(instrument)
+            document: JSON = document_of(instrument)
             yield Draft(
                 stream=f"market/{instrument.symbol}",
                 kind=Kind.INSTRUMENT_LISTED,

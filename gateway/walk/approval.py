@@ -18,8 +18,9 @@ from gateway.walk.ports import Case, Tools
 from gateway.walk.projections.outbox import Orders, Stage, Standing
 from gateway.walk.section import Section
 from risk.approved import Approval, grant
+from risk.documents import value_of
 from risk.errors import ApprovalError
-from risk.intent import intent_from_document
+from risk.intent import Intent
 from risk.verdict import verdict_from_document
 
 # how a renewal that did not lead to an order ends its decision; else: rejected
@@ -57,7 +58,7 @@ def agree(
     try:
         approval = grant(
             section.policy,
-            intent_from_document(body["intent"]),
+            value_of(Intent, body["intent"]),
             verdict_from_document(body["verdict"]),
             approver,
             now.wall_us,

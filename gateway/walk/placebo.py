@@ -14,12 +14,12 @@ from gateway.walk.journal.decision import book_digest, draft
 from gateway.walk.ports import Case, Tick
 from gateway.walk.section import result_of
 from inference.forecast.forecast import Forecast
-from risk.intent import Intent, Side, intent_document
-from risk.policy.signing import status_document
-from risk.sizing import sizing_document, to_intent
+from risk.documents import document_of
+from risk.intent import Intent, Side
+from risk.sizing import to_intent
 from risk.state.book import Book
-from risk.state.state import RiskState, quote_document
-from risk.verdict import Verdict, verdict_document
+from risk.state.state import RiskState
+from risk.verdict import Verdict
 
 FEE_BP: Final = 1
 """Commission of the assumed fill, basis points of notional; equals the simulator's default."""
@@ -55,13 +55,13 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
         directional=case.directional,
     )
     payload: dict[str, JSON] = {
-        "sizing": sizing_document(sizing),
+        "sizing": document_of(sizing),
         "intent": None,
         "verdict": None,
         "fill": None,
         "result": "no_trade",
         "market_now_us": tick.instant.now_us(),
-        "quote": quote_document(tick.quote),
+        "quote": document_of(tick.quote),
         "book_digest": book_digest(book),
         "state": None,
         "policy_status": None,
@@ -71,8 +71,8 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
         verdict, state = section.judge_placebo(case, intent, forecast, tick)
         result = result_of(verdict.action)
         payload |= {
-            "intent": intent_document(intent),
-            "verdict": verdict_document(verdict),
+            "intent": document_of(intent),
+            "verdict": document_of(verdict),
             "result": result,
             "market_now_us": state.now_us,
             "state": {
@@ -80,7 +80,7 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
                 "kill_epoch": state.kill.kill_epoch,
                 "egress_epoch": state.kill.egress_epoch,
             },
-            "policy_status": status_document(state.policy_status),
+            "policy_status": document_of(state.policy_status),
             "judged_book_digest": book_digest(state.book),
         }
         if result == "approved":

@@ -28,9 +28,10 @@ from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events
 from gateway.walk.projections.differences import Differences
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, approve
+from risk.documents import value_of
 from risk.errors import ApprovalError
 from risk.evaluate import evaluate
-from risk.intent import Intent, intent_from_document
+from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus, SignedPolicy, verify_signatures
 from risk.state.book import Book, Released, apply
@@ -77,7 +78,7 @@ class _Fold:
             self.books.take(event)
         if record.kind is Kind.VERDICT_GIVEN:
             body: dict[str, Any] = record.body
-            self.history.append(seen(intent_from_document(body["intent"]), body["market_now_us"]))
+            self.history.append(seen(value_of(Intent, body["intent"]), body["market_now_us"]))
 
 
 class Section:

@@ -16,7 +16,8 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from risk.canonical import JSON, Reader, canonical_bytes, number
+from risk.canonical import JSON, Reader, canonical_bytes
+from risk.documents import document_of, value_of
 from risk.policy.policy import Policy, policy_digest, policy_document, policy_from_document
 
 SIGNING_ROLES: Final = ("risk", "compliance")
@@ -105,10 +106,7 @@ def signed_policy_document(bundle: SignedPolicy) -> dict[str, JSON]:
     """Write a bundle as a document."""
     return {
         "policy": policy_document(bundle.policy),
-        "signatures": [
-            {"role": one.role, "signer": one.signer, "signature": one.signature}
-            for one in bundle.signatures
-        ],
+        "signatures": [document_of(one) for one in bundle.signatures],
     }
 
 
@@ -121,19 +119,9 @@ def signed_policy_from_document(document: object) -> SignedPolicy:
     """
     read = Reader(document)
     policy = policy_from_document(read.inner("policy"))
-    signatures = tuple(_signature(item) for item in read.items("signatures"))
+    signatures = tuple(value_of(PolicySignature, item) for item in read.items("signatures"))
     read.done()
     return SignedPolicy(policy=policy, signatures=signatures)
-
-
-def status_document(status: PolicyStatus) -> dict[str, JSON]:
-    """Write a status as a document."""
-    return {
-        "policy_digest": status.policy_digest,
-        "standing": str(status.standing),
-        "checked_at_us": number(status.checked_at_us),
-        "signed_by": list(status.signed_by),
-    }
 
 
 def _signers(bundle: SignedPolicy, keys: Mapping[str, bytes], digest: str) -> tuple[str, ...]:
@@ -168,12 +156,3 @@ def _sufficient(
 
 def _key(keys: Mapping[str, bytes], one: PolicySignature) -> bytes | None:
     return keys.get(f"{one.role}:{one.signer}", keys.get(one.role))
-
-
-def _signature(document: object) -> PolicySignature:
-    read = Reader(document)
-    one = PolicySignature(
-        role=read.text("role"), signer=read.text("signer"), signature=read.text("signature")
-    )
-    read.done()
-    return one

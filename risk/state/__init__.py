@@ -6,7 +6,5 @@ Not here: limits.
     holding         one instrument at average cost
     book            positions, reservations, losses, folded from events
     busts           a book folded on past trades that the broker takes back or corrects
-    book_document   the book as a document
     state           what the rules may look at
-    state_document  the state read back
 """

@@ -5,8 +5,6 @@ Not here: limits per instrument (`risk/policy/policy.py`) and prices (`risk/stat
 
 from dataclasses import dataclass
 
-from risk.canonical import JSON, Reader, number
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instrument:
@@ -34,36 +32,3 @@ class Instrument:
     def unit_minor(self) -> int:
         """Minor units by which one lot changes in value when the price moves one tick."""
         return self.lot * self.tick_minor * self.multiplier
-
-
-def instrument_document(instrument: Instrument) -> dict[str, JSON]:
-    """Write an instrument as a document."""
-    return {
-        "symbol": instrument.symbol,
-        "asset_class": instrument.asset_class,
-        "tick_minor": number(instrument.tick_minor),
-        "lot": number(instrument.lot),
-        "multiplier": number(instrument.multiplier),
-        "currency": instrument.currency,
-        "min_qty": number(instrument.min_qty),
-    }
-
-
-def instrument_from_document(document: object) -> Instrument:
-    """Read an instrument back.
-
-    Raises:
-        DocumentError: Not an instrument's document.
-    """
-    read = Reader(document)
-    instrument = Instrument(
-        symbol=read.text("symbol"),
-        asset_class=read.text("asset_class"),
-        tick_minor=read.number("tick_minor"),
-        lot=read.number("lot"),
-        multiplier=read.number("multiplier"),
-        currency=read.text("currency"),
-        min_qty=read.number("min_qty"),
-    )
-    read.done()
-    return instrument

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from inference.forecast.forecast import Forecast, forecast_document
-from risk.canonical import JSON, digest, number
+from inference.forecast.forecast import Forecast
+from risk.canonical import JSON, digest
+from risk.documents import document_of, value_of
 from risk.intent import Intent, intent_digest, intent_fingerprint
-from risk.policy.signing import PolicyStatus, status_document
+from risk.policy.signing import PolicyStatus
 from risk.state.book import Book
-from risk.state.book_document import book_document
-from risk.state.instrument import Instrument, instrument_document
+from risk.state.instrument import Instrument
 
 HISTORY_US: Final = 60_000_000
 """How far back `relevant_history` reaches; duplicate windows may not be longer."""
@@ -134,48 +134,25 @@ def state_document(state: RiskState) -> dict[str, JSON]:
     Raises:
         DocumentError: A field holds a value outside the profile.
     """
-    quote, forecast, narrative = state.quote, state.forecast, state.narrative_as_of_us
-    # left out when false: states of before there was this field keep their digest
-    differs: dict[str, JSON] = {"book_differs": True} if state.book_differs else {}
-    return {
-        **differs,
-        "now_us": number(state.now_us),
-        "book": book_document(state.book),
-        "instrument": instrument_document(state.instrument),
-        "quote": None if quote is None else quote_document(quote),
-        "forecast": None if forecast is None else forecast_document(forecast),
-        "narrative_as_of_us": None if narrative is None else number(narrative),
-        "kill": {
-            "killed": state.kill.killed,
-            "kill_epoch": number(state.kill.kill_epoch),
-            "egress_epoch": number(state.kill.egress_epoch),
-        },
-        "recent": [_seen_document(entry) for entry in state.recent],
-        "policy_status": status_document(state.policy_status),
-        "renewal": state.renewal,
-    }
+    document = document_of(state)
+    if not state.book_differs:
+        # left out when false: states of before there was this field keep their digest
+        del document["book_differs"]
+    return document
 
 
-def quote_document(quote: Quote) -> dict[str, JSON]:
-    """Write a quote as a document."""
-    return {
-        "bid_ticks": number(quote.bid_ticks),
-        "ask_ticks": number(quote.ask_ticks),
-        "time_us": number(quote.time_us),
-        "seq_gap": number(quote.seq_gap),
-        "phase": str(quote.phase),
-    }
+def state_from_document(document: object) -> RiskState:
+    """Read a state back, for replay in another process.
+
+    Raises:
+        DocumentError: Not a state's document.
+        inference.errors.ForecastError: The forecast in it does not parse.
+    """
+    if type(document) is dict:
+        document = {"book_differs": False} | document
+    return value_of(RiskState, document)
 
 
 def state_digest(state: RiskState) -> str:
     """Digest of everything the rules see (hex SHA-256)."""
     return digest("countersign.state/1", state_document(state))
-
-
-def _seen_document(entry: SeenIntent) -> dict[str, JSON]:
-    return {
-        "decision_id": entry.decision_id,
-        "intent_digest": entry.intent_digest,
-        "fingerprint": entry.fingerprint,
-        "time_us": number(entry.time_us),
-    }

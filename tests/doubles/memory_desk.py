@@ -28,7 +28,7 @@ from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.outbox import Standing
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
-from risk.state.book_document import book_document
+from risk.documents import document_of
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import RUN, SmallDesk, framed, small_desk
 
@@ -227,7 +227,7 @@ class MemoryDesk:
             ],
             "lists": {name: [one.decision_id for one in found] for name, found in lists.items()},
             "books": [
-                book_document(book)
+                document_of(book)
                 for account in (RUN, AGENT_ACCOUNT)
                 for book in (own.section.book(account), own.section.placebo_book(account))
             ],

@@ -40,9 +40,10 @@ from gateway.walk.settlement import Received, SettleTools, settle
 from inference.codec.codec import ReturnCodec
 from inference.forecast.placebo import TableModel
 from inference.speculation.rounds import QTable
+from risk.documents import document_of
 from risk.policy.policy import policy_digest
 from risk.policy.signing import SignedPolicy, signed_policy_document
-from risk.state.instrument import Instrument, instrument_document
+from risk.state.instrument import Instrument
 from tests.doubles.row_engine import RowEngine
 from tests.doubles.set_clock import Clock
 
@@ -373,7 +374,7 @@ def _start(
                 "first_as_of_us": playback.first_as_of_us(),
                 "data_cutoff_us": 1_514_764_799_999_999,
                 "equity_minor": EQUITY_MINOR,
-                "instruments": [instrument_document(i) for i in INSTRUMENTS.values()],
+                "instruments": [document_of(i) for i in INSTRUMENTS.values()],
                 "order_profile": order_profile(simulator_profile(1)),
             },
             actor="gateway",

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from risk.canonical import canonical_bytes
+from risk.documents import document_of, value_of
 from risk.errors import BookError
 from risk.intent import Side
 from risk.state.book import (
@@ -23,7 +24,6 @@ from risk.state.book import (
     Reserved,
     apply,
 )
-from risk.state.book_document import book_document, book_from_document
 
 UNITS = {"SPXN": 1, "NDXN": 5}
 DEPOSIT = 100_000_000
@@ -183,9 +183,9 @@ def test_peak_only_rises_and_the_low_only_falls_within_a_day(sequence: list[Book
 @given(st.lists(events(), max_size=25))
 def test_a_book_survives_its_document(sequence: list[BookEvent]) -> None:
     book, _ = folded(sequence)
-    document = book_document(book)
-    assert book_from_document(document) == book
-    assert canonical_bytes(book_document(book_from_document(document))) == canonical_bytes(document)
+    document = document_of(book)
+    assert value_of(Book, document) == book
+    assert canonical_bytes(document_of(value_of(Book, document))) == canonical_bytes(document)
 
 
 @given(st.lists(events(), max_size=25), st.integers(0, 25))
@@ -194,7 +194,7 @@ def test_a_fold_resumes_anywhere(sequence: list[BookEvent], cut: int) -> None:
     half = Book.empty("run-1", DEPOSIT)
     for event in taken[:cut]:
         half = apply(half, event)
-    half = book_from_document(book_document(half))
+    half = value_of(Book, document_of(half))
     for event in taken[cut:]:
         half = apply(half, event)
     assert half == book

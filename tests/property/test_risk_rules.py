@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from risk.documents import document_of, value_of
 from risk.evaluate import evaluate
-from risk.intent import Intent, Side, intent_document, intent_from_document
+from risk.intent import Intent, Side
 from risk.policy.policy import policy_document, policy_from_document
 from risk.rules.catalogue import RULES
 from risk.rules.rates import used_micro
-from risk.state.state import RiskState, seen, state_document
-from risk.state.state_document import state_from_document
-from risk.verdict import Action, Bound, Outcome, verdict_document, verdict_from_document
+from risk.state.state import RiskState, seen, state_document, state_from_document
+from risk.verdict import Action, Bound, Outcome, verdict_from_document
 from tests.doubles.risk_cases import (
     EQUITY,
     INTENT,
@@ -127,10 +127,10 @@ def test_a_verdict_replays_to_the_same_digest_from_documents(
     again = evaluate(
         policy_from_document(policy_document(PLAYBACK)),
         state_from_document(state_document(state)),
-        intent_from_document(intent_document(intent)),
+        value_of(Intent, document_of(intent)),
     )
     assert again == verdict
-    assert verdict_from_document(verdict_document(verdict)) == verdict
+    assert verdict_from_document(document_of(verdict)) == verdict
 
 
 @given(states(), intents())

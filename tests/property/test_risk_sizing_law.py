@@ -8,6 +8,7 @@ from math import isqrt, trunc
 from hypothesis import given
 from hypothesis import strategies as st
 
+from risk.documents import document_of, value_of
 from risk.intent import Side, TimeInForce
 from risk.sizing import (
     Sizing,
@@ -15,8 +16,6 @@ from risk.sizing import (
     SizingReason,
     size,
     size_exposure,
-    sizing_document,
-    sizing_from_document,
     to_intent,
 )
 from risk.state.book import Book
@@ -140,7 +139,7 @@ def test_the_overlay_sizes_as_the_second_implementation(  # noqa: PLR0913, PLR09
         min_qty,
         equity,
     )
-    assert sizing_from_document(json.loads(json.dumps(sizing_document(found)))) == found
+    assert value_of(Sizing, json.loads(json.dumps(document_of(found)))) == found
     check_intent(found)
 
 

@@ -23,15 +23,16 @@ from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Standing
 from gateway.walk.section import result_of
 from inference.forecast.forecast import Forecast
-from risk.approved import Approval, approval_from_document, approve, grant
+from risk.approved import Approval, approve, grant
+from risk.documents import value_of
 from risk.errors import ApprovalError
 from risk.evaluate import evaluate
-from risk.intent import Intent, intent_from_document
+from risk.intent import Intent
 from risk.policy.policy import Policy
+from risk.policy.signing import PolicyStatus
 from risk.sizing import Sizing, to_intent
 from risk.state.book import Book, Released, apply
 from risk.state.state import KillState, Phase, Quote, RiskState, SeenIntent, relevant_history, seen
-from risk.state.state_document import policy_status_from_document, quote_from_document
 from risk.verdict import Verdict, verdict_from_document
 
 
@@ -76,7 +77,7 @@ class RecordedShadow:
             narrative_as_of_us=case.snapshot.as_of_us,
             kill=_kill(self._body["state"]),
             recent=(),
-            policy_status=policy_status_from_document(self._body["policy_status"]),
+            policy_status=value_of(PolicyStatus, self._body["policy_status"]),
             renewal=False,
         )
         return evaluate(self._policy, state, intent), state
@@ -124,7 +125,7 @@ def intent_proposed(past: Past, record: Record) -> str:
     body: dict[str, Any] = record.body
     after, before = attempt.made_seq, attempt.quote_seq
     if case.attempt:
-        attempt.quote, before = quote_from_document(body["quote"]), record.seq
+        attempt.quote, before = value_of(Quote, body["quote"]), record.seq
     if attempt.quote is None or attempt.target is None:
         raise ReplayDiffersError(step="intent_proposed", detail="no quote_taken before it")
     books = past.books(account=case.tags.account, after=after, before=before)
@@ -162,7 +163,7 @@ def verdict_given(past: Past, record: Record) -> str:
         narrative_as_of_us=case.snapshot.as_of_us,
         kill=_kill(body["state"]),
         recent=relevant_history(_history(past, basis), intent, body["market_now_us"]),
-        policy_status=policy_status_from_document(body["policy_status"]),
+        policy_status=value_of(PolicyStatus, body["policy_status"]),
         renewal=case.attempt > 0,
         book_differs=_differs(past, basis, case.instrument.symbol),
     )
@@ -170,7 +171,7 @@ def verdict_given(past: Past, record: Record) -> str:
     approval: Approval | None = None
     if case.attempt:
         given = past.last(Kind.APPROVAL_GIVEN, before=record)
-        approval = approval_from_document(given.body["band"])
+        approval = value_of(Approval, given.body["band"])
     matches(
         record,
         journal_orders.verdict_given(
@@ -217,7 +218,7 @@ def approval_given(past: Past, record: Record) -> str:
     held = past.last(Kind.VERDICT_GIVEN, before=record)
     approval = grant(
         past.policy,
-        intent_from_document(held.body["intent"]),
+        value_of(Intent, held.body["intent"]),
         verdict_from_document(held.body["verdict"]),
         body["approver"],
         body["band"]["given_at_us"],
@@ -295,7 +296,7 @@ def _history(past: Past, basis: int) -> Iterator[SeenIntent]:
         kinds=(Kind.VERDICT_GIVEN,), account=past.tags.account, before_seq=basis + 1
     ):
         body: dict[str, Any] = record.body
-        yield seen(intent_from_document(body["intent"]), body["market_now_us"])
+        yield seen(value_of(Intent, body["intent"]), body["market_now_us"])
 
 
 def _kill_epoch(past: Past, basis: int) -> int:

@@ -28,8 +28,9 @@ from gateway.walk.journal.persons import RAW_MAX, RECORDED
 from gateway.walk.projections.differences import Differences, order_ended_by
 from gateway.walk.projections.outbox import Orders, Standing
 from gateway.walk.settlement import OUTCOMES, Received, SettleTools, settle
-from risk.approved import approval_from_document, approve
-from risk.intent import intent_from_document
+from risk.approved import Approval, approve
+from risk.documents import value_of
+from risk.intent import Intent
 from risk.verdict import verdict_from_document
 
 SESSION_TAGS = frozenset({8, 9, 10, 34, 49, 52, 56})
@@ -47,12 +48,12 @@ def order_sending(past: Past, record: Record) -> str:
         raise ReplayDiffersError(step="order_sending", detail="its verdict does not approve")
     agreed = given["approval"]
     order = approve(
-        intent_from_document(given["intent"]),
+        value_of(Intent, given["intent"]),
         verdict_from_document(given["verdict"]),
         approving.leaf,
         given["send_before_us"],
         given["kill_epoch"],
-        None if agreed is None else approval_from_document(agreed),
+        None if agreed is None else value_of(Approval, agreed),
     )
     instrument = past.instrument(order.instrument)
     fields = new_order(

@@ -23,11 +23,12 @@ from inference.codec.prompt import Prompt
 from inference.forecast.forecast import Forecast
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
+from risk.documents import value_of
 from risk.intent import Intent
 from risk.policy.policy import Policy, policy_from_document
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
-from risk.state.instrument import Instrument, instrument_from_document
+from risk.state.instrument import Instrument
 from risk.state.state import Quote
 
 SEEDS_BOUND: Final = 3
@@ -125,7 +126,7 @@ class Past:
 
     def instrument(self, symbol: str) -> Instrument:
         """Return an instrument of the run."""
-        listed = (instrument_from_document(i) for i in self.run["instruments"])
+        listed = (value_of(Instrument, i) for i in self.run["instruments"])
         found = {i.symbol: i for i in listed}
         return found[symbol]
 

@@ -22,12 +22,12 @@ from inference.forecast.forecast import Forecast, forecast_document
 from inference.snapshot import Snapshot, snapshot_document
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import totals
-from risk.intent import Intent, intent_digest, intent_document
+from risk.documents import document_of
+from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
-from risk.sizing import Sizing, sizing_document
+from risk.sizing import Sizing
 from risk.state.book import Book
-from risk.state.book_document import book_document
-from risk.state.state import Quote, quote_document
+from risk.state.state import Quote
 
 GATEWAY: Final = "gateway"
 
@@ -239,14 +239,14 @@ def quote_taken(case: Case, quote: Quote) -> Draft:
 
 def book_digest(book: Book) -> str:
     """Return the digest that names a book which a sizing was made with."""
-    return digest_of(book_document(book))
+    return digest_of(document_of(book))
 
 
 def intent_proposed(case: Case, sizing: Sizing, intent: Intent | None, book: Book) -> Draft:
     """What the strategy or agent wants, or why it wants nothing."""
     payload: dict[str, JSON] = {
-        "intent": None if intent is None else intent_document(intent),
-        "sizing": sizing_document(sizing),
+        "intent": None if intent is None else document_of(intent),
+        "sizing": document_of(sizing),
         "book_digest": book_digest(book),
     }
     if intent is not None:
@@ -261,11 +261,11 @@ def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book
         Kind.INTENT_PROPOSED,
         f"renewed:{case.attempt}",
         {
-            "intent": intent_document(intent),
+            "intent": document_of(intent),
             "intent_digest": intent_digest(intent),
-            "sizing": sizing_document(sizing),
+            "sizing": document_of(sizing),
             "reason": f"renewed at {quote.time_us}",
-            "quote": quote_document(quote),
+            "quote": document_of(quote),
             "book_digest": book_digest(book),
         },
         tagged=True,

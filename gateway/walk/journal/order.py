@@ -13,12 +13,12 @@ from fix.wire.reports import ExecutionReport
 from gateway.walk.journal.decision import GATEWAY, draft
 from gateway.walk.ports import Case
 from gateway.walk.projections.outbox import Standing, Trade
-from risk.approved import Approval, approval_document, band_document, band_of
-from risk.intent import Intent, intent_digest, intent_document
+from risk.approved import Approval, band_of
+from risk.documents import document_of
+from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy
-from risk.policy.signing import status_document
-from risk.state.state import RiskState, quote_document
-from risk.verdict import Verdict, verdict_document
+from risk.state.state import RiskState
+from risk.verdict import Verdict
 
 
 def verdict_given(  # noqa: PLR0913 - what a verdict binds
@@ -49,13 +49,13 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
         f"verdict:{basis_seq}",
         {
             "decision_id": case.decision_id,
-            "intent": intent_document(intent),
+            "intent": document_of(intent),
             "intent_digest": intent_digest(intent),
-            "verdict": verdict_document(verdict),
+            "verdict": document_of(verdict),
             "result": result,
             "basis_seq": basis_seq,
             "policy_digest": verdict.policy_digest,
-            "policy_status": status_document(state.policy_status),
+            "policy_status": document_of(state.policy_status),
             "kill_epoch": state.kill.egress_epoch,
             "state": {
                 "killed": state.kill.killed,
@@ -63,13 +63,13 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
                 "egress_epoch": state.kill.egress_epoch,
                 **({"book_differs": True} if state.book_differs else {}),
             },
-            "quote": None if state.quote is None else quote_document(state.quote),
+            "quote": None if state.quote is None else document_of(state.quote),
             "narrative_as_of_us": state.narrative_as_of_us,
             "renewal": state.renewal,
             "market_now_us": state.now_us,
             "send_before_us": send_before_us,
             "reservation": reservation,
-            "approval": None if approval is None else approval_document(approval),
+            "approval": None if approval is None else document_of(approval),
         },
         tagged=True,
     )
@@ -326,7 +326,7 @@ def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) 
     """Return what a person who is asked must know: until when, and what his yes would cover."""
     return {
         "expires_us": ends_us,
-        "band": band_document(band_of(policy, intent)),
+        "band": document_of(band_of(policy, intent)),
         "verdict_digest": verdict.verdict_digest,
         "policy_digest": verdict.policy_digest,
     }
@@ -350,7 +350,7 @@ def approval_given(
             "verdict_digest": approval.verdict_digest,
             "verdict_seq": verdict_seq,
             "expires_us": approval.expires_us,
-            "band": approval_document(approval),
+            "band": document_of(approval),
             **said,
         },
         actor=f"person:{approval.approver}",

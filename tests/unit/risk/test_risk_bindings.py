@@ -9,13 +9,11 @@ import pytest
 from risk.approved import (
     Approval,
     Band,
-    approval_document,
-    approval_from_document,
     approve,
-    band_document,
     band_of,
     grant,
 )
+from risk.documents import document_of, value_of
 from risk.errors import ApprovalError, DocumentError
 from risk.evaluate import UNREADABLE, evaluate
 from risk.intent import (
@@ -23,7 +21,6 @@ from risk.intent import (
     Side,
     TimeInForce,
     intent_digest,
-    intent_document,
     intent_fingerprint,
 )
 from risk.policy.policy import (
@@ -38,7 +35,6 @@ from risk.verdict import (
     is_intact,
     join,
     make_verdict,
-    verdict_document,
     verdict_from_document,
 )
 from tests.doubles.risk_cases import (
@@ -90,7 +86,7 @@ def test_an_agreement_names_exactly_what_was_read() -> None:
         exposure_high_bp=3_500,
     )
     assert band_of(PLAYBACK, LARGE) == band
-    assert band_document(band) == {f.name: getattr(band, f.name) for f in fields(band)}
+    assert document_of(band) == {f.name: getattr(band, f.name) for f in fields(band)}
     assert given == Approval(
         decision_id="d-1",
         account="run-1",
@@ -104,9 +100,9 @@ def test_an_agreement_names_exactly_what_was_read() -> None:
         expires_us=WALL_US + 900_000_000,
         **{f.name: getattr(band, f.name) for f in fields(band)},
     )
-    document = approval_document(given)
+    document = document_of(given)
     assert document == {**{f.name: getattr(given, f.name) for f in fields(given)}, "side": "BUY"}
-    assert approval_from_document(json.loads(json.dumps(document))) == given
+    assert value_of(Approval, json.loads(json.dumps(document))) == given
 
 
 def test_an_order_carries_every_binding_it_was_made_with() -> None:
@@ -193,7 +189,7 @@ def test_a_verdict_is_the_join_of_its_results_and_nothing_at_all_is_refused() ->
         edited = replace(verdict, **change)
         assert not is_intact(edited)
         with pytest.raises(DocumentError):
-            verdict_from_document(verdict_document(edited))
+            verdict_from_document(document_of(edited))
 
 
 @pytest.mark.parametrize("field", [f.name for f in fields(Intent)])
@@ -207,7 +203,7 @@ def test_every_field_of_an_intent_moves_its_digest(field: str) -> None:
         "target_exposure_bp": 3_001,
     }
     changed = intent_with(**{field: other.get(field, "other")})
-    assert set(intent_document(changed)) == {f.name for f in fields(Intent)}
+    assert set(document_of(changed)) == {f.name for f in fields(Intent)}
     assert intent_digest(changed) != intent_digest(intent_with())
     seen_by_the_market = {"account", "instrument", "side", "qty_lots", "limit_ticks", "tif"}
     same_order = intent_fingerprint(changed) == intent_fingerprint(intent_with())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from risk.documents import document_of, value_of
 from risk.errors import DocumentError
 from risk.intent import Side
 from risk.sizing import (
@@ -15,8 +16,6 @@ from risk.sizing import (
     SizingReason,
     size,
     size_exposure,
-    sizing_document,
-    sizing_from_document,
     to_intent,
 )
 from risk.state.book import Book
@@ -193,7 +192,7 @@ def test_sizing_never_overshoots_and_survives_its_document(
     quote = replace(QUOTE, bid_ticks=bid, ask_ticks=bid + 2)
     forecast = replace(FORECAST, step_vol_1e8=vol)
     sizing = size(POLICY, forecast, fold(bought(held)), SPXN, quote, equity)
-    assert sizing_from_document(sizing_document(sizing)) == sizing
+    assert value_of(Sizing, document_of(sizing)) == sizing
     assert 0 <= sizing.target_exposure_bp <= POLICY.exposure_max.value
     assert sizing.delta_qty * sizing.wanted_lots >= 0
     assert abs(sizing.delta_qty) <= abs(sizing.wanted_lots)
@@ -211,6 +210,6 @@ def test_a_wider_band_trades_less() -> None:
 
 
 def test_a_sizing_with_unknown_names_is_no_sizing() -> None:
-    document = {**sizing_document(sized(1_000_000)), "reason": "BECAUSE"}
+    document = {**document_of(sized(1_000_000)), "reason": "BECAUSE"}
     with pytest.raises(DocumentError):
-        sizing_from_document(document)
+        value_of(Sizing, document)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from risk.documents import document_of, value_of
 from risk.errors import DocumentError
 from risk.sizing import (
     ONE_1E8,
@@ -12,8 +13,6 @@ from risk.sizing import (
     SizingReason,
     size,
     size_exposure,
-    sizing_document,
-    sizing_from_document,
 )
 from tests.doubles.risk_cases import (
     EQUITY,
@@ -59,11 +58,11 @@ def test_a_sizing_survives_its_document_field_by_field() -> None:
     numbers = [name for name in names if isinstance(getattr(base, name), int)]
     values: dict[str, Any] = {name: 10 + place for place, name in enumerate(numbers)}
     odd = replace(base, **values)
-    assert list(sizing_document(odd)) == names
-    assert sizing_from_document(sizing_document(odd)) == odd
+    assert list(document_of(odd)) == names
+    assert value_of(Sizing, document_of(odd)) == odd
     for name in names:
         with pytest.raises(DocumentError):
-            sizing_from_document({**sizing_document(odd), name: None})
+            value_of(Sizing, {**document_of(odd), name: None})
 
 
 @pytest.mark.parametrize("held", [-3, 3])

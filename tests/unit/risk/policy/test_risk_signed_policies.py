@@ -7,6 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from risk.canonical import JSON_SAFE, Reader, canonical_bytes, number
+from risk.documents import document_of, value_of
 from risk.errors import DocumentError, PolicyError
 from risk.policy.policy import (
     MAX_POLICY_BYTES,
@@ -24,10 +25,8 @@ from risk.policy.signing import (
     SignedPolicy,
     policy_statement,
     sign_policy,
-    status_document,
     verify_signatures,
 )
-from risk.state.state_document import policy_status_from_document
 from tests.doubles.risk_cases import PLAYBACK, PLAYBACK_BYTES
 
 KEYS = {name: Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n, name in enumerate("abc")}
@@ -62,7 +61,7 @@ def test_a_policy_that_asks_for_three_signatures_needs_three_people() -> None:
         checked_at_us=now,
         signed_by=("compliance:carla", "risk:rita", "risk:rolf"),
     )
-    assert policy_status_from_document(json.loads(json.dumps(status_document(enough)))) == enough
+    assert value_of(PolicyStatus, json.loads(json.dumps(document_of(enough)))) == enough
     again = verify_signatures(signed(three, ROLF, CARLA, ROLF), TRUSTED, now)
     assert again.standing is PolicyStanding.UNSIGNED
     late = verify_signatures(signed(three, ROLF, CARLA, RITA), TRUSTED, three.expires_us)

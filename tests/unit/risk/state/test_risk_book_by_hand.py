@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from risk.canonical import RANGE
+from risk.documents import document_of, value_of
 from risk.errors import BookError, DocumentError
 from risk.intent import Side
 from risk.rules.rule import RuleRefusal, positive, ratio_up, whole
@@ -24,7 +25,6 @@ from risk.state.book import (
     Reserved,
     apply,
 )
-from risk.state.book_document import book_document, book_from_document
 from risk.state.busts import BookFold, TradeUndone, surviving
 from risk.state.holding import Position, trade
 
@@ -289,9 +289,9 @@ def test_a_message_older_than_what_is_remembered_is_forgotten_however_late_it_co
 @pytest.mark.parametrize("part", ["positions", "reservations", "past_days", "day", ""])
 def test_no_part_of_a_books_document_has_a_field_too_many(part: str) -> None:
     book = fold(DayStarted(day="mon", time_us=1), ORDER, replace(FILL, decision_id=None))
-    document: Any = json.loads(json.dumps(book_document(book)))
-    assert book_from_document(document) == book
+    document: Any = json.loads(json.dumps(document_of(book)))
+    assert value_of(Book, document) == book
     inner = document[part] if part else document
     (inner[0] if isinstance(inner, list) else inner)["more"] = 1
     with pytest.raises(DocumentError, match="unknown field more"):
-        book_from_document(document)
+        value_of(Book, document)
