@@ -15,10 +15,10 @@ from audit.verifier.verify import NOT_CHECKABLE, OK
 from gateway.cli.main import app
 from gateway.evidence.integrity import INTERRUPTED, Given, fsck_dump_file, fsck_tiles
 from gateway.telemetry.console import Progress
-from tests.conftest import GOLDEN
 from tests.doubles.audit_log import SIGNER
+from tests.doubles.evidence_collection import FOLDER
 
-EVIDENCE = GOLDEN / "evidence"
+EVIDENCE = FOLDER
 TILES, DUMP = EVIDENCE / "tiles-wide", EVIDENCE / "dump.jsonl"
 KEY = str(SIGNER.vkey)
 GIVEN = Given(keys=[KEY])

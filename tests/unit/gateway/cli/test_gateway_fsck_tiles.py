@@ -12,10 +12,10 @@ from audit.tlog.merkle import leaf_hash, node_hash
 from audit.tlog.tiles import encode_bundle, entries_path, tile_path
 from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway.cli.main import app
-from tests.conftest import GOLDEN
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
+from tests.doubles.evidence_collection import FOLDER
 
-WIDE = GOLDEN / "evidence" / "tiles-wide"
+WIDE = FOLDER / "tiles-wide"
 KEY = str(SIGNER.vkey)
 Change = Callable[[Path], None]
 FULL, PARTIAL, ABOVE = "tile/0/000", "tile/0/001.p/4", "tile/1/000.p/1"
