@@ -190,8 +190,9 @@ def test_a_cancelled_coroutine_neither_loses_nor_doubles_a_record(postgres_dsn: 
             assert caught.value.written is False
             for task in (sent, queued):
                 task.cancel()
-            gate.go.set()
+            # first of all: a task hears that it is cancelled when the loop runs
             assert await asyncio.gather(sent, queued, return_exceptions=True)
+            gate.go.set()
             (again,) = await ledger.append_async(note("sent"), lane=Lane.URGENT)
             assert again.seq == 0
 
