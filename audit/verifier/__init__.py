@@ -1,6 +1,6 @@
 """The outsider's verifier in one file, for Python and for JavaScript; it imports nothing of ours.
 
-Not here: anything that the ledger uses too.
+Not here: code of the ledger. The ledger in turn is checked with this: `fsck` judges by it.
 
     verify  the one-file verifier for outsiders (standard library + cryptography)
 """
