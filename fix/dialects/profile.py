@@ -38,11 +38,11 @@ class Resets(StrEnum):
     NIGHTLY = "nightly"
 
 
-class _Strict(BaseModel):
+class _ProfileModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class Capabilities(_Strict):
+class Capabilities(_ProfileModel):
     """What the broker's gateway understands beyond D, F, H and 8."""
 
     mass_cancel: bool = Field(description="OrderMassCancelRequest (q), 530=7")
@@ -55,7 +55,7 @@ class Capabilities(_Strict):
     )
 
 
-class Pace(_Strict):
+class Pace(_ProfileModel):
     """Message rates that the broker accepts."""
 
     cancels_per_s: int = Field(ge=1, le=10_000, description="cancels per second, after the burst")
@@ -66,7 +66,7 @@ class Pace(_Strict):
     )
 
 
-class OrderTags(_Strict):
+class OrderTags(_ProfileModel):
     """Constant fields of every order, MiFID style; empty text leaves a field out.
 
     Source: FIX 4.4 volume 6, and EP161/EP216 for 2376, 2593-2595 and 1724.
@@ -83,7 +83,7 @@ class OrderTags(_Strict):
     origination: str = Field(default="", pattern="^[1-6]?$", description="1724 OrderOrigination")
 
 
-class Profile(_Strict):
+class Profile(_ProfileModel):
     """One session with one broker."""
 
     name: str = Field(pattern=r"^[a-z0-9_-]{1,32}$", description="name of the profile and session")

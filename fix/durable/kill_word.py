@@ -45,7 +45,7 @@ LOCK_WAIT_S = 1.0
 _READ_TRIES = 4
 
 
-class KillState(NamedTuple):
+class KillWordState(NamedTuple):
     """What the word says; damage reads as killed."""
 
     kill_epoch: int
@@ -87,7 +87,7 @@ def boot_id() -> bytes:
     return found if len(found) == _ID_BYTES else bytes(_ID_BYTES)
 
 
-def _encode(state: KillState, drawn: bytes) -> bytes:
+def _encode(state: KillWordState, drawn: bytes) -> bytes:
     """Return the word: value and check, then what was drawn at the press with its own check."""
     value = (state.kill_epoch * 2 + int(state.killed)).to_bytes(8, "little")
     head = MAGIC + value + hashlib.sha256(MAGIC + value).digest()[:8] + bytes(8)
@@ -100,7 +100,7 @@ def _draw() -> bytes:
     return secrets.token_bytes(_ID_BYTES) + monotonic_us().to_bytes(8, "little") + boot_id()
 
 
-def _decode(word: bytes) -> tuple[KillState, bool]:
+def _decode(word: bytes) -> tuple[KillWordState, bool]:
     """Return the state and whether magic and checksum hold."""
     value = word[8:16]
     number = int.from_bytes(value, "little")
@@ -110,7 +110,7 @@ def _decode(word: bytes) -> tuple[KillState, bool]:
         and len(word) == SIZE
     )
     closed = bool(number & 1) or not sound or any(word[CLOSING : CLOSING + 1])
-    return KillState(number >> 1, closed), sound
+    return KillWordState(number >> 1, closed), sound
 
 
 def _drawn(word: bytes) -> bytes:
@@ -143,7 +143,7 @@ def create_kill_word(path: Path) -> None:
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        os.write(descriptor, _encode(KillState(0, killed=False), bytes(_SEAL - _PRESS)))
+        os.write(descriptor, _encode(KillWordState(0, killed=False), bytes(_SEAL - _PRESS)))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
@@ -184,7 +184,7 @@ class KillWord:
         self._lock = threading.Lock()
         self._map = mmap.mmap(self._descriptor, SIZE)
 
-    def read(self) -> KillState:
+    def read(self) -> KillWordState:
         """Return the state now; anything but a sound, unreplaced word reads as killed."""
         state, sound = _decode(self._map[:])
         for _ in range(_READ_TRIES):
@@ -200,7 +200,7 @@ class KillWord:
         here = (status.st_dev, status.st_ino) == self._identity
         return state if here and status.st_size == SIZE else state._replace(killed=True)
 
-    def in_force(self) -> KillState:
+    def in_force(self) -> KillWordState:
         """Return the state under the epoch of the press that has begun, if one has.
 
         The gate shuts before that epoch is on disk; who acts meanwhile acts for that press.
@@ -254,7 +254,7 @@ class KillWord:
         self._map[CLOSING] = 1
         with self._writing():
             state, _ = _decode(self._map[:])
-            pressed = KillState(state.kill_epoch + 1, killed=True)
+            pressed = KillWordState(state.kill_epoch + 1, killed=True)
             self._store(pressed)
         return pressed.kill_epoch
 
@@ -285,9 +285,9 @@ class KillWord:
             if press_id and drawn[:_ID_BYTES].hex() != press_id:
                 problem = "release names another press"
                 raise KillWordError(path=str(self._path), problem=problem)
-            self._store(KillState(kill_epoch, killed=False), drawn or _draw())
+            self._store(KillWordState(kill_epoch, killed=False), drawn or _draw())
 
-    def restore(self, kill_epoch: int, *, killed: bool) -> KillState:
+    def restore(self, kill_epoch: int, *, killed: bool) -> KillWordState:
         """Bring the word at least to what the ledger says and return the state that now holds.
 
         Where the two differ, the stop wins. A fresh word after a lost file must not reopen a gate
@@ -300,9 +300,9 @@ class KillWord:
             state, sound = _decode(self._map[:])
             behind = state.kill_epoch < kill_epoch
             if not sound or (behind and state.killed and not killed):
-                self._store(KillState(kill_epoch + 1, killed=True))
+                self._store(KillWordState(kill_epoch + 1, killed=True))
             elif behind or (killed and state.kill_epoch == kill_epoch and not self._is_pressed):
-                self._store(KillState(kill_epoch, killed=killed))
+                self._store(KillWordState(kill_epoch, killed=killed))
         return self.read()
 
     def close(self) -> None:
@@ -339,7 +339,7 @@ class KillWord:
             else:
                 return
 
-    def _store(self, state: KillState, drawn: bytes = b"") -> None:
+    def _store(self, state: KillWordState, drawn: bytes = b"") -> None:
         """Write the word; unless told what was drawn at the press, draw anew."""
         self._map[:] = _encode(state, drawn or _draw())
         try:

@@ -29,7 +29,7 @@ from fix.durable.kill_word import sync_folder
 DAY_US = 86_400_000_000
 
 
-class Cause(StrEnum):
+class ResetCause(StrEnum):
     """Why numbers began anew."""
 
     BY_BROKER = "by_broker"
@@ -40,11 +40,13 @@ class Cause(StrEnum):
 
 
 _WORDS = {
-    Cause.BY_BROKER: "the broker begins its numbers anew (141=Y in its logon)",
-    Cause.BEGUN_AGAIN: "the broker's logon has a number that was used: it has lost its numbers",
-    Cause.NIGHTLY: "the session's schedule begins the numbers anew",
-    Cause.AFTER_REFUSAL: "after a refusal the session goes on, theirs asked for from 1 on",
-    Cause.AT_LOGON: "the numbers begin anew at each logon, as the profile says",
+    ResetCause.BY_BROKER: "the broker begins its numbers anew (141=Y in its logon)",
+    ResetCause.BEGUN_AGAIN: (
+        "the broker's logon has a number that was used: it has lost its numbers"
+    ),
+    ResetCause.NIGHTLY: "the session's schedule begins the numbers anew",
+    ResetCause.AFTER_REFUSAL: "after a refusal the session goes on, theirs asked for from 1 on",
+    ResetCause.AT_LOGON: "the numbers begin anew at each logon, as the profile says",
 }
 
 
@@ -60,7 +62,7 @@ class Reset:
     """
 
     reset_no: int
-    cause: Cause
+    cause: ResetCause
     allowed: bool
     old_sender: int
     old_target: int
@@ -148,7 +150,7 @@ class Sequence:
     def opened(self, next_sender: int) -> Reset | None:
         """Return the new beginning that the engine made as it opened the store, if it did."""
         with self._lock:
-            return self._begin(Cause.NIGHTLY, 1, 1) if next_sender <= self._sent else None
+            return self._begin(ResetCause.NIGHTLY, 1, 1) if next_sender <= self._sent else None
 
     def logging_on(self, number: int, expected: int) -> Reset | None:
         """Note a logon of ours; return the new beginning that its number shows, if it does.
@@ -163,7 +165,7 @@ class Sequence:
                 self._sent = 0  # as agreed: this logon says 141=Y itself
             if number <= self._sent:
                 own = self._profile.mode is SessionMode.RESET
-                found = self._begin(Cause.AT_LOGON if own else Cause.NIGHTLY, number, 1)
+                found = self._begin(ResetCause.AT_LOGON if own else ResetCause.NIGHTLY, number, 1)
             self.sent(number)
             self._received = expected - 1
             return found
@@ -178,7 +180,7 @@ class Sequence:
             if self._profile.resets is not Resets.BY_BROKER and not self.accept_once:
                 return None
             self.last_refused = None
-            return self._begin(Cause.AFTER_REFUSAL, self._sent + 1, 1)
+            return self._begin(ResetCause.AFTER_REFUSAL, self._sent + 1, 1)
 
     def flagged(self) -> Reset | None:
         """Judge a logon of theirs with 141=Y; None where nothing was counted before.
@@ -188,7 +190,7 @@ class Sequence:
         """
         with self._lock:
             nothing = self._sent <= 1 and self._received == 0
-            found = None if nothing else self._judge(Cause.BY_BROKER, 1)
+            found = None if nothing else self._judge(ResetCause.BY_BROKER, 1)
             self._agreeing = found is None or found.allowed
             return found
 
@@ -202,9 +204,9 @@ class Sequence:
         """Judge a logon of theirs under a number that was used; ours go on."""
         with self._lock:
             self._received = expected - 1
-            return self._judge(Cause.BEGUN_AGAIN, self._sent + 1)
+            return self._judge(ResetCause.BEGUN_AGAIN, self._sent + 1)
 
-    def _judge(self, cause: Cause, new_sender: int) -> Reset:
+    def _judge(self, cause: ResetCause, new_sender: int) -> Reset:
         if self._profile.resets is Resets.BY_BROKER or self.accept_once:
             self.accept_once = False
             return self._begin(cause, new_sender, 1)
@@ -212,14 +214,14 @@ class Sequence:
         self._keep(refused)
         return refused
 
-    def _begin(self, cause: Cause, new_sender: int, new_target: int) -> Reset:
+    def _begin(self, cause: ResetCause, new_sender: int, new_target: int) -> Reset:
         made = self._entry(cause, allowed=True, new=(new_sender, new_target))
         self._keep(made)
         self._epoch = made.reset_no
         self._sent, self._received = new_sender - 1, new_target - 1
         return made
 
-    def _entry(self, cause: Cause, *, allowed: bool, new: tuple[int, int]) -> Reset:
+    def _entry(self, cause: ResetCause, *, allowed: bool, new: tuple[int, int]) -> Reset:
         return Reset(
             reset_no=self._last_no + 1,
             cause=cause,
@@ -252,4 +254,4 @@ class Sequence:
 
 def _reset(line: bytes) -> Reset:
     row = json.loads(line)
-    return Reset(**{**row, "cause": Cause(row["cause"])})
+    return Reset(**{**row, "cause": ResetCause(row["cause"])})

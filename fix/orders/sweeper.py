@@ -6,7 +6,7 @@ Not here: what a sweep sends (`fix.orders.sweep`), and sending. Rules:
   broker confirmed every order gone. What lives again is swept again. No patience ends it.
 - After the profile's patience the outcome so far is told once per logon; the last word is told when
   all is gone, also when nothing was live at all. What lives again after the last word takes it back
-  (`Phase.REVIVED`): it is told at once, and a new last word follows.
+  (`SweepPhase.REVIVED`): it is told at once, and a new last word follows.
 - A kill that finds nothing in the journal sends one mass cancel all the same where the broker knows
   it: once for each press and each logon, and again where a resend may have swallowed it. The
   journal may be wrong; the last word does not wait for the answer.
@@ -31,7 +31,7 @@ Where it took longer, they are asked for again when the logon is proven.
 """
 
 
-class Phase(StrEnum):
+class SweepPhase(StrEnum):
     """What is told about a sweep."""
 
     BEGAN = "began"
@@ -67,11 +67,11 @@ class View:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SweepStep:
     """What a step asks for: messages to send in order, then words to tell."""
 
     messages: tuple[Fields, ...] = ()
-    told: tuple[tuple[Phase, SweepOutcome], ...] = ()
+    told: tuple[tuple[SweepPhase, SweepOutcome], ...] = ()
 
 
 class Sweeper:
@@ -106,24 +106,24 @@ class Sweeper:
         if self._sweep is not None:
             act(self._sweep)
 
-    def step(self, view: View) -> Step:
+    def step(self, view: View) -> SweepStep:
         """Return what is to be done now; call it after every event and every few milliseconds."""
         if view.killed and view.kill_epoch != self._epoch_seen:
             self._epoch_seen, self._fresh = view.kill_epoch, True
         self._see_returns(view)
-        told: list[tuple[Phase, SweepOutcome]] = []
+        told: list[tuple[SweepPhase, SweepOutcome]] = []
         if self._sweep is None:
             if not view.live:
                 return self._nothing_live(view)
             if not (view.killed or (self._wanted and view.logon_no)):
-                return Step()
+                return SweepStep()
             self._begin(view)
             again = view.killed and self._over_epoch == view.kill_epoch
-            phase = Phase.REVIVED if again else Phase.BEGAN
+            phase = SweepPhase.REVIVED if again else SweepPhase.BEGAN
             told.append((phase, SweepOutcome(unknown=tuple(_names(view.live)))))
         sweep = self._sweep
         if sweep is None:  # pragma: no cover - begun above
-            return Step()
+            return SweepStep()
         sweep.follow(view.live, view.now_us, takes_more=view.killed)
         if view.logon_no:
             self._renew(sweep, view)
@@ -131,7 +131,7 @@ class Sweeper:
         if any(dict(fields)[MSG_TYPE] == MASS_CANCEL for fields in messages):
             self._mass_of = _since(view)
         told += self._words(sweep, view)
-        return Step(messages=messages, told=tuple(told))
+        return SweepStep(messages=messages, told=tuple(told))
 
     def _see_returns(self, view: View) -> None:
         """Note what came back, since the last reason to begin anew with all."""
@@ -141,14 +141,14 @@ class Sweeper:
             self._returns_of = since
         self._returns.see(view.live)
 
-    def _nothing_live(self, view: View) -> Step:
+    def _nothing_live(self, view: View) -> SweepStep:
         """Answer a press or a command that finds nothing to do."""
         asked = (view.killed and self._fresh) or self._wanted
         self._fresh = self._wanted = False
         if view.killed:
             self._over_epoch = view.kill_epoch
-        told = ((Phase.ENDED, SweepOutcome()),) if asked else ()
-        return Step(messages=self._mass_all_the_same(view), told=told)
+        told = ((SweepPhase.ENDED, SweepOutcome()),) if asked else ()
+        return SweepStep(messages=self._mass_all_the_same(view), told=told)
 
     def _mass_all_the_same(self, view: View) -> tuple[Fields, ...]:
         """Return one mass cancel for each reason to begin anew, although nothing is known live."""
@@ -188,17 +188,17 @@ class Sweeper:
         self._resent_us, self._proven_no = view.resent_us, view.proven_no
         sweep.renew(first_us)
 
-    def _words(self, sweep: Sweep, view: View) -> list[tuple[Phase, SweepOutcome]]:
+    def _words(self, sweep: Sweep, view: View) -> list[tuple[SweepPhase, SweepOutcome]]:
         """Return what there is to tell, and end the sweep if it is over."""
         late = sweep.is_late(view.now_us)
         if sweep.is_done or not (view.killed or self._wanted) or (late and not view.killed):
             self._sweep, self._wanted, self._fresh = None, False, False
             if view.killed:
                 self._over_epoch = view.kill_epoch
-            return [(Phase.ENDED, sweep.outcome())]
+            return [(SweepPhase.ENDED, sweep.outcome())]
         if late and not self._told_late:
             self._told_late = True
-            return [(Phase.WAITING, sweep.outcome())]
+            return [(SweepPhase.WAITING, sweep.outcome())]
         return []
 
 

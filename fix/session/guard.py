@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fix.durable.kill_word import KillState
+from fix.durable.kill_word import KillWordState
 from fix.wire.messages import (
     CANCEL,
     CANCEL_REPLACE,
@@ -73,7 +73,7 @@ class Gate:
 
     def __init__(
         self,
-        kill: Callable[[], KillState],
+        kill: Callable[[], KillWordState],
         wall_us: Callable[[], int],
         monotonic_us: Callable[[], int],
     ) -> None:

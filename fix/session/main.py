@@ -31,7 +31,7 @@ from fix.session.guard import Gate
 from fix.session.initiator import INBOX_LOST, Callbacks, InitiatorSession, install_signals
 from fix.session.link import Frame, decode, encode, frames, number, text
 from fix.session.listener import Listener
-from fix.session.worker import Desk, Parts
+from fix.session.worker import Parts, SessionWorker
 
 WATCH_S = 0.01
 LOCK_MARGIN_S = 5
@@ -145,7 +145,7 @@ def open_journal(path: Path) -> tuple[Journal, bool]:
 
 def build_desk(
     profile: Profile, folder: Path, kill_word: Path, outbox: Outbox, *, last_reset: int = 0
-) -> Desk:
+) -> SessionWorker:
     """Open every part inside `folder` and say hello; nothing connects yet."""
     for name in ("store", "log"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def build_desk(
     inbox = Inbox(folder / "inbox")
     journal, damaged = open_journal(folder / "journal")
     gate = Gate(word.read, wall_us, monotonic_us)
-    desks: list[Desk] = []
+    desks: list[SessionWorker] = []
     listener = Listener(
         received=lambda entry: desks[0].received(entry),  # noqa: PLW0108  # the desk comes later
         logged_on=lambda logon_no: desks[0].logged_on(logon_no),  # noqa: PLW0108
@@ -168,7 +168,7 @@ def build_desk(
     sequence = Sequence(folder, profile, wall_us, stored=stored, on_record=last_reset)
     session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener, sequence))
     session.opened()  # the gateway reads of a new beginning in its file, before any logon
-    desk = Desk(
+    desk = SessionWorker(
         Parts(
             profile=profile,
             session=session,
@@ -206,7 +206,7 @@ def _tell_fault(outbox: Outbox, where: str, detail: str) -> None:
         outbox.drain(0.2)  # the process ends as soon as this returns
 
 
-def _watch(word: KillWord, desk: Desk) -> None:
+def _watch(word: KillWord, desk: SessionWorker) -> None:
     """Start a sweep for each press of the kill word; the gate itself reads the word directly."""
     seen = -1
     while True:
@@ -217,7 +217,7 @@ def _watch(word: KillWord, desk: Desk) -> None:
         time.sleep(WATCH_S)
 
 
-def _read_commands(link: socket.socket, desk: Desk, orphan: Callable[[str], None]) -> None:
+def _read_commands(link: socket.socket, desk: SessionWorker, orphan: Callable[[str], None]) -> None:
     try:
         for frame in frames(link):
             if frame.get("op") == "kill":
@@ -229,7 +229,7 @@ def _read_commands(link: socket.socket, desk: Desk, orphan: Callable[[str], None
     orphan("the gateway is gone")
 
 
-def leave_in_time(desk: Desk, folder: Path, rest_s: float) -> None:
+def leave_in_time(desk: SessionWorker, folder: Path, rest_s: float) -> None:
     """End this process when its time is over; the journal is what the next child goes on from."""
     began = time.monotonic()
     while True:

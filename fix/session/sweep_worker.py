@@ -15,7 +15,7 @@ from fix.dialects.profile import Profile
 from fix.durable.journal import CancelNote, Journal
 from fix.durable.kill_word import KillWord
 from fix.orders.sweep import SweepOutcome
-from fix.orders.sweeper import Phase, Sweeper, View
+from fix.orders.sweeper import Sweeper, SweepPhase, View
 from fix.session.guard import Gate
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame
@@ -103,7 +103,7 @@ class Sweeping:
         self._send(step.messages, kill_epoch)
         for phase, outcome in step.told:
             self._tell(phase, outcome, kill_epoch)
-        return any(phase is Phase.ENDED for phase, _ in step.told)
+        return any(phase is SweepPhase.ENDED for phase, _ in step.told)
 
     def _send(self, messages: tuple[Fields, ...], kill_epoch: int) -> None:
         now_us = self._parts.monotonic_us()
@@ -123,7 +123,7 @@ class Sweeping:
         except OSError as error:
             self._parts.post({"ev": "fault", "where": "journal", "detail": repr(error)[:500]})
 
-    def _tell(self, phase: Phase, outcome: SweepOutcome, kill_epoch: int) -> None:
+    def _tell(self, phase: SweepPhase, outcome: SweepOutcome, kill_epoch: int) -> None:
         now_us = self._parts.monotonic_us()
         event: Frame = {
             "ev": "sweep",
@@ -138,7 +138,7 @@ class Sweeping:
             "answered_us": now_us if outcome.is_done else 0,
         }
         self._parts.post(event)
-        if phase is Phase.ENDED:
+        if phase is SweepPhase.ENDED:
             self._cancelled_us = []
 
 

@@ -47,7 +47,7 @@ class Parts:
 Task = Callable[[], None]
 
 
-class Desk:
+class SessionWorker:
     """The child's worker; `run` returns when the child is to exit."""
 
     def __init__(self, parts: Parts) -> None:

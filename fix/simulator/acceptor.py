@@ -38,8 +38,8 @@ from fix.simulator.control import (
     read_quotes,
     write_control,
 )
-from fix.simulator.market import Market
-from fix.simulator.order import Answer
+from fix.simulator.market import SimulatedMarket
+from fix.simulator.order import Reply
 from fix.wire.messages import parse, timestamp, wire_text
 
 POLL_S = 0.02
@@ -53,7 +53,7 @@ def wall_us() -> int:
     return time.time_ns() // 1000  # noqa: TID251  # another company's process has its own clock
 
 
-class Capture:
+class CaptureFile:
     """Everything received and sent, one JSON line each, on disk before it counts."""
 
     def __init__(self, path: Path) -> None:
@@ -77,7 +77,7 @@ class Capture:
 class Acceptor(quickfix.Application):
     """quickfix's callbacks: capture, queue, nothing else."""
 
-    def __init__(self, capture: Capture, arrived: "queue.SimpleQueue[str]") -> None:
+    def __init__(self, capture: CaptureFile, arrived: "queue.SimpleQueue[str]") -> None:
         """Hold the capture and the worker's queue."""
         super().__init__()
         self._capture = capture
@@ -125,7 +125,7 @@ class Acceptor(quickfix.Application):
         return raw
 
 
-class Simulator:
+class SimulatedBroker:
     """The acceptor and its worker."""
 
     def __init__(self, config: SimulatorConfig) -> None:
@@ -140,7 +140,7 @@ class Simulator:
         self._market = self._continued_market()
         self._arrived: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._later: list[tuple[float, str]] = []
-        self._acceptor = self._open_acceptor(Capture(config.capture))
+        self._acceptor = self._open_acceptor(CaptureFile(config.capture))
         self._id = quickfix.SessionID("FIX.4.4", config.sender, config.target)
         self._dictionary = quickfix.DataDictionary(str(DICTIONARY))
         self.stopping = threading.Event()
@@ -155,7 +155,7 @@ class Simulator:
         while not self.stopping.is_set():
             self._send(self._work_once())
 
-    def _work_once(self) -> list[Answer]:
+    def _work_once(self) -> list[Reply]:
         """Wait a little for a message or a due rest of a partial fill; return what to say."""
         due_s = self._later[0][0] - time.monotonic() if self._later else POLL_S
         try:
@@ -171,7 +171,7 @@ class Simulator:
             answers += self._market.finish(heapq.heappop(self._later)[1])
         return answers
 
-    def _follow_control(self) -> list[Answer]:
+    def _follow_control(self) -> list[Reply]:
         control = read_control(self._config.control)
         if self._config.quotes and self._stamp() != self._quotes_stamp:
             self._quotes_stamp = self._stamp()
@@ -195,7 +195,7 @@ class Simulator:
         quotes = self._config.quotes
         return quotes.stat().st_mtime_ns if quotes and quotes.exists() else 0
 
-    def _send(self, answers: list[Answer]) -> None:
+    def _send(self, answers: list[Reply]) -> None:
         for answer in answers:
             if answer.later:
                 due = time.monotonic() + self._config.partial_delay_ms / 1000
@@ -210,7 +210,7 @@ class Simulator:
     def _quote(self, symbol: str) -> SimulatedQuote | None:
         return self._quotes.get((self._control.session, symbol))
 
-    def _continued_market(self) -> Market:
+    def _continued_market(self) -> SimulatedMarket:
         orders, reports, known, used = 0, 0, set(), self._config.exec_after
         for captured in read_capture(self._config.capture):
             if captured.direction == "in" and captured.msg_type == "D":
@@ -220,7 +220,7 @@ class Simulator:
             if captured.direction == "out" and captured.msg_type == "8":
                 reports += 1
                 used = max(used, exec_number(dict(parse(captured.raw)).get(17, "")))
-        return Market(
+        return SimulatedMarket(
             seed=self._config.seed,
             script=self._config.script,
             fee_bp=self._config.fee_bp,
@@ -231,7 +231,7 @@ class Simulator:
             has_quotes=self._config.quotes is not None,
         )
 
-    def _open_acceptor(self, capture: Capture) -> quickfix.SocketAcceptor:
+    def _open_acceptor(self, capture: CaptureFile) -> quickfix.SocketAcceptor:
         folder, config = self._config.folder, self._config
         lines = [
             "[DEFAULT]",
@@ -285,7 +285,7 @@ def parse_arguments(words: Sequence[str]) -> SimulatorConfig:
 
 def main(words: Sequence[str]) -> int:
     """Run the simulator until SIGTERM or SIGINT."""
-    simulator = Simulator(parse_arguments(words))
+    simulator = SimulatedBroker(parse_arguments(words))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: simulator.stopping.set())
     simulator.run()

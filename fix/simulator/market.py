@@ -33,17 +33,21 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from fix.simulator.control import SimulatedQuote
-from fix.simulator.order import LATER, Answer, Order, Outcome, Trade
+from fix.simulator.order import LATER, Execution, Order, OrderOutcome, Reply
 from fix.wire.messages import Fields
 
-DECK = (Outcome.FILL,) * 5 + (Outcome.PARTIAL,) * 3 + (Outcome.REJECT, Outcome.SILENCE)
+DECK = (
+    (OrderOutcome.FILL,) * 5
+    + (OrderOutcome.PARTIAL,) * 3
+    + (OrderOutcome.REJECT, OrderOutcome.SILENCE)
+)
 _IMMEDIATE = frozenset("34")
-_REJECTS = frozenset({Outcome.SESSION_REJECT, Outcome.BUSINESS_REJECT})
-_UNDOING = frozenset({Outcome.BUST, Outcome.CORRECT})
+_REJECTS = frozenset({OrderOutcome.SESSION_REJECT, OrderOutcome.BUSINESS_REJECT})
+_UNDOING = frozenset({OrderOutcome.BUST, OrderOutcome.CORRECT})
 _CENT = Decimal("0.01")
 
 
-def outcome_of(seed: str, index: int) -> Outcome:
+def outcome_of(seed: str, index: int) -> OrderOutcome:
     """Return what the published table says about the order with this number."""
     block, place = divmod(index, len(DECK))
     key = hashlib.sha256(f"{seed}/{block}".encode()).digest()
@@ -52,7 +56,7 @@ def outcome_of(seed: str, index: int) -> Outcome:
     return deck[place]
 
 
-class Market:
+class SimulatedMarket:
     """The broker's order book; the caller sends what it returns, in order."""
 
     def __init__(  # noqa: PLR0913  # keyword-only settings
@@ -86,7 +90,7 @@ class Market:
         self._quote, self._has_quotes = quote, has_quotes
         self.orders: dict[str, Order] = {}
 
-    def receive(self, fields: Mapping[int, str]) -> list[Answer]:
+    def receive(self, fields: Mapping[int, str]) -> list[Reply]:
         """Return the answers to one application message."""
         match fields[35]:
             case "D":
@@ -101,18 +105,18 @@ class Market:
                 return self._mass_status(fields)
             case other:
                 reject = ((35, "j"), (45, fields[34]), (372, other), (380, "3"))
-                return [Answer(fields=(*reject, (58, "not supported here")))]
+                return [Reply(fields=(*reject, (58, "not supported here")))]
 
-    def session_changed(self) -> list[Answer]:
+    def session_changed(self) -> list[Reply]:
         """Return the fills of resting orders that the new session's quotes meet."""
-        answers: list[Answer] = []
+        answers: list[Reply] = []
         for order in self.orders.values():
             price = self._price(order) if order.is_live else None
             if price is not None:
                 answers += self._say(order, [self._trade(order, order.leaves, price)])
         return answers
 
-    def cancel_all(self) -> list[Answer]:
+    def cancel_all(self) -> list[Reply]:
         """Return the cancels of everything live, as cancel-on-disconnect does."""
         return [
             answer
@@ -128,18 +132,18 @@ class Market:
         if order is not None and said[35] == "8" and said[150] != "I":
             order.held.append(fields)
 
-    def _next_outcome(self) -> Outcome:
+    def _next_outcome(self) -> OrderOutcome:
         place, index = self._index - self._first_index, self._index
         self._index += 1
         if place < len(self._script):
-            return Outcome(self._script[place])
+            return OrderOutcome(self._script[place])
         return outcome_of(self._seed, index)
 
-    def _new_order(self, fields: Mapping[int, str]) -> list[Answer]:
+    def _new_order(self, fields: Mapping[int, str]) -> list[Reply]:
         number = self._index
         outcome = self._next_outcome()
         if outcome in _REJECTS:
-            return [Answer(fields=_reject(fields, outcome))]
+            return [Reply(fields=_reject(fields, outcome))]
         order = Order(
             cl_ord_id=fields[11],
             order_id=f"E{number:08d}",
@@ -155,28 +159,28 @@ class Market:
             return [self._rejected(order, "6", "duplicate order")]
         self._known.add(order.cl_ord_id)
         self.orders[order.cl_ord_id] = order
-        if outcome is Outcome.REJECT:
+        if outcome is OrderOutcome.REJECT:
             return [self._rejected(order, "0", "published table")]
         if self._has_quotes and self._quote(order.symbol) is None:
             return [self._rejected(order, "2", "no quote in this session")]
-        return self._say(order, self._work(order), silent=outcome is Outcome.SILENCE)
+        return self._say(order, self._work(order), silent=outcome is OrderOutcome.SILENCE)
 
-    def _work(self, order: Order) -> list[Answer]:
+    def _work(self, order: Order) -> list[Reply]:
         answers = [self._report(order, "0")]
         price = self._price(order)
         if price is None:
             if order.tif in _IMMEDIATE:
                 answers.append(self._cancelled(order, ((58, "not marketable"),)))
-        elif order.outcome is Outcome.PARTIAL and order.qty > 1 and order.tif != "4":
+        elif order.outcome is OrderOutcome.PARTIAL and order.qty > 1 and order.tif != "4":
             answers.append(self._trade(order, order.qty // 2, price))
-            answers.append(Answer(fields=(), later=LATER))
+            answers.append(Reply(fields=(), later=LATER))
         else:
             answers.append(self._trade(order, order.qty, price))
             if order.outcome in _UNDOING:
-                answers.append(Answer(fields=(), later=LATER))
+                answers.append(Reply(fields=(), later=LATER))
         return answers
 
-    def finish(self, cl_ord_id: str) -> list[Answer]:
+    def finish(self, cl_ord_id: str) -> list[Reply]:
         """Return what follows when an order's delay is over.
 
         The rest of a partial fill if the order is still live, or a bust or correction of the fill.
@@ -189,19 +193,19 @@ class Market:
             return []
         return self._say(order, [self._trade(order, order.leaves, price)])
 
-    def _say(self, order: Order, answers: list[Answer], *, silent: bool = False) -> list[Answer]:
+    def _say(self, order: Order, answers: list[Reply], *, silent: bool = False) -> list[Reply]:
         """Hold answers back while the order is in silence; `finish` is called by ClOrdID."""
         if silent or order.held:
             order.held += [answer.fields for answer in answers if answer.fields]
             return []
         return [
-            Answer(fields=((11, order.cl_ord_id),), later=LATER) if answer.later else answer
+            Reply(fields=((11, order.cl_ord_id),), later=LATER) if answer.later else answer
             for answer in answers
         ]
 
-    def _break_silence(self, order: Order) -> list[Answer]:
+    def _break_silence(self, order: Order) -> list[Reply]:
         held, order.held = order.held, []
-        return [Answer(fields=fields) for fields in held]
+        return [Reply(fields=fields) for fields in held]
 
     def _price(self, order: Order) -> Decimal | None:
         """Return the price at which the order trades now, or None."""
@@ -214,37 +218,37 @@ class Market:
         meets = price <= order.limit if order.side == "1" else price >= order.limit
         return price if meets else None
 
-    def _trade(self, order: Order, qty: int, price: Decimal) -> Answer:
+    def _trade(self, order: Order, qty: int, price: Decimal) -> Reply:
         order.cum += qty
         order.value += qty * price
         order.status = "2" if order.cum == order.qty else "1"
         fee = (qty * price * self._fee_bp / 10_000).quantize(_CENT, rounding=ROUND_HALF_EVEN)
         extra = ((32, str(qty)), (31, f"{price:f}"), (12, f"{fee:f}"), (13, "3"))
         answer = self._report(order, "F", extra)
-        order.trades.append(Trade(dict(answer.fields)[17], qty, price))
+        order.trades.append(Execution(dict(answer.fields)[17], qty, price))
         return answer
 
-    def _undo(self, order: Order) -> Answer:
+    def _undo(self, order: Order) -> Reply:
         """Take the last trade back, or correct it to half its quantity."""
         trade = order.trades.pop()
         order.cum -= trade.qty
         order.value -= trade.qty * trade.price
         order.status = "1" if order.cum else "0"
-        if order.outcome is Outcome.BUST:
+        if order.outcome is OrderOutcome.BUST:
             return self._report(order, "H", ((19, trade.exec_id),))
         answer = self._trade(order, max(1, trade.qty // 2), trade.price)
         fields = dict(answer.fields) | {150: "G", 19: trade.exec_id}
-        return Answer(fields=tuple(fields.items()))
+        return Reply(fields=tuple(fields.items()))
 
-    def _cancelled(self, order: Order, extra: Fields) -> Answer:
+    def _cancelled(self, order: Order, extra: Fields) -> Reply:
         order.status = "4"
         return self._report(order, "4", extra)
 
-    def _rejected(self, order: Order, reason: str, words: str) -> Answer:
+    def _rejected(self, order: Order, reason: str, words: str) -> Reply:
         order.status = "8"
         return self._report(order, "8", ((103, reason), (58, words)))
 
-    def _report(self, order: Order, exec_type: str, extra: Fields = ()) -> Answer:
+    def _report(self, order: Order, exec_type: str, extra: Fields = ()) -> Reply:
         self._exec_no += 1
         exec_id = "0" if exec_type == "I" else f"X{self._exec_no:08d}"
         average = order.value / order.cum if order.cum else Decimal(0)
@@ -266,9 +270,9 @@ class Market:
             (6, f"{average:.6f}"),
             *own.items(),
         )
-        return Answer(fields=tuple((tag, value) for tag, value in fields if value))
+        return Reply(fields=tuple((tag, value) for tag, value in fields if value))
 
-    def _cancel(self, fields: Mapping[int, str]) -> list[Answer]:
+    def _cancel(self, fields: Mapping[int, str]) -> list[Reply]:
         order = self.orders.get(fields[41])
         if order is None or not order.is_live:
             status, reason = ("8", "1") if order is None else (order.status, "0")
@@ -282,14 +286,14 @@ class Market:
                 (434, "1"),
                 (102, reason),
             )
-            return [*late, Answer(fields=reject)]
+            return [*late, Reply(fields=reject)]
         late = self._break_silence(order)
         return [*late, self._cancelled(order, ((11, fields[11]), (41, order.cl_ord_id)))]
 
-    def _mass_cancel(self, fields: Mapping[int, str]) -> list[Answer]:
+    def _mass_cancel(self, fields: Mapping[int, str]) -> list[Reply]:
         live = [order for order in self.orders.values() if order.is_live]
         answers = [
-            Answer(
+            Reply(
                 fields=(
                     (35, "r"),
                     (37, f"M{fields[34]}"),
@@ -305,14 +309,14 @@ class Market:
             answers.append(self._cancelled(order, ()))
         return answers
 
-    def _status(self, fields: Mapping[int, str]) -> list[Answer]:
+    def _status(self, fields: Mapping[int, str]) -> list[Reply]:
         order = self.orders.get(fields[11])
         if order is None:
-            return [Answer(fields=_not_known(fields))]
+            return [Reply(fields=_not_known(fields))]
         return [*self._break_silence(order), self._report(order, "I")]
 
-    def _mass_status(self, fields: Mapping[int, str]) -> list[Answer]:
-        answers: list[Answer] = []
+    def _mass_status(self, fields: Mapping[int, str]) -> list[Reply]:
+        answers: list[Reply] = []
         chosen = [order for order in self.orders.values() if order.is_live or order.held]
         for order in chosen:
             extra = ((584, fields[584]), (911, str(len(chosen))))
@@ -320,10 +324,10 @@ class Market:
         return answers
 
 
-def _reject(fields: Mapping[int, str], outcome: Outcome) -> Fields:
+def _reject(fields: Mapping[int, str], outcome: OrderOutcome) -> Fields:
     """Return the refusal of a message, by the session or by its application."""
     words = (45, fields[34]), (372, fields[35]), (58, "by script")
-    if outcome is Outcome.SESSION_REJECT:
+    if outcome is OrderOutcome.SESSION_REJECT:
         return ((35, "3"), *words, (373, "99"))
     return ((35, "j"), *words, (379, fields[11]), (380, "0"))
 

@@ -14,7 +14,7 @@ TERMINAL = frozenset("248")
 NOW, LATER = False, True
 
 
-class Outcome(StrEnum):
+class OrderOutcome(StrEnum):
     """What the table, or a script, can say about an order."""
 
     FILL = "fill"
@@ -27,7 +27,7 @@ class Outcome(StrEnum):
     BUSINESS_REJECT = "business_reject"
 
 
-class Trade(NamedTuple):
+class Execution(NamedTuple):
     """A trade that may be taken back or corrected."""
 
     exec_id: str
@@ -47,12 +47,12 @@ class Order:
     limit: Decimal
     tif: str
     account: str
-    outcome: Outcome
+    outcome: OrderOutcome
     status: str = "0"
     cum: int = 0
     value: Decimal = Decimal(0)
     held: list[Fields] = field(default_factory=list)
-    trades: list[Trade] = field(default_factory=list)
+    trades: list[Execution] = field(default_factory=list)
 
     @property
     def is_live(self) -> bool:
@@ -66,7 +66,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class Reply:
     """Fields to send: at once, or after the partial delay."""
 
     fields: Fields

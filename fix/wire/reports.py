@@ -179,7 +179,7 @@ def parse_inbound(raw: str | bytes) -> Inbound:
     fields: dict[int, str] = {}
     for tag, value in pairs:
         fields.setdefault(tag, value)
-    reader = _Reader(fields)
+    reader = _FieldReader(fields)
     match fields[35]:
         case "8":
             return _execution_report(reader)
@@ -238,7 +238,7 @@ def scaled(text: str, digits: int) -> int:
     return -units if text.startswith("-") else units
 
 
-class _Reader:
+class _FieldReader:
     """Typed access to the first occurrence of each tag."""
 
     def __init__(self, fields: dict[int, str]) -> None:
@@ -281,7 +281,7 @@ class _Reader:
         )
 
 
-def _execution_report(reader: _Reader) -> ExecutionReport:
+def _execution_report(reader: _FieldReader) -> ExecutionReport:
     report = ExecutionReport(
         envelope=reader.envelope(),
         order_id=reader.text(37),
@@ -310,7 +310,7 @@ def _execution_report(reader: _Reader) -> ExecutionReport:
     return report
 
 
-def _commission(reader: _Reader) -> str:
+def _commission(reader: _FieldReader) -> str:
     """Return the absolute commission (12, 13=3); another type is refused, not guessed."""
     commission = reader.decimal(12)
     if commission and reader.optional(13) not in {"", "3"}:
@@ -318,7 +318,7 @@ def _commission(reader: _Reader) -> str:
     return commission
 
 
-def _cancel_reject(reader: _Reader) -> CancelReject:
+def _cancel_reject(reader: _FieldReader) -> CancelReject:
     return CancelReject(
         envelope=reader.envelope(),
         cl_ord_id=reader.text(11),

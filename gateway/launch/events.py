@@ -15,7 +15,7 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger
 from audit.store.tables import DatabaseError
 from fix.errors import FixError
-from fix.orders.sweeper import Phase
+from fix.orders.sweeper import SweepPhase
 from fix.session.link import Frame, SessionState
 from gateway import clock
 from gateway.desk.kill import KillSwitch
@@ -35,7 +35,7 @@ SETTLED_WITHIN_US = 3_000_000
 AGAIN_US = 2_000_000
 """A reconciliation that failed is tried again after so long, for as long as its logon lasts."""
 POLL_S = 0.02
-_TOLD = frozenset({Phase.REVIVED, Phase.WAITING, Phase.ENDED})
+_TOLD = frozenset({SweepPhase.REVIVED, SweepPhase.WAITING, SweepPhase.ENDED})
 """What of a sweep goes on record: the last word, that it is taken back, and how far it is."""
 
 
@@ -155,8 +155,8 @@ class Events:
         A sweep that a new child begins takes an earlier child's last word on the same kill back.
         """
         phase, epoch = event.get("phase"), int(str(event.get("kill_epoch", 0)))
-        again = phase == Phase.BEGAN and 0 < epoch == self._over
-        if phase == Phase.ENDED:
+        again = phase == SweepPhase.BEGAN and 0 < epoch == self._over
+        if phase == SweepPhase.ENDED:
             self._over = epoch
         return again or phase in _TOLD
 

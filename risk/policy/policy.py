@@ -29,11 +29,11 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Whole = Annotated[int, Field(ge=0, le=JSON_SAFE)]
 
 
-class _Strict(BaseModel):
+class _PolicyModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class Stated(_Strict):
+class Stated(_PolicyModel):
     """A number with the reasons for it."""
 
     value: Whole
@@ -96,7 +96,7 @@ class LogReturn(Stated):
     unit: Literal["log_return_1e8"]
 
 
-class Arming(_Strict):
+class Arming(_PolicyModel):
     """Whether a rule is armed for a class, and the reason where it is not."""
 
     rule: RuleId
@@ -112,7 +112,7 @@ class Arming(_Strict):
         return self
 
 
-class ClassPolicy(_Strict):
+class ClassPolicy(_PolicyModel):
     """Numbers of one asset class.
 
     Attributes:
@@ -144,7 +144,7 @@ class ClassPolicy(_Strict):
         return next(entry for entry in self.arming if entry.rule == rule)
 
 
-class InstrumentPolicy(_Strict):
+class InstrumentPolicy(_PolicyModel):
     """Numbers of one instrument.
 
     Attributes:
@@ -158,7 +158,7 @@ class InstrumentPolicy(_Strict):
     short_max: Lots
 
 
-class AccountPolicy(_Strict):
+class AccountPolicy(_PolicyModel):
     """Numbers of an account.
 
     Attributes:
@@ -181,7 +181,7 @@ class AccountPolicy(_Strict):
     duplicate_window: Micros
 
 
-class ApprovalPolicy(_Strict):
+class ApprovalPolicy(_PolicyModel):
     """When a person must agree, and how far a renewed order may move inside the agreement."""
 
     human_notional: Minor
@@ -191,7 +191,7 @@ class ApprovalPolicy(_Strict):
     exposure_band: BasisPoints
 
 
-class SizingPolicy(_Strict):
+class SizingPolicy(_PolicyModel):
     """Numbers of the volatility-target overlay.
 
     Attributes:
@@ -213,7 +213,7 @@ class SizingPolicy(_Strict):
     steps_per_year: Count
 
 
-class Policy(_Strict):
+class Policy(_PolicyModel):
     """Everything the rules and the sizing may know besides the state.
 
     Attributes:

@@ -21,7 +21,7 @@ from fix.session.guard import Gate, Refusal
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame
 from fix.session.listener import Sent
-from fix.session.worker import Desk, Parts
+from fix.session.worker import Parts, SessionWorker
 from fix.wire.messages import Fields, parse, wire_text
 from tests.doubles.fix_world import PROFILE
 
@@ -121,7 +121,7 @@ class ChildDesk:
         self.told: list[Frame] = []
         self._said: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         self._numbers = 0
-        self.desk = Desk(
+        self.desk = SessionWorker(
             Parts(
                 profile=profile,
                 session=cast("InitiatorSession", self.session),

@@ -16,7 +16,7 @@ import fix.session.guard
 import fix.session.initiator
 import fix.session.main
 from fix.dialects.profile import initiator_settings
-from fix.orders.sweeper import Phase, Step
+from fix.orders.sweeper import SweepPhase, SweepStep
 from fix.session.guard import Refusal
 
 
@@ -98,9 +98,9 @@ def sweeps_once() -> None:
     def step(sweeper: Any, view: Any) -> Any:  # noqa: ANN401
         ended = getattr(sweeper, "ended_once", False)
         done = real(sweeper, dataclasses.replace(view, logon_no=min(view.logon_no, 1), resent_us=0))
-        over = any(phase not in {Phase.BEGAN, Phase.REVIVED} for phase, _ in done.told)
+        over = any(phase not in {SweepPhase.BEGAN, SweepPhase.REVIVED} for phase, _ in done.told)
         sweeper.ended_once = ended or over
-        return Step() if ended else done
+        return SweepStep() if ended else done
 
     real = fix.orders.sweeper.Sweeper.step
     replace(fix.orders.sweeper.Sweeper, "step", step)

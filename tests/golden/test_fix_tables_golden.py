@@ -22,8 +22,8 @@ from fix.orders.state import (
     restated,
 )
 from fix.simulator.control import SimulatedQuote
-from fix.simulator.market import DECK, Market
-from fix.simulator.order import Answer
+from fix.simulator.market import DECK, SimulatedMarket
+from fix.simulator.order import Reply
 from fix.wire.identity import cl_ord_id, sweep_id
 from fix.wire.messages import (
     cancel,
@@ -177,8 +177,10 @@ QUOTES = {
 }
 
 
-def broker(script: str, quotes: dict[str, SimulatedQuote], *, has_quotes: bool = True) -> Market:
-    return Market(
+def broker(
+    script: str, quotes: dict[str, SimulatedQuote], *, has_quotes: bool = True
+) -> SimulatedMarket:
+    return SimulatedMarket(
         seed="golden",
         script=tuple(script.split()),
         fee_bp=7,
@@ -206,7 +208,7 @@ def orders() -> Iterator[dict[int, str]]:
     yield order(9, "OLD", "1", "300")
 
 
-def said(answers: list[Answer]) -> Iterator[str]:
+def said(answers: list[Reply]) -> Iterator[str]:
     for one in answers:
         fields = "|".join(f"{tag}={value}" for tag, value in one.fields)
         yield f"  {'later ' if one.later else ''}{fields}"

@@ -9,7 +9,7 @@ from hypothesis.strategies import booleans, integers, sampled_from
 
 from fix.orders.live import LiveOrder
 from fix.orders.sweep import RETRY_DOUBLINGS_MAX, RETRY_US
-from fix.orders.sweeper import RESEND_GRACE_US, Phase, Sweeper, View
+from fix.orders.sweeper import RESEND_GRACE_US, Sweeper, SweepPhase, View
 from fix.wire.messages import Fields
 from tests.doubles.fix_world import PROFILE
 
@@ -247,11 +247,11 @@ class Kills(RuleBasedStateMachine):
         assert self.up or not done.messages, "sent while logged off"
         assert self.killed or not done.messages, "sent without a kill or a command"
         for phase, outcome in done.told:
-            if phase is Phase.REVIVED:
+            if phase is SweepPhase.REVIVED:
                 assert self.killed
                 assert not outcome.is_done
                 self.took_back = self.epoch
-            if phase is Phase.ENDED and self.killed:
+            if phase is SweepPhase.ENDED and self.killed:
                 assert not self.journal, "ended while something may be live"
                 assert outcome.is_done
                 self.answered_epoch = self.epoch

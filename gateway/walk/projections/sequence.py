@@ -16,7 +16,7 @@ from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
-from fix.durable.resets import Cause, Reset, last_start_us
+from fix.durable.resets import Reset, ResetCause, last_start_us
 
 RESET, RESET_REFUSED = "sequence_reset", "sequence_reset_refused"
 
@@ -81,7 +81,7 @@ def recorded(reader: LedgerReader, session: str) -> tuple[Reset, ...]:
     return tuple(
         Reset(
             reset_no=int(str(record.body["reset_no"])),
-            cause=Cause(str(record.body["cause"])),
+            cause=ResetCause(str(record.body["cause"])),
             allowed=record.body["event"] == RESET,
             old_sender=int(str(record.body["old_sender"])),
             old_target=int(str(record.body["old_target"])),

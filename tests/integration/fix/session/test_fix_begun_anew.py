@@ -10,7 +10,7 @@ import pytest
 
 from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.continuity import stored_numbers
-from fix.durable.resets import Cause, resets_of
+from fix.durable.resets import ResetCause, resets_of
 from fix.session.link import SessionState
 from tests.doubles.fix_world import Desk, desk_at, order_fields, until
 from tests.doubles.resetting_broker import ResettingBroker
@@ -78,7 +78,7 @@ def test_an_allowed_beginning_by_141_opens_an_epoch_and_trading_goes_on(tmp_path
         desk.ready()
         (found,) = resets_of(tmp_path / "fix")
         assert (found.cause, found.allowed, found.old_sender) == (
-            Cause.BY_BROKER,
+            ResetCause.BY_BROKER,
             True,
             sender + 1,
         )
@@ -105,7 +105,7 @@ def test_a_broker_that_begins_again_at_1_is_followed_from_its_first_message(
         begins_anew(broker, desk, "forget")
         desk.ready()
         (found,) = resets_of(tmp_path / "fix")
-        assert (found.cause, found.new_target) == (Cause.BEGUN_AGAIN, 1)
+        assert (found.cause, found.new_target) == (ResetCause.BEGUN_AGAIN, 1)
         asked = broker.await_type("2")
         assert asked[7] == "1", "messages that it sent under new numbers would be lost"
         sent = desk.hand(order_fields("after"))
@@ -147,7 +147,7 @@ def test_a_nightly_beginning_is_kept_over_the_schedule(tmp_path: Path) -> None:
             assert desk.hand(order_fields("night")).reason == "NOT_LOGGED_ON"
             desk.ready()
             (found,) = resets_of(tmp_path / "fix")
-            assert (found.cause, found.allowed, found.new_sender) == (Cause.NIGHTLY, True, 1)
+            assert (found.cause, found.allowed, found.new_sender) == (ResetCause.NIGHTLY, True, 1)
             sent = desk.hand(order_fields("day"))
             assert (sent.outcome, sent.epoch) == ("sent", 1)
             assert broker.await_type("D")[11] == dict(order_fields("day"))[11]
@@ -174,7 +174,7 @@ def test_a_session_that_slept_over_its_start_begins_anew_and_says_so(tmp_path: P
         with desk_at(tmp_path, profile) as desk:
             desk.child.start()
             (found,) = resets_of(tmp_path / "fix")
-            assert (found.cause, found.old_sender, found.old_target) == (Cause.NIGHTLY, 41, 31)
+            assert (found.cause, found.old_sender, found.old_target) == (ResetCause.NIGHTLY, 41, 31)
             desk.child.logon(min_next_sender=41)  # the ledger does not know of it yet
             desk.ready()
             assert broker.of_type("A")[0][34] == "1"

@@ -12,7 +12,7 @@ from fix.dialects.profile import (
     parse_profile,
     simulator_profile,
 )
-from fix.durable.resets import DAY_US, Cause, Sequence, last_start_us, resets_of
+from fix.durable.resets import DAY_US, ResetCause, Sequence, last_start_us, resets_of
 from fix.errors import ProfileError
 
 SIMULATOR = simulator_profile(9)
@@ -36,7 +36,7 @@ def test_a_beginning_that_is_not_allowed_changes_no_number_and_is_in_the_file(
     sequence = counted(tmp_path)
     found = sequence.flagged()
     assert found is not None
-    assert (found.allowed, found.cause) == (False, Cause.BY_BROKER)
+    assert (found.allowed, found.cause) == (False, ResetCause.BY_BROKER)
     assert (found.old_sender, found.old_target) == (41, 31)
     assert (found.new_sender, found.new_target) == (41, 31)
     assert (sequence.epoch, resets_of(tmp_path)) == (0, (found,))
@@ -69,7 +69,7 @@ def test_what_counted_nothing_begins_nothing_anew(tmp_path: Path) -> None:
 
 def test_a_broker_that_begins_again_leaves_our_own_numbers(tmp_path: Path) -> None:
     found = counted(tmp_path, BY_BROKER).too_low(31)
-    assert (found.cause, found.allowed) == (Cause.BEGUN_AGAIN, True)
+    assert (found.cause, found.allowed) == (ResetCause.BEGUN_AGAIN, True)
     assert (found.old_sender, found.new_sender) == (41, 41)
     assert (found.old_target, found.new_target) == (31, 1)
 
@@ -79,7 +79,7 @@ def test_a_used_number_of_our_own_logon_shows_the_schedules_beginning(tmp_path: 
     assert sequence.logging_on(41, 31) is None
     found = sequence.logging_on(1, 1)
     assert found is not None
-    assert (found.cause, found.old_sender, found.old_target) == (Cause.NIGHTLY, 42, 31)
+    assert (found.cause, found.old_sender, found.old_target) == (ResetCause.NIGHTLY, 42, 31)
     assert sequence.logging_on(2, 2) is None
 
 
@@ -87,7 +87,7 @@ def test_a_store_that_the_engine_began_anew_shows_when_it_is_opened(tmp_path: Pa
     assert counted(tmp_path, NIGHTLY).opened(41) is None
     found = counted(tmp_path, NIGHTLY).opened(1)
     assert found is not None
-    assert found.cause is Cause.NIGHTLY
+    assert found.cause is ResetCause.NIGHTLY
 
 
 def test_a_persons_word_allows_one_beginning(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_refused_beginning_is_remembered_until_the_session_goes_on(tmp_path: P
     sequence.accept_once = True
     found = sequence.goes_on()
     assert found is not None
-    assert (found.cause, found.allowed, found.reset_no) == (Cause.AFTER_REFUSAL, True, 2)
+    assert (found.cause, found.allowed, found.reset_no) == (ResetCause.AFTER_REFUSAL, True, 2)
     assert (found.new_sender, found.new_target) == (41, 1), "theirs are asked for from 1 on"
     assert sequence.last_refused is None, "the next logon of this life asks for nothing anew"
     assert sequence.epoch == 2
@@ -170,7 +170,7 @@ def test_in_reset_mode_each_logon_begins_anew_and_says_so(tmp_path: Path) -> Non
     sequence = counted(tmp_path, profile)
     found = sequence.logging_on(1, 9)
     assert found is not None
-    assert (found.cause, found.new_sender, found.new_target) == (Cause.AT_LOGON, 1, 1)
+    assert (found.cause, found.new_sender, found.new_target) == (ResetCause.AT_LOGON, 1, 1)
     sequence.sent(5)
     again = sequence.logging_on(1, 1)
     assert again is not None
@@ -186,7 +186,7 @@ def test_a_logon_that_agrees_to_the_brokers_beginning_is_not_one_more(tmp_path: 
     assert not sequence.logged_on()
     found = sequence.logging_on(1, 1)
     assert found is not None
-    assert found.cause is Cause.NIGHTLY
+    assert found.cause is ResetCause.NIGHTLY
 
 
 def test_a_schedule_does_not_let_the_broker_begin_anew(tmp_path: Path) -> None:

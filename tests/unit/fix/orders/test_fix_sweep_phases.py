@@ -6,7 +6,7 @@ import pytest
 
 from fix.orders.live import LiveOrder
 from fix.orders.sweep import GRACE_US, Sweep, SweepOutcome
-from fix.orders.sweeper import RESEND_GRACE_US, Phase, Step, Sweeper, View
+from fix.orders.sweeper import RESEND_GRACE_US, Sweeper, SweepPhase, SweepStep, View
 from tests.doubles.fix_world import PROFILE, replace_pace
 from tests.unit.fix.orders.test_fix_sweep import kinds, live, without_mass_cancel
 
@@ -25,25 +25,25 @@ QUIET = View(
 KILLED = replace(QUIET, kill_epoch=1, killed=True)
 
 
-def phases(step: Step) -> list[Phase]:
+def phases(step: SweepStep) -> list[SweepPhase]:
     return [phase for phase, _ in step.told]
 
 
-def swept(view: View = KILLED) -> tuple[Sweeper, Step]:
+def swept(view: View = KILLED) -> tuple[Sweeper, SweepStep]:
     sweeper = Sweeper(SINGLE)
     return sweeper, sweeper.step(view)
 
 
 def test_without_a_kill_or_a_command_nothing_happens() -> None:
     sweeper = Sweeper(SINGLE)
-    assert sweeper.step(QUIET) == Step()
-    assert sweeper.step(replace(QUIET, live=())) == Step()
+    assert sweeper.step(QUIET) == SweepStep()
+    assert sweeper.step(replace(QUIET, live=())) == SweepStep()
     assert not sweeper.is_sweeping
 
 
 def test_a_kill_begins_says_what_is_live_and_cancels_it() -> None:
     sweeper, step = swept()
-    assert step.told == ((Phase.BEGAN, SweepOutcome(unknown=("A",))),)
+    assert step.told == ((SweepPhase.BEGAN, SweepOutcome(unknown=("A",))),)
     assert kinds(step.messages) == [("F", "A")]
     assert sweeper.is_sweeping
     assert phases(sweeper.step(KILLED)) == [], "told once"
@@ -57,46 +57,48 @@ def test_a_press_or_a_command_that_finds_nothing_is_answered_once(*, killed: boo
         assert not sweeper.is_sweeping
         sweeper.want()
         assert sweeper.is_sweeping
-    assert sweeper.step(nothing) == Step(told=((Phase.ENDED, SweepOutcome()),))
+    assert sweeper.step(nothing) == SweepStep(told=((SweepPhase.ENDED, SweepOutcome()),))
     assert not sweeper.is_sweeping
-    assert sweeper.step(nothing) == Step()
+    assert sweeper.step(nothing) == SweepStep()
     if killed:
         again = replace(nothing, kill_epoch=2)
-        assert phases(sweeper.step(again)) == [Phase.ENDED], "each press has its answer"
-        assert sweeper.step(again) == Step()
+        assert phases(sweeper.step(again)) == [SweepPhase.ENDED], "each press has its answer"
+        assert sweeper.step(again) == SweepStep()
 
 
 def test_a_sweep_that_begins_within_a_press_ends_before_the_presss_own_answer() -> None:
     """The gate shuts before the new epoch is on disk: a child sees it killed under the old one."""
     sweeper, step = swept(replace(KILLED, kill_epoch=0))
-    assert phases(step) == [Phase.BEGAN]
+    assert phases(step) == [SweepPhase.BEGAN]
     gone = replace(KILLED, kill_epoch=0, live=())
-    assert sweeper.step(gone).told == ((Phase.ENDED, SweepOutcome(confirmed=("A",))),)
+    assert sweeper.step(gone).told == ((SweepPhase.ENDED, SweepOutcome(confirmed=("A",))),)
     own = replace(gone, kill_epoch=1)
-    assert sweeper.step(own).told == ((Phase.ENDED, SweepOutcome()),)
-    assert sweeper.step(own) == Step()
+    assert sweeper.step(own).told == ((SweepPhase.ENDED, SweepOutcome()),)
+    assert sweeper.step(own) == SweepStep()
 
 
 def test_a_press_that_was_released_before_it_was_seen_is_not_answered() -> None:
     sweeper = Sweeper(SINGLE)
-    assert sweeper.step(replace(QUIET, live=(), kill_epoch=1)) == Step()
-    assert sweeper.step(replace(KILLED, live=())) == Step(told=((Phase.ENDED, SweepOutcome()),))
+    assert sweeper.step(replace(QUIET, live=(), kill_epoch=1)) == SweepStep()
+    assert sweeper.step(replace(KILLED, live=())) == SweepStep(
+        told=((SweepPhase.ENDED, SweepOutcome()),)
+    )
 
 
 def test_the_first_epoch_of_all_is_a_press_too() -> None:
     """A damaged word reads as killed under epoch 0."""
     nothing = replace(KILLED, kill_epoch=0, live=())
-    assert phases(Sweeper(SINGLE).step(nothing)) == [Phase.ENDED]
+    assert phases(Sweeper(SINGLE).step(nothing)) == [SweepPhase.ENDED]
 
 
 def test_a_command_waits_for_the_session_and_a_kill_begins_at_once_but_sends_nothing() -> None:
     down = replace(QUIET, logon_no=0)
     sweeper = Sweeper(SINGLE)
     sweeper.want()
-    assert sweeper.step(down) == Step()
+    assert sweeper.step(down) == SweepStep()
     assert kinds(sweeper.step(QUIET).messages) == [("F", "A")]
     sweeper, step = swept(replace(KILLED, logon_no=0))
-    assert (phases(step), step.messages) == ([Phase.BEGAN], ())
+    assert (phases(step), step.messages) == ([SweepPhase.BEGAN], ())
     late = sweeper.step(replace(KILLED, now_us=NOW_US + 60_000_000))
     assert kinds(late.messages) == [("F", "A")], "with the logon"
 
@@ -106,35 +108,35 @@ def test_a_kill_ends_when_all_is_gone_and_not_before() -> None:
     patient = replace(KILLED, now_us=NOW_US + 2_000_000 - 1)
     assert phases(sweeper.step(patient)) == []
     late = replace(KILLED, now_us=NOW_US + 2_000_000)
-    assert sweeper.step(late).told == ((Phase.WAITING, SweepOutcome(unknown=("A",))),)
+    assert sweeper.step(late).told == ((SweepPhase.WAITING, SweepOutcome(unknown=("A",))),)
     much_later = replace(KILLED, now_us=NOW_US + 90_000_000)
     assert phases(sweeper.step(much_later)) == [], "told once for each logon"
     ended = sweeper.step(replace(much_later, live=()))
-    assert ended.told == ((Phase.ENDED, SweepOutcome(confirmed=("A",))),)
+    assert ended.told == ((SweepPhase.ENDED, SweepOutcome(confirmed=("A",))),)
     assert not sweeper.is_sweeping
-    assert sweeper.step(replace(much_later, live=())) == Step()
+    assert sweeper.step(replace(much_later, live=())) == SweepStep()
 
 
 def test_each_logon_has_its_own_patience_and_says_when_it_is_over() -> None:
     sweeper, _ = swept()
     late = replace(KILLED, now_us=NOW_US + 2_000_000)
-    assert phases(sweeper.step(late)) == [Phase.WAITING]
+    assert phases(sweeper.step(late)) == [SweepPhase.WAITING]
     second = replace(late, logon_no=2)
     step = sweeper.step(second)
     assert (phases(step), kinds(step.messages)) == ([], [("F", "A")])
     assert phases(sweeper.step(replace(second, now_us=NOW_US + 4_000_000 - 1))) == []
-    assert phases(sweeper.step(replace(second, now_us=NOW_US + 4_000_000))) == [Phase.WAITING]
+    assert phases(sweeper.step(replace(second, now_us=NOW_US + 4_000_000))) == [SweepPhase.WAITING]
 
 
 def test_a_command_ends_with_its_patience_and_is_over_then() -> None:
     sweeper = Sweeper(SINGLE)
     sweeper.want()
-    assert phases(sweeper.step(QUIET)) == [Phase.BEGAN]
+    assert phases(sweeper.step(QUIET)) == [SweepPhase.BEGAN]
     assert phases(sweeper.step(replace(QUIET, now_us=NOW_US + 2_000_000 - 1))) == []
     late = replace(QUIET, now_us=NOW_US + 2_000_000)
-    assert sweeper.step(late).told == ((Phase.ENDED, SweepOutcome(unknown=("A",))),)
+    assert sweeper.step(late).told == ((SweepPhase.ENDED, SweepOutcome(unknown=("A",))),)
     assert not sweeper.is_sweeping
-    assert sweeper.step(late) == Step()
+    assert sweeper.step(late) == SweepStep()
 
 
 @pytest.mark.parametrize("killed", [True, False])
@@ -150,27 +152,31 @@ def test_only_a_kill_takes_in_what_is_new(*, killed: bool) -> None:
 def test_a_release_ends_the_sweep_and_tells_what_it_left() -> None:
     sweeper, _ = swept()
     step = sweeper.step(replace(KILLED, killed=False))
-    assert step.told == ((Phase.ENDED, SweepOutcome(unknown=("A",))),)
+    assert step.told == ((SweepPhase.ENDED, SweepOutcome(unknown=("A",))),)
     assert not sweeper.is_sweeping
-    assert sweeper.step(replace(QUIET, kill_epoch=1)) == Step()
+    assert sweeper.step(replace(QUIET, kill_epoch=1)) == SweepStep()
     again = sweeper.step(replace(KILLED, kill_epoch=2))
-    assert phases(again) == [Phase.BEGAN]
+    assert phases(again) == [SweepPhase.BEGAN]
 
 
 def test_what_lives_again_after_the_last_word_takes_it_back() -> None:
     sweeper, _ = swept()
-    assert phases(sweeper.step(replace(KILLED, live=()))) == [Phase.ENDED]
+    assert phases(sweeper.step(replace(KILLED, live=()))) == [SweepPhase.ENDED]
     step = sweeper.step(KILLED)
-    assert step.told == ((Phase.REVIVED, SweepOutcome(unknown=("A",))),)
+    assert step.told == ((SweepPhase.REVIVED, SweepOutcome(unknown=("A",))),)
     assert kinds(step.messages) == [("F", "A")], "at once"
-    assert phases(sweeper.step(replace(KILLED, live=()))) == [Phase.ENDED]
-    assert phases(sweeper.step(replace(KILLED, kill_epoch=2))) == [Phase.BEGAN], "another press"
+    assert phases(sweeper.step(replace(KILLED, live=()))) == [SweepPhase.ENDED]
+    assert phases(sweeper.step(replace(KILLED, kill_epoch=2))) == [SweepPhase.BEGAN], (
+        "another press"
+    )
     nothing = Sweeper(SINGLE)
-    assert phases(nothing.step(replace(KILLED, live=()))) == [Phase.ENDED]
-    assert phases(nothing.step(KILLED)) == [Phase.REVIVED]
+    assert phases(nothing.step(replace(KILLED, live=()))) == [SweepPhase.ENDED]
+    assert phases(nothing.step(KILLED)) == [SweepPhase.REVIVED]
     nothing.step(replace(QUIET, kill_epoch=1))
     nothing.want()
-    assert phases(nothing.step(replace(QUIET, kill_epoch=1))) == [Phase.BEGAN], "no kill's word"
+    assert phases(nothing.step(replace(QUIET, kill_epoch=1))) == [SweepPhase.BEGAN], (
+        "no kill's word"
+    )
 
 
 @pytest.mark.parametrize("stays", [(), (live("B"),)])
@@ -219,7 +225,9 @@ def test_a_kill_that_finds_nothing_sends_one_mass_cancel_for_each_press_and_logo
 
     assert sweeper.step(replace(nothing, killed=False)).messages == ()
     down = replace(nothing, logon_no=0)
-    assert sweeper.step(down) == Step(told=((Phase.ENDED, SweepOutcome()),)), "nobody waits for it"
+    assert sweeper.step(down) == SweepStep(told=((SweepPhase.ENDED, SweepOutcome()),)), (
+        "nobody waits for it"
+    )
     assert sent(nothing) == 1
     assert sent(replace(nothing, kill_epoch=2)) == 1, "another press"
     second = replace(nothing, kill_epoch=2, logon_no=2)
@@ -232,7 +240,7 @@ def test_a_kill_that_finds_nothing_sends_one_mass_cancel_for_each_press_and_logo
     assert len(ids) == 5
     assert sent(replace(second, killed=False, logon_no=3)) == 0
     single = Sweeper(SINGLE)
-    assert single.step(nothing) == Step(told=((Phase.ENDED, SweepOutcome()),))
+    assert single.step(nothing) == SweepStep(told=((SweepPhase.ENDED, SweepOutcome()),))
 
 
 def test_a_sweeps_own_mass_cancel_is_enough() -> None:
@@ -246,9 +254,9 @@ def test_a_press_during_a_sweep_is_answered_by_its_end_and_by_nothing_else() -> 
     sweeper, _ = swept()
     second = replace(KILLED, kill_epoch=2)
     assert phases(sweeper.step(second)) == []
-    assert phases(sweeper.step(replace(second, live=()))) == [Phase.ENDED]
+    assert phases(sweeper.step(replace(second, live=()))) == [SweepPhase.ENDED]
     assert not sweeper.is_sweeping
-    assert sweeper.step(replace(second, live=())) == Step(), "one press, one last word"
+    assert sweeper.step(replace(second, live=())) == SweepStep(), "one press, one last word"
 
 
 def test_two_sweeps_share_no_id() -> None:
@@ -312,7 +320,7 @@ def test_what_the_broker_says_reaches_the_present_sweep_and_no_other() -> None:
     sweeper.step(KILLED)
     sweeper.heard(lambda sweep: sweep.answered("A"))
     late = sweeper.step(replace(KILLED, now_us=NOW_US + 2_000_000))
-    assert late.told == ((Phase.WAITING, SweepOutcome(open=("A",))),)
+    assert late.told == ((SweepPhase.WAITING, SweepOutcome(open=("A",))),)
 
 
 # -- one sweep: bounds and bookkeeping

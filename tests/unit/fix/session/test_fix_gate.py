@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from fix.durable.kill_word import KillState
+from fix.durable.kill_word import KillWordState
 from fix.session.guard import Gate, Refusal, Ticket
 
 NOW_US = 1000
@@ -13,7 +13,7 @@ ORDER = {35: "D", 11: "ORDER"}
 
 class World:
     def __init__(self) -> None:
-        self.word = KillState(4, killed=False)
+        self.word = KillWordState(4, killed=False)
         self.now_us = NOW_US
         self.logged_on = True
         self.passed_us = 0
@@ -49,11 +49,11 @@ def close(world: World) -> None:
 
 
 def kill(world: World) -> None:
-    world.word = KillState(4, killed=True)
+    world.word = KillWordState(4, killed=True)
 
 
 def kill_and_release(world: World) -> None:
-    world.word = KillState(5, killed=False)
+    world.word = KillWordState(5, killed=False)
 
 
 def arrive_late(world: World) -> None:
@@ -133,7 +133,7 @@ def test_a_refused_order_does_not_pass_when_the_reason_is_gone() -> None:
     world = World()
     kill(world)
     assert world.judge() is Refusal.KILLED
-    world.word = KillState(4, killed=False)
+    world.word = KillWordState(4, killed=False)
     assert world.judge() is Refusal.ALREADY_USED
 
 

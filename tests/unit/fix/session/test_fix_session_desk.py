@@ -14,7 +14,7 @@ from fix.session.guard import Gate
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame
 from fix.session.listener import Sent
-from fix.session.worker import Desk, Parts
+from fix.session.worker import Parts, SessionWorker
 from fix.wire.messages import MASS_CANCEL, MSG_TYPE, Fields
 from tests.doubles.fix_world import PROFILE
 
@@ -65,7 +65,7 @@ def test_a_proof_asks_again_for_what_a_gap_fill_may_have_swallowed(
     epoch = word.press()
     session, told = Session(asks=asks), list[Frame]()
     gate = Gate(word.read, lambda: NOW_US, lambda: NOW_US)
-    desk = Desk(
+    desk = SessionWorker(
         Parts(
             profile=PROFILE,
             session=cast("InitiatorSession", session),

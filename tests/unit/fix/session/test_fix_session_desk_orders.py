@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fix.durable.journal import Journal
-from fix.durable.resets import Cause, Reset
+from fix.durable.resets import Reset, ResetCause
 from fix.orders.live import LiveOrder
 from fix.session.guard import Refusal
 from tests.doubles.child_desk import (
@@ -240,7 +240,7 @@ def test_a_kill_that_the_word_does_not_show_closes_the_gate_for_good(
 
 REFUSED = Reset(
     reset_no=1,
-    cause=Cause.BY_BROKER,
+    cause=ResetCause.BY_BROKER,
     allowed=False,
     old_sender=7,
     old_target=4,
@@ -250,7 +250,7 @@ REFUSED = Reset(
 )
 GOES_ON = Reset(
     reset_no=2,
-    cause=Cause.AFTER_REFUSAL,
+    cause=ResetCause.AFTER_REFUSAL,
     allowed=True,
     old_sender=7,
     old_target=4,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fix.durable.resets import Cause, Reset
+from fix.durable.resets import Reset, ResetCause
 from fix.orders.live import LiveOrder
 from fix.wire.messages import Fields, wire_text
 from tests.doubles.child_desk import ChildDesk, child_desk, order, report
@@ -116,7 +116,7 @@ def test_a_reject_ends_the_new_order_it_names_and_no_other(
 
 BEGUN = Reset(
     reset_no=1,
-    cause=Cause.BY_BROKER,
+    cause=ResetCause.BY_BROKER,
     allowed=True,
     old_sender=8,
     old_target=9,

@@ -14,7 +14,7 @@ from fix.dialects.profile import Profile, Resets
 from fix.durable.inbox import Inbox
 from fix.durable.journal import Journal, read_live
 from fix.durable.kill_word import KillWord
-from fix.durable.resets import Cause, resets_of
+from fix.durable.resets import ResetCause, resets_of
 from fix.durable.wire_log import message_log
 from fix.errors import StoreInUseError
 from fix.orders.live import LiveOrder
@@ -28,7 +28,7 @@ from fix.session.main import (
     open_journal,
     successor_waits,
 )
-from fix.session.worker import Desk
+from fix.session.worker import SessionWorker
 from fix.wire.messages import wire_text
 from tests.doubles.child_desk import order, report
 from tests.doubles.fix_world import PROFILE, until
@@ -106,7 +106,7 @@ class Orphan:
 
 def leaves(folder: Path, rest_s: float, stays: Callable[[], bool]) -> None:
     with pytest.raises(Left):
-        leave_in_time(cast("Desk", Orphan(stays)), folder, rest_s)
+        leave_in_time(cast("SessionWorker", Orphan(stays)), folder, rest_s)
 
 
 @pytest.fixture
@@ -228,7 +228,7 @@ class Told:
         return [one for one in self.frames if one["ev"] == event]
 
 
-def built(folder: Path, profile: Profile, last_reset: int = 0) -> tuple[Desk, Told]:
+def built(folder: Path, profile: Profile, last_reset: int = 0) -> tuple[SessionWorker, Told]:
     told = Told()
     desk = build_desk(
         profile,
@@ -285,7 +285,7 @@ def test_a_store_that_the_engine_begins_anew_is_in_the_file_before_hello(folder:
     (hello,) = told.said("hello")
     assert (hello["next_sender"], hello["next_target"]) == (1, 1)
     (found,) = resets_of(folder)
-    assert (found.cause, found.reset_no) == (Cause.NIGHTLY, 7), "behind what is on record"
+    assert (found.cause, found.reset_no) == (ResetCause.NIGHTLY, 7), "behind what is on record"
     assert (found.old_sender, found.old_target) == (41, 31)
 
 
@@ -346,7 +346,7 @@ def read_all(*lines: bytes) -> tuple[Heard, list[str]]:
         for line in lines:
             theirs.sendall(line)
         theirs.close()
-        session_main._read_commands(ours, cast("Desk", heard), gone.append)  # noqa: SLF001 - its thread's body
+        session_main._read_commands(ours, cast("SessionWorker", heard), gone.append)  # noqa: SLF001 - its thread's body
     return heard, gone
 
 
@@ -368,7 +368,7 @@ def test_whoever_does_not_speak_like_the_gateway_is_not_heard_any_more(line: byt
         heard, gone = Heard(), list[str]()
         reader = threading.Thread(
             target=session_main._read_commands,  # noqa: SLF001 - its thread's body
-            args=(ours, cast("Desk", heard), gone.append),
+            args=(ours, cast("SessionWorker", heard), gone.append),
         )
         reader.start()
         theirs.sendall(encode(hand))

@@ -7,7 +7,7 @@ import pytest
 import quickfix
 
 from fix.dialects.profile import Profile, Resets
-from fix.durable.resets import Cause, Reset, resets_of
+from fix.durable.resets import Reset, ResetCause, resets_of
 from tests.doubles.fix_world import PROFILE
 from tests.doubles.unstarted_engine import Engine, engine, reopened
 
@@ -49,7 +49,7 @@ def test_a_beginning_by_the_broker_that_is_refused_puts_the_numbers_back(tmp_pat
         world.comes_in(*FLAGGED)
     ((found,),) = world.told("reset")
     assert isinstance(found, Reset)
-    assert (found.allowed, found.cause) == (False, Cause.BY_BROKER)
+    assert (found.allowed, found.cause) == (False, ResetCause.BY_BROKER)
     assert resets_of(tmp_path) == (found,)
     assert not enabled(world), "each further try would use numbers"
     assert world.callbacks.is_leaving
@@ -108,7 +108,7 @@ def test_our_own_logon_under_a_used_number_shows_the_schedules_beginning(tmp_pat
     world.goes_out(*LOGON, number=1)
     ((found,),) = world.told("reset")
     assert isinstance(found, Reset)
-    assert (found.cause, found.old_sender, found.old_target) == (Cause.NIGHTLY, 42, 31)
+    assert (found.cause, found.old_sender, found.old_target) == (ResetCause.NIGHTLY, 42, 31)
 
 
 def test_a_broker_that_begins_again_at_one_is_refused_or_followed_by_profile(
@@ -121,7 +121,7 @@ def test_a_broker_that_begins_again_at_one_is_refused_or_followed_by_profile(
         world.goes_out(*TOO_LOW, number=41)
         ((found,),) = world.told("reset")
         assert isinstance(found, Reset)
-        assert (found.cause, found.allowed) == (Cause.BEGUN_AGAIN, allowed)
+        assert (found.cause, found.allowed) == (ResetCause.BEGUN_AGAIN, allowed)
         assert (found.old_sender, found.old_target) == (42, 31)
         assert enabled(world) is allowed
         assert world.callbacks.is_leaving is not allowed
@@ -189,7 +189,7 @@ def test_a_store_that_goes_on_opens_nothing_anew(tmp_path: Path) -> None:
     begun_anew(world)
     found = world.session.opened()
     assert found is not None
-    assert (found.cause, found.old_sender, found.new_sender) == (Cause.NIGHTLY, 41, 1)
+    assert (found.cause, found.old_sender, found.new_sender) == (ResetCause.NIGHTLY, 41, 1)
 
 
 def test_numbers_are_raised_and_asked_for_from_the_first(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 import quickfix
 
 from fix.session.initiator import DICTIONARY
-from fix.simulator.acceptor import Simulator, main, parse_arguments
+from fix.simulator.acceptor import SimulatedBroker, main, parse_arguments
 from fix.simulator.control import (
     Control,
     SimulatorConfig,
@@ -23,7 +23,7 @@ from fix.simulator.control import (
     write_control,
 )
 from fix.simulator.market import outcome_of
-from fix.simulator.order import Outcome
+from fix.simulator.order import OrderOutcome
 from fix.wire.messages import Fields, parse, wire_text
 from tests.doubles.fix_world import PROFILE, quote_line, until
 from tests.doubles.unstarted_engine import named
@@ -94,7 +94,7 @@ def captured(folder: Path, *rows: tuple[str, Fields]) -> None:
             file.write(json.dumps(row | {"raw": wire_text(fields)}) + "\n")
 
 
-def answers(simulator: Simulator, fields: Fields) -> list[dict[int, str]]:
+def answers(simulator: SimulatedBroker, fields: Fields) -> list[dict[int, str]]:
     found = simulator._market.receive(dict(fields))  # noqa: SLF001 - without a session
     return [dict(one.fields) for one in found]
 
@@ -103,20 +103,20 @@ def test_a_restarted_broker_goes_on_in_its_table_behind_the_orders_that_arrived(
     tmp_path: Path,
 ) -> None:
     seed = "table"
-    places = [n for n in range(1, 90) if outcome_of(seed, n) is Outcome.REJECT]
-    elsewhere = [outcome_of("countersign", n) is not Outcome.REJECT for n in places]
+    places = [n for n in range(1, 90) if outcome_of(seed, n) is OrderOutcome.REJECT]
+    elsewhere = [outcome_of("countersign", n) is not OrderOutcome.REJECT for n in places]
     place = next(n for n, differs in zip(places, elsewhere, strict=True) if differs)
     orders = [("in", order(f"OLD{n}")) for n in range(place)]
     noise = [("in", ((35, "F"), (11, "C"))), ("out", order("X")), ("in", execution("X00000009"))]
     captured(tmp_path, *orders, *noise)
-    again = Simulator(config(tmp_path, seed=seed))
+    again = SimulatedBroker(config(tmp_path, seed=seed))
     (told,) = answers(again, order("NEW"))
     assert (told[58], told[37]) == ("published table", f"E{place:08d}")
 
 
 def test_a_restarted_broker_knows_the_names_it_has_seen(tmp_path: Path) -> None:
     captured(tmp_path, ("in", order("OLD")), ("out", order("OTHER")))
-    again = Simulator(config(tmp_path, script=("fill", "fill")))
+    again = SimulatedBroker(config(tmp_path, script=("fill", "fill")))
     (told,) = answers(again, order("OLD"))
     assert (told[39], told[103]) == ("8", "6"), "a duplicate, whatever became of the first"
     assert answers(again, order("OTHER"))[-1][39] == "2"
@@ -137,7 +137,7 @@ def test_a_restarted_broker_uses_no_execution_id_twice(
     tmp_path: Path, ids: list[str], exec_after: int, next_no: int
 ) -> None:
     captured(tmp_path, *(("out", execution(one)) for one in ids), ("in", execution("X00000500")))
-    again = Simulator(config(tmp_path, script=("fill",), exec_after=exec_after))
+    again = SimulatedBroker(config(tmp_path, script=("fill",), exec_after=exec_after))
     assert answers(again, order("A"))[0][17] == f"X{next_no:08d}"
 
 
@@ -147,7 +147,7 @@ def test_only_a_broker_with_quotes_trades_at_them(tmp_path: Path, *, quoted: boo
     line = quote_line(session=0, instrument="SPXN", market_time_us=1, bid="268", ask="269")
     quotes.write_text(line)
     with_quotes = {"quotes": quotes} if quoted else {}
-    broker = Simulator(config(tmp_path, script=("fill", "fill"), fee_bp=100, **with_quotes))
+    broker = SimulatedBroker(config(tmp_path, script=("fill", "fill"), fee_bp=100, **with_quotes))
     told = answers(broker, order("A"))[-1]
     assert (told[31], told[12]) == (("269", "18.83") if quoted else ("270", "18.90"))
     assert (answers(broker, order("B", (55, "ELSE")))[-1][39] == "8") is quoted
@@ -159,7 +159,7 @@ def test_only_a_broker_with_quotes_trades_at_them(tmp_path: Path, *, quoted: boo
 class Working:
     """A simulator whose worker runs, without a line."""
 
-    def __init__(self, simulator: Simulator, asked: SimulatorConfig) -> None:
+    def __init__(self, simulator: SimulatedBroker, asked: SimulatorConfig) -> None:
         self.simulator, self.config = simulator, asked
         self.id = simulator._id  # noqa: SLF001 - the engine's callbacks name it
         self.application = simulator._application  # noqa: SLF001 - the engine calls it
@@ -199,7 +199,7 @@ def _no_line(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def working(folder: Path, **changes: Any) -> Iterator[Working]:  # noqa: ANN401 - any setting
     asked = config(folder, **changes)
-    simulator = Simulator(asked)
+    simulator = SimulatedBroker(asked)
     worker = threading.Thread(target=simulator.run)
     worker.start()
     try:

@@ -7,14 +7,16 @@ import pytest
 
 from fix.dialects.profile import simulator_profile
 from fix.simulator.control import SimulatedQuote
-from fix.simulator.market import DECK, Market, outcome_of
-from fix.simulator.order import Answer, Outcome
+from fix.simulator.market import DECK, SimulatedMarket, outcome_of
+from fix.simulator.order import OrderOutcome, Reply
 
 QUOTE = SimulatedQuote(1, Decimal("269.50"), Decimal("269.60"))
 
 
-def market(*script: str, quote: SimulatedQuote | None = QUOTE, has_quotes: bool = True) -> Market:
-    return Market(
+def market(
+    *script: str, quote: SimulatedQuote | None = QUOTE, has_quotes: bool = True
+) -> SimulatedMarket:
+    return SimulatedMarket(
         seed="s",
         script=script,
         fee_bp=1,
@@ -31,7 +33,7 @@ def order(name: str = "A", **changes: str) -> dict[int, str]:
     return fields | {int(tag[1:]): value for tag, value in changes.items()}
 
 
-def seen(answers: list[Answer]) -> list[tuple[str, str]]:
+def seen(answers: list[Reply]) -> list[tuple[str, str]]:
     return [(dict(one.fields)[150], dict(one.fields)[39]) for one in answers if not one.later]
 
 
@@ -125,10 +127,10 @@ def test_without_a_quotes_file_everything_trades_at_its_limit() -> None:
 def test_outcomes_are_words_of_the_table() -> None:
     with pytest.raises(ValueError, match="dance"):
         market("dance").receive(order())
-    assert Outcome("fill") is Outcome.FILL
+    assert OrderOutcome("fill") is OrderOutcome.FILL
 
 
-def told(answers: list[Answer]) -> dict[int, str]:
+def told(answers: list[Reply]) -> dict[int, str]:
     return dict(answers[-1].fields)
 
 
@@ -170,7 +172,7 @@ def test_a_script_may_reject_the_message(word: str, msg_type: str, named: str) -
 
 def test_a_new_session_fills_what_rests_and_now_meets_its_quote() -> None:
     quotes: list[SimulatedQuote | None] = [QUOTE]
-    broker = Market(
+    broker = SimulatedMarket(
         seed="s",
         script=("fill",) * 3,
         fee_bp=1,

@@ -11,7 +11,7 @@ import pytest
 from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.store.tables import DatabaseError
-from fix.durable.resets import Cause, Reset
+from fix.durable.resets import Reset, ResetCause
 from fix.session.link import SessionState
 from gateway import clock
 from gateway.errors import NotReadyError
@@ -28,7 +28,7 @@ BOUND_S = 30.0
 def reset(number: int) -> Reset:
     return Reset(
         reset_no=number,
-        cause=Cause.BY_BROKER,
+        cause=ResetCause.BY_BROKER,
         allowed=True,
         old_sender=9,
         old_target=8,

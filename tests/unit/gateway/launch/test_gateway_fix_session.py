@@ -10,8 +10,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.dialects.profile import SessionMode, simulator_profile
 from fix.durable.inbox import Inbox, base_of
-from fix.durable.resets import Cause as Why
 from fix.durable.resets import Reset
+from fix.durable.resets import ResetCause as Why
 from fix.session.link import SessionState
 from gateway.errors import NotReadyError, RequestError, SessionLostError
 from gateway.installation.children.fix import FixChild

@@ -9,7 +9,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from fix.durable.resets import Cause, Reset
+from fix.durable.resets import Reset, ResetCause
 from fix.session.link import HandResult
 from gateway.errors import NotReadyError
 from gateway.walk.journal.persons import RAW_MAX
@@ -115,7 +115,7 @@ def begin_anew(desk: MemoryDesk, *, reset_no: int) -> None:
     """Put a new beginning of the session's numbers on record, as the gateway does."""
     one = Reset(
         reset_no=reset_no,
-        cause=Cause.BY_BROKER,
+        cause=ResetCause.BY_BROKER,
         allowed=True,
         old_sender=9,
         old_target=8,

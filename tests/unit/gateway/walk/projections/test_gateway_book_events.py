@@ -10,7 +10,7 @@ from audit.records.record import Draft, Record
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile, Resets, simulator_profile
-from fix.durable.resets import Cause, Reset
+from fix.durable.resets import Reset, ResetCause
 from gateway.walk.projections.book import (
     BOOK_KINDS,
     PLACEBO_KINDS,
@@ -325,7 +325,7 @@ class Log:
 def reset(number: int, *, allowed: bool = True, new_sender: int = 1, at_us: int = 1) -> Reset:
     return Reset(
         reset_no=number,
-        cause=Cause.BY_BROKER,
+        cause=ResetCause.BY_BROKER,
         allowed=allowed,
         old_sender=9,
         old_target=8,
@@ -376,7 +376,7 @@ def test_a_beginning_is_on_record_once_and_read_back() -> None:
     assert [one.allowed for one in found] == [True, False]
     assert [one.reset_no for one in found] == [1, 2]
     assert (found[0].new_sender, found[0].old_sender, found[0].old_target) == (4, 9, 8)
-    assert (found[0].new_target, found[0].at_us, found[0].cause) == (1, 77, Cause.BY_BROKER)
+    assert (found[0].new_target, found[0].at_us, found[0].cause) == (1, 77, ResetCause.BY_BROKER)
     assert recorded(log.reader, "other") == ()
     assert stands(log) == (1, 2, 4, found[1])
 

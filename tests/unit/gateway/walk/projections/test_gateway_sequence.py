@@ -5,7 +5,7 @@ from typing import Any, cast
 from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile, Resets, simulator_profile
-from fix.durable.resets import Cause, Reset
+from fix.durable.resets import Reset, ResetCause
 from fix.session.link import HandResult
 from gateway.walk.journal.order import handed
 from gateway.walk.projections.outbox import Standing
@@ -33,7 +33,7 @@ class Wall:
 def reset(number: int, *, allowed: bool = True, new_sender: int = 1) -> Reset:
     return Reset(
         reset_no=number,
-        cause=Cause.BY_BROKER,
+        cause=ResetCause.BY_BROKER,
         allowed=allowed,
         old_sender=90,
         old_target=80,
