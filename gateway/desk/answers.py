@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
-from gateway.desk.requests import Asked, IntentResponse, RuleLine
+from gateway.desk.requests import ApprovalQuestion, IntentResponse, RuleLine
 from gateway.errors import NotReadyError
 
 Told = Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"]
@@ -73,12 +73,12 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
     )
 
 
-def asked_of(records: Sequence[Record]) -> Asked | None:
+def asked_of(records: Sequence[Record]) -> ApprovalQuestion | None:
     """Return the request to a person; None where nobody was asked."""
     asked = next((r.body for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
     if asked is None:
         return None
-    return Asked(
+    return ApprovalQuestion(
         intent_digest=asked["intent_digest"],
         expires_us=asked.get("expires_us"),
         band=asked.get("band", {}),

@@ -1,6 +1,6 @@
-"""Bodies of the API: strict, closed, with units.
+"""What a caller may ask of the desk, and its answers: strict, closed bodies with units.
 
-What does not fit is refused before anything runs.
+A body that does not fit is refused before anything runs.
 """
 
 from decimal import Decimal
@@ -27,15 +27,15 @@ def _readable(text: str) -> str:
 
 Words = Annotated[str, Field(max_length=500), AfterValidator(_readable)]
 """Text of a person or an agent for the record."""
-Person = Annotated[str, Field(min_length=1, max_length=200)]
-"""A pseudonym or a name."""
 
 
-class _Body(BaseModel):
+class RequestModel(BaseModel):
+    """A strict, closed body of a request or an answer."""
+
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class IntentRequest(_Body):
+class IntentRequest(RequestModel):
     """What an agent wants: a target exposure in one instrument.
 
     The gateway forecasts and judges it itself.
@@ -111,7 +111,7 @@ class IntentRequest(_Body):
         return None if self.limit_price is None else Decimal(self.limit_price)
 
 
-class RuleLine(_Body):
+class RuleLine(RequestModel):
     """One rule's result: pass when observed <= limit; margin = limit - observed."""
 
     rule: str
@@ -123,7 +123,7 @@ class RuleLine(_Body):
     unit: str
 
 
-class Asked(_Body):
+class ApprovalQuestion(RequestModel):
     """What a person is asked, until when, and what a yes would cover."""
 
     intent_digest: str
@@ -134,7 +134,7 @@ class Asked(_Body):
     band: dict[str, int | str]
 
 
-class IntentResponse(_Body):
+class IntentResponse(RequestModel):
     """The verdict on an intent, and what became of its order."""
 
     decision_id: str
@@ -151,7 +151,8 @@ class IntentResponse(_Body):
     ] = None
     verdict: str | None
     approval: Annotated[
-        Asked | None, Field(description="the request to a person, where a rule asked for one")
+        ApprovalQuestion | None,
+        Field(description="the request to a person, where a rule asked for one"),
     ] = None
     rules: tuple[RuleLine, ...]
     cl_ord_id: str | None
@@ -160,7 +161,7 @@ class IntentResponse(_Body):
     receipt: str
 
 
-class ApprovalRequest(_Body):
+class ApprovalRequest(RequestModel):
     """A person's answer to a held decision."""
 
     approve: bool
@@ -170,38 +171,7 @@ class ApprovalRequest(_Body):
     note: Words = ""
 
 
-class EraseRequest(_Body):
-    """Whom to forget, by pseudonym or name, and on which legal basis (recorded).
-
-    Several pseudonyms of one person are forgotten together: all of them, or none.
-    """
-
-    subject: Person | Annotated[list[Person], Field(min_length=1, max_length=100)]
-    basis: Annotated[Words, Field(min_length=1, max_length=300)]
-
-
-class HoldRequest(_Body):
-    """What must be kept, and why: `all`, `subject:PERSON` or `decision:ID`."""
-
-    scope: Annotated[str, Field(min_length=1, max_length=220)]
-    reason: Annotated[Words, Field(min_length=1, max_length=300)]
-
-
-class LiftRequest(_Body):
-    """Which hold ends, and why."""
-
-    hold_id: Annotated[str, Field(min_length=1, max_length=40)]
-    reason: Annotated[Words, Field(min_length=1, max_length=300)]
-
-
-class DiscloseRequest(_Body):
-    """Which record's personal values are read, and why (recorded)."""
-
-    seq: Annotated[int, Field(ge=0, le=2**53 - 1)]
-    reason: Annotated[Words, Field(min_length=1, max_length=300)]
-
-
-class KillRequest(_Body):
+class KillRequest(RequestModel):
     """Why everything must stop.
 
     A character that cannot be seen is not refused, its number is written: no kill waits for that.
@@ -223,7 +193,7 @@ class KillRequest(_Body):
         return self.kill_epoch, self.press_id
 
 
-class ResolveRequest(_Body):
+class ResolveRequest(RequestModel):
     """A person's word on a difference between the book and the broker."""
 
     right: Annotated[
@@ -256,7 +226,7 @@ class ResolveRequest(_Body):
     ] = {}
 
 
-class ReleaseRequest(_Body):
+class ReleaseRequest(RequestModel):
     """Two signatures over the release statement of one press, hex by role."""
 
     kill_epoch: Annotated[int, Field(ge=1)]

@@ -7,8 +7,7 @@ Not here: a rule of the walk, a verb's options.
                   tools
     app           the composition root: every part of the gateway made, started and stopped in one
                   stated order
-    run           the two long verbs: `run` plays the sessions of 2018 in paper mode, `serve` only
-                  serves the gate
+    run           the wait for signals and for the engine, and the verb `serve`
     events        what the children say: each event to where it belongs, never on the thread that
                   brought it
     settler       the thread that settles: reads the inbox from the last recorded offset, in order

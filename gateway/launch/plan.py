@@ -17,9 +17,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from audit.privacy.retention import YEARS_FIELD
-from audit.records.canonical import JSON
-from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.signers.file import Signer
 from fix.dialects.profile import Profile, parse_profile, simulator_profile
@@ -37,12 +34,15 @@ from gateway.installation.settings import PREFIX, FixSettings, Settings
 from gateway.installation.state import StateFolder
 from gateway.installation.trial import holds_database
 from gateway.privacy.erasure import years_of
-from gateway.walk.journal.decision import RECORD_RULES, digest_of
+from gateway.walk.journal.run import (
+    RunOpening,
+    instrument_listed,
+    policy_activated,
+    run_started,
+)
 from gateway.walk.ports import Tags
 from inference.weights.registry import load_pair
-from risk.documents import document_of
-from risk.policy.policy import policy_digest
-from risk.policy.signing import SignedPolicy, signed_policy_document
+from risk.policy.signing import SignedPolicy
 from risk.state.instrument import Instrument
 
 EQUITY_MINOR: Final = 100_000_000
@@ -89,68 +89,28 @@ class Plan:
 
     def opening_records(self) -> Iterator[Draft]:
         """Yield the records that open a run: the run, its instruments, its policy."""
-        run = self.tags.run_id
-        yield Draft(
-            stream="control",
-            kind=Kind.RUN_STARTED,
-            payload={
-                **self.tags.document(),
-                "profile": self.profile_name,
-                "git": code_commit(Path(__file__)),
-                "versions": {name: version(name) for name in PACKAGES},
-                "models": {"manifest": load_pair(self.settings.engine.model).manifest_digest},
-                "playback": dict(self.playback),
-                "first_as_of_us": self.first_as_of_us,
-                "data_cutoff_us": self.data_cutoff_us,
-                "equity_minor": self.equity_minor,
-                "currency": "USD",
-                "instruments": [document_of(i) for i in self.instruments.values()],
-                "origin": self.origin,
-                "liability": self.settings.liability.model_dump(),
-                "record_rules": RECORD_RULES,
-                "settings": {YEARS_FIELD: dict(years_of(self.settings.retention))},
-                "order_profile": order_profile(self.profile(self.settings.fix.port or 1)),
-            },
-            actor="gateway",
-            idem_key=f"run_started:{run}",
+        instruments = tuple(self.instruments.values())
+        yield run_started(
+            self.tags,
+            RunOpening(
+                profile=self.profile_name,
+                code_commit=code_commit(Path(__file__)),
+                versions={name: version(name) for name in PACKAGES},
+                model_manifest=load_pair(self.settings.engine.model).manifest_digest,
+                playback=self.playback,
+                first_as_of_us=self.first_as_of_us,
+                data_cutoff_us=self.data_cutoff_us,
+                equity_minor=self.equity_minor,
+                instruments=instruments,
+                origin=self.origin,
+                liability=self.settings.liability.model_dump(),
+                retention_years=years_of(self.settings.retention),
+                broker=self.profile(self.settings.fix.port or 1),
+            ),
         )
-        for instrument in self.instruments.values():
-            document: JSON = document_of(instrument)
-            yield Draft(
-                stream=f"market/{instrument.symbol}",
-                kind=Kind.INSTRUMENT_LISTED,
-                payload={"instrument": document},
-                actor="playback",
-                idem_key=f"listed:{digest_of(document)}",
-            )
-        yield self._policy_record()
-
-    def _policy_record(self) -> Draft:
-        digest = policy_digest(self.policy.policy)
-        document = signed_policy_document(self.policy)
-        return Draft(
-            stream="control",
-            kind=Kind.POLICY_ACTIVATED,
-            payload={
-                "policy_digest": digest,
-                "policy": document["policy"],
-                "signatures": document["signatures"],
-                "signed_by": [f"{s.role}:{s.signer}" for s in self.policy.signatures],
-                "reason": "start of the run",
-                "run_id": self.tags.run_id,
-                "dev": self.tags.dev,
-            },
-            actor="gateway",
-            idem_key=f"policy:{digest}:{self.tags.run_id}",
-        )
-
-
-def order_profile(profile: Profile) -> dict[str, JSON]:
-    """Return what of a broker's profile an order's own text depends on, for replay."""
-    document: dict[str, JSON] = profile.model_dump(
-        mode="json", include={"account", "currency", "minor_digits", "tags"}
-    )
-    return document
+        for instrument in instruments:
+            yield instrument_listed(instrument)
+        yield policy_activated(self.tags, self.policy)
 
 
 def development_plan(settings: Settings, playback: Playback) -> Plan:

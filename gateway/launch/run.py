@@ -1,83 +1,22 @@
-"""The two long verbs: `run` plays the sessions of 2018 in paper mode, `serve` only serves the gate.
+"""The start of a run until it serves: signals, the wait for the engine, and the verb `serve`.
 
-Not here: how parts start (`app`), what a decision is (`desk`). Ctrl-C ends the playback after the
-decision in hand, and leaves a ledger that verifies.
+Not here: how parts start (`app`), and what `run` plays (`paper`).
 """
 
-import json
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
-from audit.errors import LedgerStoppedError, LedgerTimeoutError, LedgerWriteError
-from audit.records.canonical import JSON
-from audit.records.kinds import Kind
-from audit.records.record import Draft
-from audit.sequencer.ledger import Lane
-from audit.upkeep.dump import verify_database
 from gateway import clock
-from gateway.desk.strategies import OVERLAY, overlay
-from gateway.errors import LedgerLostError, NotReadyError
-from gateway.evidence.decisions import newest_decision
-from gateway.feeds.sessions import Playback, PlaybackSession, load_playback
-from gateway.installation.keys.log_keys import own_vkeys
+from gateway.errors import NotReadyError
 from gateway.installation.settings import Settings
 from gateway.launch.app import App, running
-from gateway.launch.paper.acceptance_rate import TableFigure
-from gateway.launch.paper.demo_agent import AgentReport, run_demo_agent
-from gateway.launch.paper.summary import summarise
-from gateway.launch.plan import Plan, development_plan, serving_plan
-from gateway.telemetry.console import Progress, log_to_stderr, table
-from gateway.walk.journal import decision as journal
-from gateway.walk.ports import Case
-from gateway.walk.projections.outbox import Stage
+from gateway.launch.plan import serving_plan
+from gateway.telemetry.console import Progress, log_to_stderr
+from gateway.walk.journal.run import model_loaded
 from inference.engine.port import EngineState
-
-SETTLE_WITHIN_S = 3.0
-
-
-def run_development(settings: Settings) -> int:
-    """Play, summarise, verify, then serve until Ctrl-C unless told to exit.
-
-    Returns the exit code.
-    """
-    playback = load_playback()
-    return play(development_plan(settings, playback), playback)
-
-
-def play(plan: Plan, playback: Playback) -> int:
-    """Play a plan's sessions; see `run_development`."""
-    settings = plan.settings
-    log_to_stderr(settings.log_level)
-    progress = Progress(sys.stdout)
-    progress.say(
-        f"run        {plan.tags.run_id}, paper mode, development keys: two of them, one person"
-    )
-    with (
-        _interruptible() as stop,
-        running(plan, progress.say) as app,
-        app.housekeeping.in_background(),
-    ):
-        _warn_if_killed(app, progress)
-        if not _await_engine(app, progress, stop):
-            progress.say("stopped    before the engine was up; nothing was decided")
-            return 0
-        before_bytes = app.reader.size_bytes()
-        total = settings.playback.decisions or 2 * len(playback.days)
-        sessions = playback.sessions(settings.playback.decisions)
-        try:
-            agent = _play(app, sessions, total, progress, stop)
-        except (LedgerTimeoutError, LedgerWriteError, LedgerStoppedError) as error:
-            raise LedgerLostError(detail=" ".join(str(error).split())) from error
-        code = _finish(app, agent, progress, before_bytes, played_out=not stop.is_set())
-        if not settings.playback.exit and not stop.is_set():
-            progress.say(f"serving    {app.page_address()}  (Ctrl-C ends)")
-            stop.wait()
-    return code
 
 
 def serve_production(settings: Settings) -> int:
@@ -86,18 +25,18 @@ def serve_production(settings: Settings) -> int:
     plan = serving_plan(settings)
     progress = Progress(sys.stdout)
     with (
-        _interruptible() as stop,
+        interruptible() as stop,
         running(plan, progress.say) as app,
         app.housekeeping.in_background(),
     ):
-        if not _await_engine(app, progress, stop):
+        if not await_engine(app, progress, stop):
             return 0
         progress.say(f"serving    {app.page_address()}")
         stop.wait()
     return 0
 
 
-def _await_engine(app: App, progress: Progress, stop: threading.Event) -> bool:
+def await_engine(app: App, progress: Progress, stop: threading.Event) -> bool:
     """Wait for the engine with a moving line, and put what serves on record.
 
     Returns False when a signal came first.
@@ -116,245 +55,16 @@ def _await_engine(app: App, progress: Progress, stop: threading.Event) -> bool:
             raise NotReadyError(part="engine", state=f"{app.engine.state}: {detail}")
         progress.show(f"engine     {app.engine.state}")
     described = app.engine.describe()
-    test = described.self_test
-    payload: dict[str, JSON] = {
-        "manifest": described.model_digest,
-        "engine": journal.engine_document(described),
-        "self_test": {
-            "passed": test.passed,
-            "detail": test.detail,
-            "positions": test.positions,
-            "p_value": f"{test.p_value:.6f}",
-            "mean_accepted": f"{test.mean_accepted:.4f}",
-        },
-        "run_id": app.plan.tags.run_id,
-    }
-    app.ledger.append(
-        Draft(
-            stream="control",
-            kind=Kind.MODEL_LOADED,
-            payload=payload,
-            actor="engine",
-            idem_key=f"model:{app.plan.tags.run_id}",
-        )
-    )
+    app.ledger.append(model_loaded(described, app.plan.tags.run_id))
     progress.say(
         f"engine     ready: {described.model_id}, drafter {described.drafter},"
-        f" self-test {test.detail}"
+        f" self-test {described.self_test.detail}"
     )
     return True
 
 
-def _play(
-    app: App,
-    sessions: Iterator[PlaybackSession],
-    total: int,
-    progress: Progress,
-    stop: threading.Event,
-) -> AgentReport | None:
-    """Decide every session's instruments at the open and mark them at the close."""
-    agent: AgentReport | None = None
-    day: list[PlaybackSession] = []
-    done = 0
-    for session in sessions:
-        if stop.is_set():
-            break
-        if day and session.session != day[0].session:
-            _close_day(app, day)
-            day = []
-            if agent is None and app.plan.settings.playback.demo_agent:
-                agent = _demo(app)
-        day.append(session)
-        open_session(app, session)
-        decision = app.desk.make(case_of(app, session))
-        done += 1
-        said = f"{session.session_date} {session.instrument} {decision.result}"
-        progress.tenth("decisions", done, total, said)
-        app.housekeep()
-    if day:
-        _close_day(app, day)
-    if agent is None and app.plan.settings.playback.demo_agent and not stop.is_set() and done:
-        agent = _demo(app)
-    progress.end()
-    return agent
-
-
-def _demo(app: App) -> AgentReport:
-    """Let the labelled demo agent post its bad intents, while a market stands open."""
-    key = app.plan.keyring.token("demo-agent")
-    return run_demo_agent(app.server.address, key, app.plan.tags.run_id)
-
-
-def open_session(app: App, session: PlaybackSession) -> None:
-    """Open a session: the quote stands, the broker's own copy moves along.
-
-    The day begins on record.
-    """
-    app.market.open_session(session)
-    if app.simulator is not None:
-        app.simulator.set_session(session.session)
-    middle = (session.bid_ticks + session.ask_ticks) // 2
-    _mark(app, session, kind="open", price_ticks=middle, at_us=app.market.now_us())
-
-
-def _close_day(app: App, day: list[PlaybackSession]) -> None:
-    """Wait for what is still at the broker, then mark at the close."""
-    for _ in range(int(SETTLE_WITHIN_S / 0.02)):
-        if not any(s.stage in {Stage.SENDING, Stage.SENT} for s in app.orders.live()):
-            break
-        app.housekeep()
-        clock.pause(0.02)
-    app.market.close_session(max(s.close_time_us for s in day))
-    for session in day:
-        _mark(
-            app, session, kind="close", price_ticks=session.close_ticks, at_us=session.close_time_us
-        )
-
-
-def _mark(app: App, session: PlaybackSession, *, kind: str, price_ticks: int, at_us: int) -> None:
-    """Put a price to value holdings at on record, for the strategy's and the agents' account."""
-    tags = app.plan.tags
-    drafts = [
-        Draft(
-            stream=f"market/{session.instrument}",
-            kind=Kind.MARK_TAKEN,
-            payload={
-                **tags.document(),
-                "account": account,
-                "instrument": session.instrument,
-                "market_time_us": at_us,
-                "price_ticks": price_ticks,
-                "kind": kind,
-                "session_index": session.session,
-                "session_date": session.session_date.isoformat(),
-            },
-            actor="playback",
-            idem_key=f"mark:{account}:{session.session}:{kind}",
-        )
-        for account in (tags.account, f"{tags.account}.agent")
-    ]
-    app.ledger.append(*drafts, lane=Lane.URGENT)
-
-
-def case_of(app: App, session: PlaybackSession) -> Case:
-    """Return the strategy's case for one session of one instrument."""
-    instrument = app.plan.instruments[session.instrument]
-    return Case(
-        decision_id=f"{app.plan.tags.run_id}-{session.index:04d}-{session.instrument}",
-        tags=app.plan.tags,
-        instrument=instrument,
-        snapshot=session.snapshot,
-        strategy=OVERLAY,
-        author="playback",
-        tick=lambda: app.market.tick(session.instrument),
-        propose=overlay(app.plan.policy.policy.sizing, instrument),
-        labels={
-            "session_index": session.session,
-            "session_date": session.session_date.isoformat(),
-            "market_time_us": session.market_time_us,
-        },
-    )
-
-
-def _finish(
-    app: App,
-    agent: AgentReport | None,
-    progress: Progress,
-    before_bytes: int,
-    *,
-    played_out: bool,
-) -> int:
-    """Summarise from the ledger, verify it, write and print the result; 0 when it verifies."""
-    plan = app.plan
-    differences = app.book_check.run("run_end")
-    summary: dict[str, Any] = summarise(
-        app.reader,
-        run_id=plan.tags.run_id,
-        account=plan.tags.account,
-        equity_minor=plan.equity_minor,
-        target_vol_bp=plan.policy.policy.sizing.target_vol.value,
-        figure=TableFigure(table=app.desk.own.tools.table, codec=app.desk.own.tools.codec),
-    )
-    if agent is not None:
-        summary["demo_agent"] = {**summary["demo_agent"], "http": agent.document()}
-    app.ledger.append(_finished(plan, summary))
-    app.ledger.checkpoint_now()
-    progress.show("verify     reading the whole ledger")
-    report = verify_database(app.dsn, own_vkeys(plan.state.ledger_key), now_us=clock.wall_us())
-    size = app.reader.head().size
-    decisions = summary["forecasts"] + summary["no_forecasts"]
-    summary |= {
-        "ledger_size": size,
-        "bytes_per_decision": (
-            (app.reader.size_bytes() - before_bytes) // decisions if decisions else None
-        ),
-        "verified": report.exit_code == 0,
-        "differences": differences,
-        "complete": played_out,
-        "halted": app.desk.parts()["kill"] != "ready",
-    }
-    path = plan.state.root / "runs" / f"summary-{plan.tags.run_id}.json"
-    path.write_text(json.dumps(summary, indent=1) + "\n")
-    progress.end()
-    progress.say(table(summary))
-    for line in report.lines if report.exit_code else ():
-        progress.say(f"verify     {line}")
-    _last_lines(app, path, progress)
-    if differences:
-        progress.say(
-            f"DIFFERS    the book and the broker's reports, {differences} times; what it is about"
-            " takes no new order: countersign differences"
-        )
-    return 0 if report.exit_code == 0 and not differences else 1
-
-
-def _last_lines(app: App, path: Path, progress: Progress) -> None:
-    """Say where everything is."""
-    progress.say(f"summary    {path}")
-    if newest := newest_decision(app.reader):
-        progress.say(f"decision   {newest}  (the newest; `countersign decisions` lists them)")
-    progress.say(f"log key    {app.plan.state.ledger_vkey}  (give it to whoever verifies)")
-    if app.desk.parts()["kill"] != "ready":
-        _warn_if_killed(app, progress)
-
-
-def _warn_if_killed(app: App, progress: Progress) -> None:
-    epoch, killed = app.desk.kill_switch.state
-    if killed:
-        progress.say(
-            f"KILLED     kill {epoch} is in force: decisions are recorded, no order leaves."
-            " Release it with: countersign release --reason '...'"
-        )
-
-
-def _finished(plan: Plan, summary: dict[str, Any]) -> Draft:
-    """Return the record that ends a run; numbers with a fraction stand as text."""
-    return Draft(
-        stream="control",
-        kind=Kind.RUN_FINISHED,
-        payload={**plan.tags.document(), "summary": _exact(summary)},
-        actor="gateway",
-        idem_key=f"run_finished:{plan.tags.run_id}",
-    )
-
-
-def _exact(value: Any) -> JSON:  # noqa: ANN401 - any JSON value
-    """Return a JSON value without floats."""
-    match value:
-        case float():
-            return repr(value)
-        case dict():
-            return {str(k): _exact(v) for k, v in value.items()}
-        case list() | tuple():
-            return [_exact(v) for v in value]
-        case None | bool() | int() | str():
-            return value
-        case _:
-            return str(value)
-
-
 @contextmanager
-def _interruptible() -> Iterator[threading.Event]:
+def interruptible() -> Iterator[threading.Event]:
     """Yield an event that Ctrl-C and SIGTERM set; a second Ctrl-C ends at once."""
     stop = threading.Event()
 

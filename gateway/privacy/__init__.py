@@ -2,6 +2,7 @@
 
 Not here: what an erasure is, which FIX field names a person.
 
+    requests      what a caller may ask: erase, hold, lift a hold, disclose
     logs          names overwritten in the logs of an installation, while others go on writing
                   them
     erasure       erasure, holds and disclosure in one installation: its vault, its files, its

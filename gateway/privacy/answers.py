@@ -3,7 +3,7 @@
 from typing import Any
 
 from audit.privacy.erasure import Privacy
-from gateway.desk.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
+from gateway.privacy.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 
 
 def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:

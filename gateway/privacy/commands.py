@@ -16,7 +16,6 @@ from audit.errors import ErasureRefusedError
 from audit.files import PRIVATE, appearing
 from audit.privacy.erasure import Privacy
 from audit.privacy.vault import Vault
-from gateway.desk.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.errors import RequestError, SettingsError, StateInUseError
 from gateway.installation.keys.keyring import Caller, Keyring
 from gateway.installation.keys.roles import MAY
@@ -27,6 +26,7 @@ from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 from gateway.privacy import answers as privacy_actions
 from gateway.privacy.erasure import make_privacy
+from gateway.privacy.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.telemetry.console import Progress, waiting
 
 WORDS_SHOWN = 20

@@ -20,7 +20,7 @@ from fix.session.link import SessionState
 from gateway.clock import pause
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.installation.children.simulator import wait_for
-from gateway.launch.run import open_session
+from gateway.launch.paper.play import open_session
 from gateway.walk.decision import Result
 from gateway.walk.projections.outbox import Stage
 from tests.doubles import live_desk

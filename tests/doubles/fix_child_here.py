@@ -13,7 +13,7 @@ from fix.dialects.profile import simulator_profile
 from fix.durable.kill_word import KillWord
 from fix.session.link import Frame, SessionState, encode, frames
 from gateway.installation.children.fix import FixChild
-from gateway.installation.children.fix_life import FixChildConfig, Life, Numbers
+from gateway.installation.children.fix_life import ChildHello, FixChildConfig, Life
 
 BOUND_S = 30.0
 
@@ -115,7 +115,7 @@ class World:
         )
         self.born: queue.Queue[Child] = queue.Queue()
         self.events: list[tuple[str, Frame]] = []
-        self.hello: Numbers | None = None
+        self.hello: ChildHello | None = None
         self.fix = FixChild(self.config, lambda name, event: self.events.append((name, event)))
 
     def life(self) -> type[Life]:

@@ -17,8 +17,8 @@ from gateway.feeds.sessions import PlaybackSession, load_playback
 from gateway.installation import settings
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
+from gateway.launch.paper.play import case_of, open_session
 from gateway.launch.plan import Plan, development_plan
-from gateway.launch.run import case_of, open_session
 from gateway.walk.decision import Decision, Result
 from gateway.walk.projections.outbox import Stage, Standing
 from tests.doubles.fix_world import quick

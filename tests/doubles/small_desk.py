@@ -27,11 +27,11 @@ from gateway.installation.keys.keyring import Keyring
 from gateway.installation.policy import development_policy
 from gateway.installation.press_notes import PressNotes
 from gateway.launch.parts import seed_root
-from gateway.launch.plan import order_profile
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.journal.decision import RECORD_RULES
 from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.run import order_profile
 from gateway.walk.ports import Case, SamplingPlan, Tags, Tools
 from gateway.walk.projections.outbox import Orders, history_of
 from gateway.walk.reconciliation.resends import Resends

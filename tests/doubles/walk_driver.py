@@ -17,8 +17,8 @@ from gateway.cli.main import exit_code_of
 from gateway.desk import desk
 from gateway.feeds.sessions import load_playback
 from gateway.installation import settings
+from gateway.launch.paper.play import play
 from gateway.launch.plan import development_plan
-from gateway.launch.run import play
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.launch.app import App
-from gateway.launch.run import open_session
+from gateway.launch.paper.play import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 from tests.doubles.state_folder import state_folder

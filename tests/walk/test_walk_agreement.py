@@ -11,7 +11,7 @@ from audit.records.kinds import Kind
 from gateway.clock import pause, wall_us
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App
-from gateway.launch.run import case_of, open_session
+from gateway.launch.paper.play import case_of, open_session
 from gateway.walk.decision import Result, decide
 from gateway.walk.dispatch import LATE_US
 from gateway.walk.projections.outbox import Stage

@@ -16,7 +16,7 @@ from fix.dialects.profile import simulator_profile
 from fix.session.link import SessionState
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
-from gateway.launch.run import open_session
+from gateway.launch.paper.play import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 from tests.doubles.fix_world import Broker

@@ -11,7 +11,7 @@ from audit.records.kinds import Kind
 from gateway.evidence.replay.replay import replay
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
-from gateway.launch.run import open_session
+from gateway.launch.paper.play import open_session
 from gateway.walk.projections.outbox import Stage, Standing
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent

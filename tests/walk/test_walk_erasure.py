@@ -28,7 +28,7 @@ from gateway.clock import wall_us
 from gateway.evidence.replay.replay import replay
 from gateway.installation.children.postgres import EmbeddedPostgres
 from gateway.launch.app import App
-from gateway.launch.run import open_session
+from gateway.launch.paper.play import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, ended
 from tests.doubles.privacy_world import NAME, forms, hits

@@ -13,7 +13,7 @@ from audit.records.record import Record, blob_digests
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.replay import STEPS, replay
 from gateway.launch.app import App
-from gateway.launch.run import case_of
+from gateway.launch.paper.play import case_of
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, digest_of, ended, hold
 from tests.doubles.remembered import Path, Remembered, forged, leaves

@@ -15,7 +15,7 @@ from fix.simulator.control import read_control, write_control
 from gateway.errors import NotReadyError
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
-from gateway.launch.run import open_session
+from gateway.launch.paper.play import open_session
 from gateway.launch.session import numbers_of
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, ended

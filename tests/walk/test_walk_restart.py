@@ -12,7 +12,7 @@ import pytest
 
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
-from gateway.launch.run import open_session
+from gateway.launch.paper.play import open_session
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent, ended, orders_at_broker
 

@@ -22,8 +22,8 @@ from gateway.installation.policy import SHIPPED
 from gateway.installation.settings import load
 from gateway.launch.app import App, running
 from gateway.launch.commands.kill import press_kill, release_kill
+from gateway.launch.paper.play import open_session
 from gateway.launch.plan import Plan
-from gateway.launch.run import open_session
 from gateway.walk.projections.outbox import Stage
 from risk.policy.policy import parse_policy
 from risk.policy.signing import SignedPolicy, sign_policy

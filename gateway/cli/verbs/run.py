@@ -32,7 +32,7 @@ def run(
     new_fix_session: Annotated[str, typer.Option(help=NEW_SESSION_HELP)] = "",
 ) -> None:
     """Play the walk."""
-    from gateway.launch.run import run_development
+    from gateway.launch.paper.play import run_development
 
     settings = renewing(settings_of(state), new_fix_session)
     playback = settings.playback.model_copy(

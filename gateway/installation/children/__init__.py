@@ -2,6 +2,7 @@
 
 Not here: what a message or a forecast means.
 
+    child            a child process and the pipe to it, under both supervisors
     engine           supervisor of the engine child: starts, asks with deadlines, ends and
                      restarts it
     engine_process   the engine child as a process: its configuration, its environment, its start

@@ -11,7 +11,6 @@ Rules kept here:
 """
 
 import signal
-import socket
 import subprocess
 import time
 from collections import deque
@@ -20,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Event, Lock, Thread
 
-from gateway.installation.children.engine_process import EngineChildConfig, limit_sending, spawn
+from gateway.installation.children.child import ChildProcess
+from gateway.installation.children.engine_process import EngineChildConfig, spawn
 from inference.engine.frames import (
     Frame,
     description_from,
@@ -49,6 +49,9 @@ from inference.speculation.rounds import DrafterKind, QTable
 from inference.weights.registry import load_pair, load_table
 
 _CODES = {EngineRefusedError.code: EngineRefusedError, FrameError.code: EngineRefusedError}
+
+_WRITE_TIMEOUT_S = 1.0
+"""A child that stops reading must not hold a caller for longer."""
 
 EventSink = Callable[[str, Mapping[str, str]], None]
 
@@ -84,8 +87,7 @@ class EngineChild:
         self._description: EngineDescription | None = None
         self._pending: dict[str, _Pending] = {}
         self._process: subprocess.Popen[bytes] | None = None
-        self._channel: socket.socket | None = None
-        self._writing = Lock()
+        self._pipe: ChildProcess | None = None
         self._missed = 0
         self._deaths: deque[float] = deque()
         self._stopping = Event()
@@ -196,13 +198,12 @@ class EngineChild:
             process.send_signal(signal.SIGKILL)
 
     def _tell(self, frame: Frame) -> None:
-        channel = self._channel
-        if channel is None:
+        pipe = self._pipe
+        if pipe is None:
             return
         try:
-            with self._writing:
-                channel.sendall(write_frame(frame))
-        except OSError:  # the child is gone, or does not read: half a frame may be on its way
+            pipe.write(write_frame(frame), _WRITE_TIMEOUT_S)
+        except OSError:  # the child is gone, or does not read
             self._kill("does not read its pipe")
 
     def _supervise(self) -> None:
@@ -234,23 +235,20 @@ class EngineChild:
 
     def _live_once(self) -> str:
         """Run one child from start to end; return why it ended."""
-        ours, theirs = socket.socketpair()
-        limit_sending(ours, 1.0)  # a child that stops reading must not hold a caller
         self._missed = 0
         self._set(EngineState.STARTING)
-        with theirs:
-            self._process = spawn(self._config, theirs)
-        self._channel = ours
+        self._pipe = child = spawn(self._config)
+        self._process = child.process
         if self._stopping.is_set():  # `stop` came before there was a process to end
             self._kill("stopped while starting")
         self._event("started", pid=str(self._process.pid))
         watchdog = Event()
         Thread(target=self._watch_start, args=(watchdog, self._process), daemon=True).start()
         try:
-            with ours, ours.makefile("rb") as stream:
+            with child.link as link, link.makefile("rb") as stream:
                 reason = self._read(stream.read)
         finally:
-            self._channel = None
+            self._pipe = None
             watchdog.set()
         if self._process.poll() is None:
             try:

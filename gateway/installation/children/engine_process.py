@@ -5,13 +5,11 @@ no keys, no proxy. LD_PRELOAD of Intel's OpenMP is set for this child only.
 """
 
 import os
-import socket
-import struct
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.installation.children.child import ChildProcess
 from inference.engine.frames import config_text
 from inference.engine.port import EngineConfig
 
@@ -35,29 +33,20 @@ class EngineChildConfig:
     max_missed: int = 2
 
 
-def spawn(config: EngineChildConfig, theirs: socket.socket) -> subprocess.Popen[bytes]:
-    """Start a child that talks on `theirs`.
-
-    PR_SET_PDEATHSIG in the child follows the *thread* that calls this: it must live as long.
-    """
-    logs = config.state_dir / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
-    with (logs / "engine.log").open("ab") as log:
-        return subprocess.Popen(
-            [
-                *config.program,
-                *("--fd", str(theirs.fileno()), "--parent", str(os.getpid())),
-                *("--nice", str(config.niceness)),
-                *("--config", config_text(config.engine)),
-            ],
-            pass_fds=(theirs.fileno(),),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env=child_environment(config),
-            cwd=_ROOT,
-            start_new_session=True,
-        )
+def spawn(config: EngineChildConfig) -> ChildProcess:
+    """Start an engine child; its output goes to `logs/engine.log`."""
+    return ChildProcess(
+        [
+            *config.program,
+            *("--parent", str(os.getpid())),
+            *("--nice", str(config.niceness)),
+            *("--config", config_text(config.engine)),
+            "--fd",
+        ],
+        config.state_dir / "logs" / "engine.log",
+        environment=child_environment(config),
+        folder=_ROOT,
+    )
 
 
 def child_environment(config: EngineChildConfig) -> dict[str, str]:
@@ -88,10 +77,3 @@ def child_environment(config: EngineChildConfig) -> dict[str, str]:
     if config.fault:
         environment["COUNTERSIGN_ENGINE_FAULT"] = config.fault
     return environment
-
-
-def limit_sending(channel: socket.socket, seconds: float) -> None:
-    """Make a blocked send fail after a while; receiving stays unlimited."""
-    whole = int(seconds)
-    limit = struct.pack("@ll", whole, int((seconds - whole) * 1e6))
-    channel.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)

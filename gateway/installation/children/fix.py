@@ -36,7 +36,7 @@ from fix.session.link import (
     text,
 )
 from fix.wire.messages import Fields
-from gateway.installation.children.fix_life import FixChildConfig, Life, Numbers
+from gateway.installation.children.fix_life import ChildHello, FixChildConfig, Life
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class FixChild:
         self._state = SessionState.DOWN
         self._changed = threading.Condition()
         self._logon_no = 0
-        self._hello: Numbers | None = None
+        self._hello: ChildHello | None = None
         self._next_sender = 0
         self._logon_wanted: Frame | None = None
         self._epoch = 0
@@ -77,7 +77,7 @@ class FixChild:
 
     # -- life -----------------------------------------------------------------------------------
 
-    def start(self, timeout_s: float = 30.0, *, last_reset: int = 0) -> Numbers:
+    def start(self, timeout_s: float = 30.0, *, last_reset: int = 0) -> ChildHello:
         """Start the child and return what it says of its store; it does not connect yet.
 
         Args:
@@ -360,7 +360,7 @@ class FixChild:
 
     def _greet(self, frame: Frame) -> None:
         live = frame.get("live")
-        hello = Numbers(
+        hello = ChildHello(
             next_sender=number(frame, "next_sender"),
             next_target=number(frame, "next_target"),
             live=tuple(str(one) for one in live) if isinstance(live, list) else (),

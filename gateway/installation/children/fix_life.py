@@ -7,16 +7,14 @@ import contextlib
 import logging
 import queue
 import socket
-import struct
-import subprocess
 import sys
 import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from fix.dialects.profile import Profile
 from fix.session.link import Frame, encode
+from gateway.installation.children.child import ChildProcess
 
 log = logging.getLogger(__name__)
 
@@ -44,8 +42,8 @@ class FixChildConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
-    """What the child said at its start: next sequence numbers and the journal's live orders."""
+class ChildHello:
+    """What the child says at its start: next sequence numbers and the journal's live orders."""
 
     next_sender: int
     next_target: int
@@ -53,43 +51,24 @@ class Numbers:
     journal_damaged: bool
 
 
-class Life:
-    """One child process: its pipe, its pending answers, its death."""
+class Life(ChildProcess):
+    """One FIX child with its pending answers and its death."""
 
     def __init__(self, config: FixChildConfig) -> None:
+        super().__init__(config.program, config.log_path)
         self.pending: dict[int, queue.SimpleQueue[Frame]] = {}
         self.dead = threading.Event()
         self._left_alone = False
-        self.lock = threading.Lock()
-        self.link, theirs = socket.socketpair()
-        config.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with theirs, config.log_path.open("ab") as errors:
-            self.process = subprocess.Popen(
-                [*config.program, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=errors,
-                stderr=errors,
-                start_new_session=True,
-            )
 
     def say(self, frame: Frame, timeout_s: float) -> None:
         """Write one frame; a child that does not take it in time is killed or left unasked."""
-        end = time.monotonic() + timeout_s
-        if not self.lock.acquire(timeout=timeout_s):
-            return  # another frame is stuck in the pipe; its writer kills the child
         try:
-            left_us = max(1_000, int((end - time.monotonic()) * 1e6))
-            limit = struct.pack("ll", *divmod(left_us, 1_000_000))
-            self.link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-            self.link.sendall(encode(frame))
+            self.write(encode(frame), timeout_s)
         except BlockingIOError:
             log.exception("the FIX child reads nothing: killed")
             self.process.kill()
         except OSError:
-            pass  # it is dead: whoever waits for an answer is told by `bury`
-        finally:
-            self.lock.release()
+            pass  # dead: `bury` answers all who wait; or another frame is stuck: its writer kills
 
     def leave_alone(self) -> None:
         """Let it live on without us: it has cancels to send, and ends when they are answered."""

@@ -2,7 +2,8 @@
 
 Not here: anything that `serve` needs.
 
-    summary     the run in numbers, computed from the ledger's records alone
+    play             the verb `run`: sessions played, summarised, verified, then served
+    summary          the run in numbers, computed from the ledger's records alone
     acceptance_rate  how many of four drafts the target accepts
-    demo_agent  a labelled agent that misbehaves
+    demo_agent       a labelled agent that misbehaves
 """

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request
 
 from audit.privacy.erasure import Privacy
-from gateway.desk.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.installation.keys.keyring import Caller
 from gateway.privacy import answers as privacy_actions
+from gateway.privacy.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
 from gateway.surfaces.access.bearer import allowed
 from gateway.surfaces.api.bodies import StrictRoute
 

@@ -2,6 +2,7 @@
 
 Not here: when a record is appended.
 
+    run       what stands in the records of a run: its opening, what serves, its marks, its end
     decision  what stands in each record of a decision
     order     what stands in each record from verdict to the order's end
     kill      what stands in the records of a kill: press, cancels, outcome, release

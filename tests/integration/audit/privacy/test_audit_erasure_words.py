@@ -10,8 +10,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.upkeep.dump import dump, verify_dump
 from fix.wire.messages import wire_text
-from gateway.desk.requests import EraseRequest
 from gateway.privacy.answers import erase
+from gateway.privacy.requests import EraseRequest
 from gateway.walk.journal.persons import hide
 from tests.doubles.audit_log import note
 from tests.doubles.privacy_world import NAME, OTHER, TRUSTED, World, hits, world_at

@@ -1,0 +1,71 @@
+"""A child process and the pipe to it: what the engine's and the FIX child's supervisors share.
+
+Not here: what a frame means, who waits for which answer, when a child is started again (`engine`,
+`fix`; docs/decisions/044-one-child.md says why).
+"""
+
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+class ChildProcess:
+    """One started child, with a socket pair as its pipe. Any thread may call `write`."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log_path: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        """Start the child in a session of its own.
+
+        PR_SET_PDEATHSIG in the child follows the *thread* that calls this: it must live as long.
+
+        Args:
+            command: its command line; the pipe's descriptor is appended as the last word.
+            log_path: file that its standard output and standard error are appended to.
+            environment: its whole environment; None: ours.
+            folder: its working directory; None: ours.
+        """
+        self.lock = threading.Lock()
+        self.link, theirs = socket.socketpair()
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        with theirs, log_path.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=folder,
+                start_new_session=True,
+            )
+
+    def write(self, frame: bytes, timeout_s: float) -> None:
+        """Write one whole frame; after an error half a frame may be on its way.
+
+        Receiving stays unlimited: only SO_SNDTIMEO is set.
+
+        Raises:
+            TimeoutError: another thread's frame is stuck in the pipe.
+            BlockingIOError: the child does not read; kill it.
+            OSError: the child is gone.
+        """
+        end = time.monotonic() + timeout_s
+        if not self.lock.acquire(timeout=timeout_s):
+            raise TimeoutError("another frame is stuck in the pipe")
+        try:
+            left_us = max(1_000, int((end - time.monotonic()) * 1e6))
+            limit = struct.pack("@ll", *divmod(left_us, 1_000_000))
+            self.link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+            self.link.sendall(frame)
+        finally:
+            self.lock.release()

@@ -1,0 +1,199 @@
+"""What stands in the records of a run: its opening, what serves, its marks, its end.
+
+Not here: when a record is appended (`launch`). A payload holds no float: a number with a fraction
+stands as text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from audit.privacy.retention import YEARS_FIELD
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from fix.dialects.profile import Profile
+from gateway.walk.journal.decision import GATEWAY, RECORD_RULES, digest_of, engine_document
+from gateway.walk.ports import Tags
+from inference.engine.port import EngineDescription
+from risk.documents import document_of
+from risk.policy.policy import policy_digest
+from risk.policy.signing import SignedPolicy, signed_policy_document
+from risk.state.instrument import Instrument
+
+PLAYBACK = "playback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOpening:
+    """What a run says of itself when it begins, besides its tags.
+
+    Attributes:
+        profile: `development` or `serve`.
+        playback: digests of what is played, empty for `serve`.
+        first_as_of_us: the first decision's as-of, microseconds UTC.
+        data_cutoff_us: end of the model's training data, microseconds UTC.
+        equity_minor: opening equity, cents.
+        retention_years: years to keep, by class of record.
+        broker: profile of the FIX session, for what an order's text depends on.
+    """
+
+    profile: str
+    code_commit: str
+    versions: Mapping[str, str]
+    model_manifest: str
+    playback: Mapping[str, str]
+    first_as_of_us: int
+    data_cutoff_us: int
+    equity_minor: int
+    instruments: tuple[Instrument, ...]
+    origin: str
+    liability: Mapping[str, JSON]
+    retention_years: Mapping[str, int]
+    broker: Profile
+
+
+def run_started(tags: Tags, opening: RunOpening) -> Draft:
+    """A run begins."""
+    return Draft(
+        stream="control",
+        kind=Kind.RUN_STARTED,
+        payload={
+            **tags.document(),
+            "profile": opening.profile,
+            "git": opening.code_commit,
+            "versions": dict(opening.versions),
+            "models": {"manifest": opening.model_manifest},
+            "playback": dict(opening.playback),
+            "first_as_of_us": opening.first_as_of_us,
+            "data_cutoff_us": opening.data_cutoff_us,
+            "equity_minor": opening.equity_minor,
+            "currency": "USD",
+            "instruments": [document_of(one) for one in opening.instruments],
+            "origin": opening.origin,
+            "liability": dict(opening.liability),
+            "record_rules": RECORD_RULES,
+            "settings": {YEARS_FIELD: dict(opening.retention_years)},
+            "order_profile": order_profile(opening.broker),
+        },
+        actor=GATEWAY,
+        idem_key=f"run_started:{tags.run_id}",
+    )
+
+
+def order_profile(profile: Profile) -> dict[str, JSON]:
+    """Return the part of a broker's profile that an order's text depends on, for replay."""
+    document: dict[str, JSON] = profile.model_dump(
+        mode="json", include={"account", "currency", "minor_digits", "tags"}
+    )
+    return document
+
+
+def instrument_listed(instrument: Instrument) -> Draft:
+    """An instrument as this run trades it; the same terms again are the same record."""
+    document: JSON = document_of(instrument)
+    return Draft(
+        stream=f"market/{instrument.symbol}",
+        kind=Kind.INSTRUMENT_LISTED,
+        payload={"instrument": document},
+        actor=PLAYBACK,
+        idem_key=f"listed:{digest_of(document)}",
+    )
+
+
+def policy_activated(tags: Tags, signed: SignedPolicy) -> Draft:
+    """The signed policy that is in force from here on."""
+    digest = policy_digest(signed.policy)
+    document = signed_policy_document(signed)
+    return Draft(
+        stream="control",
+        kind=Kind.POLICY_ACTIVATED,
+        payload={
+            "policy_digest": digest,
+            "policy": document["policy"],
+            "signatures": document["signatures"],
+            "signed_by": [f"{one.role}:{one.signer}" for one in signed.signatures],
+            "reason": "start of the run",
+            "run_id": tags.run_id,
+            "dev": tags.dev,
+        },
+        actor=GATEWAY,
+        idem_key=f"policy:{digest}:{tags.run_id}",
+    )
+
+
+def model_loaded(described: EngineDescription, run_id: str) -> Draft:
+    """The engine that serves this run, with its self-test."""
+    test = described.self_test
+    return Draft(
+        stream="control",
+        kind=Kind.MODEL_LOADED,
+        payload={
+            "manifest": described.model_digest,
+            "engine": engine_document(described),
+            "self_test": {
+                "passed": test.passed,
+                "detail": test.detail,
+                "positions": test.positions,
+                "p_value": f"{test.p_value:.6f}",
+                "mean_accepted": f"{test.mean_accepted:.4f}",
+            },
+            "run_id": run_id,
+        },
+        actor="engine",
+        idem_key=f"model:{run_id}",
+    )
+
+
+def mark_taken(
+    tags: Tags,
+    *,
+    instrument: str,
+    market_time_us: int,
+    price_ticks: int,
+    kind: str,
+    session_index: int,
+    session_date: str,
+) -> Draft:
+    """A price to value the holdings of the tags' account at; kind is `open` or `close`."""
+    return Draft(
+        stream=f"market/{instrument}",
+        kind=Kind.MARK_TAKEN,
+        payload={
+            **tags.document(),
+            "instrument": instrument,
+            "market_time_us": market_time_us,
+            "price_ticks": price_ticks,
+            "kind": kind,
+            "session_index": session_index,
+            "session_date": session_date,
+        },
+        actor=PLAYBACK,
+        idem_key=f"mark:{tags.account}:{session_index}:{kind}",
+    )
+
+
+def run_finished(tags: Tags, summary: Mapping[str, Any]) -> Draft:
+    """A run that was played to its end, with its summary."""
+    return Draft(
+        stream="control",
+        kind=Kind.RUN_FINISHED,
+        payload={**tags.document(), "summary": _exact(summary)},
+        actor=GATEWAY,
+        idem_key=f"run_finished:{tags.run_id}",
+    )
+
+
+def _exact(value: Any) -> JSON:  # noqa: ANN401 - any JSON value
+    """Return a JSON value without floats."""
+    match value:
+        case float():
+            return repr(value)
+        case dict():
+            return {str(k): _exact(v) for k, v in value.items()}
+        case list() | tuple():
+            return [_exact(v) for v in value]
+        case None | bool() | int() | str():
+            return value
+        case _:
+            return str(value)
