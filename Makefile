@@ -28,7 +28,7 @@ PURE := tests/property tests/unit/risk tests/unit/audit/records tests/unit/audit
 
 BIN := .venv/bin
 
-.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck crash fight kill-throws mutate train playback ledger-size screenshots docs lock clean
+.PHONY: help setup check test quick unit run golden bench bench-ledger bench-fsck crash fight kill-throws mutate train playback ledger-size screenshots verifier docs lock clean
 
 help: ## list these words
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ ledger-size: setup ## measure what a decision costs on disk, per drafter and pla
 
 screenshots: setup ## look at every page in a real browser, with and without JavaScript
 	@$(BIN)/python scripts/screenshots.py
+
+verifier: setup ## join audit/verifier/parts/ into the one file that outsiders get
+	@$(BIN)/python scripts/build_verifier.py
 
 docs: setup ## write the pages of docs/ that repeat the code
 	@$(BIN)/python scripts/document.py

@@ -12,8 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("gateway", "risk", "audit", "inference", "fix")
 ROOMS = (*PACKAGES, "migrations", "scripts", "tests")
 FILE_LINES_MAX = 400
-# A verifier that an outsider takes along must be one file.
-ONE_FILE = {"audit/verifier/verify.py": 2650}
+# Built from parts, which are measured instead; a test holds the file equal to them.
+GENERATED = ("audit/verifier/verify.py",)
 FUNCTION_LINES_MAX = 70
 ROOMS_MAX = 12
 FORBIDDEN_WORDS = ("Manager", "Helper", "Util", "Utils", "Base")
@@ -81,8 +81,8 @@ def test_no_file_is_longer_than_a_sitting(room: str) -> None:
     long = {
         name_of(path): lines
         for path in sources(room)
-        if (lines := len(path.read_text().splitlines()))
-        > ONE_FILE.get(name_of(path), FILE_LINES_MAX)
+        if name_of(path) not in GENERATED
+        and (lines := len(path.read_text().splitlines())) > FILE_LINES_MAX
     }
     assert long == {}
 

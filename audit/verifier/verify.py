@@ -26,6 +26,8 @@ Source: RFC 6962 section 2.1, RFC 9162 section 2.1, RFC 8785, https://c2sp.org/s
 tlog-checkpoint, tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles and tlog-witness.
 """
 
+# Built by `make verifier` from audit/verifier/parts/: change it there.
+
 import argparse
 import base64
 import contextlib
@@ -53,55 +55,13 @@ try:  # an older cryptography has no ML-DSA: its lines are then said to be not c
 except ImportError:
     MLDSA44PublicKey = None  # type: ignore[assignment,misc]
 
+# ---------------------------------------------------------------- report
+# What was found: a report's findings, exit code and lines for people.
+
 OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3
 WORDS = {OK: "OK", TAMPERED: "TAMPERED", INCOMPLETE: "INCOMPLETE", NOT_CHECKABLE: "NOT CHECKABLE"}
-ZERO_HASH = bytes(32)
-_RECORD = ("disclosure", "header", "payload")
 FINDINGS_MAX = 50
 TEXT_MAX = 500
-TAIL_S = 5
-"""A live log's newest signed record may be so old; what follows it waits for its checkpoint."""
-_STRINGS = ("actor", "idem_key", "kind", "log", "payload_sha256", "prev", "stream")
-HEADER_FIELDS: dict[str, type] = dict.fromkeys(_STRINGS, str) | {"commitments": list}
-HEADER_FIELDS |= dict.fromkeys(("recorded_at_us", "seq", "stream_seq", "version"), int)
-HEADER_FIELDS = dict(sorted(HEADER_FIELDS.items()))
-COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
-_TEXT = ("stream", "kind", "actor", "idem_key")
-_NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
-_BYTES = ("prev", "payload_digest", "leaf", "header", "payload")
-DUMP_FIELDS: dict[str, dict[str, Any]] = {
-    "head": {"origin": str, "size": int, "root": bytes, "frontier": bytes},
-    "checkpoint": {"size": int, "note": bytes},
-    "blob": {"digest": bytes, "data": bytes},
-    "entry": {
-        **dict.fromkeys(_TEXT, str),
-        **dict.fromkeys(_NUMBERS, int),
-        **dict.fromkeys(_BYTES, bytes),
-        "account": str | None,
-    },
-    "end": {"entries": int},
-}
-ORDER = tuple(DUMP_FIELDS)
-KIND = re.compile(r"[a-z_]{1,64}")
-DIGEST = re.compile(r"[0-9a-f]{64}")
-INT_MAX, DEPTH_MAX, ENTRY_MAX = 2**53 - 1, 32, 65_535
-"""No log writes larger numbers, deeper nests, longer headers or payloads: not all read them."""
-DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
-_CONTROL, _NOT_IN_NAMES = re.compile(r"[\0-\x09\x0b-\x1f]"), re.compile(r"[\s+\0-\x1f]")
-SIZE_MAX, BLANK = 2**63 - 1, " \t\r\n"
-_KINDS = """
-clock_observed run_started policy_activated model_loaded engine_event instrument_listed
-intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
-placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
-approval_given approval_refused reservation_released order_sending order_sent order_refused
-order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
-session_event fix_inbound fix_anomaly book_difference difference_resolved kill_pressed
-kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
-key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
-subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
-"""
-KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
-"""What this file can interpret, with the version; of the rest only the bytes are verified."""
 
 
 class Bad(Exception):  # noqa: N818 - reads as what it says: this input is bad
@@ -165,7 +125,23 @@ def judging() -> Iterator[Report]:
         report.caught(error)
 
 
-# ---------------------------------------------------------------- bytes
+def stamp(time_s: int) -> str:
+    """Return a time for people."""
+    try:
+        return f"{dt.datetime.fromtimestamp(time_s, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError, OSError):
+        return f"second {time_s}"
+
+
+# ---------------------------------------------------------------- canonical
+# Bytes: canonical JSON (RFC 8785), base64, hex and decimals; only one spelling is taken.
+
+ZERO_HASH = bytes(32)
+DIGEST = re.compile(r"[0-9a-f]{64}")
+INT_MAX, DEPTH_MAX, ENTRY_MAX = 2**53 - 1, 32, 65_535
+"""No log writes larger numbers, deeper nests, longer headers or payloads: not all read them."""
+DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+SIZE_MAX = 2**63 - 1
 
 
 def canonical(value: object) -> bytes:
@@ -241,6 +217,10 @@ def unhex(digest: object) -> bytes:
     if not isinstance(digest, str) or DIGEST.fullmatch(digest) is None:
         raise Bad("not a SHA-256 in hex")
     return bytes.fromhex(digest)
+
+
+# ---------------------------------------------------------------- tree
+# Hashes and RFC 6962 trees: roots, inclusion and consistency.
 
 
 def leaf_hash(entry: bytes) -> bytes:
@@ -340,12 +320,15 @@ def extends(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[bytes
     return last == 0 and (before, after) == (old[1], new[1])
 
 
-# ---------------------------------------------------------------- who may sign
+# ---------------------------------------------------------------- note
+# Keys, signed notes and the text of a checkpoint, each read and verified by itself.
 
 ED25519, COSIGNER, COSIGNER_ML_DSA_44 = 1, 4, 6
 KEY_BYTES = {ED25519: 32, COSIGNER: 32, COSIGNER_ML_DSA_44: 1312}
 LINES_MAX = 100
 DASH = "\u2014 "
+BLANK = " \t\r\n"
+_CONTROL, _NOT_IN_NAMES = re.compile(r"[\0-\x09\x0b-\x1f]"), re.compile(r"[\s+\0-\x1f]")
 
 
 class Key(NamedTuple):
@@ -387,14 +370,14 @@ def _check_name(name: str) -> None:
         raise Bad("a name cannot be a key's")
 
 
-class Note(NamedTuple):
+class SignedNote(NamedTuple):
     """A signed note: its text, and its lines of name, key id and signature."""
 
     text: str
     lines: tuple[tuple[str, bytes, bytes], ...]
 
 
-def read_note(data: bytes) -> Note:
+def read_note(data: bytes) -> SignedNote:
     """Read a signed note; only its exact form is taken."""
     try:
         whole = data.decode()
@@ -414,7 +397,7 @@ def read_note(data: bytes) -> Note:
         if not line.startswith(DASH) or len(signature) <= 4:  # noqa: PLR2004 - the key id
             raise Bad("a signature line is malformed")
         lines.append((name, signature[:4], signature[4:]))
-    return Note(whole[: cut + 1], tuple(lines))
+    return SignedNote(whole[: cut + 1], tuple(lines))
 
 
 class Head(NamedTuple):
@@ -480,7 +463,7 @@ class Signatures(NamedTuple):
     unread: frozenset[Key]
 
 
-def signatures_of(note: Note, keys: Iterable[Key]) -> Signatures:
+def signatures_of(note: SignedNote, keys: Iterable[Key]) -> Signatures:
     """Verify the lines of known keys; unknown ones are ignored, wrong or repeated ones are not.
 
     A witness may sign again at another time: the earliest that it states counts, 0 is none.
@@ -503,8 +486,12 @@ def signatures_of(note: Note, keys: Iterable[Key]) -> Signatures:
     return Signatures(times, frozenset(unread))
 
 
+# ---------------------------------------------------------------- policy
+# The witness policy: which logs, which witnesses, which quorum.
+
+
 @dataclass(slots=True)
-class Policy:
+class WitnessPolicy:
     """A C2SP tlog-policy: logs, witnesses by their name in the file, groups in order, a quorum."""
 
     logs: list[Key] = field(default_factory=list)
@@ -586,9 +573,9 @@ def _threshold(word: bytes, count: int) -> int:
     return int(word)
 
 
-def read_policy(data: bytes) -> Policy:
+def read_policy(data: bytes) -> WitnessPolicy:
     """Read a policy file; one that cannot be read whole is refused: a part could be weaker."""
-    policy = Policy()
+    policy = WitnessPolicy()
     if any(c in b"\x7f" or (c < ord(" ") and c not in b"\t\n") for c in data):
         raise Bad("the policy holds a control character other than tab and newline")
     if not data.endswith(b"\n"):
@@ -606,7 +593,60 @@ def read_policy(data: bytes) -> Policy:
     return policy
 
 
-class Seen(NamedTuple):
+# ---------------------------------------------------------------- keys
+# Which keys count: those that were given, their successors, less those revoked.
+
+ROTATION = "countersign.dev/key-rotation/v1"
+REVOCATION = "countersign.dev/key-revocation/v1"
+CHANGED = "; if the log's key was changed since, give the signed change as --rotation"
+NOT_FOLLOWED = ": not followed, no trusted key that still counts says so"
+NO_TIME = "no witness says that it was signed before"
+
+
+class Change(NamedTuple):
+    """A change of keys: the old one is followed by a new one, or, with `new` the same, revoked.
+
+    `bound` is the last size or the first microsecond, as the statement says.
+    """
+
+    note: SignedNote
+    old: Key
+    new: Key
+    bound: int
+    words: str
+
+
+def read_change(statement: object, origin: str) -> Change:
+    """Read a change of keys; who signed a revocation is open.
+
+    Raises:
+        Bad: it is malformed, of another log, or a rotation that not both keys signed.
+    """
+    if not isinstance(statement, str):
+        raise Bad("a change of keys is no text")
+    note = read_note(statement.encode())
+    title, *lines = note.text.split("\n")[:-1]
+    if not lines or lines[0] != origin:
+        raise Bad("a change of keys is of another log")
+    match title, lines:
+        case [str(), [_, first, second, size, _]] if title == ROTATION:
+            old, new, bound = read_vkey(first), read_vkey(second), decimal(size)
+            if old == new or {old.name, new.name} != {origin}:
+                raise Bad("a rotation names other keys than two of the log")
+            if signatures_of(note, {old, new}).times.keys() != {old, new}:
+                raise Bad("a rotation is not signed by both keys")
+            words = f"key {old.key_id.hex()} is followed by {new.key_id.hex()} from {bound} on"
+            return Change(note, old, new, bound, words)
+        case [str(), [_, first, from_us]] if title == REVOCATION:
+            key, bound = read_vkey(first), decimal(from_us)
+            words = f"key {key.key_id.hex()} is revoked from {stamp(bound // 1_000_000)} on"
+            return Change(note, key, key, bound, words)
+    if title in {ROTATION, REVOCATION}:
+        raise Bad("a change of keys is malformed")
+    raise Unknown("a change of keys of an unknown sort")
+
+
+class SeenCheckpoint(NamedTuple):
     """A checkpoint whose lines were judged: the logs' keys and the witnesses that signed it.
 
     `strangers`: the log's name is on the line of a key that is not known, or not yet.
@@ -641,7 +681,7 @@ class Trust:
         self._logged: list[Change] = []
         self._vouched: dict[Key, Key] = {}
 
-    def open(self, data: bytes) -> Seen:
+    def open(self, data: bytes) -> SeenCheckpoint:
         """Read a checkpoint and verify the lines of everybody known.
 
         Raises:
@@ -652,7 +692,7 @@ class Trust:
         own = signatures_of(note, [key for key in self.keys if key.name == head.origin])
         witnesses = {} if self.policy is None else self.policy.witnesses
         others = signatures_of(note, witnesses.values())
-        return Seen(
+        return SeenCheckpoint(
             head,
             frozenset(own.times),
             {name: others.times[key] for name, key in witnesses.items() if key in others.times},
@@ -660,7 +700,7 @@ class Trust:
             len(own.times) < sum(name == head.origin for name, _, _ in note.lines),
         )
 
-    def met(self, seen: Iterable[Seen]) -> bool:
+    def met(self, seen: Iterable[SeenCheckpoint]) -> bool:
         """Say whether the policy's quorum cosigned one of some checkpoints."""
         return self.policy is None or any(self.policy.met(one.cosigners) for one in seen)
 
@@ -771,7 +811,7 @@ class Trust:
         self.until[old] = change.bound
         return True
 
-    def made_us(self, seen: Iterable[Seen]) -> int:
+    def made_us(self, seen: Iterable[SeenCheckpoint]) -> int:
         """Return by when the first of some checkpoints had its quorum, as its witnesses say."""
         stood = [] if self.policy is None else [self.policy.stood(one.cosigners) for one in seen]
         return min([SIZE_MAX, *(at * 1_000_000 for at in stood if at is not None)])
@@ -784,62 +824,8 @@ class Trust:
         return "revoked" if current else "replaced"
 
 
-ROTATION = "countersign.dev/key-rotation/v1"
-REVOCATION = "countersign.dev/key-revocation/v1"
-CHANGED = "; if the log's key was changed since, give the signed change as --rotation"
-NOT_FOLLOWED = ": not followed, no trusted key that still counts says so"
-NO_TIME = "no witness says that it was signed before"
-
-
-class Change(NamedTuple):
-    """A change of keys: the old one is followed by a new one, or, with `new` the same, revoked.
-
-    `bound` is the last size or the first microsecond, as the statement says.
-    """
-
-    note: Note
-    old: Key
-    new: Key
-    bound: int
-    words: str
-
-
-def read_change(statement: object, origin: str) -> Change:
-    """Read a change of keys; who signed a revocation is open.
-
-    Raises:
-        Bad: it is malformed, of another log, or a rotation that not both keys signed.
-    """
-    if not isinstance(statement, str):
-        raise Bad("a change of keys is no text")
-    note = read_note(statement.encode())
-    title, *lines = note.text.split("\n")[:-1]
-    if not lines or lines[0] != origin:
-        raise Bad("a change of keys is of another log")
-    match title, lines:
-        case [str(), [_, first, second, size, _]] if title == ROTATION:
-            old, new, bound = read_vkey(first), read_vkey(second), decimal(size)
-            if old == new or {old.name, new.name} != {origin}:
-                raise Bad("a rotation names other keys than two of the log")
-            if signatures_of(note, {old, new}).times.keys() != {old, new}:
-                raise Bad("a rotation is not signed by both keys")
-            words = f"key {old.key_id.hex()} is followed by {new.key_id.hex()} from {bound} on"
-            return Change(note, old, new, bound, words)
-        case [str(), [_, first, from_us]] if title == REVOCATION:
-            key, bound = read_vkey(first), decimal(from_us)
-            words = f"key {key.key_id.hex()} is revoked from {_when(bound // 1_000_000)} on"
-            return Change(note, key, key, bound, words)
-    if title in {ROTATION, REVOCATION}:
-        raise Bad("a change of keys is malformed")
-    raise Unknown("a change of keys of an unknown sort")
-
-
-def _when(time_s: int) -> str:
-    """Return a time for people."""
-    try:
-        return f"{dt.datetime.fromtimestamp(time_s, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
-    except (ValueError, OverflowError, OSError):
-        return f"second {time_s}"
+# ---------------------------------------------------------------- checkpoint
+# Judge the checkpoint of a proof: signers, quorum, and checkpoints kept outside.
 
 
 class Link(NamedTuple):
@@ -925,7 +911,7 @@ def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> H
     return seen.head
 
 
-def _keeps(report: Report, trust: Trust, kept: Seen, seen: Seen) -> bool:
+def _keeps(report: Report, trust: Trust, kept: SeenCheckpoint, seen: SeenCheckpoint) -> bool:
     """Judge a kept checkpoint by itself; say whether it may be compared."""
     if trust.keys and not kept.signers:
         text = f"the kept checkpoint of {kept.head.size} is signed by no trusted key"
@@ -939,7 +925,9 @@ def _keeps(report: Report, trust: Trust, kept: Seen, seen: Seen) -> bool:
     return False
 
 
-def _joined(report: Report, trust: Trust, seen: Seen, outside: Outside) -> list[Seen]:
+def _joined(
+    report: Report, trust: Trust, seen: SeenCheckpoint, outside: Outside
+) -> list[SeenCheckpoint]:
     """Return the checkpoints shown to contain this one's tree: equal or later ones of its log.
 
     Two trees that extend the same older one can be a fork, so only what this tree is joined to by
@@ -970,7 +958,7 @@ def _joined(report: Report, trust: Trust, seen: Seen, outside: Outside) -> list[
 
 
 def _step(
-    report: Report, trust: Trust, link: Link, new: Seen, there: Sequence[Seen]
+    report: Report, trust: Trust, link: Link, new: SeenCheckpoint, there: Sequence[SeenCheckpoint]
 ) -> list[tuple[Head, Head]]:
     """Judge one consistency proof by itself; return from which checkpoint to which it leads."""
     same_log = [one.head for one in there if one.head.origin == new.head.origin]
@@ -988,14 +976,14 @@ def _step(
     return []
 
 
-def judge_quorum(report: Report, trust: Trust, seen: Sequence[Seen]) -> None:
+def judge_quorum(report: Report, trust: Trust, seen: Sequence[SeenCheckpoint]) -> None:
     """Judge whether witnesses made a checkpoint public as the policy asks."""
     policy = trust.policy
     if policy is None or not policy.asks:
         report.say("no witness policy given: that others saw this checkpoint is not shown")
         return
     there = {name: time_s for one in seen for name, time_s in one.cosigners.items()}
-    shown = [f"{name.decode(errors='replace')} at {_when(at)}" for name, at in there.items()]
+    shown = [f"{name.decode(errors='replace')} at {stamp(at)}" for name, at in there.items()]
     who = ", ".join(shown) or "nobody that the policy names"
     if trust.met(seen):
         report.say(f"quorum met: cosigned by {who}")
@@ -1007,6 +995,34 @@ def judge_quorum(report: Report, trust: Trust, seen: Sequence[Seen]) -> None:
 
 
 # ---------------------------------------------------------------- records
+# Records: headers, payloads, streams, stream-head maps, disclosed values.
+
+_STRINGS = ("actor", "idem_key", "kind", "log", "payload_sha256", "prev", "stream")
+HEADER_FIELDS: dict[str, type] = dict.fromkeys(_STRINGS, str) | {"commitments": list}
+HEADER_FIELDS |= dict.fromkeys(("recorded_at_us", "seq", "stream_seq", "version"), int)
+HEADER_FIELDS = dict(sorted(HEADER_FIELDS.items()))
+COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
+NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
+KIND = re.compile(r"[a-z_]{1,64}")
+_KINDS = """
+clock_observed run_started policy_activated model_loaded engine_event instrument_listed
+intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
+placebo_made quote_taken intent_proposed placebo_judged verdict_given approval_requested
+approval_given approval_refused reservation_released order_sending order_sent order_refused
+order_unknown order_withdrawn order_reported order_ended cancel_sent decision_sealed mark_taken
+session_event fix_inbound fix_anomaly book_difference difference_resolved kill_pressed
+kill_outcome kill_released operator_note read_recorded access_refused key_rotated key_revoked
+key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_expired
+subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
+"""
+KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
+"""What this file can interpret, with the version; of the rest only the bytes are verified."""
+
+
+MAP_BROKEN = "the parts of a stream-head map do not follow each other, without a record between"
+
+
+Header = Mapping[str, Any]
 
 
 def read_header(header: bytes) -> dict[str, Any]:
@@ -1018,7 +1034,7 @@ def read_header(header: bytes) -> dict[str, Any]:
         raise Bad("a field of the header has another type")
     if KIND.fullmatch(head["kind"]) is None:
         raise Bad("the kind has another shape")
-    if len(header) > ENTRY_MAX or min(head[name] for name in _NUMBERS) < 0:
+    if len(header) > ENTRY_MAX or min(head[name] for name in NUMBERS) < 0:
         raise Bad("the header is too long, or a number in it is negative")
     if min(head["stream"], default="") < " ":
         raise Bad("the stream has no name")
@@ -1136,7 +1152,280 @@ class Streams:
         self.heads[head["stream"]] = (head["stream_seq"], leaf, head["seq"])
 
 
-# ---------------------------------------------------------------- a whole log
+def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
+    """Follow a record that changes the log's keys; its statement proves itself."""
+    if known(head) and head["kind"] in {"key_rotated", "key_revoked"}:
+        trust.follow(body.get("statement"), head["log"])
+
+
+def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
+    """Count the records whose kind or version is unknown here."""
+    return Counter((head["kind"], head["version"]) for head in heads if not known(head))
+
+
+def judge_place(
+    report: Report, head: Mapping[str, Any], leaf: bytes, path: Sequence[bytes], signed: Head
+) -> None:
+    """Check that a record sits where it says in the signed tree of its own log."""
+    index, size = head["seq"], signed.size
+    if not 0 <= index < size or root_by_path(leaf, index, size, path) != signed.root:
+        report.find(TAMPERED, "is not in the signed tree", index)
+    if head["log"] != signed.origin:
+        report.find(TAMPERED, "is of another log", index)
+
+
+def judge_end(report: Report, row: Sequence[Any], number: int, leaf: bytes) -> None:
+    """Hold where a stream ends here against a row of a stream-head map."""
+    if list(row[1:]) != [number, leaf.hex()]:
+        text = f"{row[0]} ends at {row[1]} in the signed map, at {number} here"
+        report.find(INCOMPLETE if row[1] > number else TAMPERED, text)
+
+
+def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) -> None:
+    """Require the record that ends a decision."""
+    seals = [head for head in heads if head["kind"] == "decision_sealed"]
+    if any(known(head) for head in seals):
+        return
+    if seals:
+        report.find(NOT_CHECKABLE, "the seal is of an unknown version", seals[0]["seq"])
+    else:
+        report.find(INCOMPLETE, f"{stream} is not sealed")
+
+
+def next_part(awaited: list[int], body: Mapping[str, Any], seq: int) -> tuple[bool, list[int]]:
+    """Say whether a part of a map comes where it must; return which must come next, if any."""
+    part, parts = body["part"], body["parts"]
+    joins = (awaited or [seq, 0, parts]) == [seq, part, parts]
+    return joins, [] if part + 1 == parts else [seq + 1, part + 1, parts]
+
+
+def judge_map(
+    report: Report,
+    shown: Sequence[tuple[Header, Header]],
+    signed_size: int,
+    others: Iterable[Header],
+) -> None:
+    """Require that a map is shown whole: all parts in one row, in the signed tree.
+
+    It says where streams ended before its first part. A record between two parts would be in no
+    map, so where a part is not shown, a record of the stream may stand in its place. `shown` are
+    header and payload of each part as they are listed, `others` the other records' headers.
+    """
+    maps: dict[tuple[int, int], list[int]] = {}
+    for head, body in shown:
+        maps.setdefault((head["seq"] - body["part"], body["parts"]), []).append(head["seq"])
+    beside, at, behind = sorted(head["seq"] for head in others), 0, 0
+    for (first, parts), seqs in maps.items():
+        if first < 0 or first + parts > signed_size:
+            report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree")
+        there = set(seqs)
+        if first < behind or seqs != sorted(there):
+            report.find(TAMPERED, MAP_BROKEN, first)
+        behind = first + parts
+        while at < len(beside) and beside[at] < first:  # maps that go back are broken anyway
+            at += 1
+        if at < len(beside) and beside[at] < behind:
+            report.find(TAMPERED, MAP_BROKEN, beside[at])
+        if len(seqs) < parts:
+            missing = next(n for n in itertools.count() if first + n not in there)
+            text = f"part {missing} of a stream-head map of {parts} parts is not shown"
+            report.find(INCOMPLETE, f"{text}: a record may be hidden in its place", first + missing)
+
+
+def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
+    """Say of which records only the bytes were judged; maps must be read to see an end."""
+    for (kind, version), count in sorted(unread.items()):
+        text = f"{kind} version {version} is not known here"
+        if kind == "stream_heads" and version == 0:
+            text = "a stream-head map of an unknown version: where streams end cannot be seen"
+            report.find(NOT_CHECKABLE, text)
+        else:
+            report.say(f"{text}: of {count} records only the bytes were verified")
+
+
+# ---------------------------------------------------------------- seeds
+# Where seeds come from.
+
+SEED_RULE, SEEDS_BOUND, LEDGER_WIDE = 2, 3, "control"
+"""Rule 2: a seed's root is that of the largest checkpoint not above the decision's opening record,
+for a renewal its approval record. Runs whose `record_rules` are 3 or more have promised it.
+
+Every checkpoint ends with a stream-head map, which is a record of the stream `control`, dense and
+chained: so the log itself shows that none stood between the one named and the opening record.
+"""
+_SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
+
+
+UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable"
+
+
+def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
+    """Return the seeds of a decision's attempt, as they stand on record."""
+    key = hmac.digest(_SALT, root, "sha256")
+    info = stream.removeprefix("decision/").encode() + b"\0" + attempt.to_bytes(4, "big")
+    seed = hmac.digest(key, info + b"\1", "sha256")
+    drawn = (hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), "sha256") for i in range(n))
+    return [str(int.from_bytes(one[:8], "big") >> 1) for one in drawn]
+
+
+def judge_rule(
+    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], promised: int
+) -> bool:
+    """Say whether a request's seed follows the rule that can be judged here."""
+    rule = body.get("seed_rule")
+    if type(rule) is int and rule == SEED_RULE:
+        return True
+    if rule is None and promised >= SEEDS_BOUND:
+        report.find(TAMPERED, "its seed follows no rule, and its run promised one", head["seq"])
+    return False
+
+
+def judge_seed(
+    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], opened: int, number: int
+) -> bool:
+    """Check that seeds follow from the root that is named, and that this is not a later one."""
+    seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
+    size = body.get("seed_size")
+    if type(size) is not int or not isinstance(seeds, list):
+        raise Bad("a request for a forecast says nothing of its seeds")
+    if not 0 < size <= opened:
+        report.find(TAMPERED, "its seed comes from a later root", seq)
+    elif seeds != seeds_of(root, head["stream"], number, len(seeds)):
+        report.find(TAMPERED, "its seeds do not follow from its root", seq)
+    else:
+        return True
+    return False
+
+
+class Seeds:
+    """The seeds of a whole log, judged as its records go by."""
+
+    def __init__(self) -> None:
+        """Begin before the first record."""
+        self.earlier = 0
+        self._promised = 1
+        self._opened: dict[str, tuple[int, int, int]] = {}
+
+    def see(
+        self,
+        report: Report,
+        head: Mapping[str, Any],
+        body: Mapping[str, Any],
+        mapped: int,
+        roots: Mapping[int, bytes],
+    ) -> None:
+        """Take a record; `mapped` is the size of the tree that ends with the last whole map."""
+        stream, seq = head["stream"], head["seq"]
+        if head["kind"] == "run_started":
+            self._promised = max(self._promised, rules_of(body))
+        if not stream.startswith("decision/"):
+            return
+        if head["stream_seq"] == 0:
+            self._opened[stream] = (seq, mapped, 0)
+        opened, before, number = self._opened.get(stream, (-1, -1, 0))
+        if head["kind"] == "approval_given":
+            self._opened[stream] = (seq, mapped, number)
+        elif head["kind"] == "decision_sealed":
+            self._opened.pop(stream, None)
+        elif head["kind"] == "forecast_requested" and opened >= 0:
+            self._opened[stream] = (opened, before, number + 1)
+            if not judge_rule(report, head, body, self._promised):
+                self.earlier += 1
+            elif judge_seed(report, head, body, opened, number):
+                self._hold(report, head, body, before, roots.get(before))
+
+    def _hold(
+        self,
+        report: Report,
+        head: Mapping[str, Any],
+        body: Mapping[str, Any],
+        before: int,
+        root: bytes | None,
+    ) -> None:
+        if body["seed_size"] != before:
+            text = (
+                f"its seed is the root of {body['seed_size']}, the last checkpoint was of {before}"
+            )
+            report.find(TAMPERED, text, head["seq"])
+        elif root is None:
+            report.find(INCOMPLETE, f"no checkpoint of {before}: its seed's root", head["seq"])
+        elif root.hex() != body["seed_root"]:
+            report.find(TAMPERED, "its seed's root is none that was signed", head["seq"])
+
+
+def rules_of(run: Mapping[str, Any]) -> int:
+    """Return what a run promises of its records; 1 for one of an earlier version."""
+    rules = run.get("record_rules")
+    return rules if type(rules) is int else 1
+
+
+class ShownRecord(NamedTuple):
+    """A record of a bundle with the root of the tree that ends with it."""
+
+    head: Mapping[str, Any]
+    body: Mapping[str, Any]
+    leaf: bytes
+    root: bytes
+
+
+def judge_requests(report: Report, stream: str, shown: Mapping[int, ShownRecord]) -> None:
+    """Judge each request for a forecast by the rule its run promised, as far as is shown."""
+    runs = (s.body for s in shown.values() if known(s.head) and s.head["kind"] == "run_started")
+    promised = max(map(rules_of, runs), default=1)
+    own = [shown[seq] for seq in sorted(shown) if shown[seq].head["stream"] == stream]
+    opened, number = own[0].head["seq"] if own else -1, 0
+    for one in own:
+        kind, seq = one.head["kind"] if known(one.head) else "", one.head["seq"]
+        if kind == "approval_given":
+            opened = seq
+        elif kind == "forecast_requested":
+            number += 1
+            if not judge_rule(report, one.head, one.body, promised):
+                report.say(f"record {seq}: {UNBOUND}")
+            elif judge_seed(report, one.head, one.body, opened, number - 1):
+                _judge_last(report, one, opened, shown)
+
+
+def _judge_last(
+    report: Report, asked: ShownRecord, opened: int, shown: Mapping[int, ShownRecord]
+) -> None:
+    """Check that no later checkpoint stood before the opening record, by the stream of maps."""
+    seq, size = asked.head["seq"], asked.body["seed_size"]
+    before = shown.get(size - 1)
+    if before is None or not known(before.head):
+        return report.say(f"record {seq}: its seed's root is not checkable: its map is not shown")
+    if before.root.hex() != asked.body["seed_root"]:
+        return report.find(TAMPERED, "its seed's root is not that of its tree", seq)
+    if not _ends_map(before):
+        return report.find(TAMPERED, "its seed's root is of no checkpoint", seq)
+    line = {s.head["stream_seq"]: s for s in shown.values() if s.head["stream"] == LEDGER_WIDE}
+    while before.head["seq"] < opened:
+        after = line.get(before.head["stream_seq"] + 1)
+        if after is None or (after.head["kind"] == "stream_heads" and not known(after.head)):
+            text = f"whether a later one stood before record {opened} is not checkable"
+            return report.say(f"record {seq}: its seed is the root of {size}; {text}")
+        if after.head["prev"] != before.leaf.hex():
+            return report.find(TAMPERED, "prev is not the leaf before it", after.head["seq"])
+        before = after
+        if before.head["seq"] < opened and _ends_map(before):
+            text = f"its seed is the root of {size}, a later checkpoint stood before {opened}"
+            return report.find(TAMPERED, text, seq)
+    return report.say(f"record {seq}: its seed is the root of {size}, the last before {opened}")
+
+
+def _ends_map(one: ShownRecord) -> bool:
+    """Say whether a record is the last part of a stream-head map."""
+    if one.head["kind"] != "stream_heads" or not known(one.head):
+        return False
+    return bool(one.body["part"] + 1 == one.body["parts"])
+
+
+# ---------------------------------------------------------------- log
+# A whole log, record by record.
+
+TAIL_S = 5
+"""A live log's newest signed record may be so old; what follows it waits for its checkpoint."""
+ORDER = ("head", "checkpoint", "blob", "entry", "end")
 
 
 class LogVerifier:
@@ -1171,7 +1460,7 @@ class LogVerifier:
         self._unsigned: list[tuple[int, bytes]] = []
         self._times: dict[int, int] = {}
         self._public: set[int] = set()
-        self._newest: Seen | None = None
+        self._newest: SeenCheckpoint | None = None
         self._compared: set[int] = set()
         self._checked = self._witnessed = 0
         self._signed_at_us = self._witnessed_at_us = 0
@@ -1467,58 +1756,23 @@ class LogVerifier:
             self.report.find(INCOMPLETE, text)
 
 
-MAP_BROKEN = "the parts of a stream-head map do not follow each other, without a record between"
+# ---------------------------------------------------------------- dump
+# A dump: the whole log as JSON lines.
 
-
-def next_part(awaited: list[int], body: Mapping[str, Any], seq: int) -> tuple[bool, list[int]]:
-    """Say whether a part of a map comes where it must; return which must come next, if any."""
-    part, parts = body["part"], body["parts"]
-    joins = (awaited or [seq, 0, parts]) == [seq, part, parts]
-    return joins, [] if part + 1 == parts else [seq + 1, part + 1, parts]
-
-
-_Head = Mapping[str, Any]
-
-
-def judge_map(
-    report: Report, shown: Sequence[tuple[_Head, _Head]], signed_size: int, others: Iterable[_Head]
-) -> None:
-    """Require that a map is shown whole: all parts in one row, in the signed tree.
-
-    It says where streams ended before its first part. A record between two parts would be in no
-    map, so where a part is not shown, a record of the stream may stand in its place. `shown` are
-    header and payload of each part as they are listed, `others` the other records' headers.
-    """
-    maps: dict[tuple[int, int], list[int]] = {}
-    for head, body in shown:
-        maps.setdefault((head["seq"] - body["part"], body["parts"]), []).append(head["seq"])
-    beside, at, behind = sorted(head["seq"] for head in others), 0, 0
-    for (first, parts), seqs in maps.items():
-        if first < 0 or first + parts > signed_size:
-            report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree")
-        there = set(seqs)
-        if first < behind or seqs != sorted(there):
-            report.find(TAMPERED, MAP_BROKEN, first)
-        behind = first + parts
-        while at < len(beside) and beside[at] < first:  # maps that go back are broken anyway
-            at += 1
-        if at < len(beside) and beside[at] < behind:
-            report.find(TAMPERED, MAP_BROKEN, beside[at])
-        if len(seqs) < parts:
-            missing = next(n for n in itertools.count() if first + n not in there)
-            text = f"part {missing} of a stream-head map of {parts} parts is not shown"
-            report.find(INCOMPLETE, f"{text}: a record may be hidden in its place", first + missing)
-
-
-def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
-    """Say of which records only the bytes were judged; maps must be read to see an end."""
-    for (kind, version), count in sorted(unread.items()):
-        text = f"{kind} version {version} is not known here"
-        if kind == "stream_heads" and version == 0:
-            text = "a stream-head map of an unknown version: where streams end cannot be seen"
-            report.find(NOT_CHECKABLE, text)
-        else:
-            report.say(f"{text}: of {count} records only the bytes were verified")
+_TEXT = ("stream", "kind", "actor", "idem_key")
+_BYTES = ("prev", "payload_digest", "leaf", "header", "payload")
+DUMP_FIELDS: dict[str, dict[str, Any]] = {
+    "head": {"origin": str, "size": int, "root": bytes, "frontier": bytes},
+    "checkpoint": {"size": int, "note": bytes},
+    "blob": {"digest": bytes, "data": bytes},
+    "entry": {
+        **dict.fromkeys(_TEXT, str),
+        **dict.fromkeys(NUMBERS, int),
+        **dict.fromkeys(_BYTES, bytes),
+        "account": str | None,
+    },
+    "end": {"entries": int},
+}
 
 
 def verify_dump(
@@ -1592,7 +1846,8 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
-# ---------------------------------------------------------------- one decision: a bundle
+# ---------------------------------------------------------------- bundle
+# One decision: a bundle.
 
 BUNDLE = "countersign-bundle/2"
 OLD_BUNDLE = "countersign-bundle/1"
@@ -1738,17 +1993,6 @@ def verify_bundle(
     return report
 
 
-def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-    """Follow a record that changes the log's keys; its statement proves itself."""
-    if known(head) and head["kind"] in {"key_rotated", "key_revoked"}:
-        trust.follow(body.get("statement"), head["log"])
-
-
-def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
-    """Count the records whose kind or version is unknown here."""
-    return Counter((head["kind"], head["version"]) for head in heads if not known(head))
-
-
 def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
     """Check that what the decision rests on and names is there, recorded before it was named."""
     there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
@@ -1808,17 +2052,6 @@ def _proven(
     return head, body, leaf
 
 
-def judge_place(
-    report: Report, head: Mapping[str, Any], leaf: bytes, path: Sequence[bytes], signed: Head
-) -> None:
-    """Check that a record sits where it says in the signed tree of its own log."""
-    index, size = head["seq"], signed.size
-    if not 0 <= index < size or root_by_path(leaf, index, size, path) != signed.root:
-        report.find(TAMPERED, "is not in the signed tree", index)
-    if head["log"] != signed.origin:
-        report.find(TAMPERED, "is of another log", index)
-
-
 def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size: int) -> None:
     """Check that the decision's records are all there are: dense, chained, mapped, sealed."""
     own = [(head, leaf) for head, _, leaf in records if head["stream"] == stream]
@@ -1842,204 +2075,18 @@ def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size:
     judge_seal(report, stream, [head for head, _ in own])
 
 
-def judge_end(report: Report, row: Sequence[Any], number: int, leaf: bytes) -> None:
-    """Hold where a stream ends here against a row of a stream-head map."""
-    if list(row[1:]) != [number, leaf.hex()]:
-        text = f"{row[0]} ends at {row[1]} in the signed map, at {number} here"
-        report.find(INCOMPLETE if row[1] > number else TAMPERED, text)
-
-
-def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) -> None:
-    """Require the record that ends a decision."""
-    seals = [head for head in heads if head["kind"] == "decision_sealed"]
-    if any(known(head) for head in seals):
-        return
-    if seals:
-        report.find(NOT_CHECKABLE, "the seal is of an unknown version", seals[0]["seq"])
-    else:
-        report.find(INCOMPLETE, f"{stream} is not sealed")
-
-
-# ---------------------------------------------------------------- where seeds come from
-
-SEED_RULE, SEEDS_BOUND, LEDGER_WIDE = 2, 3, "control"
-"""Rule 2: a seed's root is that of the largest checkpoint not above the decision's opening record,
-for a renewal its approval record. Runs whose `record_rules` are 3 or more have promised it.
-
-Every checkpoint ends with a stream-head map, which is a record of the stream `control`, dense and
-chained: so the log itself shows that none stood between the one named and the opening record.
-"""
-_SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
-
-
-def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
-    """Return the seeds of a decision's attempt, as they stand on record."""
-    key = hmac.digest(_SALT, root, "sha256")
-    info = stream.removeprefix("decision/").encode() + b"\0" + attempt.to_bytes(4, "big")
-    seed = hmac.digest(key, info + b"\1", "sha256")
-    drawn = (hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), "sha256") for i in range(n))
-    return [str(int.from_bytes(one[:8], "big") >> 1) for one in drawn]
-
-
-def judge_rule(
-    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], promised: int
-) -> bool:
-    """Say whether a request's seed follows the rule that can be judged here."""
-    rule = body.get("seed_rule")
-    if type(rule) is int and rule == SEED_RULE:
-        return True
-    if rule is None and promised >= SEEDS_BOUND:
-        report.find(TAMPERED, "its seed follows no rule, and its run promised one", head["seq"])
-    return False
-
-
-def judge_seed(
-    report: Report, head: Mapping[str, Any], body: Mapping[str, Any], opened: int, number: int
-) -> bool:
-    """Check that seeds follow from the root that is named, and that this is not a later one."""
-    seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
-    size = body.get("seed_size")
-    if type(size) is not int or not isinstance(seeds, list):
-        raise Bad("a request for a forecast says nothing of its seeds")
-    if not 0 < size <= opened:
-        report.find(TAMPERED, "its seed comes from a later root", seq)
-    elif seeds != seeds_of(root, head["stream"], number, len(seeds)):
-        report.find(TAMPERED, "its seeds do not follow from its root", seq)
-    else:
-        return True
-    return False
-
-
-class Seeds:
-    """The seeds of a whole log, judged as its records go by."""
-
-    def __init__(self) -> None:
-        """Begin before the first record."""
-        self.earlier = 0
-        self._promised = 1
-        self._opened: dict[str, tuple[int, int, int]] = {}
-
-    def see(
-        self,
-        report: Report,
-        head: Mapping[str, Any],
-        body: Mapping[str, Any],
-        mapped: int,
-        roots: Mapping[int, bytes],
-    ) -> None:
-        """Take a record; `mapped` is the size of the tree that ends with the last whole map."""
-        stream, seq = head["stream"], head["seq"]
-        if head["kind"] == "run_started":
-            self._promised = max(self._promised, rules_of(body))
-        if not stream.startswith("decision/"):
-            return
-        if head["stream_seq"] == 0:
-            self._opened[stream] = (seq, mapped, 0)
-        opened, before, number = self._opened.get(stream, (-1, -1, 0))
-        if head["kind"] == "approval_given":
-            self._opened[stream] = (seq, mapped, number)
-        elif head["kind"] == "decision_sealed":
-            self._opened.pop(stream, None)
-        elif head["kind"] == "forecast_requested" and opened >= 0:
-            self._opened[stream] = (opened, before, number + 1)
-            if not judge_rule(report, head, body, self._promised):
-                self.earlier += 1
-            elif judge_seed(report, head, body, opened, number):
-                self._hold(report, head, body, before, roots.get(before))
-
-    def _hold(
-        self,
-        report: Report,
-        head: Mapping[str, Any],
-        body: Mapping[str, Any],
-        before: int,
-        root: bytes | None,
-    ) -> None:
-        if body["seed_size"] != before:
-            text = (
-                f"its seed is the root of {body['seed_size']}, the last checkpoint was of {before}"
-            )
-            report.find(TAMPERED, text, head["seq"])
-        elif root is None:
-            report.find(INCOMPLETE, f"no checkpoint of {before}: its seed's root", head["seq"])
-        elif root.hex() != body["seed_root"]:
-            report.find(TAMPERED, "its seed's root is none that was signed", head["seq"])
-
-
-def rules_of(run: Mapping[str, Any]) -> int:
-    """Return what a run promises of its records; 1 for one of an earlier version."""
-    rules = run.get("record_rules")
-    return rules if type(rules) is int else 1
-
-
-class _Shown(NamedTuple):
-    """A record of a bundle with the root of the tree that ends with it."""
-
-    head: Mapping[str, Any]
-    body: Mapping[str, Any]
-    leaf: bytes
-    root: bytes
-
-
 def _judge_seeds(report: Report, bundle: Bundle, records: Sequence[_Proven], signed: Head) -> None:
-    """Judge each request for a forecast by the rule its run promised, as far as is shown."""
+    """Judge the seeds, each record with the root of the tree that ends with it."""
     paths = [item[2] for item in bundle.records.values()]
     shown = {
-        head["seq"]: _Shown(head, body, leaf, root_up_to(leaf, head["seq"], signed.size, path))
+        head["seq"]: ShownRecord(head, body, leaf, root_up_to(leaf, head["seq"], signed.size, path))
         for (head, body, leaf), path in zip(records, paths, strict=True)
     }
-    runs = (s.body for s in shown.values() if known(s.head) and s.head["kind"] == "run_started")
-    promised = max(map(rules_of, runs), default=1)
-    own = [shown[seq] for seq in sorted(shown) if shown[seq].head["stream"] == bundle.stream]
-    opened, number = own[0].head["seq"] if own else -1, 0
-    for one in own:
-        kind, seq = one.head["kind"] if known(one.head) else "", one.head["seq"]
-        if kind == "approval_given":
-            opened = seq
-        elif kind == "forecast_requested":
-            number += 1
-            if not judge_rule(report, one.head, one.body, promised):
-                report.say(f"record {seq}: {UNBOUND}")
-            elif judge_seed(report, one.head, one.body, opened, number - 1):
-                _judge_last(report, one, opened, shown)
+    judge_requests(report, bundle.stream, shown)
 
 
-UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable"
-
-
-def _judge_last(report: Report, asked: _Shown, opened: int, shown: Mapping[int, _Shown]) -> None:
-    """Check that no later checkpoint stood before the opening record, by the stream of maps."""
-    seq, size = asked.head["seq"], asked.body["seed_size"]
-    before = shown.get(size - 1)
-    if before is None or not known(before.head):
-        return report.say(f"record {seq}: its seed's root is not checkable: its map is not shown")
-    if before.root.hex() != asked.body["seed_root"]:
-        return report.find(TAMPERED, "its seed's root is not that of its tree", seq)
-    if not _ends_map(before):
-        return report.find(TAMPERED, "its seed's root is of no checkpoint", seq)
-    line = {s.head["stream_seq"]: s for s in shown.values() if s.head["stream"] == LEDGER_WIDE}
-    while before.head["seq"] < opened:
-        after = line.get(before.head["stream_seq"] + 1)
-        if after is None or (after.head["kind"] == "stream_heads" and not known(after.head)):
-            text = f"whether a later one stood before record {opened} is not checkable"
-            return report.say(f"record {seq}: its seed is the root of {size}; {text}")
-        if after.head["prev"] != before.leaf.hex():
-            return report.find(TAMPERED, "prev is not the leaf before it", after.head["seq"])
-        before = after
-        if before.head["seq"] < opened and _ends_map(before):
-            text = f"its seed is the root of {size}, a later checkpoint stood before {opened}"
-            return report.find(TAMPERED, text, seq)
-    return report.say(f"record {seq}: its seed is the root of {size}, the last before {opened}")
-
-
-def _ends_map(one: _Shown) -> bool:
-    """Say whether a record is the last part of a stream-head map."""
-    if one.head["kind"] != "stream_heads" or not known(one.head):
-        return False
-    return bool(one.body["part"] + 1 == one.body["parts"])
-
-
-# ---------------------------------------------------------------- proofs and receipts
+# ---------------------------------------------------------------- proof
+# Proofs, receipts, and checkpoints alone.
 
 PROOF = "c2sp.org/tlog-proof@v1"
 RECORD, RECEIPT, RANGE = "countersign-record/1", "countersign-receipt/1", "countersign-range/1"
@@ -2180,7 +2227,7 @@ def _judge_entry(
 
 def say_record(report: Report, head: Mapping[str, Any]) -> None:
     """Say which record this is."""
-    at = _when(head["recorded_at_us"] // 1_000_000)
+    at = stamp(head["recorded_at_us"] // 1_000_000)
     text = f"record {head['seq']} of {head['log']}: {head['kind']} by {head['actor']} at {at}"
     report.say(f"{text}, number {head['stream_seq']} of {head['stream']}")
 
@@ -2246,9 +2293,11 @@ def _judge_payloads(
             report.find(TAMPERED, str(error), head["seq"])
 
 
-def _parts(report: Report, shown: Sequence[Any], signed: Head) -> list[tuple[_Head, _Head]] | None:
+def _parts(
+    report: Report, shown: Sequence[Any], signed: Head
+) -> list[tuple[Header, Header]] | None:
     """Return header and payload of each part of a map, held to the tree; None if unreadable."""
-    parts: list[tuple[_Head, _Head]] = []
+    parts: list[tuple[Header, Header]] = []
     for item in shown:
         shape = ["header", "path", "payload"]
         if not (isinstance(item, dict) and list(item) == shape and isinstance(item["path"], list)):
@@ -2268,7 +2317,7 @@ def _parts(report: Report, shown: Sequence[Any], signed: Head) -> list[tuple[_He
 
 
 def _judge_end_of(
-    report: Report, stream: str, streams: Streams, parts: Sequence[tuple[_Head, _Head]]
+    report: Report, stream: str, streams: Streams, parts: Sequence[tuple[Header, Header]]
 ) -> None:
     """Hold a list's end against a map, which is later than all that it lists."""
     number, leaf, last = streams.heads[stream]
@@ -2276,7 +2325,7 @@ def _judge_end_of(
     rows = [(row, head) for head, body in later for row in body["heads"] if row[0] == stream]
     for row, head in rows:
         judge_end(report, row, number, leaf)
-        at = _when(head["recorded_at_us"] // 1_000_000)
+        at = stamp(head["recorded_at_us"] // 1_000_000)
         report.say(f"{stream} ended at {row[1]} when record {head['seq']} was made, {at}")
     if not rows:
         report.find(INCOMPLETE, f"the stream-head map does not name {stream}")
@@ -2305,6 +2354,7 @@ def verify_note(data: bytes, outside: Outside) -> Report:
 
 
 # ---------------------------------------------------------------- tiles
+# A folder of tiles: the log's hashes and headers.
 
 TILE_WIDTH = 256
 
@@ -2445,7 +2495,10 @@ def verify_tiles(
     return report
 
 
-# ---------------------------------------------------------------- the command line
+# ---------------------------------------------------------------- command
+
+_RECORD = ("disclosure", "header", "payload")
+
 
 HELP = """\
 examples:

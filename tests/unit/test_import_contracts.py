@@ -42,6 +42,8 @@ PLANTED = (
     ("risk/state/holding.py", "import risk.sizing", "floors of the verdict"),
     ("gateway/surfaces/api/kill.py", "import gateway.surfaces.web.forms", "a surface does not"),
     ("audit/verifier/verify.py", "import audit.tlog.note", "the outsider's verifier"),
+    ("audit/verifier/parts/tree.py", "import audit.verifier.parts.log", "a part of the verifier"),
+    ("audit/evidence/bundle.py", "import audit.verifier.parts.bundle", "only the built verifier"),
     ("gateway/desk/intents.py", "import gateway.installation.settings", "settings end"),
 )
 

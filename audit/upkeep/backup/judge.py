@@ -38,7 +38,7 @@ from audit.verifier.verify import (
     Bad,
     Outside,
     Report,
-    Seen,
+    SeenCheckpoint,
     Trust,
 )
 
@@ -132,7 +132,7 @@ class Later:
         with contextlib.suppress(Bad):
             self._trust.settle(Report())
 
-    def _judge(self, report: Report, seen: Seen, origin: str) -> None:
+    def _judge(self, report: Report, seen: SeenCheckpoint, origin: str) -> None:
         text = f"the kept checkpoint of {seen.head.size}"
         why = self._trust.counts(seen.signers, seen.head.size, self._trust.made_us([seen]))
         if seen.head.origin != origin:

@@ -1,0 +1,267 @@
+"""One decision: a bundle."""
+
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from audit.verifier.parts.canonical import ZERO_HASH, canonical, parse_canonical, unhex
+from audit.verifier.parts.records import (
+    Disclosed,
+    Streams,
+    blobs_of,
+    follow_keys,
+    judge_end,
+    judge_map,
+    judge_place,
+    judge_seal,
+    known,
+    read_record,
+    say_unread,
+    unread_of,
+)
+from audit.verifier.parts.report import INCOMPLETE, TAMPERED, Bad, Report, Unknown, judging
+from audit.verifier.parts.seeds import ShownRecord, judge_requests
+from audit.verifier.parts.tree import leaf_hash, root_up_to
+from audit.verifier.parts.trust.checkpoint import Outside, judge_head, read_link
+from audit.verifier.parts.trust.keys import Trust
+from audit.verifier.parts.trust.note import Head
+
+BUNDLE = "countersign-bundle/2"
+OLD_BUNDLE = "countersign-bundle/1"
+"""Its manifest does not name its copy of verify.py: only published ones are accepted there."""
+PUBLISHED = {
+    "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
+    "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
+    "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
+    "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """One decision's evidence: records with their inclusion paths, a checkpoint, blobs.
+
+    Attributes:
+        verifier: a copy of this file as it was then, for reading; the manifest has its digest.
+        link: a consistency proof to a later checkpoint that witnesses cosigned, or nothing.
+    """
+
+    stream: str
+    note: bytes
+    records: Mapping[str, tuple[bytes, bytes, Sequence[bytes]]]
+    blobs: Mapping[str, bytes]
+    verifier: bytes
+    link: bytes = b""
+    version: str = BUNDLE
+
+    def to_zip(self) -> bytes:
+        """Return the canonical ZIP: sorted names, stored, no times; a function of the evidence."""
+        files = {"checkpoint.txt": self.note, "verify.py": self.verifier}
+        if self.link:
+            files |= {"consistency.txt": self.link, "witnessed.txt": read_link(self.link).note}
+        files |= {f"blobs/{digest}": data for digest, data in self.blobs.items()}
+        dev = False
+        for header, payload, path in self.records.values():
+            head, body = read_record(header, payload)
+            name = f"{head['seq']:012d}-{head['kind']}"
+            files[f"records/{name}.header.json"] = header
+            files[f"records/{name}.payload.json"] = payload
+            files[f"proofs/{name}.json"] = canonical([node.hex() for node in path])
+            if isinstance(body.get("raw"), str):
+                files[f"fix/{name}.txt"] = body["raw"].replace("\x01", "|\n").encode()
+            dev = dev or body.get("dev") is True
+        manifest = {"dev": dev, "format": self.version, "stream": self.stream}
+        if self.version != OLD_BUNDLE:
+            manifest["verifier_sha256"] = hashlib.sha256(self.verifier).hexdigest()
+        files["manifest.json"] = canonical(manifest)
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as archive:
+            for name in sorted(files):
+                info = zipfile.ZipInfo(name)
+                info.create_system, info.external_attr = 3, 0o100644 << 16
+                archive.writestr(info, files[name])
+        return out.getvalue()
+
+
+def read_bundle(data: bytes) -> Bundle:
+    """Parse a bundle; what is not part of the format is dropped here and missed later."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+            apart = sum(info.file_size for info in infos) <= len(data)  # none lies on another
+            plain = apart and not any(info.compress_type for info in infos)
+            files = {info.filename: archive.read(info) for info in infos if plain}
+        manifest = parse_canonical(files["manifest.json"])
+        _check_format(manifest["format"])
+        records = {}
+        for name in sorted(files):
+            if name.startswith("records/") and name.endswith(".header.json"):
+                stem = name.removeprefix("records/").removesuffix(".header.json")
+                path = list(map(unhex, parse_canonical(files[f"proofs/{stem}.json"])))
+                records[stem] = (files[name], files[f"records/{stem}.payload.json"], path)
+        return Bundle(
+            stream=str(manifest["stream"]),
+            note=files["checkpoint.txt"],
+            records=records,
+            blobs={n.removeprefix("blobs/"): files[n] for n in files if n.startswith("blobs/")},
+            link=files.get("consistency.txt", b""),
+            verifier=files["verify.py"],
+            version=manifest["format"],
+        )
+    except Unknown:
+        raise
+    except Exception as error:
+        raise Bad(f"not a bundle: {error!r}") from error
+
+
+def _judge_copy(report: Report, bundle: Bundle) -> None:
+    """Judge the copy of this file; its digest in the manifest binds it to no signature.
+
+    It is part of no evidence, so that a newer verifier may judge an older bundle and the other
+    way round; but one that is not known is said, for nobody should run it.
+    """
+    digest = hashlib.sha256(bundle.verifier).hexdigest()
+    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    if digest in {own, *PUBLISHED}:
+        return
+    if bundle.version == OLD_BUNDLE:
+        report.find(TAMPERED, "the verify.py in it is none that was published")
+    else:
+        report.say(f"the verify.py in it is of another version than this one: {digest}")
+
+
+def _check_format(name: object) -> None:
+    """Refuse a bundle of another format; of a later one nothing is said."""
+    if name not in {BUNDLE, OLD_BUNDLE}:
+        if isinstance(name, str) and re.fullmatch(r"countersign-bundle/[1-9][0-9]{0,3}", name):
+            raise Unknown(f"a bundle of the format {name} is not known here")
+        raise Bad("the manifest names no format")
+
+
+def verify_bundle(
+    data: bytes,
+    vkeys: Sequence[str] = (),
+    notes: Sequence[bytes] = (),
+    outside: Outside | None = None,
+) -> Report:
+    """Verify a bundle's bytes; a kept checkpoint of another size needs a consistency proof."""
+    with judging() as report:
+        given, bundle = outside or Outside(), read_bundle(data)
+        outside = replace(given, vkeys=(*vkeys, *given.vkeys), notes=(*notes, *given.notes))
+        trust, disclosed = Trust(outside.vkeys, outside.policy), Disclosed(outside.disclosures)
+        for header, payload, _ in bundle.records.values():
+            follow_keys(trust, *read_record(header, payload))
+        links = [bundle.link, *outside.links] if bundle.link else outside.links
+        head = judge_head(report, trust, bundle.note, replace(outside, links=links))
+        records = [_proven(report, stem, item, head) for stem, item in bundle.records.items()]
+        for record in records:
+            disclosed.see(report, record[0])
+        _judge_stream(report, bundle.stream, records, head.size)
+        _judge_context(report, bundle.stream, records)
+        _judge_blobs(report, bundle.blobs, records)
+        _judge_seeds(report, bundle, records, head)
+        _judge_copy(report, bundle)
+        if bundle.to_zip() != data:
+            text = "the bytes are not those of the canonical bundle of this content"
+            report.find(TAMPERED, text)
+        disclosed.finish(report)
+        say_unread(report, unread_of(record[0] for record in records))
+        report.say(f"{bundle.stream}: {len(records)} records under {head.origin} at {head.size}")
+    return report
+
+
+def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
+    """Check that what the decision rests on and names is there, recorded before it was named."""
+    there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
+    for head, body, _ in records:
+        match head["kind"] if known(head) else "":
+            case "run_started":
+                name: list[object] = ["run", body.get("run_id")]
+            case "policy_activated":
+                name = ["policy", body.get("policy_digest")]
+            case "fix_inbound":
+                name = ["inbound", head["stream"], body.get("offset")]
+            case _:
+                continue
+        key = canonical(name)
+        there[key] = min(head["seq"], there.get(key, head["seq"]))
+    for head, body, _ in records:
+        if head["stream"] != stream or not known(head):
+            continue
+        named = [["run", body.get("run_id")], ["policy", body.get("policy_digest")]]
+        if head["kind"] in {"order_reported", "order_ended"}:
+            session = body.get("session")
+            stream_of = f"session/{session}" if isinstance(session, str) else None
+            named.append(["inbound", stream_of, body.get("inbox_offset")])
+        for name in named:
+            if name[-1] is not None and there.get(canonical(name), head["seq"]) >= head["seq"]:
+                report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
+
+
+def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
+    """Check that every blob named is there, and every blob there is named and what it says."""
+    named: set[str] = set()
+    for head, body, _ in records:
+        digests = set(blobs_of(body))
+        named |= digests
+        for digest in sorted(digests - blobs.keys()) if known(head) else ():
+            report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
+    for digest, content in blobs.items():
+        if hashlib.sha256(content).hexdigest() != digest:
+            report.find(TAMPERED, f"blob {digest} has other content")
+        if digest not in named:
+            report.find(TAMPERED, f"blob {digest} belongs to no record")
+
+
+_Proven = tuple[dict[str, Any], dict[str, Any], bytes]
+
+
+def _proven(
+    report: Report, stem: str, item: tuple[bytes, bytes, Sequence[bytes]], signed: Head
+) -> _Proven:
+    """Read one record and check that it sits where it says in the signed tree."""
+    try:
+        head, body = read_record(item[0], item[1])
+    except Bad as error:
+        raise Bad(f"record {stem}: {error}") from error
+    leaf = leaf_hash(item[0])
+    judge_place(report, head, leaf, item[2], signed)
+    return head, body, leaf
+
+
+def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size: int) -> None:
+    """Check that the decision's records are all there are: dense, chained, mapped, sealed."""
+    own = [(head, leaf) for head, _, leaf in records if head["stream"] == stream]
+    streams = Streams()
+    for head, leaf in own:
+        streams.follow(report, head, leaf)
+    number, last, _ = streams.heads.get(stream, (-1, ZERO_HASH, -1))
+    parts, others = [], []
+    for head, body, _ in records:
+        if head["kind"] == "stream_heads" and known(head):
+            parts.append((head, body))
+        else:
+            others.append(head)
+    judge_map(report, parts, size, others)
+    own_map = [body for head, body in parts if head["seq"] - body["part"] + body["parts"] == size]
+    rows = [row for body in own_map for row in body["heads"] if row[0] == stream]
+    for row in rows:
+        judge_end(report, row, number, last)
+    if not rows:
+        report.find(INCOMPLETE, "the checkpoint's own stream-head map does not name the decision")
+    judge_seal(report, stream, [head for head, _ in own])
+
+
+def _judge_seeds(report: Report, bundle: Bundle, records: Sequence[_Proven], signed: Head) -> None:
+    """Judge the seeds, each record with the root of the tree that ends with it."""
+    paths = [item[2] for item in bundle.records.values()]
+    shown = {
+        head["seq"]: ShownRecord(head, body, leaf, root_up_to(leaf, head["seq"], signed.size, path))
+        for (head, body, leaf), path in zip(records, paths, strict=True)
+    }
+    judge_requests(report, bundle.stream, shown)

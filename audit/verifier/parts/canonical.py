@@ -1,0 +1,91 @@
+"""Bytes: canonical JSON (RFC 8785), base64, hex and decimals; only one spelling is taken."""
+
+import base64
+import itertools
+import json
+import re
+from typing import Any
+
+from audit.verifier.parts.report import Bad
+
+ZERO_HASH = bytes(32)
+DIGEST = re.compile(r"[0-9a-f]{64}")
+INT_MAX, DEPTH_MAX, ENTRY_MAX = 2**53 - 1, 32, 65_535
+"""No log writes larger numbers, deeper nests, longer headers or payloads: not all read them."""
+DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
+SIZE_MAX = 2**63 - 1
+
+
+def canonical(value: object) -> bytes:
+    """Encode in RFC 8785's form, for values without floats."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401 - any JSON
+    """Parse JSON that is exactly in canonical form, without floats and large integers."""
+
+    def ordered(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key.encode("utf-16-be") for key, _ in pairs]
+        if any(a >= b for a, b in itertools.pairwise(keys)):
+            raise Bad("keys out of order")
+        return dict(pairs)
+
+    def refuse(text: str) -> None:
+        raise Bad(f"number {text}")
+
+    def whole(text: str) -> int:
+        if abs(number := int(text)) > INT_MAX:
+            refuse(text)
+        return number
+
+    hooks: dict[str, Any] = {"parse_float": refuse, "parse_constant": refuse, "parse_int": whole}
+    try:
+        value = json.loads(data.decode(), object_pairs_hook=ordered, **hooks)
+        exact = canonical(value) == data
+    except (ValueError, RecursionError) as error:
+        raise Bad(f"not canonical JSON: {error}") from error
+    if not exact or (data.count(b"[") + data.count(b"{") > depth and _deeper(value, depth)):
+        raise Bad("not canonical JSON, or nested too deep")
+    return value
+
+
+def _deeper(value: object, depth: int) -> bool:
+    """Say whether anything lies deeper in a value than so many levels."""
+    level: list[Any] = [value]
+    for _ in range(depth + 1):
+        nests = [item for item in level if isinstance(item, dict | list)]
+        level = [x for nest in nests for x in (nest.values() if isinstance(nest, dict) else nest)]
+    return bool(level)
+
+
+def unbase64(text: object) -> bytes:
+    """Decode base64 that is exactly the encoding of its bytes."""
+    try:
+        data = base64.b64decode(text, validate=True) if isinstance(text, str) else None
+    except ValueError as error:
+        raise Bad("not base64") from error
+    if data is None or base64.b64encode(data).decode() != text:
+        raise Bad("not base64")
+    return data
+
+
+def unhash(text: str) -> bytes:
+    """Decode one hash in base64."""
+    digest = unbase64(text)
+    if len(digest) != len(ZERO_HASH):
+        raise Bad("a line is not a SHA-256 hash")
+    return digest
+
+
+def decimal(text: str) -> int:
+    """Read a number without sign or leading zeros, below 2^63."""
+    if DECIMAL.fullmatch(text) is None or int(text) > SIZE_MAX:
+        raise Bad(f"{text[:30]!r} is not a plain decimal")
+    return int(text)
+
+
+def unhex(digest: object) -> bytes:
+    """Decode a SHA-256 in hex, of which only one spelling is taken."""
+    if not isinstance(digest, str) or DIGEST.fullmatch(digest) is None:
+        raise Bad("not a SHA-256 in hex")
+    return bytes.fromhex(digest)

@@ -1,0 +1,9 @@
+"""Who may sign: what an outsider trusts, and what that says about a checkpoint.
+
+    note        verifier keys, signed notes, the text of a checkpoint, signatures
+    policy      the C2SP tlog-policy: logs, witnesses, quorum
+    keys        trusted log keys, their rotations and revocations
+    checkpoint  the judgement of one checkpoint, with those that were kept outside
+
+Not here: the tree that a checkpoint signs (`tree`), the records in it (`records`).
+"""
