@@ -1,30 +1,15 @@
 """What can go wrong in the ledger.
 
 AuditError
-├── CanonicalError          bytes or values outside the canonical profile
-├── DraftError              a draft that no kind allows
-├── NoteError               a signed note, key or checkpoint that does not parse or verify
-├── ProofError              a Merkle proof that does not fit
-├── PolicyError             a witness policy that does not parse or is not met
-├── WitnessError            a request to a witness, its memory or its answer is not usable
-├── KeyFileError            a key file that is missing, malformed or readable by others
-├── FsckStateError          a check that cannot be resumed
-├── FileError               what is no file stands where one is to be written
-├── BackupError             a backup that cannot be written, or is damaged or cut off
-├── DisclosureError         a personal value or its disclosure that does not fit
-├── VaultError              a subject's key that is missing, damaged or refused by the disk
-├── ErasureRefusedError     a person's values that may not be erased, or not yet
-└── LedgerError             the store and its sequencer
-    ├── LedgerUnsafeError         the database's settings or content forbid starting
-    ├── LedgerFencedError         another sequencer holds the log
-    ├── LaneFullError             the lane is full; nothing was written
-    ├── GuardMovedError           the section moved after the basis; nothing was written
-    ├── IdempotencyConflictError  the key is taken by another payload; nothing was written
-    ├── BlobMissingError          a payload names a blob that is not stored
-    ├── RowRefusedError           a row that the gateway did not write, or that was altered since
-    ├── LedgerWriteError          the database refused; nothing was written
-    ├── LedgerTimeoutError        no answer in time; `written` says what is known
-    └── LedgerStoppedError        the sequencer stopped and will not write again
+├── CanonicalError, DraftError, NoteError, ProofError, TrustPolicyError, WitnessError
+├── KeyFileError, FileError, FsckStateError, BackupError
+├── DisclosureError, ErasureRefusedError
+├── VaultError
+│   └── SubjectRetiredError
+└── LedgerError
+    ├── LedgerUnsafeError, LedgerFencedError, LedgerStoppedError
+    └── LaneFullError, GuardMovedError, IdempotencyConflictError, BlobMissingError,
+        RowRefusedError, LedgerWriteError, LedgerTimeoutError
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +26,7 @@ class AuditError(Exception):
 
     @override
     def __str__(self) -> str:
-        """Return `says` filled from the fields; without one, what was given."""
+        """Return `says` filled from the fields, or else the message that was passed."""
         return self.says.format(self=self) or super().__str__()
 
 
@@ -76,7 +61,7 @@ class TrustPolicyError(AuditError):
 
 
 class WitnessError(AuditError):
-    """A request to a witness, a witness's memory, or its answer that cannot be used."""
+    """A request to a witness, its memory or its answer cannot be used."""
 
     code: ClassVar[str] = "witness"
 
@@ -88,7 +73,7 @@ class KeyFileError(AuditError):
 
 
 class FsckStateError(AuditError):
-    """A check's state file that cannot be used: nothing to resume, or of another check."""
+    """A check's state file that cannot be used: missing, or of another check."""
 
     code: ClassVar[str] = "fsck_state"
 
@@ -100,31 +85,31 @@ class DisclosureError(AuditError):
 
 
 class VaultError(AuditError):
-    """A subject's key that is missing, damaged, or that the disk refused; names no person."""
+    """A subject's key is missing, damaged or refused by the disk; the message names no person."""
 
     code: ClassVar[str] = "vault"
 
 
 class SubjectRetiredError(VaultError):
-    """A value of a person who is being erased; nothing was written, and once more it will be."""
+    """A value of a person who is being erased; nothing was written, and a retry succeeds."""
 
     code: ClassVar[str] = "subject_retired"
 
 
 class ErasureRefusedError(AuditError):
-    """A hold or erasure that is refused: a statute, a hold, or an unknown subject."""
+    """A hold or an erasure is refused: a statute, a hold or an unknown subject."""
 
     code: ClassVar[str] = "erasure_refused"
 
 
 class FileError(AuditError):
-    """Something that is no regular file has the name of a file to write."""
+    """The name of a file to write is taken by something else than a regular file."""
 
     code: ClassVar[str] = "file"
 
 
 class BackupError(AuditError):
-    """A backup that cannot be written, or that is damaged, cut off or none."""
+    """A backup that cannot be written, is damaged or cut off, or a file that is no backup."""
 
     code: ClassVar[str] = "backup"
 
@@ -189,9 +174,9 @@ class BlobMissingError(LedgerError):
 
 @dataclass(slots=True, eq=False)
 class RowRefusedError(LedgerError):
-    """A row in the log that the gateway did not write, or that was altered since.
+    """A row that the gateway did not write, or that was altered since; nothing relies on it.
 
-    Nothing is done on its word; `disavowable` says whether two officers may disavow it.
+    `disavowable` says whether two officers may disavow it.
     """
 
     code: ClassVar[str] = "row_refused"
@@ -220,14 +205,14 @@ class LedgerWriteError(LedgerError):
 class LedgerTimeoutError(LedgerError):
     """No answer in time.
 
-    `written` is False when the drafts never reached the database, None when that is unknown:
-    ask `Ledger.resolve` (or append the same drafts again) with the idempotency key.
+    `written` is False if the drafts never reached the database, None if that is unknown: then
+    call `Ledger.resolve` with the idempotency key, or append the same drafts again.
     """
 
     code: ClassVar[str] = "ledger_timeout"
 
     def __init__(self, message: str, *, written: bool | None) -> None:
-        """Keep what is known about the write."""
+        """See the class."""
         super().__init__(message)
         self.written = written
 

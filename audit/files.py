@@ -1,11 +1,11 @@
-"""Files and folders that survive a power cut: whole under their names, or not there.
+"""Files and folders that survive a power cut: complete under their names, or absent.
 
-Rules kept here:
-- A file that somebody asked for is under its name once it is whole and durable, never before.
-- Only a new name or a regular file is taken, for a rename puts something else in the place of what
-  is there: a device, a FIFO or a socket is refused and stays what it is.
-- A link stays a link: what it points to is written.
-- `-` is standard output. What goes there cannot be taken back; each format says its own end.
+Rules:
+- A file appears under its name only when it is complete and durable.
+- Only a new name or a regular file is written to. A device, a FIFO or a socket is refused, because
+  the rename would replace it.
+- A symbolic link stays; its target is written.
+- `-` is standard output. Bytes sent there cannot be taken back, so each format marks its own end.
 
 Source: POSIX fsync(2); a file's own fsync does not cover the folder that names it.
 """
@@ -24,7 +24,7 @@ from audit.errors import FileError
 STDOUT: Final = Path("-")
 PRIVATE: Final = 0o600
 READABLE: Final = 0o666
-"""What the umask leaves of it."""
+"""Reduced by the umask."""
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -34,15 +34,14 @@ _KINDS: Final = (
 
 @contextlib.contextmanager
 def appearing(path: Path, mode: int = READABLE) -> Iterator[IO[bytes]]:
-    """Yield a file that is under its name, durable, once all is written; until then nothing is.
+    """Yield a file to write; it appears under `path`, durable, when the block ends.
 
-    Args:
-        path: of the file, or `-`; an older file there is replaced at the end, in one step.
-        mode: of the file.
+    An existing file is replaced in that one step. A crash leaves `path` as it was, and perhaps a
+    `.part` file beside it.
 
     Raises:
-        FileError: something that is no regular file has that name.
-        OSError: it cannot be written.
+        FileError: something else than a regular file has that name.
+        OSError: the file cannot be written.
     """
     if path == STDOUT:
         yield sys.stdout.buffer
@@ -52,7 +51,7 @@ def appearing(path: Path, mode: int = READABLE) -> Iterator[IO[bytes]]:
     scratch = final.with_name(f"{final.name}.{secrets.token_hex(4)}.part")
     try:
         handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-    except OSError as error:  # of the name that was asked for: nobody knows the other
+    except OSError as error:  # name the path that the caller knows, not the scratch file
         raise OSError(error.errno, error.strerror, str(path)) from error
     try:
         with os.fdopen(handle, "wb") as file:
@@ -66,21 +65,21 @@ def appearing(path: Path, mode: int = READABLE) -> Iterator[IO[bytes]]:
 
 
 def beside(path: Path) -> TextIO:
-    """Return where words about a file go: beside it, when standard output is the file."""
+    """Return the stream for messages about a file: stderr if the file is standard output."""
     return sys.stderr if path == STDOUT else sys.stdout
 
 
 def named(path: Path) -> str:
-    """Return a file's name for words about it; that of standard output nobody knows here."""
+    """Return a file's name for messages; standard output's own name is unknown here."""
     return "FILE" if path == STDOUT else str(path)
 
 
 def writable(path: Path) -> Path:
-    """Return where a file of this name is written: itself, or what it links to.
+    """Return the path to write to: the path itself, or the target of a link.
 
     Raises:
-        FileError: something that is no regular file has that name.
-        OSError: its folder cannot be looked at.
+        FileError: something else than a regular file has that name.
+        OSError: its folder cannot be read.
     """
     try:
         mode = path.stat().st_mode
@@ -88,15 +87,15 @@ def writable(path: Path) -> Path:
         return Path(os.path.realpath(path))
     if not stat.S_ISREG(mode):
         what = next((name for judge, name in _KINDS if judge(mode)), "a device")
-        raise FileError(f"{path} is {what}, which is not written over: give the name of a file")
+        raise FileError(f"{path} is {what} and is not overwritten: give the name of a file")
     return Path(os.path.realpath(path))
 
 
 def sync_folder(folder: Path) -> None:
-    """Write a folder's entries to disk.
+    """Make a folder's entries durable.
 
     Raises:
-        OSError: it is none, or may not be read.
+        OSError: it is not a folder, or may not be read.
     """
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -106,7 +105,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def shred(path: Path, bytes_min: int) -> None:
-    """Overwrite a file, make that durable, and unlink it durably; none there is fine.
+    """Overwrite a file, then unlink it, both durably; do nothing if it does not exist.
 
     Raises:
         OSError: the disk refused.

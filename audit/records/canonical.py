@@ -1,18 +1,18 @@
-"""JSON to the one byte string that is hashed, and strictly back.
+"""JSON as the one byte string that is hashed, and back: RFC 8785 (JCS) in a narrower profile.
 
-RFC 8785 (JCS), inside a narrower profile:
+Rules:
 
 - no floats: a probability or a draw is a string of `float.hex()`;
-- integers within ±(2^53 - 1), larger ones are decimal strings at the caller's;
-- strings are Unicode scalar values (no lone surrogates);
-- object keys are strings, each once;
-- bytes that are not exactly the canonical form are refused when parsed.
+- integers within ±(2^53 - 1); callers write larger ones as decimal strings;
+- strings are Unicode scalar values, without lone surrogates;
+- object keys are unique strings;
+- `parse` refuses bytes that are not exactly the canonical form.
 
-`jcs` is RFC 8785 whole, floats included, for what is not ledger: documents of others, vectors.
+`jcs` is all of RFC 8785, floats included, for documents of others and test vectors.
 
-Without floats and with ASCII keys `msgspec` gives the form of RFC 8785 (keys sorted by code point
-are keys sorted by UTF-16 unit) in a fifth of the standard library's time; other values go through
-the `rfc8785` library, which is also the oracle that the tests hold the fast way against.
+Without floats and with ASCII keys, `msgspec` writes the form of RFC 8785 (there, order by code
+point is order by UTF-16 unit) in a fifth of the standard library's time. Other values go through
+the `rfc8785` library, against which the tests check the fast path.
 
 Source: RFC 8785; RFC 7493 section 2.2 for the integer range.
 """
@@ -33,7 +33,7 @@ DEPTH_MAX = 32
 
 
 def _exact(value: object) -> object:
-    """Return a value of a type made from str or int as a plain one, whatever it says it is."""
+    """Return a value of a subclass of str or int as a plain one, ignoring its own methods."""
     return str.__str__(value) if isinstance(value, str) else int.__int__(cast("int", value))
 
 
@@ -44,8 +44,8 @@ def canonical(value: JSON) -> bytes:
     """Encode a value as its canonical bytes.
 
     Raises:
-        CanonicalError: the value holds a float, a large integer, a lone surrogate, a key that is
-            no string, or nests deeper than `DEPTH_MAX`.
+        CanonicalError: the value holds a float, a large integer, a lone surrogate or a key that
+            is not a string, or nests deeper than `DEPTH_MAX`.
     """
     ascii_keys = _check(value, 0)
     try:
@@ -57,12 +57,10 @@ def canonical(value: JSON) -> bytes:
 
 
 def jcs(value: object) -> bytes:
-    """Encode a value by RFC 8785 without our profile: floats are written as ECMAScript does.
+    """Encode a value by RFC 8785 without our profile; floats are written as in ECMAScript.
 
     Raises:
-        CanonicalError: NaN, an infinity, an integer beyond 2^53 - 1 (it would not survive as a
-            double), a lone surrogate, a key that is no string, a type that JSON has not, or
-            nesting deeper than `DEPTH_MAX`.
+        CanonicalError: as `canonical`; also for NaN, an infinity or a type outside JSON.
     """
     plain = _plain_json(value, 0)
     try:
@@ -72,14 +70,14 @@ def jcs(value: object) -> bytes:
 
 
 quoted = json.encoder.encode_basestring
-"""Returns the canonical text of a string that holds no lone surrogate: quotes and escapes."""
+"""Returns the canonical text of a string without lone surrogates: quoted and escaped."""
 
 
 def parse(data: bytes) -> JSON:
-    """Decode canonical bytes; anything but the exact canonical form is refused.
+    """Decode canonical bytes.
 
     Raises:
-        CanonicalError: the bytes are not UTF-8 JSON in canonical form and profile.
+        CanonicalError: the bytes are not UTF-8 JSON in exactly the canonical form and profile.
     """
     try:
         value: JSON = json.loads(
@@ -98,7 +96,7 @@ def parse(data: bytes) -> JSON:
 
 
 def _check(value: object, depth: int) -> bool:
-    """Refuse what is outside the profile; say whether the standard encoder's form is right."""
+    """Refuse what is outside the profile; return whether the fast encoder writes the right form."""
     if depth > DEPTH_MAX:
         raise CanonicalError(f"nested deeper than {DEPTH_MAX}")
     kind = type(value)
@@ -109,8 +107,8 @@ def _check(value: object, depth: int) -> bool:
             raise CanonicalError(f"an integer of {value.bit_length()} bits is beyond 2^53 - 1")
         return True
     if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 - the first is fast
-        fast = kind is dict  # another may show its items otherwise than it holds them
-        plain = str if depth < DEPTH_MAX else None  # the most frequent type needs no call
+        fast = kind is dict  # a subclass may yield other items than it holds
+        plain = str if depth < DEPTH_MAX else None  # spares the most frequent type a call
         for key, item in value.items():
             if not isinstance(key, str):
                 raise CanonicalError(f"key {key!r} is not a string")
@@ -126,7 +124,7 @@ def _check(value: object, depth: int) -> bool:
 
 
 def _plain_json(value: object, depth: int) -> Any:  # noqa: ANN401 - the library's own loose type
-    """Copy a value as the plain types that the library knows; subclasses lose their own text."""
+    """Copy a value into the plain types that the library knows, ignoring subclasses' methods."""
     if depth > DEPTH_MAX:
         raise CanonicalError(f"nested deeper than {DEPTH_MAX}")
     match value:

@@ -2,9 +2,8 @@
 
 A stream-head map is one or more `stream_heads` records committed directly before a checkpoint.
 Their `heads` are triples `[stream, last stream_seq, last leaf in hex]`, sorted by stream, of the
-streams that changed since the previous map; `part` of `parts` counts the records of one map. So a
-map's size follows the activity since the last checkpoint, not the age of the log, and the latest
-mention of a stream at or before a checkpoint is its head there. A map does not cover its own
+streams that changed since the previous map; `part` of `parts` counts the records of one map. The
+latest mention of a stream at or before a checkpoint is its head there. A map does not cover its own
 records: `control` is listed as it was before the map's first part.
 """
 
@@ -18,11 +17,11 @@ from audit.records.record import ZERO_HASH, Draft, Record
 
 CONTROL_STREAM = "control"
 HEADS_PER_RECORD_MAX = 200
-"""200 names of at most 200 characters stay below the 65,535 bytes of an entry."""
+"""200 names of at most 200 characters fit the 65,535 bytes of an entry."""
 
 
 class StreamHead(Struct, frozen=True, kw_only=True):
-    """Where a stream ends: the number and leaf of its last record."""
+    """The number and leaf of a stream's last record."""
 
     stream_seq: int = -1
     leaf: bytes = ZERO_HASH
@@ -32,16 +31,16 @@ NO_HEAD = StreamHead()
 
 
 def head_of(record: Record) -> StreamHead:
-    """Return the stream's head once this record is its last."""
+    """Return the head of a stream whose last record this is."""
     return StreamHead(stream_seq=record.stream_seq, leaf=record.leaf)
 
 
 def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
-    """Yield the drafts of one map: the heads, in parts that each fit an entry.
+    """Yield the drafts of one map, in parts that each fit an entry.
 
     Args:
-        size: the tree's size before the map, which makes its keys unique.
-        heads: the streams that changed since the previous map.
+        size: the tree's size before the map; it makes the idempotency keys unique.
+        heads: of the streams that changed since the previous map.
     """
     rows: list[JSON] = [
         [stream, head.stream_seq, head.leaf.hex()] for stream, head in sorted(heads.items())

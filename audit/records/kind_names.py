@@ -1,4 +1,4 @@
-"""The names of record kinds and streams, in walk order; what each holds stands in `kinds`."""
+"""The names of record kinds and streams, in walk order; `kinds` has their fields."""
 
 from enum import StrEnum
 
@@ -65,7 +65,7 @@ class Kind(StrEnum):
 
 
 class StreamClass(StrEnum):
-    """The sorts of streams; all but `control` are followed by a name."""
+    """The sorts of streams; a name follows all but `control`."""
 
     CONTROL = "control"
     MARKET = "market/"

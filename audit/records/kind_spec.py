@@ -1,4 +1,4 @@
-"""What one row of the list of kinds says, and how it is built from a line of field names."""
+"""One row of the list of kinds, built from a line of field names."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from audit.records.kind_names import Kind, StreamClass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSpec:
-    """What a record of one kind looks like.
+    """What a record of one kind looks like; `kinds` explains `section` and `firm_wide`.
 
     Attributes:
-        idem: how callers form the idempotency key, unique within the stream.
-        ledger_only: written by the ledger itself, never by a caller.
+        idem: how callers form the idempotency key, which is unique within the stream.
+        ledger_only: only the ledger itself writes this kind.
     """
 
     kind: Kind
@@ -26,13 +26,13 @@ class KindSpec:
 
 
 LEDGER = "ledger"
-"""The actor of records that the ledger writes itself; nobody else may use the name."""
+"""The actor of records that the ledger writes itself; no caller may use this name."""
 
 RUN = " account run_id mode dev "
 """Fields of every record that belongs to one account's run."""
 
 _MAY = " account? run_id? mode? dev? decision_id? detail? market_time_us? personal? "
-"""What every record of a caller may say besides."""
+"""Optional fields of every record that a caller writes."""
 
 
 def spec(
@@ -45,7 +45,7 @@ def spec(
     firm_wide: bool = False,
     ledger_only: bool = False,
 ) -> KindSpec:
-    """Build one row; a field that ends in a question mark is optional."""
+    """Build one row; a field name that ends in a question mark is optional."""
     names = [*fields.split(), *(() if ledger_only else _MAY.split())]
     required = frozenset(name for name in names if not name.endswith("?"))
     return KindSpec(

@@ -1,12 +1,12 @@
 """The closed list of record kinds, in walk order: fields, stream, actor and idempotency key.
 
-Rules it keeps:
+Rules:
 
-- a payload has every field of its kind, may have its optional ones, and no other;
-- a kind lives in one sort of stream only;
+- A payload has every required field of its kind, any of the optional ones, and no other.
+- A kind lives in one sort of stream.
 - `section=True`: the record can change what a verdict rests on, so it moves the guard of its
-  payload's `account`; `firm_wide=True`: it moves the guard of every account;
-- a field whose name ends in `_blob` names a stored blob by its SHA-256 in hex (or is null).
+  payload's `account`. `firm_wide=True`: it moves the guard of every account.
+- A field whose name ends in `_blob` holds the SHA-256 of a stored blob in hex, or null.
 
 Adding an optional field is a compatible change; anything else raises the kind's version.
 """

@@ -1,22 +1,21 @@
-"""Personal values: what the leaf says of them, and what proves one later. Pure.
+"""Personal values: their commitment in the leaf, and the disclosure that proves one. Pure.
 
-A payload never holds a personal value, only whom it is about (a pseudonym) and where it belongs.
-The leaf binds the value by a salted commitment in the header's `commitments`; value and salt are
-kept apart, encrypted (`vault`), and can be forgotten while every proof goes on to verify.
+A payload never holds a personal value, only a pseudonym for its subject and the field's place. The
+leaf binds the value by a salted commitment in the header's `commitments`. Value and salt are stored
+elsewhere, encrypted (`vault`); once they are forgotten, every proof still verifies.
 
     disclosure = base64url(canonical([salt, path, value])), without padding, ASCII
     commitment = SHA-256(disclosure), hex, at `commitments[index]` of the record's header
 
-`salt` is base64url of 32 bytes that nobody can guess without the subject's key, `path` names the
-field that the value was taken from, `value` is text. A disclosure file is one disclosure and a
-newline. Who has the header checks it with a hash and a look; nobody can confirm a guess of the
-value without the salt.
+`salt` is base64url of 32 bytes, `path` names the field that the value was taken from, `value` is
+text. A disclosure file is one disclosure and a newline. With the header, its hash verifies it;
+without the salt, nobody can confirm a guess of the value.
 
-The payload's own field `personal` lists {index, path, retention, subject}. A salt is a keyed
-digest of value and place under the subject's key: the same draft sealed twice is the same record,
+The payload's field `personal` lists {index, path, retention, subject}. The salt is a keyed digest
+of value and place under the subject's key. So the same draft sealed twice is the same record, and
 another value under the same idempotency key is a conflict.
 
-Source: RFC 9901 (SD-JWT) sections 4.2.1 to 4.2.3; the commitment is hex here, as all our digests.
+Source: RFC 9901 (SD-JWT) sections 4.2.1 to 4.2.3; here the commitment is hex, as all our digests.
 """
 
 import base64
@@ -34,7 +33,7 @@ SALT_BYTES = 32
 DISCLOSURE_CHARS_MAX = 60_000
 PATH_CHARS_MAX = 200
 FIELD = "personal"
-"""The payload's field that lists what is kept elsewhere."""
+"""The payload's field that lists the values stored elsewhere."""
 WORDS: Mapping[str, tuple[str, ...]] = {
     "approval_given": ("reason",),
     "approval_refused": ("reason",),
@@ -45,7 +44,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "operator_note": ("text",),
     "session_event": ("detail",),
 }
-"""Words of people and peers, by kind: where they name a known person, they are personal."""
+"""Fields of free text, by kind; text that names a known person becomes a personal value."""
 _SUBJECT = re.compile(r"psn-[a-z2-7]{16}")
 _PARTS = 3
 
@@ -55,10 +54,10 @@ class Personal:
     """One personal value of a draft.
 
     Attributes:
-        subject: the pseudonym of the person that the value is about.
-        path: the payload's field that it was taken from.
-        value: the value itself; it goes into no payload, log or error message.
-        retention: the class of `audit.privacy.retention` that says how long it must be kept.
+        subject: a pseudonym.
+        path: the payload's field that the value was taken from.
+        value: never appears in a payload, log or error message.
+        retention: a class of `audit.privacy.retention`: how long the value must be kept.
     """
 
     subject: str
@@ -87,12 +86,12 @@ class Field:
 
 
 def is_subject(text: str) -> bool:
-    """Say whether a text has the form of a pseudonym."""
+    """Return whether a text has the form of a pseudonym."""
     return _SUBJECT.fullmatch(text) is not None
 
 
 def described(personal: Sequence[Personal]) -> list[JSON]:
-    """Return what a payload says of personal values: everything but the values."""
+    """Return the payload's list of personal values, without the values."""
     return [
         {"index": n, "path": one.path, "retention": one.retention, "subject": one.subject}
         for n, one in enumerate(personal)
@@ -103,7 +102,7 @@ def fields_of(payload: Mapping[str, Any]) -> tuple[Field, ...]:
     """Return the personal fields that a payload names.
 
     Raises:
-        DisclosureError: the list is not as `described` makes it.
+        DisclosureError: the list does not have the form that `described` writes.
     """
     found = payload.get(FIELD, [])
     try:
@@ -121,18 +120,17 @@ def fields_of(payload: Mapping[str, Any]) -> tuple[Field, ...]:
 
 
 def disclosure(salt: bytes, path: str, value: str) -> str:
-    """Return the text whose hash is committed to.
+    """Return the disclosure, whose hash is the commitment.
 
     Raises:
-        DisclosureError: the salt is not 32 bytes, or path or value has no canonical form or is
-            too long.
+        DisclosureError: the salt is not 32 bytes; or path or value is too long or not Unicode.
     """
     if len(salt) != SALT_BYTES or len(path) > PATH_CHARS_MAX:
         raise DisclosureError("a salt has 32 bytes, a path at most 200 characters")
     try:
         text = _encode(canonical([_encode(salt), path, value]))
     except CanonicalError as error:
-        raise DisclosureError("a personal value is no Unicode text") from error
+        raise DisclosureError("a personal value is not Unicode text") from error
     if len(text) > DISCLOSURE_CHARS_MAX:
         raise DisclosureError("a personal value is too long")
     return text
@@ -147,16 +145,16 @@ def parse_disclosure(data: str | bytes) -> tuple[bytes, str, str]:
     """Return (salt, path, value) of a disclosure or a disclosure file.
 
     Raises:
-        DisclosureError: whatever the bytes, if they are not exactly a disclosure.
+        DisclosureError: the bytes are not exactly a disclosure.
     """
     text = data.decode("ascii", "replace") if isinstance(data, bytes) else data
     text = text.removesuffix("\n")
     if len(text) > DISCLOSURE_CHARS_MAX:
-        raise DisclosureError("a disclosure that is too long")
+        raise DisclosureError("the disclosure is too long")
     try:
         parts = parse(_decode(text))
     except CanonicalError as error:
-        raise DisclosureError("a disclosure that holds no canonical JSON") from error
+        raise DisclosureError("the disclosure does not hold canonical JSON") from error
     if not isinstance(parts, list) or len(parts) != _PARTS:
         raise DisclosureError("a disclosure holds salt, path and value")
     salt, path, value = parts
@@ -164,7 +162,7 @@ def parse_disclosure(data: str | bytes) -> tuple[bytes, str, str]:
         raise DisclosureError("salt, path and value of a disclosure are text")
     raw = _decode(salt)
     if disclosure(raw, path, value) != text:
-        raise DisclosureError("a disclosure in another form than it was made")
+        raise DisclosureError("the disclosure is not in its exact form")
     return raw, path, value
 
 
@@ -176,7 +174,7 @@ def _decode(text: str) -> bytes:
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise DisclosureError("a disclosure that is not base64url") from error
+        raise DisclosureError("the disclosure is not base64url") from error
     if _encode(data) != text:
-        raise DisclosureError("a disclosure that is not base64url without padding")
+        raise DisclosureError("the disclosure is not base64url without padding")
     return data

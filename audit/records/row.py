@@ -1,4 +1,4 @@
-"""A row of the ledger as it is written: a record, and what is stored beside it."""
+"""A row of the ledger as it is written: a record with the columns stored beside it."""
 
 from msgspec import Struct
 
@@ -7,9 +7,9 @@ from audit.records.record import Record
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """A record, the account that its payload names, and its commitments' bytes, joined.
+    """A record, its payload's account, its commitments' bytes joined, and the gateway's MAC.
 
-    The MAC is no part of the record: it says to the gateway that it wrote the row, to nobody else.
+    The MAC is not part of the record: it proves only to the gateway that the gateway wrote the row.
     """
 
     record: Record

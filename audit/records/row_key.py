@@ -1,18 +1,17 @@
 """Which rows this gateway wrote: a MAC over each row's leaf, by a key the database does not have.
 
-Whoever has the database's password, or is its superuser, can add rows that every proof confirms:
-the tree says what stands in the log, not who may write there. The sequencer stores a MAC beside
-each row; readers whose answers lead to an effect refuse a row without the right one. Rules:
+A database session or superuser can add rows that every proof confirms: the tree shows what the log
+holds, not who wrote it. The sequencer stores a MAC beside each row, and readers whose answers lead
+to an effect refuse a row without the right one. Outsiders rely on checkpoints instead. Pure.
 
-- the MAC covers the leaf, and the leaf covers log, seq, stream, time, `prev` and payload: no MAC
-  fits another row or place, if the columns are what the leaf says (`sound`);
-- the key is one ledger's own: drawn anew for each, so rows of an earlier ledger of the same name
-  are strangers;
-- rows from before there was a key count up to a size and root that are named once (`Accepted`);
-- two officers may disavow a row that is not the gateway's: readers then leave it out, also when a
-  restore has made all its rows count. A row that the gateway wrote cannot be disavowed.
+Rules:
 
-Outsiders rely on checkpoints, not on the MAC: whoever has the key could make any. Pure.
+- The MAC covers the leaf, and the leaf covers log, seq, stream, time, `prev` and payload. So a MAC
+  fits one row in one place, if the row's columns match its leaf (`sound`).
+- The key is derived for one ledger: rows of an earlier ledger of the same name do not count.
+- Rows written before there was a key count up to one size and root (`Accepted`).
+- Two officers may disavow a row that the gateway did not write. Readers then leave it out, even if
+  a restore has accepted all rows. A row that the gateway wrote cannot be disavowed.
 """
 
 import hmac
@@ -30,7 +29,7 @@ _LABEL = b"countersign row\n"
 
 
 def mac_of(key: bytes) -> Callable[[bytes], bytes]:
-    """Return what makes the HMAC-SHA256 of a leaf; three times faster than `hmac.digest`.
+    """Return a function that makes a leaf's HMAC-SHA256, three times faster than `hmac.digest`.
 
     Source: RFC 2104.
     """
@@ -49,7 +48,7 @@ def mac_of(key: bytes) -> Callable[[bytes], bytes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """Rows without a MAC that count all the same: those of the tree of this size and root."""
+    """The rows that count without a MAC: those of the tree of this size and root."""
 
     size: int = 0
     root: bytes = EMPTY_ROOT
@@ -57,13 +56,13 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class RowKey:
-    """What one ledger's rows are held against.
+    """The key that one ledger's rows are checked against.
 
     Attributes:
         log: the log's origin.
-        mac: makes a row's MAC of its leaf.
-        accepted: rows from before there was a key.
-        officers: role -> raw Ed25519 public key; all of them must sign a disavowal.
+        mac: makes a row's MAC from its leaf.
+        accepted: rows written before there was a key.
+        officers: role -> raw Ed25519 public key; all must sign a disavowal.
     """
 
     log: str
@@ -81,32 +80,20 @@ class RowKey:
         accepted: Accepted,
         officers: Mapping[str, bytes],
     ) -> "RowKey":
-        """Return the key of one ledger, made of the installation's secret.
-
-        Args:
-            secret: of the key file.
-            origin: of the log.
-            instance: what was drawn for this ledger.
-            accepted: see the class.
-            officers: see the class.
-        """
+        """Derive one ledger's key from the key file's secret and the ledger's random `instance`."""
         key = hmac.digest(secret, _LABEL + origin.encode() + b"\n" + instance, "sha256")
         return cls(origin, mac_of(key), accepted, officers)
 
     def made(self, leaf: bytes, mac: bytes | None) -> bool:
-        """Say whether a MAC is this gateway's own of a leaf."""
+        """Return whether this gateway made the MAC for this leaf."""
         return mac is not None and hmac.compare_digest(self.mac(leaf), mac)
 
     def problem(
         self, seq: int, leaf: bytes, mac: bytes | None, accepted: Callable[[], bytes]
     ) -> str:
-        """Say why a row is not the gateway's, empty if it is.
+        """Return why a row does not count, empty if it does.
 
-        Args:
-            seq: its number.
-            leaf: as it is stored.
-            mac: as it is stored beside.
-            accepted: returns the leaves of the accepted rows, joined.
+        `accepted` returns the joined leaves of the accepted rows.
         """
         if self.made(leaf, mac):
             return ""
@@ -126,7 +113,7 @@ def disavowal(log: str, seq: int, leaf: bytes) -> bytes:
 def signed_by_all(
     statement: bytes, signatures: Mapping[str, str], officers: Mapping[str, bytes]
 ) -> bool:
-    """Say whether every officer signed a statement (hex signatures by role); False without any."""
+    """Return whether every officer signed (hex signatures by role); False without officers."""
     for role, key in officers.items():
         try:
             given = bytes.fromhex(signatures[role])

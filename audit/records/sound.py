@@ -1,8 +1,8 @@
-"""Whether a record's columns are what its leaf says, asked before something is done because of it.
+"""Whether a record's columns match its leaf. Pure.
 
-A database answers with columns that anyone with enough rights may have changed for a moment; what
-cannot be undone, as an erasure, rests on what was hashed instead. Whether the leaf is in the signed
-tree is asked by `fsck`. Pure.
+Anyone with enough rights in the database can change a column for a moment. Effects that cannot be
+undone, such as an erasure, therefore rest on what was hashed. `fsck` checks that the leaf is in the
+signed tree.
 """
 
 import json
@@ -16,10 +16,10 @@ from audit.tlog.merkle import leaf_hash
 
 
 def checked(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield records that are what was recorded.
+    """Yield the records.
 
     Raises:
-        ErasureRefusedError: one of them is not.
+        ErasureRefusedError: a record's columns do not match its leaf.
     """
     for record in records:
         if not is_sound(record):
@@ -31,7 +31,7 @@ def checked(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def is_sound(record: Record) -> bool:
-    """Say whether leaf, digest, header, payload and columns of a record are of one piece."""
+    """Return whether leaf, digest, header, payload and columns of a record agree."""
     try:
         head = json.loads(record.header)
         hashed = leaf_hash(record.header) == record.leaf
@@ -50,18 +50,18 @@ def is_sound(record: Record) -> bool:
         }
         return hashed and said and {**head, **columns} == head
     except (TypeError, ValueError, AttributeError):
-        return False  # no JSON, or a column that is null
+        return False  # not JSON, or a column is null
 
 
 def commitments_of(record: Record) -> int:
-    """Return to how many values a sound record commits."""
+    """Return how many values a sound record commits to."""
     return len(json.loads(record.header)["commitments"])
 
 
 def named_by(payload: bytes, committed: int) -> dict[int, Field]:
-    """Return the personal fields that a payload names and commits to, by position."""
+    """Return the personal fields that a payload names, by position below `committed`."""
     try:
         fields = fields_of(parse_payload(payload))
     except (CanonicalError, DisclosureError):
-        return {}  # a caller's own list, which no vault wrote
+        return {}  # a caller wrote this list, not a vault
     return {one.index: one for one in fields if 0 <= one.index < committed}

@@ -1,7 +1,7 @@
 """One batch: requests become records in order, on top of a known position. No I/O.
 
-Nothing here changes the position; a batch that did not commit leaves no trace. A request that is
-refused (guard, idempotency) leaves the others of its batch alone.
+Building does not change the position, so a batch that does not commit leaves no trace. A refused
+request (guard, idempotency) does not affect the others of its batch.
 """
 
 import json
@@ -18,7 +18,7 @@ from audit.tlog.merkle import Frontier, push
 
 @dataclass(slots=True, kw_only=True)
 class LogPosition:
-    """Where the log stands: everything that the next record depends on."""
+    """Everything that the next record depends on."""
 
     log: str
     frontier: Frontier
@@ -37,7 +37,7 @@ class LogPosition:
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """Records to commit together, and what to tell whom afterwards."""
+    """Records to commit together, and the answers to give afterwards."""
 
     rows: list[Row] = field(default_factory=list)
     appended: list[tuple[Append, tuple[Record, ...]]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Batch:
     mapped: list[MapHeads] = field(default_factory=list)
 
     def requests(self) -> Iterator[Request]:
-        """Yield everybody who waits for an answer."""
+        """Yield every request that waits for an answer."""
         for answered in (self.refused, self.appended, self.resolved):
             for request, _ in answered:
                 yield request
@@ -54,7 +54,7 @@ class Batch:
 
 
 class Builder:
-    """Builds one batch on a position, in an overlay of its own."""
+    """Builds one batch in an overlay over a position."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class Builder:
         """Start an empty batch.
 
         Args:
-            position: where the log stands; not changed.
+            position: not changed.
             existing: committed records by (stream, idempotency key), for all keys of the batch.
-                None when nobody looked: a key that is on record is then not noticed here but
-                refused by the database, and `unsure` says that an answer hangs on it.
+                None if the keys were not looked up: the database then refuses a key that is on
+                record, and `unsure` tells that an answer depends on the lookup.
             now_us: the batch's time; a clock that went back does not reorder records.
-            after: a batch on the same position that is being committed. This one stands on it,
-                and is worthless if it fails.
+            after: a batch that is being committed on the same position; this one builds on it and
+                is worthless if it fails.
         """
         self._position = position
         self._after = after
@@ -93,7 +93,7 @@ class Builder:
         self.attested = False
 
     def add(self, request: Request) -> None:
-        """Add a request; a stream-head map is written by `finish`, after all others."""
+        """Add a request; `finish` writes a stream-head map after all others."""
         match request:
             case Append():
                 try:
@@ -111,13 +111,13 @@ class Builder:
             case Resolve():
                 found = self._held((request.stream, request.idem_key))
                 if found is None and not self._looked:
-                    self.unsure = True  # whoever lost the log does not know all its streams
+                    self.unsure = True  # a replaced sequencer does not know all streams
                 self.batch.resolved.append((request, found))
             case MapHeads():
                 self.batch.mapped.append(request)
 
     def attest(self, draft: Draft) -> None:
-        """Write a record of the ledger's own, before those of the requests."""
+        """Write a record of the ledger's own before the requests' records."""
         self.attested = True
         self._place(prepare(draft))
 
@@ -128,16 +128,16 @@ class Builder:
 
     @property
     def recorded_at_us(self) -> int:
-        """The log's last time once the batch is in it."""
+        """The log's last time with the batch's records."""
         return self._now_us if self.batch.rows else self._last_us
 
     @property
     def whole(self) -> bool:
-        """Whether the map is written, after which nothing is added."""
+        """Whether the map is written, so that nothing may be added."""
         return self._mapped
 
     def finish(self) -> Batch:
-        """Write the map if one was asked for, and return the batch to commit."""
+        """Write the map if one was requested, and return the batch to commit."""
         if self.batch.mapped and not self._mapped:
             drafts = list(heads_drafts(self._size, self.all_changed()))
             self._changed = {}
@@ -147,12 +147,12 @@ class Builder:
         return self.batch
 
     def rebase(self, position: LogPosition) -> None:
-        """Stand on what the batch before has become, now that it is committed."""
+        """Build on this position, which the batch before has reached by its commit."""
         self._position = position
         self._after = None
 
     def advance(self) -> LogPosition:
-        """Return the position after the committed batch; the old position is used up."""
+        """Return the position after the committed batch, which takes over the old one's dicts."""
         old = self._position
         old.heads.update(self.heads)
         old.sections.update(self.sections)
@@ -173,7 +173,7 @@ class Builder:
         )
 
     def all_changed(self) -> dict[str, StreamHead]:
-        """Return the streams that changed since the last map, with the batch's."""
+        """Return the streams that changed since the last map, this batch included."""
         if self._mapped:
             return self._changed
         before = self._position.changed if self._after is None else self._after.all_changed()
@@ -186,7 +186,6 @@ class Builder:
         return head or self._position.heads.get(stream, NO_HEAD)
 
     def _held(self, key: tuple[str, str]) -> Record | None:
-        """Return the record that is known to hold a key."""
         held = self.placed.get(key)
         if held is None and self._after is not None:
             held = self._after.placed.get(key)
@@ -204,7 +203,7 @@ class Builder:
             raise GuardMovedError(guard.section, guard.basis_seq, moved)
 
     def _check_keys(self, prepared: Sequence[Prepared]) -> bool:
-        """Refuse keys that other content holds; say whether anything is not on record yet."""
+        """Refuse keys that hold other content; return whether anything is not on record yet."""
         asked: dict[tuple[str, str], Prepared] = {}
         new = False
         for item in prepared:
@@ -258,7 +257,7 @@ class Builder:
 
 
 def same(record: Record, item: Prepared) -> bool:
-    """Say whether a draft says what a record says already."""
+    """Return whether a draft repeats a record."""
     if record.kind is not item.draft.kind or record.payload_digest != item.payload_digest:
         return False
     if not item.disclosures:

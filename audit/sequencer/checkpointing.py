@@ -1,11 +1,11 @@
 """Making checkpoints, one at a time: map the stream heads, sign the tree, store the note.
 
-Rules it keeps:
+Rules:
 
-- a map that is on record is signed and stored before anything newer is, also where an answer came
-  too late to hear of it: no checkpoint comes to light afterwards that nobody knew of;
-- so "the largest checkpoint not above a record" has one answer for ever, once it was given: one in
-  flight is waited for, and whatever is begun later is above.
+- A committed map is signed and stored before a newer map is made, even if the answer to its commit
+  came too late. So no unknown checkpoint turns up afterwards.
+- "The largest checkpoint not above a record" has one answer for ever: a checkpoint in flight is
+  waited for, and any later one is above the record.
 """
 
 import logging
@@ -23,11 +23,11 @@ from audit.tlog.checkpoint import Checkpoint, make_checkpoint, parse_checkpoint
 
 LOG = logging.getLogger(__name__)
 _COMPANY_S = 0.005
-"""How long a stream-head map waits for an append to be committed with; see `MapHeads`."""
+"""How long a stream-head map waits for an append to share its commit; see `MapHeads`."""
 _REMEMBERED = 64
 
 Put = Callable[[MapHeads, float], None]
-"""Queues a map for the sequencer, until a deadline on the monotonic clock."""
+"""Queues a map for the sequencer; the deadline is on the monotonic clock."""
 
 
 class Checkpoints:
@@ -43,15 +43,15 @@ class Checkpoints:
         put: Put,
         tell: Callable[[Checkpoint], None],
     ) -> None:
-        """Begin after the last one that is stored.
+        """Begin after the last stored checkpoint.
 
         Args:
-            last: the newest signed and stored checkpoint.
+            last: the newest stored checkpoint.
             signers: sign each new one.
             pool: lends connections of the writer.
-            size: how many records are committed.
+            size: returns the number of committed records.
             put: see `Put`.
-            tell: told each new checkpoint, once it is stored, in order; what it raises is logged.
+            tell: called with each stored checkpoint, in order; its errors are logged.
         """
         self._known = deque([] if last is None else [last], _REMEMBERED)
         self._signers = signers
@@ -69,7 +69,7 @@ class Checkpoints:
         return self._known[-1] if self._known else None
 
     def now(self, timeout_s: float) -> Checkpoint | None:
-        """Make one, unless nothing was appended since the last; None for an empty log.
+        """Return a checkpoint of the whole log, made now if needed; None for an empty log.
 
         Raises:
             LedgerError: as `Ledger.append`.
@@ -87,10 +87,8 @@ class Checkpoints:
     def not_above(self, seq: int, timeout_s: float) -> Checkpoint | None:
         """Return the largest checkpoint whose tree ends before a committed record.
 
-        One in flight is waited for, so the answer is the same whenever it is asked for again.
-
         Raises:
-            LedgerError: the one in flight cannot be finished, or the database does not answer.
+            LedgerError: a checkpoint in flight cannot be finished, or the database does not answer.
         """
         deadline = time.monotonic() + timeout_s
         if not self._lock.acquire(timeout=timeout_s):
@@ -104,21 +102,22 @@ class Checkpoints:
         return found or self._stored(seq, deadline)
 
     def _finish(self, deadline: float) -> None:
-        """Bring to its end what was begun: a map that may be on record, a note not yet stored."""
+        """Finish what was begun: a map that may be on record, a note that is not stored yet."""
         if self._asked is not None:
             try:
                 size, root = self._asked.done.result(deadline - time.monotonic())
             except LedgerTimeoutError as error:
                 if error.written is False:
                     self._asked = None
-                raise  # else it may be on record: whoever comes next waits for it again
+                raise  # else it may be on record: the next call waits for it again
             except LedgerError:
                 self._asked = None
                 raise
             self._signed, self._asked = make_checkpoint(size, root, *self._signers), None
-            # a crash here leaves a map that no note signs; recovered by the next checkpoint
+            # a crash here leaves a map without a signed note; the next checkpoint covers it
         if self._signed is not None:
             self._store(self._signed, deadline)
+            # a crash here leaves a stored note that was not passed on; the next start loads it
             self._known.append(self._signed)
             stored, self._signed = self._signed, None
             try:
@@ -127,7 +126,7 @@ class Checkpoints:
                 LOG.exception("checkpoint_not_passed_on size=%d", stored.size)
 
     def _store(self, checkpoint: Checkpoint, deadline: float) -> None:
-        """Store a note; an earlier try of which nobody heard may have stored these very bytes."""
+        """Store a note; an earlier attempt in doubt may have stored the same bytes."""
         try:
             with self._pool.connection(max(0.1, deadline - time.monotonic())) as connection:
                 connection.execute(

@@ -1,22 +1,20 @@
 """How good the machine's clock is, and when that goes on record.
 
-A record's time is given where it is sequenced: `recorded_at_us` is read when its batch is built,
-in the process that then commits it, and never decreases. How good that clock was is what the last
-`clock_observed` record before it says: source, status, offset and error bound as the kernel keeps
-them. One is written with the first records of a process, and with the next records when
+`recorded_at_us` is read when a record's batch is built, in the process that commits it, and never
+decreases. The last `clock_observed` record before it has that clock's source, status, offset and
+error bound, as the kernel keeps them. One is written with the first records of a process, and with
+the next records when
 
-- the clock went back by more than `BACK_US`: behind the latest time on record (also the one that
-  the log had when it was opened), or behind the monotonic clock;
+- the clock went back by more than `BACK_US`: behind the latest time on record (also from before
+  the start), or behind the monotonic clock;
 - the clock ran ahead of the monotonic clock by more than `AHEAD_US`;
-- the last one is `RENEW_US` old.
+- the last one is `RENEW_US` old. A lost synchronisation shows then.
 
-Both clocks of Linux run at the same, disciplined rate: that one falls behind the other means steps.
-The monotonic clock is read before and after the other, and only what is certain between the two
-counts: a thread that slept in between sees no step. Leaps are counted from the highest and the
-lowest point since the last one on record, so small steps add up; at most one is written every
-`QUIET_US`, with the furthest that the clock was away meanwhile.
-
-A kernel that lost its synchronisation, or whose error bound grew, shows in the next hourly record.
+Linux runs both clocks at the same, disciplined rate, so only a step sets them apart. The monotonic
+clock is read before and after the wall clock, and a step counts only as far as both readings prove
+it: a thread that slept in between sees none. Steps are measured from the highest and the lowest
+lead since the last record, so small ones add up. At most one record is written every `QUIET_US`,
+with the largest distance in that time.
 
 Source: adjtimex(2), whose reading form every user may call.
 """
@@ -44,14 +42,14 @@ _STA_NANO = 0x2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockReading:
-    """What a machine says of its clock.
+    """The state of a machine's clock; None is unknown.
 
     Attributes:
-        source: who says it.
+        source: of this reading.
         status: `synchronised`, `unsynchronised` or `unknown`.
-        offset_us: how far the clock is still being moved towards UTC, None when unknown.
-        error_us: the bound that its keeper gives for the distance from UTC, None when unknown.
-        discipline: how the kernel is told to keep the clock, None when unknown.
+        offset_us: how far the clock is still being moved towards UTC.
+        error_us: bound on the distance from UTC.
+        discipline: the kernel's loop that keeps the clock.
     """
 
     source: str
@@ -80,7 +78,7 @@ def monotonic_us() -> int:
 
 
 def read_clock() -> ClockReading:
-    """Ask the kernel about its clock; every field is unknown where it has no such call."""
+    """Return the kernel's reading of its clock; all unknown where the kernel has no such call."""
     host = platform.node() or UNKNOWN
     asked = _Timex()
     try:
@@ -102,10 +100,9 @@ def read_clock() -> ClockReading:
 
 
 def discipline_of(status: int) -> str:
-    """Name what the kernel's status word says of the way its clock is kept.
+    """Return the name of the kernel's loop that keeps the clock.
 
-    Which program feeds the kernel cannot be asked. One that sets the clock's frequency by itself,
-    as chrony and phc2sys do, uses none of the kernel's loops.
+    chrony and phc2sys set the clock's frequency themselves and use no kernel loop.
     """
     if status & _STA_PPSTIME and status & _STA_PPSSIGNAL:
         return "pulse per second"
@@ -115,7 +112,7 @@ def discipline_of(status: int) -> str:
 
 
 class ClockWatch:
-    """Reads the clock and notices what it does; for one thread."""
+    """Reads the clock and notices its steps; for one thread."""
 
     def __init__(
         self,
@@ -128,9 +125,9 @@ class ClockWatch:
 
         Args:
             clock: microseconds UTC.
-            read: asks about the clock; None: only leaps are written, of an unknown clock.
-            recorded_us: the log's last time; 0 when it has none.
-            monotonic: of the same process.
+            read: asks about the clock; None: only steps are written, with an unknown clock.
+            recorded_us: the log's last time, or 0.
+            monotonic: microseconds.
         """
         self._clock = clock
         self._read = read
@@ -144,14 +141,14 @@ class ClockWatch:
         self._leapt_us: int | None = None
 
     def now_us(self) -> int:
-        """Return the clock's time, having held it against its latest and the monotonic clock."""
+        """Return the clock's time, after a comparison with its latest and the monotonic clock."""
         before_us = self._monotonic()
         wall_us = self._wall_us = self._clock()
         after_us = self._now_us = self._monotonic()
         lead_min_us, lead_max_us = self._look = wall_us - after_us, wall_us - before_us
         high, low = self._lead or (lead_min_us, lead_max_us)
         back_us, ahead_us = wall_us - self._latest_us, lead_min_us - low
-        if self._read is None:  # then it is nobody's clock, and may stand still
+        if self._read is None:  # a caller's own clock may stand still
             low = lead_max_us
         else:
             back_us = min(back_us, lead_max_us - high)
@@ -164,7 +161,7 @@ class ClockWatch:
         return wall_us
 
     def draft(self, size: int) -> Draft | None:
-        """Return what must go on record now, at this size of the log; None if nothing must."""
+        """Return the record that is due now, at this size of the log; None if none is."""
         quiet = self._leapt_us is not None and self._now_us - self._leapt_us < QUIET_US
         if self._step_us and not quiet:
             going_us, step_us = self._going_us, self._step_us
@@ -196,7 +193,7 @@ class ClockWatch:
         )
 
     def recorded(self) -> None:
-        """Take note that the last draft is committed; a leap since then still waits."""
+        """Note that the last draft is committed; a step since then stays due."""
         self._evidence_us = self._now_us
         if self._going_us:
             self._leapt_us, self._going_us = self._now_us, 0

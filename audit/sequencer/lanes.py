@@ -1,7 +1,7 @@
 """The two bounded queues in front of the sequencer.
 
 `URGENT` (kill, reports, sending) is drained before `DECISION`. A full decision lane refuses at
-once; a full urgent lane makes the caller wait, because a report is never refused.
+once. A full urgent lane makes the caller wait, because a report is never refused.
 """
 
 import threading
@@ -32,7 +32,7 @@ class Guard:
     """Refuse the append if the section moved after `basis_seq`.
 
     Attributes:
-        section: the account whose records, with all firm-wide ones, count.
+        section: the account whose records count, with all firm-wide ones.
         basis_seq: the last sequence number that the caller has seen.
     """
 
@@ -44,7 +44,7 @@ class Append(Struct, frozen=True, kw_only=True):
     """Write these drafts in one commit.
 
     Attributes:
-        check: asked when the batch is built, on the sequencer's thread; raises what refuses it.
+        check: called when the batch is built, on the sequencer's thread; raises to refuse it.
     """
 
     prepared: tuple[Prepared, ...]
@@ -54,7 +54,7 @@ class Append(Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> int:
-        """Return how many rows it may add to a batch."""
+        """Return how many rows this may add to a batch."""
         return len(self.prepared)
 
 
@@ -63,8 +63,8 @@ class MapHeads:
     """Write a stream-head map as the last records of a batch.
 
     Attributes:
-        alone_from: when, on the monotonic clock, it is worth a batch of its own. Until then it
-            waits for a request to share one with, which then need not wait for the map's commit.
+        alone_from: on the monotonic clock; until then the map waits for a request to share its
+            commit, which then need not wait for the map's own.
     """
 
     alone_from: float = 0.0
@@ -74,7 +74,7 @@ class MapHeads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolve:
-    """Say which record, if any, an idempotency key has."""
+    """Find the record that has an idempotency key."""
 
     stream: str
     idem_key: str
@@ -89,7 +89,7 @@ class Lanes:
     """Both queues; safe for many callers and one sequencer."""
 
     def __init__(self, *, urgent_max: int, decision_max: int) -> None:
-        """Set the queues' sizes, in requests."""
+        """Make the queues; sizes in requests."""
         self._room = {Lane.URGENT: urgent_max, Lane.DECISION: decision_max}
         self._queues: dict[Lane, deque[Request]] = {lane: deque() for lane in Lane}
         self._lock = threading.Lock()
@@ -99,12 +99,7 @@ class Lanes:
         self._closed = False
 
     def put(self, request: Request, lane: Lane, deadline: float) -> None:
-        """Queue a request.
-
-        Args:
-            request: what to do.
-            lane: which queue.
-            deadline: on the monotonic clock; how long an urgent request may wait for room.
+        """Queue a request; an urgent one may wait for room until `deadline` (monotonic clock).
 
         Raises:
             LaneFullError: the decision lane is full.
@@ -117,7 +112,7 @@ class Lanes:
                     raise LedgerTimeoutError("the urgent lane stayed full", written=False)
 
     def offer(self, request: Request, lane: Lane) -> bool:
-        """Queue a request without waiting; say False if the urgent lane is full.
+        """Queue a request without waiting; return False if the urgent lane is full.
 
         Raises:
             LaneFullError: the decision lane is full.
@@ -142,7 +137,7 @@ class Lanes:
     def drain(self, rows_max: int, *, wait: bool = True) -> list[Request]:
         """Take requests of up to `rows_max` rows, urgent first.
 
-        With `wait` at least one, or none once the lanes are closed and empty.
+        With `wait`, return at least one; return none only when the lanes are closed and empty.
         """
         urgent, decision = self._queues[Lane.URGENT], self._queues[Lane.DECISION]
         with self._work:
@@ -164,7 +159,7 @@ class Lanes:
             return taken
 
     def _company_s(self) -> float | None:
-        """Return how long what is queued waits for more: zero, or None when there is nothing."""
+        """Return how long the queued requests wait for more; None if nothing is queued."""
         urgent = self._queues[Lane.URGENT]
         if self._closed or self._queues[Lane.DECISION]:
             return 0.0
@@ -179,11 +174,11 @@ class Lanes:
 
     @property
     def closed(self) -> bool:
-        """Whether further requests are refused."""
+        """Whether new requests are refused."""
         return self._closed
 
     def close(self) -> Sequence[Request]:
-        """Refuse further requests and return those still waiting when nobody will drain them."""
+        """Refuse new requests; return those still queued, for when nobody will drain them."""
         with self._work:
             self._closed = True
             self._work.notify_all()

@@ -1,10 +1,10 @@
-"""What the gateway holds: append, blobs, checkpoints, subscriptions.
+"""The gateway's interface to its log: append, blobs, checkpoints, subscriptions.
 
-A call that returns has its effect on disk. A call that raises `LedgerTimeoutError` with
-`written=None` may or may not have: ask `resolve`, or append the same drafts again.
+The effect of a call that returns is on disk. After a `LedgerTimeoutError` with `written=None` it
+may or may not be: call `resolve`, or append the same drafts again.
 
 Threads: the sequencer writes, a watchdog ends overdue database calls, a notifier runs the
-subscribers, a clockwork makes checkpoints. All callers may be on any thread.
+subscribers, a timer makes checkpoints. Every method may be called from any thread.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ __all__ = ["Draft", "Guard", "Lane", "Ledger", "LedgerConfig", "Record"]
 
 LOG = logging.getLogger(__name__)
 _FULL_LANE_S = 0.002
-_LAST_TRIES = 2  # a server that came back just now may drop a connection in the middle
+_LAST_TRIES = 2  # a server that has just come back may drop a connection
 _T = TypeVar("_T")
 
 
@@ -57,15 +57,13 @@ class LedgerConfig:
 
     Attributes:
         dsn: of a user who may `SET ROLE countersign_writer`, on a migrated database.
-        checkpoint_every_s: the cadence; 0 makes none but on demand.
-        decision_lane_max: requests that may wait in the decision lane before it refuses.
-        urgent_lane_max: requests that may wait in the urgent lane before callers wait.
+        checkpoint_every_s: time between checkpoints; 0 makes them only on demand.
+        decision_lane_max: requests in the decision lane before it refuses.
+        urgent_lane_max: requests in the urgent lane before callers wait.
         lock_wait_s: how long to wait for a dying predecessor's session.
-        blob_timeout_s: of one blob's write.
-        sequencer: patience with the database.
-        predecessors: earlier keys of the log; one may have signed the last checkpoint, alone.
-        clock_source: asks how good the clock is, for the record (`read_clock`); None: nobody says.
-        mac: makes the MAC of a leaf that is stored beside its row; None: rows have none.
+        predecessors: earlier keys of the log; one alone may have signed the last checkpoint.
+        clock_source: `read_clock`; None leaves the clock's quality unknown.
+        mac: makes the MAC of a leaf, stored beside its row; None: rows have none.
     """
 
     dsn: str
@@ -81,7 +79,7 @@ class LedgerConfig:
 
 
 class Ledger:
-    """The only writer of one log. Made by `open`."""
+    """The only writer of one log; made by `open`."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - see `open`, its only caller
         self,
@@ -94,7 +92,7 @@ class Ledger:
         co_signers: Sequence[Signer] = (),
         vault: Sealer | None = None,
     ) -> None:
-        """Start the threads; see `open`. `found` is the log's size and root then."""
+        """Start the threads; see `open`. `found` is the log's size and root at the start."""
         origin = signer.vkey.name
         self._config = config
         self._signers = (signer, *co_signers)
@@ -169,11 +167,11 @@ class Ledger:
             signer: signs checkpoints; its name is the log's origin.
             clock: microseconds UTC.
             on_step: called at `ledger.before_commit` and `ledger.after_commit`.
-            on_stop: called once when the ledger will not write again, on its own thread.
-            on_checkpoint: told each new checkpoint once it is signed and stored, in order, on the
-                thread that made it; an exception is logged and the checkpoint stands.
-            co_signers: further keys of the log that sign each checkpoint too.
-            vault: keeps the keys of personal values; without one a draft may bring none.
+            on_stop: called once, on the sequencer's thread, when the ledger stops writing.
+            on_checkpoint: called with each new checkpoint once it is signed and stored, in order,
+                on the thread that made it; an exception is logged and the checkpoint stands.
+            co_signers: more keys of the log that sign each checkpoint.
+            vault: keeps the keys of personal values; without one no draft may have any.
 
         Raises:
             LedgerUnsafeError: settings, schema, origin, tree or checkpoint are wrong.
@@ -197,7 +195,7 @@ class Ledger:
 
     @property
     def stopped(self) -> LedgerError | None:
-        """Why nothing can be written any more, None while it can."""
+        """The reason why nothing can be written any more, or None."""
         return self._sequencer.stopped
 
     def append(
@@ -207,13 +205,13 @@ class Ledger:
         guard: Guard | None = None,
         timeout_s: float = 5.0,
     ) -> tuple[Record, ...]:
-        """Write drafts in one commit; durable on return, in the order given.
+        """Write drafts in one commit, in the order given; durable on return.
 
-        A draft whose (stream, idempotency key) is on record with the same kind and payload gives
-        that record back and writes nothing.
+        A draft whose (stream, idempotency key) is on record with the same kind and payload returns
+        that record and writes nothing.
 
         Raises:
-            DraftError: a draft that its kind does not allow.
+            DraftError: a kind does not allow its draft.
             BlobMissingError: a payload names a blob that is not stored.
             IdempotencyConflictError: a key is taken by other content.
             GuardMovedError: the section moved after the guard's basis.
@@ -221,8 +219,8 @@ class Ledger:
             LedgerTimeoutError: no answer in time; see its `written`.
             LedgerWriteError: the database refused; nothing is written.
             LedgerStoppedError: the ledger does not write any more.
-            SubjectRetiredError: a person whom it names is being erased; nothing is written. Words
-                that name him are said again here; whoever brings personal values must do it.
+            SubjectRetiredError: a draft's personal value is of a person who is being erased;
+                nothing is written. Append it again. Free text that names him is retried here.
         """
         deadline = time.monotonic() + timeout_s
         prepared = self._prepare(drafts)
@@ -242,10 +240,10 @@ class Ledger:
         guard: Guard | None = None,
         timeout_s: float = 5.0,
     ) -> tuple[Record, ...]:
-        """Write drafts as `append` does, without a thread that waits; from any event loop.
+        """Write drafts as `append` does, but wait in the running event loop.
 
-        A cancelled task withdraws its drafts if they were not sent yet; what was sent is carried
-        out, and the same drafts appended again give its records back.
+        A cancelled task withdraws its drafts if they were not sent yet. Sent drafts are carried
+        out, and appending them again returns their records.
         """
         deadline = time.monotonic() + timeout_s
         prepared = self._prepare(drafts)
@@ -264,9 +262,9 @@ class Ledger:
         return await promise.wait(deadline - time.monotonic())
 
     def resolve(self, stream: str, idem_key: str, timeout_s: float = 5.0) -> Record | None:
-        """Return the record of an idempotency key, None if it is certain that there is none.
+        """Return the record of an idempotency key, or None if there certainly is none.
 
-        The question is asked in the sequencer's order, so everything taken before is decided.
+        The sequencer answers in its order, so all earlier requests are decided by then.
 
         Raises:
             LedgerTimeoutError: not known yet.
@@ -276,18 +274,11 @@ class Ledger:
         return self._ask(request, request.done, Lane.URGENT, time.monotonic() + timeout_s)
 
     def put_blob(self, data: bytes) -> str:
-        """Store bytes under their SHA-256 and return it in hex; durable on return, idempotent.
-
-        Raises:
-            DraftError: too large.
-            LedgerWriteError: the database refused or did not answer; safe to try again.
-        """
+        """Store bytes durably and return their SHA-256 in hex; see `Blobs.put`."""
         return self._blobs.put(data, self._config.blob_timeout_s)
 
     def checkpoint_now(self, timeout_s: float = 5.0) -> Checkpoint | None:
-        """Map the stream heads, sign the tree and store the note; None for an empty log.
-
-        Nothing new is made when nothing was appended since the last one.
+        """Return a checkpoint of the whole log, made now if needed; None for an empty log.
 
         Raises:
             LedgerError: as `append`.
@@ -297,22 +288,22 @@ class Ledger:
     def checkpoint_not_above(self, seq: int, timeout_s: float = 5.0) -> Checkpoint | None:
         """Return the largest checkpoint whose tree ends before a committed record.
 
-        One in flight is waited for: the same question has the same answer for ever.
+        The answer for a record never changes: a checkpoint in flight is waited for.
 
         Raises:
-            LedgerError: it cannot be said now.
+            LedgerError: as `append`.
         """
         return self._checkpoints.not_above(seq, timeout_s)
 
     def subscribe(self, callback: Callable[[tuple[Record, ...]], None]) -> None:
         """Call back with each batch's records, in the log's order, on the notifier thread.
 
-        Callers of `append` are released first. An exception is logged and the record stands.
+        Callers of `append` are released first. An exception is logged and the records stand.
         """
         self._callbacks = (*self._callbacks, callback)
 
     def close(self) -> None:
-        """Write what waits, make a last checkpoint, stop the threads and leave the log."""
+        """Write all queued requests, make a last checkpoint, stop the threads, release the log."""
         if self._closing.is_set():
             return
         self._closing.set()
@@ -340,7 +331,6 @@ class Ledger:
         self.close()
 
     def _ask(self, request: Request, done: Promise[_T], lane: Lane, deadline: float) -> _T:
-        """Queue a request and wait for its answer."""
         if self.stopped is not None:
             raise self.stopped
         self._lanes.put(request, lane, deadline)
@@ -359,21 +349,20 @@ class Ledger:
         return tuple([self._sealed(one) if one.personal else prepare(one) for one in shielded])
 
     def _sealed(self, draft: Draft) -> Prepared:
-        """Let the vault turn personal values into commitments; without one, nothing is written."""
         if self._vault is None:
-            raise DraftError(f"{draft.kind}: personal values, and no vault to keep them")
+            raise DraftError(f"{draft.kind}: there is no vault to keep its personal values")
         plain, rows = self._vault.seal(self._signers[0].vkey.name, draft)
         return prepare(plain, rows)
 
     def _check_of(self, prepared: Sequence[Prepared]) -> Callable[[], None] | None:
-        """Return what is asked when personal values are written: is their person erased by now?"""
+        """Return a check that refuses personal values of persons who are being erased by then."""
         if self._vault is None:
             return None
         subjects = frozenset([row.subject for item in prepared for row in item.disclosures])
         return partial(self._vault.check_open, subjects) if subjects else None
 
     def _pass_on(self, records: tuple[Record, ...]) -> None:
-        if self._callbacks:  # or nobody is woken
+        if self._callbacks:  # else the notifier need not wake
             self._news.put(records)
 
     def _stopped(self) -> None:

@@ -1,7 +1,7 @@
-"""Whether the database still answers, as a writer needs it to: asked anew, within a bound.
+"""Whether the database would take an append now.
 
-A server can let sessions in and yet hold every append, and the other way round. So a beat asks all
-that an append rests on: the sequencer's own session, a new session, and the locks that it takes.
+A server can accept sessions and yet block every append, or the other way round. So a beat asks for
+all that an append needs: the sequencer's session, a new session, and the locks.
 """
 
 from audit.sequencer.ledger import Ledger
@@ -16,20 +16,20 @@ class Liveness:
     """Asks one database, one beat at a time."""
 
     def __init__(self, ledger: Ledger, dsn: str) -> None:
-        """Keep whom to ask; nothing is asked yet."""
+        """Start a watchdog; nothing is asked yet."""
         self._ledger = ledger
         self._dsn = dsn
         self._watchdog = Watchdog()
         self._size = -1
 
     def beat(self, timeout_s: float) -> None:
-        """Return once an append would be taken; in a log that grows, its growth is the answer.
+        """Return once an append would be taken; in a log that grows, only a new session is tried.
 
-        Nothing is written. The locks are taken one after the other and given back at once.
+        Nothing is written. The locks are taken one after the other and released at once.
 
         Raises:
             LedgerError: the sequencer does not answer.
-            DatabaseError: the server lets nobody in, or somebody holds a lock.
+            DatabaseError: the server accepts no session, or a lock is held.
         """
         grown = self._size != self._ledger.size
         self._size = self._ledger.size
@@ -49,5 +49,5 @@ class Liveness:
             session.close()
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop the watchdog."""
         self._watchdog.close()

@@ -1,17 +1,18 @@
-"""What a sequencer must know of a log before it writes: read with few rows, however long it is.
+"""The state that a sequencer needs of a log before it writes, read with few rows.
 
-Every statement here follows an index from its end; none reads the whole table, except for the
-names and ends of all streams, which are probes of one index.
+Every statement follows an index from its end; none reads the whole table. The streams' ends take
+one probe of an index each.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from audit.errors import CanonicalError, LedgerUnsafeError
 from audit.records.chain import StreamHead
 from audit.records.kinds import KINDS, Kind
 from audit.records.record import parse_payload
+from audit.sequencer.batch import LogPosition
 from audit.store.tables import TupleConnection
+from audit.tlog.merkle import Frontier
 
 _LEAVES_AT_ONCE = 8_192
 _HASH = 32
@@ -28,7 +29,6 @@ WITH RECURSIVE last AS (
 )
 SELECT stream, stream_seq, leaf, seq FROM last
 """
-"""The last record of every stream: one probe of the index of streams each, from the end."""
 
 _SECTIONS_SQL = """
 WITH RECURSIVE name AS (
@@ -45,27 +45,15 @@ SELECT name.account, last.seq FROM name, LATERAL (
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
-    """What the sequencer keeps in memory, as read at the start."""
-
-    heads: dict[str, StreamHead]
-    changed: dict[str, StreamHead]
-    sections: dict[str, int]
-    firm_seq: int
-    recorded_at_us: int
-    checkpoint: bytes | None
-
-
 def refuse_strays(connection: TupleConnection, size: int) -> None:
-    """Refuse a table with rows that are no records of a log of this size.
+    """Refuse a table that holds rows outside a log of this size.
 
     Raises:
-        LedgerUnsafeError: there is one beyond the head, below zero or without a number.
+        LedgerUnsafeError: a row's number is below zero, beyond the head or NULL.
     """
     row = connection.execute(
         "SELECT (SELECT min(seq) FROM ledger.entry), (SELECT max(seq) FROM ledger.entry),"
-        # not `IS NULL`, which is false of a column that is said to be NOT NULL
+        # not `IS NULL`, which the planner takes to be false for a NOT NULL column
         " (SELECT num_nulls(seq) > 0 FROM ledger.entry ORDER BY seq DESC NULLS FIRST LIMIT 1)"
     ).fetchone()
     lowest, highest, unnumbered = (None, None, False) if row is None else row
@@ -77,8 +65,16 @@ def refuse_strays(connection: TupleConnection, size: int) -> None:
         )
 
 
-def load(connection: TupleConnection) -> Loaded:
-    """Read stream heads, sections, last times and the last checkpoint's note."""
+def newest_note(connection: TupleConnection) -> bytes | None:
+    """Return the stored note of the newest checkpoint."""
+    note = connection.execute(
+        "SELECT note FROM ledger.checkpoint ORDER BY size DESC LIMIT 1"
+    ).fetchone()
+    return None if note is None else note[0]
+
+
+def load(connection: TupleConnection, log: str, frontier: Frontier) -> LogPosition:
+    """Return the position of a log with this frontier: stream heads, sections, last time."""
     run = connection.execute
     since = _mapped_from(connection)
     heads: dict[str, StreamHead] = {}
@@ -94,22 +90,22 @@ def load(connection: TupleConnection) -> Loaded:
         "SELECT coalesce(max(seq), -1) FROM ledger.entry WHERE kind = ANY(%s)", (firm,)
     ).fetchone()
     last = run("SELECT recorded_at_us FROM ledger.entry ORDER BY seq DESC LIMIT 1").fetchone()
-    note = run("SELECT note FROM ledger.checkpoint ORDER BY size DESC LIMIT 1").fetchone()
-    return Loaded(
+    return LogPosition(
+        log=log,
+        frontier=frontier,
         heads=heads,
         changed=changed,
         sections=sections,
         firm_seq=-1 if firm_row is None else firm_row[0],
         recorded_at_us=0 if last is None else last[0],
-        checkpoint=None if note is None else note[0],
     )
 
 
 def _mapped_from(connection: TupleConnection) -> int:
     """Return where the newest stream-head map begins, 0 without one.
 
-    A row that is no map is passed over: one who can only append could keep the log from being
-    opened by it, and so from being told that it counts for nothing.
+    A malformed map is skipped. Otherwise somebody who can only append could prevent the log from
+    being opened, and so the row from being disavowed.
     """
     for seq, payload in connection.execute(
         "SELECT seq, payload FROM ledger.entry WHERE kind = %s ORDER BY seq DESC",

@@ -1,9 +1,9 @@
-"""Taking over a log: its position in memory, held against what is signed and stored.
+"""Taking over a log: its position in memory, checked against what is signed and stored.
 
-The last checkpoint's tree is taken from the stored tiles if they lead to the signed root, which
-takes a handful of reads; if they do not (or a checkpoint is missing), from the leaves. What came
-after the checkpoint is always rebuilt from the leaves, and the stored head must say the same.
-Headers, payloads, and leaves under the signed root are the verifier's work (`fsck`).
+The last checkpoint's tree comes from the stored tiles if they lead to the signed root, which takes
+a handful of reads; otherwise, or without a checkpoint, from the leaves. The tree after the
+checkpoint is always rebuilt from the leaves, and the stored head must match it. `fsck` checks
+headers, payloads and the leaves under the signed root.
 """
 
 import logging
@@ -12,7 +12,7 @@ from typing import Any
 
 from audit.errors import AuditError, LedgerUnsafeError, NoteError
 from audit.sequencer.batch import LogPosition
-from audit.sequencer.loading import leaves_from, load, refuse_strays
+from audit.sequencer.loading import leaves_from, load, newest_note, refuse_strays
 from audit.signers.file import Signer
 from audit.store.connection import Store
 from audit.store.tiles import TileStore
@@ -26,40 +26,30 @@ LOG = logging.getLogger(__name__)
 def position_of(
     store: Store, signers: Sequence[Signer], predecessors: Sequence[TrustedKey] = ()
 ) -> tuple[LogPosition, Checkpoint | None]:
-    """Find the log's position; head and last checkpoint must agree with the leaves.
+    """Return the log's position and last checkpoint.
 
-    The last checkpoint is signed by a key that signs now or, in a log that was brought back from
-    before a change of keys, by a predecessor, which counts as far as `TrustedKey` says.
+    The last checkpoint is signed by a current key or, in a log restored from before a change of
+    keys, by a predecessor within the bounds of its `TrustedKey`.
 
     Raises:
-        LedgerUnsafeError: they do not.
+        LedgerUnsafeError: head or last checkpoint do not agree with the leaves.
     """
     head = store.head
     refuse_strays(store.connection, head.size)
-    loaded = load(store.connection)
+    note = newest_note(store.connection)
     try:
-        checkpoint = None
-        if loaded.checkpoint is not None:
-            checkpoint = _opened(loaded.checkpoint, signers, predecessors)
+        checkpoint = None if note is None else _opened(note, signers, predecessors)
     except AuditError as error:
         raise LedgerUnsafeError(f"last checkpoint: {error}") from error
     frontier = _grow(store, checkpoint)
-    refuse_strays(store.connection, head.size)  # one that came meanwhile may be among the loaded
+    position = load(store.connection, head.origin, frontier)
+    refuse_strays(store.connection, head.size)  # a row added meanwhile may be in the position
     if (head.size, head.root, head.frontier) != (
         frontier.size,
         frontier.root(),
         frontier.to_bytes(),
     ):
         raise LedgerUnsafeError(f"head says {head.size}, leaves say {frontier.size} or differ")
-    position = LogPosition(
-        log=head.origin,
-        frontier=frontier,
-        heads=loaded.heads,
-        changed=loaded.changed,
-        sections=loaded.sections,
-        firm_seq=loaded.firm_seq,
-        recorded_at_us=loaded.recorded_at_us,
-    )
     return position, checkpoint
 
 
@@ -75,7 +65,7 @@ def _opened(
 
 
 def _grow(store: Store, checkpoint: Checkpoint | None) -> Frontier:
-    """Return the frontier of all leaves there are; the checkpoint's root must be on the way."""
+    """Return the frontier of all leaves; the checkpoint's root must be on the way."""
     signed = None if checkpoint is None else _from_tiles(store, checkpoint)
     nodes = [] if signed is None else list(signed.nodes)
     size = 0 if signed is None else signed.size
@@ -93,7 +83,7 @@ def _grow(store: Store, checkpoint: Checkpoint | None) -> Frontier:
 
 
 def _from_tiles(store: Store, checkpoint: Checkpoint) -> Frontier | None:
-    """Return the checkpoint's frontier if the tiles have one that leads to its root."""
+    """Return the checkpoint's frontier from the tiles, None if they do not lead to its root."""
 
     def rows(query: str, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
         return store.connection.execute(query.encode(), values, prepare=False).fetchall()

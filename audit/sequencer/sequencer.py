@@ -1,17 +1,17 @@
 """The one thread that orders, chains and commits.
 
-It drains whatever waits (no timer: while one batch commits, the next one gathers and is built on
-top of it), writes each batch with a compare-and-swap on the stored head, and only then tells the
-callers. Whether an idempotency key is on record is not asked beforehand: the database refuses a
-second one, and only then, or when an answer hangs on it, the keys are looked up and the batch is
-built again. If a batch is lost, what was built on it is thrown away.
+It drains the lanes (no timer: while one batch commits, the next one gathers and is built on top of
+it), writes each batch with a compare-and-swap on the stored head, and then answers the callers.
+Idempotency keys are not looked up beforehand: the database refuses a second one. Only then, or if
+an answer depends on it, are the keys looked up and the batch built again. If a batch is lost, the
+batch built on it is thrown away.
 
-Batches are told of in the order of the log by construction: `_landed` queues each committed batch,
-and `_tell`, the only place that tells anybody, takes them from the front of that queue.
+Callers and subscribers hear of batches in the log's order: `_landed` queues each committed batch,
+and only `_tell` takes them, from the front of that queue.
 
-A commit whose answer did not come is *in doubt*: the sequencer takes a new connection and the
-session lock (so the old back end is gone), raises the fence (so nothing late can land), and reads
-the head: the new root means committed, the old root means not, anything else means that another
+A commit without an answer is *in doubt*. The sequencer opens a new connection, takes the session
+lock (so the old back end is gone), raises the fence (so nothing late can land), and reads the head.
+The new root means committed, the old root not committed. Any other root means that another
 sequencer wrote, and this one stops for good. It never guesses.
 """
 
@@ -56,8 +56,8 @@ class SequencerConfig:
         batch_rows_max: rows of one commit.
         commit_deadline_s: a commit that takes longer is in doubt.
         in_doubt_s: how long to ask the database about a commit in doubt before stopping.
-        patient: ask on beyond that, until the ledger is closed: a database that stands still for a
-            minute does not end the log.
+        patient: keep asking until the ledger is closed, so that a database that hangs for a minute
+            does not stop the log.
     """
 
     batch_rows_max: int = 1024
@@ -67,7 +67,7 @@ class SequencerConfig:
 
 
 class Sequencer:
-    """Owns the position and the fenced store; everything else asks it through the lanes."""
+    """Owns the position and the fenced store; requests reach it through the lanes."""
 
     def __init__(  # noqa: PLR0913 - the composition of the ledger
         self,
@@ -88,14 +88,14 @@ class Sequencer:
         Args:
             store: the fenced connection.
             reopen: makes a new one, waiting so many seconds for the lock.
-            position: what `store.head` says, with streams and sections.
+            position: of `store.head`, with streams and sections.
             lanes: where requests come from.
-            watchdog: ends overdue commits.
+            watchdog: ends overdue lookups.
             config: patience.
-            watch: tells the time, holds it against itself and says what must go on record.
+            watch: tells the time, and which clock record is due.
             on_step: called at the named steps, for crash tests.
-            on_commit: told each batch's records, in order, after its callers.
-            on_stop: told once, when the sequencer will not write again.
+            on_commit: called with each batch's records, in order, after its callers are answered.
+            on_stop: called once, when the sequencer stops writing.
         """
         self._store = store
         self._reopen = reopen
@@ -124,7 +124,7 @@ class Sequencer:
         self._thread.start()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the thread after the lanes were closed; say whether it ended."""
+        """Wait for the thread after the lanes were closed; return whether it ended."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -138,7 +138,7 @@ class Sequencer:
             self._store.close()
 
     def _work(self) -> None:
-        """Take and build, on top of what is being committed; when that has landed, send."""
+        """Build a batch on top of the one that is being committed, and send it after that."""
         while True:
             rows_max = self._config.batch_rows_max
             self._held = self._lanes.drain(rows_max, wait=self._flight is None)
@@ -150,7 +150,6 @@ class Sequencer:
                 return
 
     def _go_on(self, flight: Builder) -> None:
-        """Build what was taken while a batch is being committed, then send it."""
         builder = self._build(self._held, None, flight) if self._held else None
         while (answer := self._ask(_SLICE_S)) is None:
             room = self._config.batch_rows_max - (len(builder.batch.rows) if builder else 0)
@@ -170,7 +169,7 @@ class Sequencer:
                 self._launch(self._build(self._held, None))
             return
         self._landed(flight)
-        try:  # the next batch goes first: the database need not wait for our callers
+        try:  # send the next batch first, so that the database does not wait for our callers
             if builder is not None:
                 builder.rebase(self._position)
                 self._launch(builder)
@@ -178,16 +177,13 @@ class Sequencer:
             self._tell()
 
     def _launch(self, builder: Builder) -> None:
-        """Send a batch that was built on the position; it flies until it is answered.
-
-        Up to here a caller may have withdrawn what was built; then it is built without.
-        """
+        """Send a batch that was built on the position, without the requests withdrawn by now."""
         going = [request for request in self._held if request.done.take()]
         if len(going) < len(self._held):
             builder = self._build(going, None)
         self._held, self._flying = [], going
         if builder.unsure:
-            self._tell()  # to carry out takes commits, for which landed callers need not wait
+            self._tell()  # carrying out takes commits; callers of landed batches need not wait
             self._carry_out(going)
         elif not builder.finish().rows:
             self._untold.append(builder)
@@ -201,7 +197,7 @@ class Sequencer:
                 self._recover(builder, error)
 
     def _recover(self, builder: Builder, answer: Answer | DatabaseError) -> None:
-        """Find out what became of a batch that was not simply committed; if lost, do it again.
+        """Find out whether a refused or unanswered batch landed; if not, do it again.
 
         Raises:
             LedgerFencedError: the stored head is not ours.
@@ -218,7 +214,7 @@ class Sequencer:
         self._carry_out(self._flying)
 
     def _carry_out(self, requests: Sequence[Request]) -> None:
-        """Carry requests out one batch at a time, looking their idempotency keys up first."""
+        """Carry out requests one batch at a time, looking up their idempotency keys first."""
         problem: Answer | DatabaseError | None = None
         for _ in range(_ATTEMPTS):
             builder = None
@@ -249,7 +245,6 @@ class Sequencer:
         existing: Mapping[tuple[str, str], Record] | None,
         after: Builder | None = None,
     ) -> Builder:
-        """Build a batch; without `existing` nobody has looked for the requests' keys."""
         builder = Builder(self._position, existing, self._watch.now_us(), after)
         if any(isinstance(request, Append) for request in requests) and not (
             after is not None and after.attested
@@ -261,9 +256,10 @@ class Sequencer:
         return builder
 
     def _look_up(self, requests: Sequence[Request]) -> Mapping[tuple[str, str], Record]:
-        """Ask streams that exist for the requests' keys, and for whatever is to be resolved.
+        """Return the records that hold the requests' keys, in known streams.
 
-        For a sequencer that lost the log does not know its new streams; to ask is to notice.
+        A `Resolve` asks even for unknown streams: a sequencer that has been replaced does not know
+        the newest ones, and finds out this way.
         """
         heads = self._position.heads
         asked = [
@@ -283,34 +279,33 @@ class Sequencer:
         Raises:
             DatabaseError: in doubt.
         """
-        self._on_step(BEFORE_COMMIT)  # a crash here leaves nothing of the batch, nobody was told
+        self._on_step(BEFORE_COMMIT)  # a crash here leaves nothing of the batch
         rows, head = builder.batch.rows, self._head_after(builder)
         self._store.send(rows, head, self._config.commit_deadline_s)
-        # a crash here leaves the whole batch or nothing; recovered by the next opening
+        # a crash here leaves the whole batch or nothing; the next opening finds which
 
     def _ask(self, timeout_s: float) -> Answer | DatabaseError | None:
-        """Return what became of the batch that flies, None while that is not known."""
+        """Return the answer to the batch in flight, None while there is none."""
         try:
             return self._store.answer(timeout_s)
         except DatabaseError as error:
             return error
 
     def _landed(self, builder: Builder) -> None:
-        """Stand where the committed batch ends, and queue it to be told of."""
-        if builder.batch.rows:
-            self._on_step(AFTER_COMMIT)  # a crash here leaves records; found again by their keys
+        """Move the position to the end of a committed batch, and queue the batch for `_tell`."""
+        if builder.batch.rows:  # a crash here leaves callers unanswered; they ask by their keys
+            self._on_step(AFTER_COMMIT)
         if builder.attested:
             self._watch.recorded()
         self._position = builder.advance()
         self._untold.append(builder)
 
     def _tell(self) -> None:
-        """Tell of every batch that has landed and was not told of, the oldest first."""
         while self._untold:
             self._release(self._untold.popleft())
 
     def _release(self, builder: Builder) -> None:
-        """Tell the callers, then the subscribers; only `_tell` calls this."""
+        """Answer the callers, then tell the subscribers; only `_tell` calls this."""
         batch = builder.batch
         for request, error in batch.refused:
             request.done.refuse(error)
@@ -321,7 +316,7 @@ class Sequencer:
         for mapped in batch.mapped:
             mapped.done.keep((builder.frontier.size, builder.frontier.root()))
         wake([request.done for request in batch.requests()])
-        if batch.rows:  # a crash here leaves subscribers untold; they fold the log at their start
+        if batch.rows:  # a crash here leaves subscribers uninformed; they fold the log at the start
             self._on_commit(tuple([row.record for row in batch.rows]))
 
     def _head_after(self, builder: Builder) -> LogHead:
@@ -335,13 +330,13 @@ class Sequencer:
         )
 
     def _committed(self, builder: Builder | None) -> bool:
-        """Find out whether a batch in doubt was committed; None was never sent.
+        """Return whether a batch in doubt was committed; None was never sent.
 
         Raises:
             LedgerTimeoutError: the database did not answer in time.
-            LedgerFencedError: somebody else wrote.
+            LedgerFencedError: another sequencer wrote.
         """
-        self._store.close()  # a crash here leaves the doubt; recovered by the next opening alike
+        self._store.close()  # a crash here leaves the doubt; the next opening resolves it alike
         deadline = time.monotonic() + self._config.in_doubt_s
         while True:
             try:
@@ -361,7 +356,7 @@ class Sequencer:
         raise LedgerFencedError(f"head is at {found[0]}, which this sequencer did not write")
 
     def _stop(self, error: Exception) -> None:
-        """Stop for good: what was sent is in doubt, what waits was never written."""
+        """Stop for good: sent requests are in doubt, waiting ones were never written."""
         self.stopped = LedgerStoppedError(f"the sequencer stopped: {error}")
         doubt = LedgerTimeoutError(f"the sequencer stopped: {error}", written=None)
         for request in self._flying:
@@ -373,7 +368,7 @@ class Sequencer:
 
 
 def _fill(builder: Builder, requests: Sequence[Request]) -> None:
-    """Add requests; a map that one of them asks for is written now, while another batch commits."""
+    """Add requests, and write the map that they ask for now, while another batch commits."""
     for request in requests:
         builder.add(request)
     if builder.batch.mapped:
