@@ -2,13 +2,12 @@
 
 Not here: rules and orders.
 
-    snapshot      what the forecast may know: one instrument, its bars and its news, as of one
-                  instant
+    snapshot      the forecast's input: bars and news of one instrument as of one time
     codec/        snapshot to tokens and back
     speculation/  what was drafted, accepted, drawn and kept
-    engine/       the Engine port, the engine's process, vLLM behind one door, drafters
-    weights/      the model pair on disk, and what it says when it is asked again
+    engine/       the Engine port, the engine's process, the only door to vLLM, drafters
+    weights/      the model pair on disk, and its rows computed again
     forecast/     trajectories to a forecast
-    training/     making the weights in `models/`: phases, training, distillation
-    errors        errors of the forecast side of the walk
+    training/     making the weights in `models/`
+    errors        the package's errors
 """

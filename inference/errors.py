@@ -1,21 +1,18 @@
-"""Errors of the forecast side of the walk.
+"""The package's errors; the walk turns each into a record.
 
-    InferenceError
-    |- SnapshotError         a snapshot breaks its own rules (time, order, price)
-    |- CodecError            a snapshot or token sequence the codec cannot carry
-    |- ForecastError         no integer forecast can be made (NaN, infinity, overflow)
-    |- CaptureError          capture bytes that do not decode or do not recompute
-    |- RegistryError         weights, table or manifest missing, changed or inconsistent
-    |- TrainingDataError     a training source that cannot be used
-    `- EngineError           the engine did not serve
-       |- EngineDeadlineError   not within the deadline; the request was aborted
-       |- EngineDeadError       the process is gone; it is being restarted
-       |- EngineRefusedError    this request is not acceptable, or the self-test failed
-       |- FrameError            bytes on the engine's pipe that are no frame
-       `- EngineFailedError     too many deaths; a person must look
-
-Refusals of the risk gate are verdicts, never exceptions; these are for callers in the walk,
-which turn each into a record.
+InferenceError
+|- SnapshotError
+|- CodecError
+|- ForecastError
+|- CaptureError
+|- RegistryError
+|- TrainingDataError
+`- EngineError
+   |- EngineDeadlineError
+   |- EngineDeadError
+   |- EngineRefusedError
+   |- EngineFailedError
+   `- FrameError
 """
 
 from __future__ import annotations
@@ -26,16 +23,11 @@ from typing_extensions import override
 
 
 class InferenceError(Exception):
-    """Root of the package's errors.
-
-    Attributes:
-        detail: What was expected and what was found, in one line.
-    """
+    """Root of the package's errors; `detail` says what was expected and found, in one line."""
 
     code: ClassVar[str] = "inference"
 
     def __init__(self, detail: str) -> None:
-        """Keep the one-line detail."""
         super().__init__(detail)
         self.detail = detail
 
@@ -45,37 +37,37 @@ class InferenceError(Exception):
 
 
 class SnapshotError(InferenceError):
-    """A snapshot that must not reach the codec."""
+    """A snapshot breaks its rules of time, order or price."""
 
     code: ClassVar[str] = "snapshot_invalid"
 
 
 class CodecError(InferenceError):
-    """Input the codec has no tokens for, or tokens it did not make."""
+    """The codec cannot encode a snapshot, or did not make these tokens."""
 
     code: ClassVar[str] = "codec_refused"
 
 
 class ForecastError(InferenceError):
-    """No forecast can be stated in integers."""
+    """A forecast cannot be stated in integers: NaN, infinity or overflow."""
 
     code: ClassVar[str] = "forecast_invalid"
 
 
 class CaptureError(InferenceError):
-    """Capture bytes that cannot be read or do not recompute."""
+    """A capture cannot be decoded, or does not follow from its own numbers."""
 
     code: ClassVar[str] = "capture_invalid"
 
 
 class RegistryError(InferenceError):
-    """Model files that differ from their manifest."""
+    """Weights, table or manifest are missing, changed or inconsistent."""
 
     code: ClassVar[str] = "registry_invalid"
 
 
 class TrainingDataError(InferenceError):
-    """A training source that cannot be used."""
+    """A training source or checkpoint cannot be used."""
 
     code: ClassVar[str] = "training_data_invalid"
 
@@ -87,30 +79,30 @@ class EngineError(InferenceError):
 
 
 class EngineDeadlineError(EngineError):
-    """The deadline passed before every trajectory was complete."""
+    """The deadline passed before every trajectory was complete; the request was aborted."""
 
     code: ClassVar[str] = "engine_deadline"
 
 
 class EngineDeadError(EngineError):
-    """The engine process is not there."""
+    """The engine process is gone; it is being restarted."""
 
     code: ClassVar[str] = "engine_dead"
 
 
 class EngineRefusedError(EngineError):
-    """The engine is up and says no."""
+    """The engine runs but refuses this request, or its self-test failed."""
 
     code: ClassVar[str] = "engine_refused"
 
 
 class EngineFailedError(EngineError):
-    """The engine died too often and stays down."""
+    """The engine died too often and stays down until a person restarts it."""
 
     code: ClassVar[str] = "engine_failed"
 
 
 class FrameError(EngineError):
-    """Bytes on the engine's pipe that are no frame, or a frame that makes no sense."""
+    """Bytes on the engine's pipe are not a frame, or the frame's fields are wrong."""
 
     code: ClassVar[str] = "engine_frame"

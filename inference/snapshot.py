@@ -1,12 +1,11 @@
-"""What the forecast may know: one instrument, its bars and its news, as of one instant.
+"""The forecast's input: bars and news of one instrument as of one time.
 
-Not here: fetching, parsing of outside formats (``gateway/feeds/intake.py``), tokens (``codec.py``).
+Not here: fetching and parsing outside formats (`gateway/feeds/intake.py`), tokens (`codec.py`).
 
 Rules:
-    - Prices are integers in ticks and positive; a log return of anything else does not exist.
+    - Prices are positive integers in ticks, so that every log return exists.
     - Bars ascend strictly by close time.
-    - Nothing, bar or news, lies after ``as_of_us``: the constructor refuses, so no code behind
-      it needs to look.
+    - No bar and no news item lies after `as_of_us`: the constructor refuses it.
     - Times are microseconds UTC since the epoch.
 """
 
@@ -23,7 +22,7 @@ MAX_TICKS = 2**53 - 1
 
 
 class AssetClass(StrEnum):
-    """Asset class, as the codec's prefix knows it (order is part of the codec)."""
+    """Asset class; the order is part of the codec."""
 
     EQUITY = "equity"
     INDEX = "index"
@@ -36,7 +35,7 @@ class AssetClass(StrEnum):
 
 
 class Frequency(StrEnum):
-    """Bar length (order is part of the codec)."""
+    """Bar length; the order is part of the codec."""
 
     DAILY = "daily"
     HOURLY = "hourly"
@@ -47,9 +46,9 @@ BAR_US: Final = {Frequency.DAILY: 86_400_000_000, Frequency.HOURLY: 3_600_000_00
 
 
 class EventType(StrEnum):
-    """Closed list of narrative event types (order is part of the codec).
+    """Closed list of news event types; the order is part of the codec.
 
-    ``ECHO`` describes a move that already happened and never is a signal.
+    `ECHO` describes a move that already happened; it is never a signal.
     """
 
     EARNINGS = "earnings"
@@ -68,7 +67,7 @@ class EventType(StrEnum):
 
 
 class Direction(StrEnum):
-    """Lean of an event for the instrument."""
+    """Expected direction of an event's effect on the instrument."""
 
     NEGATIVE = "negative"
     NEUTRAL = "neutral"
@@ -93,11 +92,7 @@ class Bar:
     close_ticks: int
 
     def __post_init__(self) -> None:
-        """Refuse prices without a logarithm and bars whose range excludes their ends.
-
-        Raises:
-            SnapshotError: A price is not in 1..2^53-1, or high/low do not enclose the bar.
-        """
+        """Raise `SnapshotError` for a price outside 1..2^53-1 or outside low..high."""
         low, high = self.low_ticks, self.high_ticks
         if not 0 < low <= high <= MAX_TICKS:
             raise SnapshotError(f"expected 0 < low <= high, was low {low}, high {high}")
@@ -108,7 +103,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewsItem:
-    """One classified event; ``published_us`` is the first publication, never the reprint."""
+    """One classified event; `published_us` is its first publication, never a reprint."""
 
     event_id: str
     published_us: int
@@ -132,11 +127,7 @@ class Snapshot:
     news: tuple[NewsItem, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse knowledge of the future and disorder.
-
-        Raises:
-            SnapshotError: No bars, bars not ascending, or a bar or news item after ``as_of_us``.
-        """
+        """Raise `SnapshotError` without bars, out of order, or for anything after `as_of_us`."""
         if not self.bars:
             raise SnapshotError("expected at least one bar, was none")
         previous = -1
@@ -157,7 +148,7 @@ class Snapshot:
 
 
 def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
-    """Give the snapshot as JSON values: integers and strings only, no float."""
+    """Return the snapshot as JSON values without floats."""
     return {
         "instrument": snapshot.instrument,
         "asset_class": snapshot.asset_class.value,
@@ -184,10 +175,10 @@ def snapshot_document(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def snapshot_from_document(document: dict[str, Any]) -> Snapshot:
-    """Read back what ``snapshot_document`` gave.
+    """Read what `snapshot_document` returned.
 
     Raises:
-        SnapshotError: A field is missing, of another type, or breaks a rule.
+        SnapshotError: when a field is missing, of another type, or breaks a rule.
     """
     try:
         return Snapshot(
@@ -228,7 +219,7 @@ def _news(row: dict[str, Any]) -> NewsItem:
 
 
 def _whole(value: object) -> int:
-    if type(value) is not int:  # a bool or a float is not a time or a price
+    if type(value) is not int:  # neither a bool nor a float is a time or a price
         raise TypeError(f"expected an integer, was {value!r}")
     return value
 

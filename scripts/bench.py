@@ -21,8 +21,9 @@ from gateway.installation.children.engine_process import EngineChildConfig, chil
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineConfig, SampleRequest
 from inference.engine.self_test import golden_prompt
-from inference.speculation.rounds import DrafterKind, totals
+from inference.speculation.rounds import DrafterKind
 from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.totals import totals
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIR = ROOT / "inference" / "models" / "pair_v1"

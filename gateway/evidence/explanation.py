@@ -23,8 +23,9 @@ from inference.codec.vocabulary import BIN_START
 from inference.errors import InferenceError
 from inference.speculation.evidence import ENTROPY_SCALE, Evidence, Judge, RoundEvidence
 from inference.speculation.evidence_bytes import MAGIC, read_evidence
-from inference.speculation.rounds import QTable, paths, totals
+from inference.speculation.rounds import QTable
 from inference.speculation.seeds import accept_draw
+from inference.speculation.totals import paths, totals
 
 Fields = dict[str, Any]
 

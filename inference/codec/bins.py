@@ -1,7 +1,7 @@
 """256 return bins: uniform in asinh(z / 0.9) for scaled returns |z| <= 16.
 
-Near the centre a bin is 0.025 sigma wide, in the tails it grows with z. The outermost bins also
-take what lies beyond; decoding never leaves |z| <= 16, which is part of what the model can say.
+A bin is 0.025 sigma wide at the centre and grows with z in the tails. The outermost bins also take
+returns beyond 16 sigma; decoding never leaves |z| <= 16.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ Z_MAX: Final = 16.0
 X_MAX: Final = math.asinh(Z_MAX / Z_SCALE)
 X_WIDTH: Final = 2.0 * X_MAX / N_BINS
 ROW_TOLERANCE: Final = 1e-3
-"""A row of probabilities may miss a sum of one by this much (float32 softmax)."""
+"""How far from one a row of probabilities may sum (float32 softmax)."""
 
 
 def bin_of(z: float) -> int:
-    """Give the bin 0..255 of a scaled return."""
+    """Return the bin, 0..255, of a scaled return."""
     place = math.floor((math.asinh(z / Z_SCALE) + X_MAX) / X_WIDTH)
     return min(max(place, 0), N_BINS - 1)
 
 
 def z_of(index: int, dither: float) -> float:
-    """Give the scaled return at a position 0 <= dither < 1 inside a bin."""
+    """Return the scaled return at a position 0 <= dither < 1 inside a bin."""
     return Z_SCALE * math.sinh(-X_MAX + (index + dither) * X_WIDTH)
 
 
 def edge(index: int) -> float:
-    """Give the scaled return at the lower edge of a bin; ``edge(256)`` is the top."""
+    """Return the scaled return at the lower edge of a bin; `edge(256)` is the top."""
     return Z_SCALE * math.sinh(-X_MAX + index * X_WIDTH)
 
 
@@ -55,12 +55,12 @@ SECOND_MOMENTS: Final = tuple(_second_moment(i) for i in range(N_BINS))
 
 
 def row_law(row: Sequence[float]) -> tuple[float, float, float]:
-    """Give P(z > 0), E[z] and sd[z] of a row of 256 bin probabilities, in closed form.
+    """Return P(z > 0), E[z] and sd[z] of a row of 256 bin probabilities, in closed form.
 
-    Zero is an edge between bins, so the probability of a rise is a plain sum.
+    Zero is an edge between bins, so P(z > 0) is a plain sum.
 
     Raises:
-        CodecError: Not 256 finite, non-negative values with a sum of one.
+        CodecError: when the row is not 256 finite, non-negative values with a sum of one.
     """
     if len(row) != N_BINS:
         raise CodecError(f"expected {N_BINS} probabilities, was {len(row)}")

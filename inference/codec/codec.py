@@ -1,15 +1,15 @@
 """Snapshot to tokens and tokens back to returns: codec v1.
 
-A prompt reads ``BOS class frequency | up to 128 return bins | three narrative slots of three
-words (type, lean, age) | clock | sigma over long-run sigma | sigma level``. What describes the
-present stands behind the bars, so no token knows anything later than itself, and a prompt with
-news shares its first part (and the engine's prefix cache) with the same prompt without.
+A prompt reads `BOS class frequency | up to 128 return bins | three narrative slots of three
+words (type, lean, age) | clock | sigma over long-run sigma | sigma level`. Words about the present
+follow the bars: no token depends on anything later than itself, and a prompt with news shares its
+first part (and the engine's prefix cache) with the same prompt without news.
 
 Rules:
-    - Causal: a return is divided by a scale made of earlier returns (``volatility.py``).
+    - A return is divided by a scale made of earlier returns only (`volatility.py`).
     - Decoding is exact in replay: the place inside a bin comes from HMAC-SHA256(key, step).
-    - The scale keeps moving along a sampled path, so volatility clusters without the model.
-    - The table's state never looks at a narrative word.
+    - The scale moves along a sampled path, so volatility clusters even if the model ignores it.
+    - The table's state does not depend on narrative words.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from inference.errors import CodecError
 from inference.snapshot import Bar, Frequency, Snapshot
 
 MIN_CONTEXT: Final = 16
-"""Fewest return bins a prompt may carry."""
+"""Fewest return bins in a prompt."""
 MIN_BARS: Final = BURN_IN + MIN_CONTEXT + 1
 RATIO_STEP: Final = 0.14
-"""Width of a bucket of log(sigma / long-run sigma)."""
+"""Bucket width of log(sigma / long-run sigma)."""
 LEVEL_EDGES: Final = (0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)
 """Edges of the sigma level, in log return per bar."""
 RATIO_COARSE: Final = 4
 MOVE_EDGES: Final = (-1.5, -0.75, -0.2, 0.2, 0.75, 1.5)
-"""Edges, in sigma, of the last move as the table's state sees it."""
+"""Edges, in sigma, of the last move in the table's state."""
 N_MOVES: Final = len(MOVE_EDGES) + 1
 _DAY_US: Final = 86_400_000_000
 _HOUR_US: Final = 3_600_000_000
@@ -66,14 +66,13 @@ class ReturnCodec:
     n_table_states: int = 1 + words.N_FREQUENCIES * words.N_CLASSES * RATIO_COARSE * N_MOVES
 
     def __init__(self) -> None:
-        """Fix the digest."""
         self.digest = codec_digest()
 
     def encode(self, snapshot: Snapshot) -> Prompt:
-        """Give the prompt for the bar after the snapshot's last.
+        """Return the prompt for the bar after the snapshot's last.
 
         Raises:
-            CodecError: Fewer than 49 bars.
+            CodecError: when there are fewer than 49 bars.
         """
         returns = log_returns(snapshot.bars)
         bins, scale = encode_returns(returns)
@@ -95,10 +94,10 @@ class ReturnCodec:
         )
 
     def decode_path(self, prompt: Prompt, tokens: Sequence[int], key: bytes) -> tuple[float, ...]:
-        """Give the log returns of a path; step i is dithered by (key, i).
+        """Return the log returns of a path; step i is dithered by (key, i).
 
         Raises:
-            CodecError: A token outside the bins, or a prompt of another codec.
+            CodecError: when a token is not a bin, or the prompt is of another codec.
         """
         scale = self._scale(prompt)
         returns = []
@@ -113,23 +112,23 @@ class ReturnCodec:
     def step_distribution(
         self, prompt: Prompt, p_row: Sequence[float]
     ) -> tuple[float, float, float]:
-        """Give P(rise), mean and sd of the next bar's log return, in closed form.
+        """Return P(rise), mean and sd of the next bar's log return, in closed form.
 
         Args:
-            prompt: The prompt whose first answer the row is.
-            p_row: Target probabilities of the 256 bins; they sum to one.
+            prompt: The prompt.
+            p_row: The target's probabilities of the first token, over the 256 bins.
 
         Raises:
-            CodecError: A malformed row, or a prompt of another codec.
+            CodecError: when the row is malformed, or the prompt is of another codec.
         """
         sigma = self._scale(prompt).sigma
         p_up, mean, sd = row_law(p_row)
         return p_up, mean * sigma, sd * sigma
 
     def table_base(self, token_ids: Sequence[int]) -> int:
-        """Give the part of the table's state that stays fixed for a prompt's whole answer.
+        """Return the part of the table's state that a prompt fixes for its whole answer.
 
-        Zero means unknown (not a prompt of this codec), with the unconditional row.
+        Zero stands for ids that are not a prompt of this codec; its row is the unconditional one.
         """
         level = _level_index(token_ids)
         if level is None:
@@ -146,18 +145,18 @@ class ReturnCodec:
         return 1 + ((frequency * words.N_CLASSES + kind) * RATIO_COARSE + ratio) * N_MOVES
 
     def table_step(self, base: int, last_bin_token: int) -> int:
-        """Give the state for a base and the token id of the latest return bin."""
+        """Return the table's state for a base and the latest return bin."""
         if base == 0 or not words.is_bin(last_bin_token):
             return 0
         return base + _MOVE_OF_BIN[last_bin_token - words.BIN_START]
 
     def table_state(self, token_ids: Sequence[int]) -> int:
-        """Give the table's state for a prompt followed by any number of bins."""
+        """Return the table's state for a prompt followed by any number of bins."""
         base = self.table_base(token_ids)
         if base == 0:
             return 0
         last = token_ids[-1]
-        if not words.is_bin(last):  # nothing generated yet: the last bin stands before the tail
+        if not words.is_bin(last):  # nothing generated yet: the last bin is before the tail
             last = token_ids[-1 - words.TAIL_LENGTH]
         return self.table_step(base, last)
 
@@ -175,15 +174,15 @@ class ReturnCodec:
 
 
 def log_returns(bars: Sequence[Bar]) -> list[float]:
-    """Give close-to-close log returns."""
+    """Return close-to-close log returns."""
     return [math.log(after.close_ticks / before.close_ticks) for before, after in pairwise(bars)]
 
 
 def encode_returns(returns: Sequence[float]) -> tuple[list[int], Scale]:
-    """Give the bin 0..255 of every return after the burn-in, and the scale after the last.
+    """Return the bin, 0..255, of every return after the burn-in, and the scale after the last.
 
     Raises:
-        CodecError: Fewer than 48 returns.
+        CodecError: when there are fewer than 48 returns.
     """
     if len(returns) < MIN_BARS - 1:
         raise CodecError(f"expected at least {MIN_BARS} bars, was {len(returns) + 1}")
@@ -196,7 +195,7 @@ def encode_returns(returns: Sequence[float]) -> tuple[list[int], Scale]:
 
 
 def head_tokens(snapshot: Snapshot) -> tuple[int, int, int]:
-    """Give BOS, class and frequency."""
+    """Return BOS, class and frequency."""
     return (
         words.BOS,
         words.CLASS_START + words.CLASSES.index(snapshot.asset_class),
@@ -205,7 +204,7 @@ def head_tokens(snapshot: Snapshot) -> tuple[int, int, int]:
 
 
 def clock_token(frequency: Frequency, close_time_us: int) -> int:
-    """Give the UTC weekday (daily bars) or UTC hour (hourly bars) of the last close."""
+    """Return the UTC weekday (daily bars) or UTC hour (hourly bars) of the last close."""
     if frequency is Frequency.DAILY:
         weekday = (close_time_us // _DAY_US + 3) % words.N_WEEKDAYS  # 1970-01-01 was a Thursday
         return words.CLOCK_START + weekday
@@ -214,7 +213,7 @@ def clock_token(frequency: Frequency, close_time_us: int) -> int:
 
 
 def scale_tokens(scale: Scale) -> tuple[int, int]:
-    """Give the ratio token and the level token, the last two of every prompt."""
+    """Return the ratio token and the level token, the prompt's last two."""
     place = math.floor(math.log(scale.sigma / scale.sigma_long) / RATIO_STEP) + words.N_RATIOS // 2
     ratio = min(max(place, 0), words.N_RATIOS - 1)
     level = sum(scale.sigma >= limit for limit in LEVEL_EDGES)
@@ -222,14 +221,14 @@ def scale_tokens(scale: Scale) -> tuple[int, int]:
 
 
 def dither(key: bytes, step: int) -> float:
-    """Give the place 0 <= u < 1 inside a bin: the first 53 bits of HMAC-SHA256(key, step)."""
+    """Return the place 0 <= u < 1 inside a bin: the first 53 bits of HMAC-SHA256(key, step)."""
     message = b"countersign/dither/1" + step.to_bytes(8, "big")
     digest = hmac.digest(key, message, "sha256")
     return (int.from_bytes(digest[:8], "big") >> 11) / 2.0**53
 
 
 def codec_digest() -> str:
-    """Hash every constant that gives a token its meaning (SHA-256, hex)."""
+    """Return the SHA-256, hex, of every constant that gives a token its meaning."""
     meaning = {
         "version": ReturnCodec.version,
         "layout": {
@@ -252,7 +251,7 @@ def codec_digest() -> str:
 
 
 def _level_index(token_ids: Sequence[int]) -> int | None:
-    """Find the sigma level, the prompt's last token, behind the generated bins."""
+    """Return the place of the prompt's last token, the sigma level, before generated bins."""
     for index in range(len(token_ids) - 1, words.HEAD_LENGTH + words.TAIL_LENGTH - 1, -1):
         token = token_ids[index]
         if words.LEVEL_START <= token < words.LEVEL_START + words.N_LEVELS:

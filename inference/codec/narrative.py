@@ -1,9 +1,9 @@
 """News items to narrative words: which items, in which order, and how old.
 
-At most three items speak: the youngest, the stronger first among equals, then by id, so the
-choice never depends on the order in which items arrived. Age counts the bars that closed after
-publication; an item at the very close is not in that bar, so its age is 0. Text never becomes a
-token here: only the closed words of ``vocabulary.py`` do.
+At most three items are used: the youngest, the stronger first among equals, then by id, so the
+choice does not depend on the order of arrival. Age counts the bars that closed after publication;
+an item published at the very close is not in that bar, so its age is 0. Text never becomes a
+token: only the closed words of `vocabulary.py` do.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from inference.codec import vocabulary as words
 from inference.snapshot import Direction, EventType, NewsItem, Snapshot, Strength
 
 MAX_AGE_BARS: Final = 20
-"""Items older than this are silent."""
+"""Older items are not used."""
 _AGE_EDGES: Final = (1, 2, 6)
 _DIRECTIONS: Final = tuple(Direction)
 _STRENGTHS: Final = tuple(Strength)
 
 
 def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
-    """Give nine words: three slots of type, lean and age, the first slot speaking first."""
+    """Return nine words: type, lean and age for each of three slots."""
     closes = [bar.close_time_us for bar in snapshot.bars]
     aged = [
         (len(closes) - bisect_right(closes, item.published_us), item)
@@ -44,7 +44,7 @@ def narrative_tokens(snapshot: Snapshot) -> tuple[int, ...]:
 
 
 def slot_tokens(item: NewsItem, age_bars: int) -> tuple[int, int, int]:
-    """Give type, lean and age words; age counts the bars that closed since publication."""
+    """Return the words of one item; `age_bars` bars closed since its publication."""
     lean = _DIRECTIONS.index(item.direction) * len(_STRENGTHS) + _STRENGTHS.index(item.strength)
     return (
         words.TYPE_START + words.EVENT_TYPES.index(item.event_type),

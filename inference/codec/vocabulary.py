@@ -1,4 +1,4 @@
-"""Token ids of codec v1, in one place.
+"""Token ids of codec v1.
 
 384 ids: specials, prefix words, narrative words, spare ids, then 256 contiguous return bins.
 The layout is part of the codec's digest: an id never changes its meaning within a version.
@@ -46,7 +46,7 @@ FREQUENCIES: Final = tuple(Frequency)
 EVENT_TYPES: Final = tuple(EventType)
 
 N_SLOTS: Final = 3
-"""Narrative slots in every prompt, filled with NONE words where nothing is known."""
+"""Narrative slots in every prompt; empty ones are filled with NONE words."""
 NO_NEWS: Final = (TYPE_START + N_TYPES - 1, LEAN_START + N_LEANS - 1, AGE_START + N_AGES - 1)
 HEAD_LENGTH: Final = 3
 """BOS, class, frequency."""
@@ -57,5 +57,5 @@ MAX_CONTEXT: Final = 128
 
 
 def is_bin(token: int) -> bool:
-    """Tell whether a token is a return bin."""
+    """Return whether a token is a return bin."""
     return BIN_START <= token < BIN_START + N_BINS

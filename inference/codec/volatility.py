@@ -1,9 +1,9 @@
-"""Causal volatility of codec v1: the scale by which every return is divided.
+"""The causal scale by which every return is divided.
 
-variance = 0.75 EWMA(0.94) + 0.25 EWMA(0.99) of squared log returns, each update winsorised at
-8 sigma so that one bad print does not blind the scale for months; EWMA(0.995) is the long run.
+variance = 0.75 EWMA(0.94) + 0.25 EWMA(0.99) of squared log returns; EWMA(0.995) is the long run.
+Each update is winsorised at 8 sigma, so that one bad print does not inflate the scale for months.
 
-The scale of return t uses returns before t only. Pure float64 arithmetic in a fixed order: the
+The scale of return t uses returns before t only. Float64 arithmetic in a fixed order gives the
 same numbers on every machine.
 """
 
@@ -20,7 +20,7 @@ LONG: Final = 0.995
 FAST_WEIGHT: Final = 0.75
 WINSOR_SIGMAS: Final = 8.0
 BURN_IN: Final = 32
-"""Returns that only start the recursion and get no token."""
+"""Returns that start the recursion and get no token."""
 VARIANCE_FLOOR: Final = 1e-12
 """Sigma never falls below 1e-6, so a flat series stays finite."""
 
@@ -44,7 +44,7 @@ class Scale:
         return math.sqrt(self.long)
 
     def after(self, log_return: float) -> Scale:
-        """Give the state once this return is known."""
+        """Return the state after one more return."""
         limit = WINSOR_SIGMAS * self.sigma
         held = min(abs(log_return), limit)
         square = held * held
@@ -56,9 +56,9 @@ class Scale:
 
 
 def first_scale(burn_in: Sequence[float]) -> Scale:
-    """Start from the mean square of the burn-in returns, the largest one left out.
+    """Return the state after the burn-in: its mean square without the largest return.
 
-    Leaving one out keeps a bad print in the burn-in from setting the level.
+    Leaving one out keeps a bad print from setting the level.
     """
     squares = sorted(r * r for r in burn_in)[:-1]
     mean = max(math.fsum(squares) / len(squares), VARIANCE_FLOOR)

@@ -1,8 +1,8 @@
-"""Adapters vLLM loads by name: they see every step, and only they subclass vLLM's classes.
+"""Subclasses of vLLM's classes, which vLLM loads by name; they see every step.
 
-`CaptureRunner` hands each step's rows to inference/engine/flight.py, `LookAheadScheduler` gives
-each trajectory its own look-ahead, `TableProposer` is the placeholder behind which the table
-drafts. All decisions are vLLM's; nothing here changes a probability.
+`CaptureRunner` hands each step's rows to `flight.py`, `LookAheadScheduler` gives each trajectory
+its own look-ahead, `TableProposer` is the placeholder that lets the table draft. vLLM makes all
+decisions; nothing here changes a probability.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ KEY = "countersign"
 
 
 class Deck:
-    """Every trajectory in flight, for runner and scheduler; used by the engine's thread only."""
+    """Every trajectory in progress, for runner and scheduler; the engine's thread only."""
 
     def __init__(self, drafter: Drafter, draws: Draws) -> None:
         self.drafter = drafter
@@ -33,14 +33,14 @@ class Deck:
         self.witness: Witness | None = None  # set during the self-test only
 
     def of(self, request: Any) -> Flight | None:
-        """Return the flight of a vLLM request, None for one that is not ours."""
+        """Return the flight of a vLLM request, or None when it is not ours."""
         params = request.sampling_params
         extra = (params.extra_args or {}) if params is not None else {}
         return self.flights.get(extra.get(KEY, ""))
 
 
 class CaptureRunner(CPUModelRunner):
-    """The CPU runner with its sampling step observed."""
+    """vLLM's CPU runner; observes the sampling step."""
 
     deck: Deck
 
@@ -71,7 +71,7 @@ class CaptureRunner(CPUModelRunner):
     def propose_draft_token_ids(
         self, scheduler_output: Any, sampled_token_ids: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        """Let the table draft here, the network in vLLM's own pass with seeded draws."""
+        """Return the drafts: the table's, or those of vLLM's own pass with seeded draws."""
         flights = self._flights()
         drafter = self.deck.drafter
         if flights is not None and isinstance(drafter, TableDrafter):
@@ -97,7 +97,7 @@ class CaptureRunner(CPUModelRunner):
         return full
 
     def _flights(self) -> list[Flight] | None:
-        """Return the batch's flights, None in a dummy pass."""
+        """Return the batch's flights, or None in a dummy pass."""
         flights = [self.deck.of(self.requests[rid]) for rid in self.input_batch.req_ids]
         found = [flight for flight in flights if flight is not None]
         return found if found and len(found) == len(flights) else None
@@ -113,16 +113,16 @@ class CaptureRunner(CPUModelRunner):
 
 
 class CaptureWorker(CPUWorker):
-    """The CPU worker with our runner."""
+    """vLLM's CPU worker with our runner."""
 
     def init_device(self) -> None:
-        """Give the runner its class once vLLM has built it."""
+        """Let vLLM build the runner, then change its class."""
         super().init_device()
         self.model_runner.__class__ = CaptureRunner
 
 
 class LookAheadScheduler(Scheduler):
-    """Schedules per trajectory as many drafts as are worth verifying."""
+    """vLLM's scheduler with a look-ahead for each trajectory."""
 
     deck: Deck
 
@@ -139,7 +139,7 @@ class LookAheadScheduler(Scheduler):
 
 
 class TableProposer:
-    """Named in the engine's settings; the runner drafts before vLLM would ask this."""
+    """The proposer named in the engine's settings; the runner drafts before vLLM asks it."""
 
     def __init__(self, vllm_config: Any) -> None:
         self._vllm_config = vllm_config
@@ -149,6 +149,6 @@ class TableProposer:
         del target_model
 
     def propose(self, *args: Any, **kwargs: Any) -> list[list[int]]:
-        """Draft nothing (a dummy pass)."""
+        """Return no drafts; vLLM asks in a dummy pass only."""
         del kwargs
         return [[] for _ in args[0]]

@@ -1,13 +1,11 @@
-"""Drafters: who proposes, behind one protocol, chosen when the engine starts.
+"""Drafters: a table, a network or none, chosen when the engine starts.
 
-A proposal is a message: tokens and the distribution each was drawn from. The table makes its
-messages here and costs nothing; the network's come out of the engine's own draft pass and take
-the same form in the capture. Neither sees a narrative word: the table's state is made of numbers
-only, the network's embeddings of narrative ids are zero. Any drafter is exact; only speed depends
-on it.
+The table drafts here, at almost no cost; the network drafts in the engine's own draft pass. Their
+proposals have the same form in the capture. Neither sees a narrative word: the table's state holds
+numbers only, and the network's embeddings of narrative ids are zero. Output is exact with any
+drafter; only speed depends on it.
 
-Draws come from the trajectory's seed, never from a generator with state, so a draft does not depend
-on who shares the batch.
+Draws come from the trajectory's seed, so a draft does not depend on what shares the batch.
 """
 
 from collections.abc import Sequence
@@ -25,42 +23,39 @@ TABLE_PROPOSER = "inference.engine.capture_adapter.TableProposer"
 
 
 class Drafter(Protocol):
-    """Proposes tokens for the target to verify.
-
-    Threads: used by the engine's thread only.
-    """
+    """Proposes tokens for the target to verify; used by the engine's thread only."""
 
     kind: DrafterKind
     table_digest: str
 
     def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
-        """Return the engine's speculative settings, None for no speculation."""
+        """Return vLLM's speculative settings, or None for no speculation."""
         ...
 
     def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Return what the drafter keeps of a prompt."""
+        """Return the part of the drafter's state that a prompt fixes; 0 when there is none."""
         ...
 
 
 class NoDrafter:
-    """Plain decoding."""
+    """Plain decoding, one token at a time."""
 
     kind = DrafterKind.NONE
     table_digest = ""
 
     def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
-        """Return None: the engine decodes one token at a time."""
+        """Return None."""
         del spec_k
         return None
 
     def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Keep nothing."""
+        """Return 0."""
         del prompt_ids
         return 0
 
 
 class NetworkDrafter:
-    """A one-layer network, drawn from its own distribution ("probabilistic", see module)."""
+    """A one-layer network; drafts are drawn from its own distribution."""
 
     kind = DrafterKind.NETWORK
     table_digest = ""
@@ -71,8 +66,8 @@ class NetworkDrafter:
     def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
         """Return the draft-model settings.
 
-        The engine's default, "greedy", treats the draft as certain: on a flat distribution over
-        256 bins about 1 % of drafts would be accepted.
+        vLLM's default, "greedy", treats the draft as certain: on a flat distribution over 256 bins
+        about 1 % of drafts would be accepted.
         """
         return {
             "method": "draft_model",
@@ -83,13 +78,13 @@ class NetworkDrafter:
         }
 
     def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Keep nothing: the network reads the prompt itself."""
+        """Return 0: the network reads the prompt itself."""
         del prompt_ids
         return 0
 
 
 class TableDrafter:
-    """A distilled table: state (class, frequency, volatility, last move) to a row of 256 bins."""
+    """A distilled table: class, frequency, volatility and last move select a row of 256 bins."""
 
     kind = DrafterKind.TABLE
 
@@ -103,7 +98,7 @@ class TableDrafter:
         self.rows: Floats = np.ascontiguousarray(rows, dtype=np.float32)
 
     def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
-        """Return the settings of a custom proposer that runs no model."""
+        """Return the settings of a custom proposer without a model."""
         return {
             "method": "custom_class",
             "model": TABLE_PROPOSER,
@@ -112,19 +107,13 @@ class TableDrafter:
         }
 
     def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Return the part of the state that a prompt fixes."""
+        """Return the codec's table base of the prompt."""
         return self._codec.table_base(prompt_ids)
 
     def propose(
         self, flights: Sequence[Flight], last_tokens: Sequence[int], k: int
     ) -> list[list[int]]:
-        """Return k drafts for each flight and leave their states in the flight.
-
-        Args:
-            flights: Trajectories to draft for, B of them.
-            last_tokens: The newest token of each.
-            k: Look-ahead.
-        """
+        """Return k drafts for each flight and store their states in the flight."""
         newest = list(last_tokens)
         columns: list[list[int]] = []
         states: list[list[int]] = []

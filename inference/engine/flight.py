@@ -1,11 +1,13 @@
-"""Trajectories in flight: what the engine knows of each, and the records of its steps.
+"""Trajectories in progress, their draws and their rounds.
 
-No foreign engine here: the runner adapter hands in counts, logits and rows as numpy arrays and
-this module makes draws from seeds and `DraftRound`s from what the sampler used. Another runner
-needs only another adapter.
+The runner adapter hands in counts, logits and rows as numpy arrays; this module draws from seeds
+and makes a `DraftRound` of the rows that the sampler used. Another runner needs another adapter
+only.
 
-Shapes: B requests in the batch, S drafts in the batch (summed), W bins. Row layout of a step's
-logits: request i owns counts[i] + 1 consecutive rows.
+Shapes: B requests in the batch, S drafts in the whole batch, W bins. Request i owns counts[i] + 1
+consecutive rows of a step's logits.
+
+Not here: vLLM.
 """
 
 import hashlib
@@ -18,7 +20,7 @@ import numpy.typing as npt
 from inference.speculation.rounds import DraftRound, PlainReason, RoundOutcome
 from inference.speculation.seeds import Purpose, accept_draw, token_draw
 
-MAX_MISSES = 3  # rounds in a row without one accepted draft before a trajectory goes on plain
+MAX_MISSES = 3  # rounds in a row without an accepted draft before a trajectory goes on plain
 ROW_TOLERANCE = 1e-5  # between the row the sampler used and the row its logits give
 _LOGIT_SCALE = 1024.0
 
@@ -29,14 +31,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """One sampled token with the target's own row, for a witness that checks the sampler."""
+    """One sampled token with its rows, for a witness that checks the sampler."""
 
     seed: int
     position: int
     bin: int
     target: Floats  # from the raw logits, [W]
-    used: Floats  # what the sampler drew from or tested against, [W]
-    draft: Floats | None  # the row its draft was drawn from; None where none was decided
+    used: Floats  # the row that the sampler drew from or tested against, [W]
+    draft: Floats | None  # the row of its draft; None where no draft was decided
     accepted: bool
 
 
@@ -64,15 +66,15 @@ class Flight:
 
     @property
     def fallen(self) -> bool:
-        """Whether this trajectory goes on without drafts because they kept being rejected."""
+        """Return whether rejected drafts made this trajectory go on without drafts."""
         return self.misses >= MAX_MISSES
 
     def look_ahead(self) -> int:
-        """How many drafts are worth verifying next; the last token needs none."""
+        """Return how many drafts to verify next; the last token needs none."""
         return 0 if self.fallen else max(0, min(self.spec_k, self.n_tokens - self.produced - 1))
 
     def why_plain(self) -> PlainReason:
-        """Why the step that just ran had no drafts."""
+        """Return why the step that just ran had no drafts."""
         if self.produced == 0:
             return PlainReason.FIRST_TOKEN
         if self.spec_k == 0:
@@ -85,7 +87,7 @@ class Flight:
 
 
 class Step:
-    """One engine step over a batch: gives the draws, keeps the rows used, makes the records."""
+    """One engine step over a batch: gives the draws, keeps the rows used, makes the rounds."""
 
     def __init__(self, flights: Sequence[Flight], counts: Sequence[int], bin_start: int) -> None:
         self.flights = flights
@@ -99,11 +101,11 @@ class Step:
         ]
 
     def accept_draws(self) -> Doubles:
-        """Return u for every draft, [S]."""
+        """Return the accept draw of every draft, [S]."""
         return np.array([accept_draw(f.seed, f.produced, j) for f, j in self._pairs])
 
     def recover(self, p: Floats, q: Floats) -> Ints:
-        """Draw the token that would replace each draft, [S], from max(p - q, 0)."""
+        """Return the token that would replace each draft, [S], drawn from max(p - q, 0)."""
         self.p_used, self.q_used = p, q
         rest = np.maximum(p - q, np.float32(0.0))
         rest = np.where(rest.any(axis=1, keepdims=True), rest, p)
@@ -111,7 +113,7 @@ class Step:
         return pick_rows(rest, draws) + self.bin_start
 
     def sample(self, rows: Floats) -> Ints:
-        """Draw the bonus or plain token of each request, [B]."""
+        """Return the bonus or plain token of each request, [B]."""
         self.last_rows = rows
         draws = [token_draw(f.seed, Purpose.SAMPLE, f.produced) for f in self.flights]
         return pick_rows(rows, draws) + self.bin_start
@@ -125,14 +127,14 @@ class Step:
         keep_rounds: bool = True,
         witness: Witness | None = None,
     ) -> None:
-        """Book the step: move every flight on and add its round.
+        """Advance every flight and add its round.
 
         Args:
             logits: The target's raw logits over the bins, [S + B, W].
-            emitted: Tokens each request got; none for a request whose prompt is not finished.
+            emitted: New tokens of each request; none while its prompt is being read.
             drafts: Draft tokens, [S].
             keep_rounds: False only where capture is switched off.
-            witness: Told of every token; it then judges the rows itself (the self-test).
+            witness: Gets every token and judges the rows instead of this step (the self-test).
         """
         targets = softmax(logits)
         first_draft = 0
@@ -154,7 +156,7 @@ class Step:
             first_draft += n
 
     def _fault(self, i: int, first_draft: int, targets: Floats) -> str:
-        """Name what is wrong with the rows a request's tokens were drawn from, or nothing."""
+        """Return what is wrong with the rows used for a request's tokens, or ""."""
         if not np.isfinite(targets).all():
             return "the target's logits are not finite"
         if self.flights[i].greedy:
@@ -244,15 +246,15 @@ class Step:
 
 
 def pick_rows(rows: Floats, draws: Sequence[float]) -> Ints:
-    """Return `seeds.pick` of each row; the same sums in the same order, so the same indices."""
+    """Return `seeds.pick` of each row, from the same sums in the same order."""
     return pick_cumulative(np.cumsum(rows, axis=1, dtype=np.float64), draws)
 
 
 def pick_cumulative(cumulative: Doubles, draws: Sequence[float]) -> Ints:
-    """Return the index each draw picks from running sums, [B, W]; rows without mass give 0."""
+    """Return the index that each draw picks from running sums, [B, W]; 0 for rows without mass."""
     marks = np.asarray(draws, dtype=np.float64) * cumulative[:, -1]
     index = (cumulative <= marks[:, None]).sum(axis=1)
-    # Rounding can put a mark on the total itself: then the last entry with mass was meant.
+    # Rounding can put a mark on the total: then pick the last entry with mass.
     last = (cumulative < cumulative[:, -1:]).sum(axis=1)
     return np.asarray(np.minimum(index, last), dtype=np.int64)
 

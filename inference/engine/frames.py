@@ -1,7 +1,7 @@
-"""Frames on the pipe between the gateway and the engine child.
+"""Messages on the pipe between the gateway and the engine child.
 
-A frame is a magic word, two lengths, a JSON header and a body of bytes. Numbers that are not finite
-are refused on both sides; a stream that loses its place cannot be repaired and ends the child.
+A frame is a magic word, two lengths, a JSON header and a body of bytes. Both sides refuse numbers
+that are not finite. A stream cannot recover from a malformed frame, which ends the child.
 
 To the child: sample, abort, stop. From it: ready or refusing (once), then samples, failed, aborted.
 """
@@ -22,7 +22,8 @@ from inference.engine.port import (
 )
 from inference.errors import FrameError
 from inference.speculation.capture import decode_capture
-from inference.speculation.rounds import DrafterKind, QTable, disagreements, paths, row_values
+from inference.speculation.rounds import DrafterKind, QTable, disagreements, row_values
+from inference.speculation.totals import paths
 
 MAGIC = b"CSE1"
 MAX_HEADER = 1 << 20
@@ -43,7 +44,7 @@ def write_frame(frame: Frame) -> bytes:
     """Return the bytes of a frame.
 
     Raises:
-        FrameError: A field is not JSON or not finite, or the frame is too long.
+        FrameError: when a field is not JSON or not finite, or the frame is too long.
     """
     try:
         header = json.dumps(
@@ -57,13 +58,13 @@ def write_frame(frame: Frame) -> bytes:
 
 
 def read_frame(read: Callable[[int], bytes]) -> Frame | None:
-    """Read the next frame; None at a clean end of the stream.
+    """Return the next frame, or None at a clean end of the stream.
 
     Args:
-        read: Returns up to n bytes, fewer only at the end.
+        read: Returns n bytes, fewer only at the end of the stream.
 
     Raises:
-        FrameError: The bytes are no frame, or the stream ends inside one.
+        FrameError: when the bytes are not a frame, or the stream ends inside one.
     """
     start = read(_LENGTHS.size)
     if not start:
@@ -87,7 +88,7 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
 
 
 def request_fields(request: SampleRequest) -> dict[str, Any]:
-    """Return a request as JSON values; seeds as text, they have 63 bits."""
+    """Return a request as JSON values; seeds are text, because they have 63 bits."""
     fields = asdict(request)
     fields["seeds"] = [str(seed) for seed in request.seeds]
     return fields
@@ -97,8 +98,8 @@ def request_from(fields: Mapping[str, Any]) -> SampleRequest:
     """Read what `request_fields` wrote.
 
     Raises:
-        FrameError: A field is missing or of another type.
-        EngineRefusedError: A field is out of range.
+        FrameError: when a field is missing or of another type.
+        EngineRefusedError: when a field is out of range.
     """
     try:
         start, stop = (int(x) for x in fields["allowed_range"])
@@ -125,7 +126,7 @@ def description_from(fields: Mapping[str, Any] | None) -> EngineDescription:
     """Read what `description_fields` wrote.
 
     Raises:
-        FrameError: A field is missing, unknown or of another type.
+        FrameError: when a field is missing, unknown or of another type.
     """
     if fields is None:
         raise FrameError("description: none")
@@ -141,11 +142,11 @@ def description_from(fields: Mapping[str, Any] | None) -> EngineDescription:
 
 
 def samples_from(request: SampleRequest, frame: Frame, table: QTable | None) -> Samples:
-    """Read an answer and check that it is one: of this request, complete, and true to its numbers.
+    """Return the answer to a request, complete and recomputed from its own numbers.
 
     Raises:
-        CaptureError: The body is no capture.
-        FrameError: It is not an answer to this request, or does not recompute.
+        CaptureError: when the body is not a capture.
+        FrameError: when it does not answer this request, or does not recompute.
     """
     capture = decode_capture(frame.body)
     tokens = paths(capture)
@@ -182,7 +183,7 @@ def config_from(text: str) -> EngineConfig:
     """Read what `config_text` wrote.
 
     Raises:
-        FrameError: It is not JSON, or a field is missing, unknown or out of range.
+        FrameError: when the text is not JSON, or a field is missing, unknown or out of range.
     """
     try:
         fields = json.loads(text)

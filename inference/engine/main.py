@@ -1,9 +1,8 @@
 """The engine child's entry: `python -m inference.engine.main`.
 
-Started by gateway/installation/children/engine.py. Two threads: one reads frames, the main one
-owns the engine, steps it and writes every answer, so an answer proves that the engine still steps.
-The child has no database, no keys and no way out: a connection to anything but this machine is
-refused in the process. It ends with its parent.
+`gateway/installation/children/engine.py` starts it. One thread reads frames; the main thread owns
+the engine, steps it and writes every answer, so an answer proves that the engine still steps. The
+child has no database and no keys, refuses connections to other machines, and ends with its parent.
 
 The environment variable COUNTERSIGN_ENGINE_FAULT injects a fault for tests ("no_sampling_fix"
 leaves vLLM's sampler as shipped; the self-test must then refuse). `serve` does not start with it.
@@ -44,10 +43,10 @@ EXIT_CRASHED = 1
 
 
 class Stepping(Protocol):
-    """An engine that is stepped: `VllmEngine`, or a test's."""
+    """What the server needs of an engine; see `VllmEngine`."""
 
     def describe(self) -> EngineDescription:
-        """Return what serves."""
+        """Return the engine's models, versions and self-test."""
         ...
 
     def begin(self, request: SampleRequest) -> None:
@@ -55,7 +54,7 @@ class Stepping(Protocol):
         ...
 
     def step(self) -> dict[str, Samples | str]:
-        """Run one step; return what ended."""
+        """Run one step and return what ended."""
         ...
 
     def abort(self, request_id: str) -> bool:
@@ -64,7 +63,7 @@ class Stepping(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether anything is being sampled."""
+        """Return whether anything is being sampled."""
         ...
 
 
@@ -81,13 +80,13 @@ class EngineServer:
         self.channel.sendall(write_frame(Frame(op=op, fields=fields, body=body)))
 
     def introduce(self, description: EngineDescription) -> bool:
-        """Say what serves; return whether it may."""
+        """Send the engine's description and return whether its self-test lets it serve."""
         good = description.self_test.passed
         self.say("ready" if good else "refusing", description=description_fields(description))
         return good
 
     def serve(self, engine: Stepping) -> None:
-        """Answer until the parent stops us or goes away."""
+        """Answer until the parent sends stop or closes the stream."""
         Thread(target=self._listen, name="frames", daemon=True).start()
         while True:
             while True:
@@ -135,7 +134,7 @@ class EngineServer:
 
 
 def main() -> int:
-    """Load, introduce, serve; returns the exit status."""
+    """Load, introduce, serve; return the exit status."""
     arguments = argparse.ArgumentParser(prog="engine child")
     arguments.add_argument("--fd", type=int, required=True)
     arguments.add_argument("--parent", type=int, required=True)
@@ -150,7 +149,7 @@ def main() -> int:
 
 
 def run(server: EngineServer, load: Callable[[], Stepping], niceness: int = 0) -> int:
-    """Load an engine at full speed, then serve with it behind everybody else."""
+    """Load an engine at normal priority, serve with it at a lower one; return the exit status."""
     try:
         engine = load()
     except InferenceError as error:
@@ -164,7 +163,7 @@ def run(server: EngineServer, load: Callable[[], Stepping], niceness: int = 0) -
 
 
 def end_with_parent(parent: int) -> None:
-    """Die when the parent dies, also when it died before this call (Linux)."""
+    """End this process when its parent ends, even if that was before this call (Linux)."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -173,7 +172,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def is_here(host: str) -> bool:
-    """Whether an address or name is this machine's own; of names, localhost only."""
+    """Return whether a host is a loopback address or "localhost"."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -181,7 +180,7 @@ def is_here(host: str) -> bool:
 
 
 def stay_on_this_machine() -> None:
-    """Refuse every connection that would leave this machine, whoever in the process asks."""
+    """Refuse every connection from this process to another machine."""
 
     def watch(event: str, args: tuple[Any, ...]) -> None:
         if event == "socket.connect" and isinstance(args[1], tuple):
@@ -194,7 +193,7 @@ def stay_on_this_machine() -> None:
 
 def _load(config: EngineConfig) -> Stepping:
     started = perf_counter()
-    gc.disable()  # loading makes millions of objects that stay: collecting meanwhile is lost time
+    gc.disable()  # loading makes millions of objects that stay: collecting them only costs time
     from inference.engine.vllm_engine import VllmEngine  # noqa: PLC0415 - seconds; and only here
 
     engine = VllmEngine(config, import_ms=round((perf_counter() - started) * 1000))
@@ -208,7 +207,7 @@ if __name__ == "__main__":
     status = EXIT_CRASHED
     try:
         status = main()
-    except BaseException:  # noqa: BLE001 - the log is all that is left of it; the parent restarts us
+    except BaseException:  # noqa: BLE001 - log it before the process ends; the parent restarts us
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()

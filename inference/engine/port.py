@@ -1,9 +1,9 @@
-"""The seam between the walk and whatever samples: `Engine`, its request and its answer.
+"""`Engine`: what the walk asks of a sampler, with its request and answer.
 
-The gateway's supervisor (gateway/installation/children/engine.py) implements it over a pipe,
-vllm_engine.py implements it inside the child, the tests' scripted child answers the same frames.
+The gateway's supervisor (`gateway/installation/children/engine.py`) implements it over a pipe to
+the child.
 
-Durability: none; the caller records the request before it asks and the capture after it got it.
+Durability: none; the caller records the request before it asks and the capture after the answer.
 Threads: `sample` may be called from several threads at once; requests share one batch and do not
 change each other's bytes.
 """
@@ -23,19 +23,19 @@ MAX_ID_LENGTH = 128
 
 
 class EngineState(StrEnum):
-    """Where an engine stands."""
+    """State of an engine."""
 
     STOPPED = "stopped"
     STARTING = "starting"
     READY = "ready"
-    REFUSING = "refusing"  # up, but its self-test failed: it will not serve
+    REFUSING = "refusing"  # up, but its self-test failed: it does not serve
     RESTARTING = "restarting"  # waiting to be started again
     FAILED = "failed"  # died too often; stays down until a person restarts it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleRequest:
-    """Ask for one trajectory per seed, all from the same prompt."""
+    """Asks for one trajectory per seed, all from the same prompt."""
 
     request_id: str
     prompt_ids: tuple[int, ...]
@@ -47,11 +47,7 @@ class SampleRequest:
     greedy: bool = False  # temperature 0; only for checks, a forecast is sampled at temperature 1
 
     def __post_init__(self) -> None:
-        """Refuse what no engine could serve.
-
-        Raises:
-            EngineRefusedError: A field is empty, out of range or of no use.
-        """
+        """Raise `EngineRefusedError` for a field that is empty or out of range."""
         checks = {
             "request_id": 0 < len(self.request_id) <= MAX_ID_LENGTH,
             "prompt_ids": bool(self.prompt_ids) and min(self.prompt_ids) >= 0,
@@ -77,7 +73,7 @@ class TokenPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """What the engine answers."""
+    """The engine's answer to a request."""
 
     paths: tuple[TokenPath, ...]  # in the order of the request's seeds
     capture: Capture  # every round; empty rounds only where capture is switched off (bench)
@@ -106,7 +102,7 @@ class SelfTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineDescription:
-    """What served: everything a replay on another day must know."""
+    """Everything about an engine that a later replay must know."""
 
     drafter: DrafterKind
     spec_k: int
@@ -121,15 +117,15 @@ class EngineDescription:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
-    """How the engine child is set up; crosses to the child as JSON."""
+    """Configuration of the engine child, which gets it as JSON."""
 
     model_dir: str  # folder of the model pair
     drafter: DrafterKind = DrafterKind.TABLE
     spec_k: int = 4
     capture: bool = True  # False only to measure speed
-    max_trajectories: int = 64  # sampled at once; more wait their turn
+    max_trajectories: int = 64  # sampled at once; more wait
     kv_cache_gib: int = 1
-    fault: str = ""  # fault injection for tests; see engine_main.py
+    fault: str = ""  # fault injection for tests; see main.py
 
 
 class Engine(Protocol):
@@ -139,18 +135,18 @@ class Engine(Protocol):
         """Return every trajectory of the request.
 
         Raises:
-            EngineDeadlineError: Not complete within `deadline_s`; nothing of it will arrive later.
-            EngineDeadError: The process went away while the request was in flight, or is not up.
-            EngineRefusedError: The request is malformed, or the self-test forbids serving.
-            EngineFailedError: The engine is down until a person restarts it.
+            EngineDeadlineError: when not complete within `deadline_s`; nothing arrives later.
+            EngineDeadError: when the process is not up, or ended before it answered.
+            EngineRefusedError: when the request is malformed, or the self-test forbids serving.
+            EngineFailedError: when the engine is down until a person restarts it.
         """
         ...
 
     def describe(self) -> EngineDescription:
-        """Return what serves.
+        """Return the engine's models, versions and self-test.
 
         Raises:
-            EngineDeadError: No engine has become ready yet.
-            EngineFailedError: The engine is down until a person restarts it.
+            EngineDeadError: when no engine has become ready yet.
+            EngineFailedError: when the engine is down until a person restarts it.
         """
         ...

@@ -1,14 +1,14 @@
-"""What is changed in vLLM 0.32's sampler, and the check that the change is there.
+"""Changes to vLLM 0.32's sampler, and a check that the first is in place.
 
 1. The fix. On CPU `expand_batch_to_tokens` writes its result into a converted copy and returns
    uninitialised memory, so with speculation every temperature is garbage and the tokens come from
    another distribution, silently. Source: vllm-project/vllm issue 55005.
-2. The draws. Random numbers come from the trajectories' seeds (inference/speculation/seeds.py)
-  instead of torch
+2. The draws. Random numbers come from the trajectories' seeds (`seeds.py`) instead of torch
    generators, at the four places where the engine draws: drafts, accept tests, recovered tokens,
-   bonus and plain tokens. What is compared and what is accepted stays vLLM's own code.
+   bonus and plain tokens. vLLM's own code still compares and accepts.
 
-Both replace module attributes, once, before the engine is built; only the engine child does this.
+Both replace attributes of vLLM's modules, once, in the engine child only; the fix goes in before
+the engine is built.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from inference.speculation.seeds import Purpose, token_draw
 
 
 class Draws:
-    """The step in progress, as the replaced functions see it; one per engine."""
+    """The replacement functions and the step in progress that they serve; one per engine."""
 
     def __init__(self, bin_start: int, n_bins: int) -> None:
         self.bins = slice(bin_start, bin_start + n_bins)
@@ -33,13 +33,13 @@ class Draws:
         self.draft_index = 0
 
     def uniform(self, original: Callable[..., Any], *args: Any) -> Any:
-        """Return u for every draft of the step."""
+        """Return the accept draw of every draft of the step."""
         if self.step is None:
             return original(*args)
         return torch.from_numpy(self.step.accept_draws())
 
     def recovered(self, original: Callable[..., Any], *args: Any) -> Any:
-        """Return the replacement token of every draft of the step, and keep the rows used."""
+        """Return the recovered token of every draft of the step, and keep the rows used."""
         if self.step is None:
             return original(*args)
         draft_ids, draft_probs, target_probs = args[3], args[4], args[5]
@@ -52,14 +52,14 @@ class Draws:
         return torch.from_numpy(self.step.recover(p, q)).to(draft_ids.dtype)
 
     def sampled(self, original: Callable[..., Any], logits: Any, *args: Any) -> Any:
-        """Return the bonus or plain token of every request; the logits are masked and scaled."""
+        """Return the bonus or plain token of every request; `logits` are masked and scaled."""
         if self.step is None:
             return original(logits, *args)
         rows = logits.softmax(dim=-1, dtype=torch.float32)[:, self.bins].numpy()
         return torch.from_numpy(self.step.sample(rows)), None
 
     def drafted(self, original: Callable[..., Any], logits: Any, metadata: Any, *args: Any) -> Any:
-        """Return the network's draft tokens and their distribution over the bins only."""
+        """Return the network's draft tokens and their distribution, which covers the bins only."""
         if not self.drafting:
             return original(logits, metadata, *args)
         masked = torch.full_like(logits, float("-inf"))
@@ -74,17 +74,12 @@ class Draws:
 
 
 def install_fix() -> None:
-    """Replace the broken function."""
+    """Replace vLLM's broken `expand_batch_to_tokens`."""
     rejection.expand_batch_to_tokens = expand_batch_to_tokens
 
 
 def install_draws(draws: Draws, sampler: Any) -> None:
-    """Make the engine draw from seeds.
-
-    Args:
-        draws: Where the step in progress is found.
-        sampler: The runner's own sampler, for bonus and plain tokens.
-    """
+    """Make the engine draw from seeds; the runner's `sampler` draws bonus and plain tokens."""
 
     def replace(owner: Any, name: str, by: Callable[..., Any]) -> None:
         original = getattr(owner, name)
@@ -103,20 +98,20 @@ def expand_batch_to_tokens(
     replace_from: int = 0,
     replace_to: int = 0,
 ) -> torch.Tensor:
-    """Repeat each request's value once per draft: [B] to [S]."""
+    """Return each request's value repeated once per draft: [B] to [S]."""
     counts = torch.diff(cu_num_tokens.long(), prepend=cu_num_tokens.new_zeros(1).long())
     values = torch.where(x == replace_from, torch.full_like(x, replace_to), x)
     return torch.repeat_interleave(values, counts, output_size=num_tokens)
 
 
 def expansion_is_right() -> bool:
-    """Return whether the installed function gives back the values it was given, in every type."""
+    """Return whether vLLM's installed expansion is correct for each dtype."""
     ends = torch.tensor([2, 2, 5], dtype=torch.int32)
     for dtype in (torch.float32, torch.int32):
         values = torch.tensor([3, 7, 11], dtype=dtype)
         want = [3, 3, 11, 11, 11]
         for _ in range(8):
-            # Fill and free a block of the same size: memory that happens to be right is no proof.
+            # Fill and free a block of the same size: uninitialised memory may hold right values.
             torch.full((5,), -1, dtype=dtype)
             if rejection.expand_batch_to_tokens(values, ends, 5).tolist() != want:
                 return False

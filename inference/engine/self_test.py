@@ -1,13 +1,13 @@
 """The start-up self-test: an engine that samples wrongly must not serve.
 
-Three questions, on a fixed prompt with fixed seeds, so the answer does not depend on luck:
-    1. Does the broadcast of sampling parameters give back what it was given? (sampling_fix.py)
-    2. Do tokens at speculated positions follow the target's own rows? Each token's place in its
-       row, from likely to unlikely bins, is uniform when they do: chi-square over 16 equal cells.
-       And are drafts accepted as often as sum(min(p, q)) says?
-    3. Is greedy decoding with drafts equal to greedy decoding without?
+Three checks on a fixed prompt with fixed seeds:
+    1. Sampling parameters reach the drafts unchanged (`sampling_fix.py`).
+    2. Tokens at speculated positions follow the target's own rows: each token's place in its row,
+       from likely to unlikely bins, is then uniform (chi-square over 16 equal cells). And drafts
+       are accepted as often as sum(min(p, q)) says.
+    3. Greedy decoding gives the same tokens with and without drafts.
 
-A low acceptance alone is no fault: a bad drafter is slow, not wrong.
+Low acceptance alone is not a fault: a bad drafter is slow, not wrong.
 """
 
 import hashlib
@@ -22,8 +22,9 @@ from inference.codec.codec import ReturnCodec
 from inference.engine.flight import ROW_TOLERANCE, Sighting, Witness
 from inference.engine.port import SampleRequest, Samples, SelfTest
 from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
-from inference.speculation.rounds import row_values, totals
+from inference.speculation.rounds import row_values
 from inference.speculation.seeds import Purpose, token_draw, trajectory_seeds
+from inference.speculation.totals import totals
 
 CELLS = 16
 MIN_P_VALUE = 1e-6
@@ -40,7 +41,7 @@ _SEED = hashlib.sha256(b"countersign/self-test/1").digest()
 
 @dataclass(slots=True)
 class Sightings:
-    """What the witness saw."""
+    """Counts over the tokens that the witness gets."""
 
     cells: list[int] = field(default_factory=lambda: [0] * CELLS)
     expected_accepts: float = 0.0
@@ -49,19 +50,19 @@ class Sightings:
     row_error: float = 0.0  # largest gap between a row used and the target's own
 
     def see(self, sighting: Sighting) -> None:
-        """Check one row and, after the prompt's own pass, count where its token fell."""
+        """Check one row; count where its token fell, unless the prompt's own pass drew it."""
         gap = float(np.abs(sighting.used - sighting.target).max())
         self.row_error = max(self.row_error, gap) if gap >= 0.0 else float("inf")
         if sighting.position == 0:
             return
-        # From likely to unlikely bins: a wrong temperature then moves every token the same way.
+        # In this order of bins a wrong temperature moves every token the same way.
         mass = sighting.target.astype(np.float64)
         own = mass[sighting.bin]
         ranks = np.arange(len(mass))
         before = (mass > own) | ((mass == own) & (ranks < sighting.bin))
         spread = token_draw(sighting.seed, Purpose.SELF_TEST, sighting.position)
         place = float((mass[before].sum() + spread * own) / mass.sum())
-        # A place that is no number must count against the engine, not crash the count.
+        # NaN must count against the engine, not stop the count.
         cell = int(place * CELLS) if 0.0 <= place < 1.0 else 0
         self.cells[cell] += 1
         if sighting.draft is not None:
@@ -77,13 +78,13 @@ class Sightings:
 
     @property
     def chi_square(self) -> float:
-        """Pearson's statistic against equal cells, CELLS - 1 degrees of freedom."""
+        """Pearson's statistic for equal cells, CELLS - 1 degrees of freedom."""
         expected = self.positions / CELLS
         return sum((n - expected) ** 2 for n in self.cells) / expected if expected else 0.0
 
     @property
     def accept_z(self) -> float:
-        """Accepted drafts against their expectation, in standard deviations."""
+        """Accepted drafts less their expectation, in standard deviations."""
         spread = sqrt(self.accept_variance)
         return (self.accepts - self.expected_accepts) / spread if spread > 0.0 else 0.0
 
@@ -94,13 +95,12 @@ def run_self_test(
     spec_k: int,
     expansion_is_right: Callable[[], bool],
 ) -> SelfTest:
-    """Ask the three questions.
+    """Return the result of the three checks.
 
     Args:
-        sample: Samples a request; with a witness it tells it of every token and holds back its
-            own check of the rows.
+        sample: Samples a request; a witness gets every token and replaces the check of the rows.
         spec_k: The engine's look-ahead; 0 for plain decoding.
-        expansion_is_right: Question 1.
+        expansion_is_right: Check 1.
     """
     started = perf_counter()
     prompt = golden_prompt()
@@ -141,7 +141,7 @@ def golden_prompt() -> tuple[int, ...]:
 
 
 def golden_snapshot() -> Snapshot:
-    """Return bars whose moves come from a hash: the same on every machine."""
+    """Return the prompt's bars; their moves come from a hash."""
     close = 1_000_000
     bars = []
     for i in range(200):
@@ -184,7 +184,7 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
 
 
 def _finite(value: float) -> float:
-    """Return a value that JSON can carry: a refusal must not fail to be said."""
+    """Return a value that JSON can carry, so that a refusal can always be sent."""
     return value if isfinite(value) else _NOT_FINITE
 
 

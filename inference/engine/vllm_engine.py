@@ -1,9 +1,9 @@
-"""The only door to vLLM: an engine that runs in this process, step by step.
+"""The only door to vLLM: an engine that is stepped in this process.
 
 One thread owns it. Requests join the running batch at any step and do not change each other's
-bytes. It starts by testing itself (self_test.py); the result decides whether it may serve.
+bytes. It tests itself at start (`self_test.py`); the result decides whether it may serve.
 
-Loaded in the engine child only (engine_main.py), which sets vLLM's environment first.
+Only the engine child (`main.py`) imports this module; its parent sets vLLM's environment.
 """
 
 import os
@@ -60,12 +60,13 @@ class VllmEngine:
         """Check the model files, load, test.
 
         Raises:
-            RegistryError: The pair differs from its manifest or is of another codec.
+            RegistryError: when the pair differs from its manifest or is of another codec, or
+                vLLM's environment is not set.
         """
         started = perf_counter()
         if os.environ.get("VLLM_CPU_ATTN_SPLIT_KV") != "0":
             raise RegistryError(
-                "VLLM_CPU_ATTN_SPLIT_KV must be 0: see engine_process.py of the gateway"
+                "VLLM_CPU_ATTN_SPLIT_KV must be 0; the gateway's supervisor sets it"
             )
         self._config = config
         self._codec = ReturnCodec()
@@ -75,25 +76,24 @@ class VllmEngine:
         self._drafter = _drafter(config, self._pair, self._codec)
         if config.fault != FAULT_NO_FIX:
             sampling_fix.install_fix()
-        # vLLM would look at the model class in one more process with its own 10 s of imports, to
-        # keep CUDA out of this one; this class is needed here anyway and there is no CUDA.
+        # vLLM would inspect the model class in one more process, which costs 10 s of imports, to
+        # keep CUDA out of this one; this process needs the class anyway and has no CUDA.
         model_registry._run_in_subprocess = lambda look: look()  # noqa: SLF001 - see above
         draws = sampling_fix.Draws(self._codec.bin_start, self._codec.n_bins)
         self._deck = Deck(self._drafter, draws)
         self._llm = LLMEngine.from_engine_args(_engine_args(config, self._pair, self._drafter))
         self._connect(draws)
         self._running: dict[str, _Running] = {}
-        self._failed: dict[str, str] = {}
         self._import_ms = import_ms
         self._load_ms = round((perf_counter() - started) * 1000)
         self.self_test = self._test()
-        self._deck.keep_rounds = config.capture  # the self-test needs its rounds in any case
+        self._deck.keep_rounds = config.capture  # the self-test always needs its rounds
 
     def begin(self, request: SampleRequest) -> None:
         """Add a request to the batch.
 
         Raises:
-            EngineRefusedError: The request does not fit this engine or its id is in use.
+            EngineRefusedError: when the request does not fit this engine or its id is in use.
         """
         self._check(request)
         flights = []
@@ -118,7 +118,7 @@ class VllmEngine:
         self._running[request.request_id] = _Running(request, flights, perf_counter_ns(), {})
 
     def step(self) -> dict[str, Samples | str]:
-        """Run one engine step; return what ended: samples, or why there are none."""
+        """Run one engine step and return what ended: samples, or why there are none."""
         done: dict[str, Samples | str] = {}
         for output in self._llm.step():
             request_id, _, index = output.request_id.rpartition("/")
@@ -136,11 +136,11 @@ class VllmEngine:
 
     @property
     def busy(self) -> bool:
-        """Whether anything is being sampled."""
+        """Return whether anything is being sampled."""
         return bool(self._running)
 
     def abort(self, request_id: str) -> bool:
-        """Drop a request; return whether it was running."""
+        """Drop a request and return whether it was running."""
         running = self._running.pop(request_id, None)
         if running is None:
             return False
@@ -154,9 +154,9 @@ class VllmEngine:
         """Sample one request to its end; nothing else may be running.
 
         Raises:
-            EngineDeadlineError: It took longer than its deadline.
-            EngineError: The sampler's rows were wrong.
-            EngineRefusedError: As `begin`.
+            EngineDeadlineError: when it took longer than its deadline.
+            EngineError: when the sampler's rows were wrong.
+            EngineRefusedError: as in `begin`.
         """
         self.begin(request)
         limit = perf_counter() + request.deadline_s
@@ -171,7 +171,7 @@ class VllmEngine:
                 raise EngineDeadlineError(f"{request.request_id} after {request.deadline_s} s")
 
     def describe(self) -> EngineDescription:
-        """Return what serves."""
+        """Return the engine's models, versions and self-test."""
         return EngineDescription(
             drafter=self._drafter.kind,
             spec_k=self._config.spec_k,

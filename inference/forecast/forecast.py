@@ -1,11 +1,10 @@
-"""Forecast: the only thing of inference that the risk gate may see, all integers.
+"""Forecast: all integers, and all that the risk gate sees of inference.
 
-Log returns are in 1e-8, probabilities in basis points; rounding is half-even. Whatever is not
-finite or does not fit 64 bits is no forecast (`ForecastError`), never a rounded guess.
+Log returns are in 1e-8, probabilities in basis points; rounding is half-even. A number that is not
+finite or does not fit 64 bits raises `ForecastError`.
 
-`step_vol` and `p_up` are closed-form from the model's row of the first step: no sampling noise, the
-same numbers for any number of paths. `horizon_vol`, `expected` and the interval come from the
-paths.
+`step_vol` and `p_up` are closed-form from the model's row of the first step: they have no sampling
+noise. `horizon_vol`, `expected` and the interval come from the paths.
 """
 
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ _ONE = 100_000_000
 
 
 class ForecastSource(StrEnum):
-    """Which model spoke."""
+    """The model behind a forecast."""
 
     TARGET = "target"
     TABLE = "table"
@@ -34,7 +33,7 @@ class ForecastSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepLaw:
-    """Closed-form law of the next step, from `ReturnCodec.step_distribution`; log-return units."""
+    """Closed-form law of the next step's log return, from `ReturnCodec.step_distribution`."""
 
     p_up: float
     mean: float
@@ -65,11 +64,7 @@ class Forecast:
     capture_digest: str
 
     def __post_init__(self) -> None:
-        """Refuse a forecast that contradicts itself.
-
-        Raises:
-            ForecastError: A number is outside its range or the quantiles do not fit together.
-        """
+        """Raise `ForecastError` for a number outside its range or inconsistent quantiles."""
         numbers = (
             self.expected_1e8,
             self.step_vol_1e8,
@@ -102,7 +97,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastLabel:
-    """What a forecast is about and where it comes from."""
+    """What a forecast is about and what made it."""
 
     instrument: str
     as_of_us: int
@@ -116,15 +111,10 @@ class ForecastLabel:
 def make_forecast(
     trajectories: Sequence[Trajectory], step: StepLaw, label: ForecastLabel
 ) -> Forecast:
-    """Condense trajectories to integers.
-
-    Args:
-        trajectories: Sampled paths, kept and dropped.
-        step: The closed-form law of the first step.
-        label: What the forecast is about.
+    """Return the forecast of trajectories, kept and dropped ones.
 
     Raises:
-        ForecastError: Too few kept paths, or a number is not finite or too large.
+        ForecastError: when too few paths are kept, or a number is not finite or too large.
     """
     kept = [t for t in trajectories if t.kept]
     if len(kept) < MIN_PATHS:
@@ -191,10 +181,10 @@ _FIELDS = frozenset(field.name for field in fields(Forecast))
 
 
 def forecast_from_document(document: dict[str, Any]) -> Forecast:
-    """Read what `forecast_document` wrote.
+    """Read what `forecast_document` returned.
 
     Raises:
-        ForecastError: A field is missing, unknown, of another type or out of range.
+        ForecastError: when a field is missing, unknown, of another type or out of range.
     """
     if set(document) != _FIELDS:
         raise ForecastError(f"expected {sorted(_FIELDS)}, found {sorted(document)}")
@@ -227,10 +217,10 @@ def forecast_from_document(document: dict[str, Any]) -> Forecast:
 
 
 def to_1e8(value: float) -> int:
-    """Round to 1e-8, half-even.
+    """Return a value in 1e-8, rounded half-even.
 
     Raises:
-        ForecastError: The value is not finite or does not fit 64 bits.
+        ForecastError: when the value is not finite or does not fit 64 bits.
     """
     return _scaled(value, _ONE)
 

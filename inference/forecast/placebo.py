@@ -1,7 +1,7 @@
 """The placebo twin: the same forecast from the table alone.
 
-Same codec, same seeds, same number of paths, same steps and the same condensing to integers; only
-the model is gone. What the target adds is then a measured difference, not a claim.
+Codec, seeds, paths, steps and the summary are the same as the target's. The difference between the
+two forecasts measures what the target adds.
 """
 
 from math import fsum, log
@@ -23,28 +23,24 @@ from inference.speculation.seeds import Purpose, dither_key, pick, token_draw, t
 
 
 class PathPlan(Protocol):
-    """How much is sampled."""
+    """How much to sample."""
 
     @property
     def paths(self) -> int:
-        """Trajectories."""
+        """Number of trajectories."""
         ...
 
     @property
     def horizon(self) -> int:
-        """Steps of each."""
+        """Steps of each trajectory."""
         ...
 
 
 class TableModel:
-    """The distilled table as a forecast model of its own. Thread-safe."""
+    """The distilled table as a forecast model. Thread-safe."""
 
     def __init__(self, table: QTable, codec: ReturnCodec) -> None:
-        """Keep the table.
-
-        Raises:
-            ValueError: The table is of another codec.
-        """
+        """Take a table; raise `ValueError` when it is of another codec."""
         if table.n_states != codec.n_table_states or table.n_bins != codec.n_bins:
             raise ValueError(f"a table of {table.n_states} x {table.n_bins} is not this codec's")
         self._table = table
@@ -52,13 +48,7 @@ class TableModel:
         self._rows: dict[int, tuple[float, ...]] = {}
 
     def trajectories(self, prompt: Prompt, seed: bytes, plan: PathPlan) -> tuple[Trajectory, ...]:
-        """Sample as many paths as the target, from the same trajectory seeds.
-
-        Args:
-            prompt: What the target was asked.
-            seed: The decision's seed.
-            plan: How many paths of how many steps.
-        """
+        """Return paths from the decision's `seed`, with the same trajectory seeds as the target."""
         base = self._codec.table_base(prompt.token_ids)
         first = self._codec.table_state(prompt.token_ids)
         policy = TrajectoryPolicy()
@@ -97,10 +87,10 @@ class TableModel:
     def forecast(
         self, *, snapshot: Snapshot, prompt: Prompt, seed: bytes, plan: PathPlan
     ) -> Forecast:
-        """Condense the table's trajectories; there is no capture, so its digest is empty.
+        """Return the table's forecast; without a capture, its capture digest is empty.
 
         Raises:
-            ForecastError: As `make_forecast`.
+            ForecastError: as in `make_forecast`.
         """
         label = ForecastLabel(
             instrument=snapshot.instrument,

@@ -1,8 +1,9 @@
-"""From a capture to the integer forecast: one pure path, used by `decide` and again by replay.
+"""From evidence to the target's forecast.
 
-Not here: sampling. What the ledger keeps of the engine's answer goes in, when the decision is made
-and in every replay, so both give the same bytes: every number below follows from the evidence, the
-prompt and the decision's seed.
+`decide` and every replay call the same functions, so both give the same bytes: each number follows
+from the evidence, the prompt and the decision's seed.
+
+Not here: sampling.
 """
 
 from inference.codec.codec import ReturnCodec
@@ -32,7 +33,7 @@ def trajectories_of(
     )
 
 
-def target_forecast(  # noqa: PLR0913 - everything that a forecast follows from
+def target_forecast(  # noqa: PLR0913 - all that determines a forecast
     capture: Evidence,
     *,
     codec: ReturnCodec,
@@ -43,10 +44,10 @@ def target_forecast(  # noqa: PLR0913 - everything that a forecast follows from
     model_digest: str,
     capture_digest: str,
 ) -> Forecast:
-    """Summarise a capture as the target's forecast.
+    """Return the target's forecast.
 
     Raises:
-        ForecastError: NaN, infinity or overflow: there is no forecast.
+        ForecastError: as in `make_forecast`.
     """
     p_up, mean, sd = codec.step_distribution(prompt, capture.first_row)
     return make_forecast(

@@ -1,8 +1,7 @@
-"""Trajectories: sampled token paths as log returns, judged as wholes.
+"""Trajectories: sampled token paths as log returns, each kept or dropped as a whole.
 
-The sampler judges tokens; here a whole path is kept or dropped, with a reason. By default nothing
-is dropped: dropping by likelihood would cut tails. Whatever the policy, kept and dropped are both
-counted and `path_quantiles` can be shown for either.
+By default only paths that are not finite are dropped: dropping by likelihood would cut tails. Both
+kept and dropped paths are counted, and `path_quantiles` works on either.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from inference.speculation.rounds import QTable, RoundOutcome, row_values
 
 
 class DropReason(StrEnum):
-    """Why a trajectory does not count."""
+    """Why a trajectory is dropped."""
 
     NOT_FINITE = "not_finite"
     MOVE_TOO_LARGE = "move_too_large"
@@ -23,12 +22,12 @@ class DropReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrajectoryPolicy:
-    """When a whole trajectory is dropped; None switches a test off."""
+    """When a trajectory is dropped; None switches a test off."""
 
     max_abs_log_return: float | None = None  # cumulative, at any step
 
     def judge(self, log_returns: Sequence[float]) -> DropReason | None:
-        """Return why these log returns do not count, or None."""
+        """Return why a trajectory of these log returns is dropped, or None."""
         total = 0.0
         for value in log_returns:
             total += value
@@ -60,13 +59,13 @@ def make_trajectories(
     table: QTable | None = None,
     policy: TrajectoryPolicy | None = None,
 ) -> tuple[Trajectory, ...]:
-    """Turn a capture into trajectories, in the order of its seeds.
+    """Return a capture's trajectories, in the order of its seeds.
 
     Args:
-        capture: What is on record of the engine's rounds.
+        capture: The evidence on record.
         decode: (trajectory index, tokens) to log returns; the codec with its dither key.
         table: The drafter's table, for `loglik_drafter` of a table capture.
-        policy: When to drop; by default nothing is dropped but what is not finite.
+        policy: When to drop.
     """
     rule = policy or TrajectoryPolicy()
     tokens: list[list[int]] = [[] for _ in capture.seeds]
@@ -117,10 +116,10 @@ def path_quantiles(
 ) -> tuple[tuple[float, ...], ...]:
     """Return quantiles of the cumulative log return, shape [levels, steps].
 
-    Linear interpolation between order statistics (Hyndman and Fan's type 7).
+    Source: linear interpolation between order statistics, Hyndman and Fan (1996), type 7.
 
     Raises:
-        ValueError: If there are no trajectories or their lengths differ.
+        ValueError: when there are no trajectories or their lengths differ.
     """
     if not trajectories:
         raise ValueError("no trajectories")
@@ -137,7 +136,7 @@ def _quantile(ordered: Sequence[float], level: float) -> float:
 
 
 def _drafters(r: RoundEvidence, j: int, bin_: int, table: QTable | None) -> float | None:
-    """Return the drafter's probability of the token at place `j`, None where it drafted none."""
+    """Return the drafter's probability of the token at place `j`, or None without a draft."""
     if r.q:
         if j < r.accepted:
             return r.q[j]

@@ -2,13 +2,11 @@
 
 Not here: vLLM.
 
-    seeds           where every random number of a forecast comes from
-    rounds          draft rounds: what the drafter proposed, what the target held, what was drawn,
-                    what came out
-    capture         the byte form of a capture: one line of canonical JSON, then a pool of float32
-                    rows
-    evidence        what the ledger keeps of a capture
-    condense        from full rows to evidence: what decided is kept, and it is checked that it
-                    still decides
+    seeds           the source of every random number of a forecast
+    rounds          draft rounds with their full rows, and their recomputation
+    capture         the byte form of rounds, version 1 of a capture
+    evidence        what the ledger keeps of a capture, and its recomputation
+    totals          counts and token paths of a capture
+    condense        full rows to evidence
     evidence_bytes  the byte form of evidence, version 2 of a capture
 """

@@ -1,8 +1,8 @@
-"""The byte form of a capture: one line of canonical JSON, then a pool of float32 rows.
+"""The byte form of rounds, version 1 of a capture: canonical JSON, then a pool of float32 rows.
 
-The JSON names every round; rows are referred to by their place in the pool, so a row that several
-rounds share (all first tokens of one prompt) is stored once. No compressor: the same capture gives
-the same bytes on every machine, and a reader needs nothing but JSON and float32.
+Rounds refer to rows by their place in the pool, so a row that several rounds share (all first
+tokens of one prompt) is stored once. Without a compressor the same capture gives the same bytes on
+every machine, and a reader needs only JSON and float32.
 
 Layout: magic line, header line, then `rows` rows of `n_bins` little-endian float32 values.
 """
@@ -26,10 +26,10 @@ _ROUND_WIDTH = 13
 
 
 def encode_capture(capture: Capture) -> bytes:
-    """Write a capture; equal captures give equal bytes.
+    """Return the bytes of a capture; equal captures give equal bytes.
 
     Raises:
-        CaptureError: If a row does not have `n_bins` values.
+        CaptureError: when a row does not have `n_bins` values.
     """
     pool: dict[bytes, int] = {}
     header = {
@@ -50,11 +50,11 @@ def encode_capture(capture: Capture) -> bytes:
 
 
 def decode_capture(data: bytes) -> Capture:
-    """Read a capture, refusing anything that this version would not have written.
+    """Read a capture.
 
     Raises:
-        CaptureError: For any bytes that are not a capture, and for probabilities that are not
-            finite and in [0, 1].
+        CaptureError: for any bytes that `encode_capture` would not have written, and for
+            probabilities that are not finite and in [0, 1].
     """
     if not data.startswith(MAGIC):
         raise CaptureError("not a capture of version 1")

@@ -1,7 +1,7 @@
-"""From full rows to evidence: what decided is kept, and it is checked that it still decides.
+"""Full rows to evidence: keep the numbers that decided, and check that they still decide.
 
-Standard library only, and pure: the same capture gives the same evidence everywhere, but for the
-entropies, whose last 1/1024 nat may follow the machine's logarithm; they decide nothing.
+The same capture gives the same evidence everywhere, except for the entropies, whose last 1/1024
+nat depends on the machine's logarithm; they decide nothing.
 """
 
 import hashlib
@@ -33,12 +33,12 @@ def condense(capture: Capture, table: QTable | None = None) -> Evidence:
     """Return the evidence of a capture; every position of it recomputes.
 
     Args:
-        capture: Every round with its rows, by trajectory, then step.
+        capture: The rounds with their rows.
         table: The drafter's table; needed when the drafter is the table.
 
     Raises:
-        CaptureError: The capture does not follow from its own rows, was sampled at temperature 0,
-            or holds no round.
+        CaptureError: when the capture does not follow from its own rows, was sampled at
+            temperature 0, or has no round.
     """
     if capture.greedy:
         raise CaptureError("a greedy capture has no draws to keep evidence of")
@@ -66,7 +66,7 @@ def condense(capture: Capture, table: QTable | None = None) -> Evidence:
 
 
 class _Rows:
-    """Reads each distinct row once."""
+    """Reads each distinct row once; makes a round's evidence."""
 
     def __init__(self, capture: Capture, table: QTable | None) -> None:
         self._start = capture.bin_start

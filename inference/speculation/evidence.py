@@ -1,21 +1,19 @@
-"""What the ledger keeps of a capture: every number that decided, no row that can be made again.
+"""What the ledger keeps of a capture: the numbers that decided, but not whole rows.
 
-A row of the target or of the drafter is a function of weights, prompt and tokens, so it is not
-kept but regenerated (regeneration.py). Kept is what a pick or a test used of it: the probability of
-each draft and of each token as the float32 that was compared, and for each pick the float64 sum
-before the picked entry and the whole sum. Draws come from the seeds. So every accept,
-every reject and every token is decided again from the record alone, exactly.
+A row of the target or the drafter is a function of weights, prompt and tokens, so it is computed
+again (`regeneration.py`) instead of kept. Evidence keeps what a pick or a test used of a row: the
+probability of each draft and each token, as the float32 that was compared, and for each pick the
+float64 sum before the picked entry and the whole sum. Draws come from the seeds.
 
     from the record, exactly   drafts, draws, accept or reject, tokens, counts, likelihoods
     from the table file        the table drafter's rows, exactly (the record names the file)
-    from the weights           the target's rows and the network drafter's, within a tolerance
+    from the weights           the target's and the network drafter's rows, within a tolerance
 
-Rules kept here:
-    - pure: standard library only;
-    - the first row, which every trajectory shares, is kept whole: the closed-form law needs it;
-    - float32 arithmetic is done in float64 and rounded once, which equals float32 arithmetic.
+Rules:
+    - Evidence keeps the first row whole: all trajectories share it, the closed-form law needs it.
+    - Float32 arithmetic is done in float64 and rounded once, which gives the same result.
 
-Not here: making evidence from full rows (condense.py) and the byte form (evidence_bytes.py).
+Not here: making evidence from full rows (`condense.py`) and the byte form (`evidence_bytes.py`).
 """
 
 from bisect import bisect_right
@@ -51,7 +49,7 @@ class Bracket:
     def holds(self, entry: float, draw: float) -> bool:
         """Return whether the draw picks an entry of this size, as `seeds.pick` would.
 
-        Rounding can put the mark on the total itself: then the last entry with mass was meant.
+        Rounding can put the mark on the total: the last entry with mass is picked then.
         """
         mark, after = draw * self.total, self.before + entry
         return entry > 0.0 and self.before <= mark and (mark < after or after == self.total)
@@ -59,7 +57,7 @@ class Bracket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundEvidence:
-    """One verification step of one trajectory; tokens are vocabulary ids."""
+    """A `DraftRound` without its rows; tokens are vocabulary ids."""
 
     trajectory: int
     step: int  # output position of the round's first token, 0 = first sampled token
@@ -80,11 +78,7 @@ class RoundEvidence:
     entropies: tuple[int, ...]  # of the target's rows, in 1/1024 nat, accepted + 1 of them
 
     def __post_init__(self) -> None:
-        """Refuse a round whose parts do not fit together.
-
-        Raises:
-            CaptureError: It does not.
-        """
+        """Raise `CaptureError` for a round whose parts do not fit together."""
         n, verified = len(self.drafts), self.verified
         plain, recovered = (
             self.outcome is RoundOutcome.PLAIN,
@@ -113,18 +107,18 @@ class RoundEvidence:
 
     @property
     def verified(self) -> int:
-        """How many drafts were decided: the accepted ones and the one that was rejected."""
+        """How many drafts were decided: the accepted ones and the rejected one."""
         return min(len(self.drafts), self.accepted + 1)
 
     @property
     def emitted(self) -> tuple[int, ...]:
-        """The tokens this round added to its trajectory."""
+        """The tokens that this round added to its trajectory."""
         tokens = self.tokens
         return tokens[: len(tokens) - self.truncated]
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """The same with those that the scheduler dropped."""
+        """The emitted tokens and those that the scheduler dropped."""
         return (*self.drafts[: self.accepted], self.token)
 
 
@@ -144,11 +138,7 @@ class Evidence:
     rounds: tuple[RoundEvidence, ...]  # by trajectory, then step
 
     def __post_init__(self) -> None:
-        """Refuse evidence whose parts do not fit together, or a probability that is none.
-
-        Raises:
-            CaptureError: It does not.
-        """
+        """Raise `CaptureError` when parts do not fit together or a probability is not one."""
         bins = range(self.bin_start, self.bin_start + self.n_bins)
         kind = self.drafter
         probabilities = [*self.first_row]
@@ -172,7 +162,7 @@ class Evidence:
             raise CaptureError("a probability is not a finite number in [0, 1]")
 
     def tokens_of(self, trajectory: int) -> tuple[int, ...]:
-        """Return every token that a trajectory's rows stand behind, dropped ones included."""
+        """Return a trajectory's tokens, including those that the scheduler dropped."""
         return tuple(t for r in self.rounds if r.trajectory == trajectory for t in r.tokens)
 
 
@@ -180,10 +170,10 @@ class Judge:
     """Decides rounds again from the record and, for the table drafter, the table's file."""
 
     def __init__(self, evidence: Evidence, table: QTable | None = None) -> None:
-        """Keep both.
+        """Take the drafter's table, which is needed when the drafter is the table.
 
         Raises:
-            CaptureError: The drafter is the table, and the table is missing or another one.
+            CaptureError: when the table is needed and missing or not the recorded one.
         """
         self._evidence = evidence
         self._table: QTable | None = None
@@ -195,10 +185,10 @@ class Judge:
             self._table = table
 
     def q_of(self, r: RoundEvidence, j: int, token: int) -> float:
-        """Return the drafter's probability of a token at draft `j`, the draft's or the round's own.
+        """Return the drafter's probability, at draft `j`, of that draft or of the round's token.
 
         Raises:
-            CaptureError: It is not on record.
+            CaptureError: when the probability is not on record.
         """
         if self._table is not None:
             return self._row(r.states[j])[0][token - self._evidence.bin_start]
@@ -209,10 +199,10 @@ class Judge:
         raise CaptureError(f"round {r.trajectory}/{r.step} keeps no such draft probability")
 
     def faults(self, r: RoundEvidence) -> tuple[str, ...]:
-        """Name what does not follow from the round's own numbers; empty when all does.
+        """Return the names of what does not follow from the round's numbers; () when all does.
 
         Raises:
-            CaptureError: A table state that does not exist.
+            CaptureError: when a table state does not exist.
         """
         seed = self._evidence.seeds[r.trajectory]
         found: list[str] = []
@@ -230,7 +220,7 @@ class Judge:
         return tuple(found)
 
     def _drafted(self, r: RoundEvidence, j: int, draw: float) -> bool:
-        """Whether draft `j` follows; nothing on record decides a network's draft never verified."""
+        """Return whether draft `j` follows; a network's unverified draft cannot be decided."""
         if self._table is not None:
             row, sums = self._row(r.states[j])
             index = bisect_right(sums, draw * sums[-1])
@@ -272,10 +262,10 @@ class Judge:
 
 
 def judge(evidence: Evidence, table: QTable | None = None) -> tuple[str, ...]:
-    """Name every position that does not follow from its own record; empty when all do.
+    """Return the faults of all rounds by trajectory and step; () when all numbers follow.
 
     Raises:
-        CaptureError: The drafter's table is missing or another one, or lacks a state.
+        CaptureError: when the table is missing or not the recorded one, or lacks a state.
     """
     decide = Judge(evidence, table)
     return tuple(
@@ -293,10 +283,10 @@ def _picked(row: tuple[float, ...], draw: float) -> int:
 
 
 def _whole(bracket: Bracket) -> bool:
-    """Whether the bracket lies in a row of probabilities."""
+    """Return whether the bracket fits a row of probabilities."""
     return abs(bracket.total - 1.0) <= TOTAL_TOLERANCE and bracket.before <= bracket.total
 
 
 def _sum_fits(bracket: Bracket, entry: float) -> bool:
-    """Whether the bracket lies in a residual, whose mass is at most one."""
+    """Return whether the bracket fits a residual, whose mass is at most one."""
     return bracket.before + entry <= bracket.total <= 1.0 + TOTAL_TOLERANCE

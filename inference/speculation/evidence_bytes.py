@@ -1,9 +1,9 @@
-"""The byte form of evidence, version 2 of a capture; version 1 is read as what it stands for.
+"""The byte form of evidence, version 2 of a capture; version 1 is read and condensed.
 
-No compressor: the same evidence gives the same bytes on every machine, and a reader needs nothing
-but this table. Numbers are little-endian; `bin` is a token less `bin_start`, one byte where there
-are at most 256 bins, else two; `varint` is LEB128; `near one` is the distance of a float64's bits
-from those of 1.0, zigzag, as varint.
+Without a compressor the same evidence gives the same bytes on every machine, and a reader needs
+only this table. Numbers are little-endian; `bin` is a token less `bin_start`, one byte for at most
+256 bins, else two; `varint` is LEB128; `near one` is the distance of a float64's bits from those of
+1.0, zigzag, as varint.
 
     magic line
     u8 drafter, u8 spec_k, varint bin_start, varint n_bins, [table: 32 bytes digest, varint base]
@@ -15,8 +15,7 @@ from those of 1.0, zigzag, as varint.
         near one total]; bin token; [not of the first row: f32 p, [network, recovered: f32 q],
         f64 before, total (of a residual: f64; else near one), u16 entropy of each row]
 
-Sizes: a drafted and accepted token takes 8 bytes with the table, 24 with the network; the token
-that ends a round about 24.
+An accepted draft takes 8 bytes with the table and 24 with the network, a round's last token 24.
 """
 
 import struct
@@ -34,8 +33,8 @@ from inference.speculation.rounds import (
     QTable,
     RoundOutcome,
     disagreements,
-    paths,
 )
+from inference.speculation.totals import paths
 
 MAGIC: Final = b"countersign.capture/2\n"
 _DRAFTERS: Final = (DrafterKind.NONE, DrafterKind.NETWORK, DrafterKind.TABLE)
@@ -55,10 +54,10 @@ _ONE: Final = int.from_bytes(struct.pack(">d", 1.0))
 
 
 def encode_evidence(evidence: Evidence) -> bytes:
-    """Write evidence; equal evidence gives equal bytes.
+    """Return the bytes of evidence; equal evidence gives equal bytes.
 
     Raises:
-        CaptureError: Rounds are not by trajectory and step without a gap, or a number is too large.
+        CaptureError: when rounds are out of order or leave a gap, or a number is too large.
     """
     out = bytearray(MAGIC)
     base = min((s for r in evidence.rounds for s in r.states), default=0)
@@ -82,10 +81,10 @@ def encode_evidence(evidence: Evidence) -> bytes:
 
 
 def decode_evidence(data: bytes) -> Evidence:
-    """Read version 2, refusing anything that `encode_evidence` would not have written.
+    """Read version 2.
 
     Raises:
-        CaptureError: For any other bytes.
+        CaptureError: for any bytes that `encode_evidence` would not have written.
     """
     if not data.startswith(MAGIC):
         raise CaptureError("not a capture of version 2")
@@ -98,19 +97,19 @@ def decode_evidence(data: bytes) -> Evidence:
 def read_evidence(data: bytes, table: QTable | None = None) -> Evidence:
     """Read a stored capture of any version.
 
-    Version 1 holds full rows: they are decided again first, then reduced to what decided.
+    Version 1 has full rows: they are recomputed, then condensed.
 
     Args:
         data: The stored bytes.
         table: The drafter's table; a version 1 capture of the table drafter needs it.
 
     Raises:
-        CaptureError: The bytes are no capture, or those of version 1 do not recompute.
+        CaptureError: when the bytes are not a capture, or those of version 1 do not recompute.
     """
     if not data.startswith(MAGIC_1):
         return decode_evidence(data)
     capture = decode_capture(data)
-    paths(capture)  # refuses rounds out of order before anything is looked up by their places
+    paths(capture)  # refuses rounds out of order before their places are used
     try:
         if faults := disagreements(capture, table):
             raise CaptureError(f"{faults[0]} does not recompute")
@@ -191,7 +190,7 @@ def _near_one(value: float) -> bytes:
 
 
 class _Reader:
-    """Reads fields in order; whatever is missing or impossible is a CaptureError."""
+    """Reads fields in order; raises `CaptureError` for what is missing or impossible."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self._data = data

@@ -1,28 +1,25 @@
-"""Draft rounds: what the drafter proposed, what the target held, what was drawn, what came out.
+"""Draft rounds with their full rows, and their recomputation.
 
-A round is one verification step of one trajectory. It carries the probabilities the sampler used,
-not a re-estimate, so `recompute` can decide every position again from the record alone: each draft
-from its row and draw, each accept or reject from p, q and u, and the last token from the residual
-max(p - q, 0) or from p.
+A round is one verification step of one trajectory. It has the probabilities that the sampler used,
+so `recompute` decides every position again: each draft from its row and draw, each accept or reject
+from p, q and u, and the last token from the residual max(p - q, 0) or from p.
 
-Rules kept here:
-    - pure: standard library only, rows are little-endian float32 bytes over the codec's bins;
-    - rows after the rejecting position decide nothing and are not kept;
-    - float32 arithmetic is done in float64 and rounded once, which equals float32 arithmetic.
+Rules:
+    - Rows are little-endian float32 bytes over the codec's bins.
+    - Rows after the rejecting position decide nothing and are not kept.
+    - Float32 arithmetic is done in float64 and rounded once, which gives the same result.
 
-Not here: the byte form (capture.py), what the ledger keeps (evidence.py), and the engine that
-fills it (capture_adapter.py).
+Not here: the byte form (`capture.py`), what the ledger keeps (`evidence.py`), and the engine that
+makes rounds (`flight.py`).
 
 Source: Leviathan, Kalman, Matias (2023), "Fast inference from transformers via speculative
 decoding".
 """
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import log
-from typing import Protocol
 
 from inference.errors import CaptureError
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
@@ -37,9 +34,9 @@ class DrafterKind(StrEnum):
 
 
 class RoundOutcome(StrEnum):
-    """Where the round's last token comes from."""
+    """The source of the round's last token."""
 
-    BONUS = "bonus"  # every draft was accepted; the extra token is drawn from the target
+    BONUS = "bonus"  # every draft was accepted; the token is drawn from the target
     RECOVERED = "recovered"  # a draft was rejected; drawn from the residual max(p - q, 0)
     PLAIN = "plain"  # nothing was drafted; drawn from the target
 
@@ -48,10 +45,10 @@ class PlainReason(StrEnum):
     """Why a round had no drafts."""
 
     FIRST_TOKEN = "first_token"  # noqa: S105 - not a password; comes out of the prompt's own pass
-    LAST_TOKEN = "last_token"  # noqa: S105 - not a password; only one token is left, a draft could not be followed
+    LAST_TOKEN = "last_token"  # noqa: S105 - not a password; no token could follow a draft
     DRAFTS_REJECTED = "drafts_rejected"  # fallback: this trajectory's drafts kept being rejected
-    SPECULATION_OFF = "speculation_off"  # the request or the engine asked for none
-    NOT_SCHEDULED = "not_scheduled"  # no draft was at hand (a request that was set back)
+    SPECULATION_OFF = "speculation_off"  # by request or configuration
+    NOT_SCHEDULED = "not_scheduled"  # there was no draft (vLLM preempted the request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +92,12 @@ class DraftRound:
 
     @property
     def verified(self) -> int:
-        """How many drafts were decided: the accepted ones and the one that was rejected."""
+        """How many drafts were decided: the accepted ones and the rejected one."""
         return len(self.draws)
 
     @property
     def emitted(self) -> tuple[int, ...]:
-        """The tokens this round added to its trajectory."""
+        """The tokens that this round added to its trajectory."""
         tokens = (*self.drafts[: self.accepted], self.token)
         return tokens[: len(tokens) - self.truncated]
 
@@ -112,7 +109,7 @@ class DraftRound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QTable:
-    """The distilled table: one row of draft probabilities per state."""
+    """The distilled table: a row of draft probabilities for each state."""
 
     digest: str  # SHA-256 of the file it came from
     n_bins: int
@@ -127,7 +124,7 @@ class QTable:
         """Return one row as float32 bytes.
 
         Raises:
-            CaptureError: If there is no such state.
+            CaptureError: when the state does not exist.
         """
         if not 0 <= state < self.n_states:
             raise CaptureError(f"table has {self.n_states} states, no state {state}")
@@ -159,96 +156,20 @@ class Recomputation:
 
     @property
     def agrees(self) -> bool:
-        """Whether the record follows from its own numbers."""
+        """Return whether the record follows from its own numbers."""
         return not self.faults
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CaptureTotals:
-    """Counts over a capture. `positions` are drafts that were decided, accepted or rejected."""
-
-    rounds: int
-    drafted: int
-    accepted: int
-    positions: int
-    full_rounds: int  # rounds that drafted spec_k tokens
-    full_accepted: int  # accepted in those
-    fallback_trajectories: tuple[int, ...]  # ended by the plain path because drafts kept failing
-
-    @property
-    def mean_accepted(self) -> float:
-        """Mean accepted drafts per round of spec_k drafts; 0.0 when there was none."""
-        return self.full_accepted / self.full_rounds if self.full_rounds else 0.0
-
-
-class AnyRound(Protocol):
-    """What counting needs of a round, with its rows or as evidence."""
-
-    @property
-    def trajectory(self) -> int:
-        """Index of the trajectory."""
-        ...
-
-    @property
-    def step(self) -> int:
-        """Output position of the round's first token."""
-        ...
-
-    @property
-    def drafts(self) -> tuple[int, ...]:
-        """The drafted tokens."""
-        ...
-
-    @property
-    def accepted(self) -> int:
-        """How many of them stood."""
-        ...
-
-    @property
-    def verified(self) -> int:
-        """How many of them were decided."""
-        ...
-
-    @property
-    def plain_reason(self) -> PlainReason | None:
-        """Why there were none."""
-        ...
-
-    @property
-    def emitted(self) -> tuple[int, ...]:
-        """The tokens it added."""
-        ...
-
-
-class AnyCapture(Protocol):
-    """What counting needs of a capture."""
-
-    @property
-    def spec_k(self) -> int:
-        """The look-ahead."""
-        ...
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """One per trajectory."""
-        ...
-
-    @property
-    def rounds(self) -> Sequence[AnyRound]:
-        """By trajectory, then step."""
-        ...
-
-
 def recompute(round_: DraftRound, capture: Capture, table: QTable | None = None) -> Recomputation:
-    """Decide a round again from its rows and the trajectory's seed alone.
+    """Decide a round again from its rows and the trajectory's seed.
 
     Args:
         round_: The recorded round.
-        capture: The request it belongs to.
+        capture: Its capture.
         table: The drafter's table; needed when the drafter is the table.
 
     Raises:
-        CaptureError: If the table is missing or is not the recorded one, or a row has no mass.
+        CaptureError: when the table is missing or not the recorded one, or a row has no mass.
     """
     faults: list[str] = []
     seed = capture.seeds[round_.trajectory]
@@ -277,10 +198,10 @@ def recompute(round_: DraftRound, capture: Capture, table: QTable | None = None)
 
 
 def disagreements(capture: Capture, table: QTable | None = None) -> tuple[str, ...]:
-    """Name every position of a capture that does not follow from its own record; empty when all do.
+    """Return the faults of all rounds by trajectory and step; () when all numbers follow.
 
     Raises:
-        CaptureError: As `recompute`.
+        CaptureError: as in `recompute`.
     """
     return tuple(
         f"trajectory {r.trajectory} step {r.step}: {fault}"
@@ -289,37 +210,8 @@ def disagreements(capture: Capture, table: QTable | None = None) -> tuple[str, .
     )
 
 
-def totals(capture: AnyCapture) -> CaptureTotals:
-    """Count rounds, drafts and accepted drafts."""
-    full = [r for r in capture.rounds if capture.spec_k and len(r.drafts) == capture.spec_k]
-    fallen = {r.trajectory for r in capture.rounds if r.plain_reason is PlainReason.DRAFTS_REJECTED}
-    return CaptureTotals(
-        rounds=len(capture.rounds),
-        drafted=sum(len(r.drafts) for r in capture.rounds),
-        accepted=sum(r.accepted for r in capture.rounds),
-        positions=sum(r.verified for r in capture.rounds),
-        full_rounds=len(full),
-        full_accepted=sum(r.accepted for r in full),
-        fallback_trajectories=tuple(sorted(fallen)),
-    )
-
-
-def paths(capture: AnyCapture) -> tuple[tuple[int, ...], ...]:
-    """Join each trajectory's rounds into its tokens.
-
-    Raises:
-        CaptureError: If a trajectory's rounds leave a gap or overlap.
-    """
-    tokens: list[list[int]] = [[] for _ in capture.seeds]
-    for r in capture.rounds:
-        if r.trajectory >= len(tokens) or r.step != len(tokens[r.trajectory]):
-            raise CaptureError(f"round {r.trajectory}/{r.step} is out of order")
-        tokens[r.trajectory].extend(r.emitted)
-    return tuple(tuple(path) for path in tokens)
-
-
 def accepts(p: float, q: float, u: float) -> bool:
-    """Return whether a draft with draft probability q stands: u <= p/q in float32."""
+    """Return whether a draft is accepted: u <= p/q in float32."""
     if q <= 0.0:
         return False
     return p >= q or _f32(p / q) >= u
@@ -329,7 +221,7 @@ def row_values(row: bytes) -> tuple[float, ...]:
     """Read float32 bytes as numbers.
 
     Raises:
-        CaptureError: If the length is not a multiple of four.
+        CaptureError: when the length is not a multiple of four.
     """
     if len(row) % 4:
         raise CaptureError("a row is not whole float32 values")
@@ -342,7 +234,7 @@ def row_bytes(values: tuple[float, ...]) -> bytes:
 
 
 def residual(p: tuple[float, ...], q: tuple[float, ...]) -> tuple[float, ...]:
-    """Return max(p - q, 0) in float32, or p itself where rounding leaves no mass."""
+    """Return max(p - q, 0) in float32, or p itself when no mass is left."""
     rest = tuple(_f32(a - b) if a > b else 0.0 for a, b in zip(p, q, strict=True))
     return rest if any(rest) else p
 

@@ -1,14 +1,13 @@
-"""Where every random number of a forecast comes from.
+"""The source of every random number of a forecast.
 
 A decision's seed is derived from the last checkpointed root and the decision's id, so nobody chose
 it and anyone can recompute it. Each trajectory has its own 63-bit seed; each draw of a trajectory
-is a counter-based function of (trajectory seed, purpose, position, index). No generator has state,
-so a trajectory draws the same numbers alone or among others, and a verifier needs only SHA-256.
+is a function of (trajectory seed, purpose, position, index). No generator has state, so a
+trajectory draws the same numbers alone or in a batch, and a verifier needs only SHA-256.
 
-Rules kept here:
-    - standard library only; no clock, no global generator;
-    - a draw is never 0 and never 1: "accept when u <= p/q" can neither pass p = 0 nor miss p = q;
-    - an accept draw has 24 significant bits: exact in the float32 the rejection kernel compares.
+Rules:
+    - A draw is never 0 and never 1: "accept when u <= p/q" neither accepts p = 0 nor rejects p = q.
+    - An accept draw has 24 significant bits: exact in the float32 that the rejection kernel uses.
 
 Source: RFC 5869 (HKDF) with SHA-256.
 """
@@ -26,7 +25,7 @@ _TRAJECTORY = b"countersign/trajectory/v1"
 
 
 class Purpose(IntEnum):
-    """What a draw decides; part of the hashed message, so numbers are for ever."""
+    """What a draw decides; part of the hashed message, so values never change."""
 
     DRAFT = 1
     ACCEPT = 2
@@ -41,11 +40,11 @@ def decision_seed(root: bytes, decision_id: str, attempt: int) -> bytes:
 
     Args:
         root: Root hash of the largest signed checkpoint not above the decision's opening record.
-        decision_id: The decision's id as it stands in its stream name.
+        decision_id: The decision's id as in its stream name.
         attempt: 0 for the first forecast of the decision, then 1, 2, ..
 
     Raises:
-        ValueError: If the attempt is outside 0..2^32-1.
+        ValueError: when the attempt is outside 0..2^32-1.
     """
     if not 0 <= attempt < 1 << 32:
         raise ValueError(f"attempt {attempt} is not a 32-bit counter")
@@ -55,7 +54,7 @@ def decision_seed(root: bytes, decision_id: str, attempt: int) -> bytes:
 
 
 def trajectory_seeds(seed: bytes, n: int) -> tuple[int, ...]:
-    """Derive n trajectory seeds of 63 bits; a longer list starts with the shorter one."""
+    """Return n trajectory seeds of 63 bits; a longer list starts with the shorter one."""
     return tuple(
         int.from_bytes(hmac.digest(seed, _TRAJECTORY + i.to_bytes(4, "big"), hashlib.sha256)[:8])
         >> 1
@@ -74,7 +73,7 @@ def accept_draw(seed: int, position: int, index: int) -> float:
     Args:
         seed: Trajectory seed.
         position: Output position of the round's first token; 0 is the first sampled token.
-        index: Place of the draft in its round, from 0.
+        index: The draft's index in its round, from 0.
     """
     return (2 * (_bits(seed, Purpose.ACCEPT, position, index) >> 41) + 1) / (1 << 24)
 
@@ -87,11 +86,11 @@ def token_draw(seed: int, purpose: Purpose, position: int, index: int = 0) -> fl
 def pick(row: Sequence[float], draw: float) -> int:
     """Return the index that `draw` picks from `row` by inverse cumulative sum.
 
-    The sum runs left to right in float64 and the row need not sum to one, so the same bytes give
-    the same index everywhere. Entries of zero are never picked.
+    The sum runs left to right in float64, so the same bytes give the same index everywhere. The row
+    need not sum to one. Entries of zero are never picked.
 
     Raises:
-        ValueError: If no entry is positive.
+        ValueError: when no entry is positive.
     """
     cumulative = list(accumulate(row))
     total = cumulative[-1] if cumulative else 0.0

@@ -1,12 +1,11 @@
-"""Making the weights in `models/`: phases, training, distillation.
+"""Making the weights in `models/`.
 
 Not here: serving.
 
-    data/        series, synthetic worlds, windows
-    distil       from the target to its two drafters: a one-layer network and a conditional table
+    phases       the phases behind the command: train, distil, evaluate
+    data/        series, synthetic series, batches
+    network/     the network and its files
+    train        the training loop of the target
+    distil       the target's two drafters: a one-layer network and a table
     evaluation/  scores and the model card
-    network/     the network and its bytes
-    phases       the phases behind the command: train, distil, evaluate, each from files to files
-    train        the training loop of the target: resumable, interruptible, bounded by wall time
-                 or steps
 """

@@ -1,4 +1,4 @@
-"""``python -m inference.training``: the command that makes the model pair."""
+"""`python -m inference.training`: the command that makes the model pair."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ Make the model pair that Countersign serves: a target that forecasts scaled retu
 drafters distilled from it (a one-layer network and a table).
 
 Three phases, each resumable from files in --out:
-  train      the target, on series up to 2015 (2016-2017 validate; nothing later is read)
+  train      the target, on series up to 2015 (2016-2017 validate; later data is not read)
   distil     the drafters, from continuations that the target draws
-  evaluate   skill against EWMA, what news does, card and manifest
-Ctrl-C saves a checkpoint; the same command with --resume goes on as if nothing had happened.
+  evaluate   skill against EWMA, the effect of news, model card and manifest
+Ctrl-C saves a checkpoint; the same command with --resume continues with the same result.
 More --minutes on --resume lengthen the schedule; the manifest then says so.
 """
 _EXAMPLES = """\
 examples:
   the shipped pair, about an hour on two cores:
     python -m inference.training --minutes 50 --out state/training --pair inference/models/pair_v1
-  go on after an interruption:
+  continue after an interruption:
     python -m inference.training --minutes 50 --out state/training --resume
-  a look at the whole way in three minutes (poor weights):
+  try all phases in three minutes (poor weights):
     python -m inference.training --minutes 1 --distil-minutes 1 --quick --out state/try
-  only new figures for a pair that is there:
+  measure an existing pair again:
     python -m inference.training --phase evaluate --out state/training
 
-data: --data-dir, else the variable DATA_DIR, else ../shared/data where it exists, else only the
-series that the arch package carries. One thread less busy? Start it with `nice -n 10`.
+data: --data-dir, else the variable DATA_DIR, else ../shared/data if it exists, else only the
+series of the arch package. Start with `nice -n 10` to leave the processor to other programs.
 """
 
 
 def parser() -> argparse.ArgumentParser:
-    """Give the command's arguments."""
+    """Return the command's argument parser."""
     make = argparse.ArgumentParser(
         prog="python -m inference.training",
         description=_ABOUT,
@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     add("--distil-minutes", type=float, default=8.0, help="time for the drafters (default 8)")
     add("--quick", action="store_true", help="evaluate few origins")
     add("--pair", type=Path, help="publish the finished pair to this folder")
-    add("--resume", action="store_true", help="go on from the checkpoint in --out")
+    add("--resume", action="store_true", help="continue from the checkpoint in --out")
     add("--phase", choices=("all", "train", "distil", "evaluate"), default="all")
     add("--threads", type=int, default=2, help="CPU threads (default 2)")
     add("--seed", type=int, default=20261121, help="seed of weights and batches")
@@ -69,7 +69,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the phases asked for; 0 done, 1 refused, 130 interrupted (resumable)."""
+    """Run the phases; return 0 when done, 1 when refused, 130 when interrupted (resumable)."""
     args = parser().parse_args(argv)
     torch.set_num_threads(args.threads)
     try:
@@ -90,7 +90,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.phase in {"all", "train"}:
         plan = TrainPlan(shape=TARGET, seed=args.seed, minutes=args.minutes, steps=args.steps)
         if not run_train(work, plan, resume=args.resume).finished:
-            _say("interrupted; the same command with --resume goes on")
+            _say("interrupted; repeat the command with --resume to continue")
             return 130
     if args.phase in {"all", "distil"}:
         run_distil(work, args.distil_minutes)

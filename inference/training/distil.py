@@ -1,10 +1,10 @@
-"""From the target to its two drafters: a one-layer network and a conditional table.
+"""The target's two drafters: a one-layer network and a table.
 
-Both learn from continuations the target itself drew, since those are what it will be asked to
-verify. The network first lowers KL(p||q), then the total variation, which is one minus the
-acceptance. It must not see news: its embeddings of narrative words are zero and stay zero.
+Both learn from continuations that the target drew, because it will verify such tokens. The network
+first lowers KL(p||q), then the total variation, which is one minus the acceptance. It must not see
+news: its embeddings of narrative words are zero and stay zero.
 
-The table holds one row per state of ``ReturnCodec.table_state``: the target's mean row there,
+The table has a row for each state of `ReturnCodec.table_state`: the target's mean row there,
 shrunk to the row of its class and frequency, which is shrunk to the mean of all.
 """
 
@@ -29,10 +29,10 @@ STEPS: Final = 16
 """Bins drawn per context."""
 POOL_MIXTURE: Final = Mixture(real=48, tagged=8, synthetic=8)
 PATHS: Final = 3
-"""Continuations per context: reading the context is the dear part."""
+"""Continuations per context; most of the time goes into reading the context."""
 POOL_SEED: Final = 0x5EED
 TABLE_SHRINK: Final = 100.0
-"""Rows of evidence at which a state counts as much as its parent (rows of a path are alike)."""
+"""Rows at which a state weighs as much as its parent; large, because rows of a path are alike."""
 HELD_OUT: Final = 0.1
 BATCH: Final = 24
 RATE: Final = 3e-3
@@ -46,10 +46,10 @@ class SamplePool:
     tokens: Tensor
     rows: Tensor
     states: Tensor
-    """[n, 16]: the table's state at which each row is asked for."""
+    """[n, 16]: the table's state of each row."""
 
     def split(self) -> tuple[SamplePool, SamplePool]:
-        """Give the part to learn from and the held-out part."""
+        """Return the training part and the held-out part."""
         cut = self.tokens.shape[0] - max(1, int(self.tokens.shape[0] * HELD_OUT))
         return self._part(slice(None, cut)), self._part(slice(cut, None))
 
@@ -61,7 +61,7 @@ class SamplePool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """What speculation with a drafter can expect, on held-out continuations at temperature 1."""
+    """Expected acceptance of a drafter on held-out continuations at temperature 1."""
 
     per_token: float
     """Mean of sum min(p, q)."""
@@ -72,7 +72,7 @@ class Acceptance:
 def draw_pool(
     target: SmallLlama, sampler: Sampler, seconds: float, batches: int = 10_000
 ) -> SamplePool:
-    """Let the target continue training contexts for a while (at least one batch)."""
+    """Return the target's continuations of training contexts; runs `seconds`, or one batch."""
     codec = ReturnCodec()
     generator = torch.Generator().manual_seed(POOL_SEED)
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -92,7 +92,7 @@ def draw_pool(
 
 
 def make_table(pool: SamplePool, shrink: float = TABLE_SHRINK) -> Tensor:
-    """Give the table [n_states, 256] of a pool; state 0 is the mean of everything."""
+    """Return the table [n_states, 256] of a pool; row 0 is the mean of all rows."""
     count = ReturnCodec.n_table_states
     flat = pool.rows.reshape(-1, words.N_BINS).double()
     states = pool.states.reshape(-1)
@@ -111,7 +111,7 @@ def make_table(pool: SamplePool, shrink: float = TABLE_SHRINK) -> Tensor:
 def train_draft(
     pool: SamplePool, seconds: float, say: Callable[[str], None], steps: int = 100_000
 ) -> SmallLlama:
-    """Distil the draft network for a while (at least one step)."""
+    """Return a draft network trained for `seconds`, or one step."""
     torch.manual_seed(POOL_SEED)
     draft = SmallLlama(DRAFT)
     smooth_start(draft)
@@ -137,7 +137,7 @@ def train_draft(
 
 
 def draft_rows(draft: SmallLlama, pool: SamplePool) -> Tensor:
-    """Give the network's rows [n, 16, 256] along a pool, as it proposes them unmasked."""
+    """Return the network's unmasked rows [n, 16, 256] for a pool."""
     parts = []
     with torch.no_grad():
         for tokens in pool.tokens.split(256):
@@ -147,7 +147,7 @@ def draft_rows(draft: SmallLlama, pool: SamplePool) -> Tensor:
 
 
 def acceptance(target_rows: Tensor, drafter_rows: Tensor) -> Acceptance:
-    """Give per-token acceptance and the expected accepted of four, over all starts."""
+    """Return acceptance per token and the expected accepted drafts of four, over all starts."""
     chance = torch.minimum(target_rows, drafter_rows).sum(dim=-1).double()
     windows = chance.unfold(1, LOOK_AHEAD, 1)
     expected = windows.cumprod(dim=-1).sum(dim=-1)
@@ -164,7 +164,7 @@ def _states(codec: ReturnCodec, tokens: Tensor, prompt_length: int) -> Tensor:
 
 
 def _draft_loss(draft: SmallLlama, tokens: Tensor, rows: Tensor, variation: float) -> Tensor:
-    """Mix KL and total variation; ``variation`` moves from 0 to 1 over the run."""
+    """Return a mix of KL and total variation; `variation` moves from 0 to 1 over the run."""
     logits = draft(tokens[:, :-1])[:, -STEPS:]
     log_q = functional.log_softmax(logits, dim=-1)
     inside = log_q[..., words.BIN_START :]

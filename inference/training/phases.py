@@ -1,7 +1,7 @@
-"""The phases behind the command: train, distil, evaluate, each from files to files.
+"""The phases behind the command: train, distil, evaluate.
 
-``out/checkpoint.pt`` feeds the distillation, ``out/pair`` the evaluation; so any phase can be run
-again alone. The pair is published by copying, manifest last.
+Each reads and writes files and can be run alone: distillation reads `out/checkpoint.pt`,
+evaluation reads `out/pair`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from inference.training.train import TrainPlan, TrainResult, train
 CARD: Final = "MODEL_CARD.md"
 SAVED: Final = "checkpoint.pt"
 DATA_CUTOFF: Final = "2017-12-31"
-"""Last day of training and validation; a demonstration starts after it."""
+"""Last day of training and validation data; playback starts after it."""
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseWork:
-    """What all phases share."""
+    """Inputs of all phases."""
 
     out: Path
     coded: list[CodedSeries]
@@ -53,26 +53,26 @@ class PhaseWork:
 
 
 def run_train(work: PhaseWork, plan: TrainPlan, *, resume: bool) -> TrainResult:
-    """Train the target, or go on.
+    """Train the target, from its checkpoint when `resume` is set.
 
     Raises:
-        TrainingDataError: A checkpoint is there and ``resume`` was not asked for.
+        TrainingDataError: when there is a checkpoint and `resume` is not set.
     """
     saved = work.out / SAVED
     if saved.exists() and not resume:
-        raise TrainingDataError(f"expected no checkpoint in {work.out}; add --resume to go on")
+        raise TrainingDataError(f"{work.out} has a checkpoint; add --resume to continue")
     return train(plan, Sampler(work.coded, work.seed), saved, work.say)
 
 
 def run_distil(work: PhaseWork, minutes: float) -> None:
-    """Make both drafters from the checkpoint's averaged target, and write the pair.
+    """Make both drafters from the checkpoint's averaged target and write the pair.
 
     Raises:
-        TrainingDataError: There is no checkpoint yet.
+        TrainingDataError: when there is no checkpoint yet.
     """
     saved = work.out / SAVED
     if not saved.exists():
-        raise TrainingDataError(f"expected {saved}; run the phase train first")
+        raise TrainingDataError(f"{saved} does not exist; run --phase train first")
     state = torch.load(saved, weights_only=True)
     target = SmallLlama(ModelShape(**state["plan"]["shape"]))
     target.load_state_dict(state["average"])
@@ -100,7 +100,7 @@ def run_distil(work: PhaseWork, minutes: float) -> None:
 
 
 def run_evaluate(work: PhaseWork, effort: Effort) -> None:
-    """Measure the written pair, and add figures and card to it."""
+    """Measure the written pair and add the figures and the model card to it."""
     manifest = read_manifest(work.pair)
     target = load_model(work.pair / "target")
     known = ("acceptance", "training", "shapes", "table_rows", "data", "data_cutoff")
@@ -114,7 +114,7 @@ def run_evaluate(work: PhaseWork, effort: Effort) -> None:
 
 
 def publish(pair: Path, destination: Path) -> None:
-    """Copy a pair over another; the old manifest goes first, the new one comes last."""
+    """Copy a pair over another: delete the old manifest first, write the new one last."""
     destination.mkdir(parents=True, exist_ok=True)
     (destination / MANIFEST).unlink(missing_ok=True)
     names = [*read_manifest(pair)["files"], CARD, MANIFEST]

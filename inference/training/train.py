@@ -1,12 +1,12 @@
 """The training loop of the target: resumable, interruptible, bounded by wall time or steps.
 
-The loss is the cross-entropy against an ordinal label: the true bin and its neighbours share the
-mass, because bins next to each other mean nearly the same return. Ids that are no bins get no
-mass, so the model learns to give them none (serving masks them as well).
+The loss is the cross-entropy with an ordinal label: the true bin and its neighbours share the mass,
+because neighbouring bins mean nearly the same return. Other ids get no mass, so the model learns to
+give them none (serving masks them too).
 
-Depth grows during the run: the first part trains four layers while the others are identities,
-which buys about twice the steps in the same time on a CPU. The last stage adds short sequences with
-dense news at a raised rate: in the even mixture tags are too rare to be heard.
+Depth grows during the run: the first part trains four layers while the others are identities, which
+allows about twice the steps in the same time on a CPU. The last stage adds short sequences with
+dense news at a raised learning rate, because tags are too rare in the even mixture.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from inference.training.network.model import ModelShape, SmallLlama, shape_docum
 
 LABEL_SD_BINS: Final = 1.25
 GROWTH: Final = ((0.0, 1 / 3), (0.40, 2 / 3), (0.65, 1.0))
-"""From this share of the run on, this share of the layers is active."""
+"""(share of the run, share of the layers active from there on)"""
 NEWS_FROM: Final = 0.7
 """Share of the run at which the stage of dense news begins."""
 NEWS_RATE: Final = 2.0
@@ -55,7 +55,7 @@ AVERAGE_DECAY: Final = 0.995
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainPlan:
-    """What makes two runs the same; ``steps`` wins over ``minutes`` when it is not zero."""
+    """What determines a run; `steps`, unless 0, replaces `minutes`."""
 
     shape: ModelShape
     seed: int
@@ -66,7 +66,7 @@ class TrainPlan:
     checkpoint_every_s: float = 120.0
 
     def document(self) -> dict[str, Any]:
-        """Give what must be equal for a resume, and the minutes, which may grow."""
+        """Return what must be equal for a resume, and the minutes, which may differ."""
         return {
             "shape": shape_document(self.shape),
             "seed": self.seed,
@@ -79,7 +79,7 @@ class TrainPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainResult:
-    """Where a run ended; ``finished`` is false after an interruption."""
+    """End of a run; `finished` is false after an interruption."""
 
     average: SmallLlama
     step: int
@@ -90,7 +90,7 @@ class TrainResult:
 def train(
     plan: TrainPlan, sampler: Sampler, checkpoint_path: Path, say: Callable[[str], None]
 ) -> TrainResult:
-    """Train until the plan's end, going on from ``checkpoint_path`` where it exists."""
+    """Train until the plan's end, from the checkpoint if it exists."""
     run = _Run(plan, sampler, checkpoint_path)
     if checkpoint_path.exists():
         run.restore()
@@ -117,7 +117,7 @@ def train(
 
 
 class _Interrupt:
-    """Turns the first Ctrl-C into a request to stop after the step; a second one is a Ctrl-C."""
+    """Turns the first Ctrl-C into a request to stop after the step; a second one interrupts."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -223,7 +223,7 @@ class _Run:
 
 
 def rate(step: int, progress: float) -> float:
-    """Give the learning rate: linear warm-up by step, cosine decay by progress, raised for news."""
+    """Return the learning rate: warm-up by step, cosine decay by progress, raised for news."""
     warm = min(1.0, (step + 1) / WARM_UP_STEPS)
     wave = 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0)))
     raised = NEWS_RATE if progress >= NEWS_FROM else 1.0
@@ -231,7 +231,7 @@ def rate(step: int, progress: float) -> float:
 
 
 def ordinal_labels() -> Tensor:
-    """Give label rows [256, 256]: a Gaussian over neighbouring bins, each row sums to one."""
+    """Return label rows [256, 256]: a Gaussian over neighbouring bins; each row sums to one."""
     index = torch.arange(words.N_BINS, dtype=torch.float32)
     gaps = (index[:, None] - index[None, :]) / LABEL_SD_BINS
     rows = torch.exp(-0.5 * gaps * gaps) * (gaps.abs() <= 3.0)  # noqa: PLR2004
@@ -239,7 +239,7 @@ def ordinal_labels() -> Tensor:
 
 
 def batch_loss(model: SmallLlama, batch: TrainingBatch, labels: Tensor) -> Tensor:
-    """Give the weighted mean cross-entropy (nats per bin) over all bins of a batch."""
+    """Return the weighted mean cross-entropy, nats per bin, of a batch."""
     tokens = torch.from_numpy(batch.tokens)
     targets = tokens[:, 1:].reshape(-1)
     wanted = targets >= words.BIN_START

@@ -1,10 +1,8 @@
-"""The model pair on disk, and what it says when it is asked again.
+"""The model pair on disk, and its rows computed again.
 
 Not here: serving.
 
-    registry      the model pair on disk: checked against its manifest before anything is loaded
-    teacher       rows by teacher forcing: the weights' own answer to given tokens, in float64,
-                  without any engine
-    regeneration  regeneration: every row behind a record made again from the weights, and
-                  compared with it
+    registry      the model pair on disk, checked against its manifest
+    teacher       rows of given tokens in float64, without an engine
+    regeneration  a record's numbers compared with rows computed from the weights
 """

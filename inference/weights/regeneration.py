@@ -1,15 +1,14 @@
-"""Regeneration: every row behind a record made again from the weights, and compared with it.
+"""A record's numbers compared with rows computed from the weights.
 
-The record decides exactly, without weights (`evidence.Judge`). Whether its numbers are what the
-weights say is asked here: each row is made again by teacher forcing and every recorded number of
-it compared. Rows of another machine agree only within a tolerance, float32 sums in another order
-differ in their last bits; a number outside it is named.
+`evidence.Judge` decides whether a record follows from its own numbers, exactly and without
+weights. This module checks that those numbers are the weights' own: it computes each row again by
+teacher forcing. Rows agree within a tolerance only, because float32 sums in another order differ
+in their last bits.
 
-    compared   each probability of a draft and of a token, each sum before a picked entry, each
-               entropy, the whole first row; of the network drafter's rows the same
-    not        the table drafter's rows (exact already, from its file); held by the record's digest
-               alone: digests of raw logits (bits of the engine that served) and the drafts of a
-               network that no row ever judged
+    compared   the probabilities of drafts and tokens, the sums before picked entries, the
+               entropies, the whole first row, of the target and of the network drafter
+    not        the table drafter's rows (exact, from its file); digests of raw logits and a
+               network's unverified drafts, which only the record's digest protects
 """
 
 from collections.abc import Iterator
@@ -27,15 +26,15 @@ from inference.weights.teacher import Doubles, Teacher
 ROW_TOLERANCE = 1e-5
 """Largest accepted gap of a probability or of a sum of probabilities."""
 ENTROPY_TOLERANCE = 2e-3
-"""Largest accepted gap of an entropy, nats: rounding to 1/1024 takes half of one of these."""
+"""Largest accepted gap of an entropy, nats; rounding to 1/1024 alone makes up to 0.0005."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regeneration:
-    """What came out."""
+    """Result of a comparison."""
 
     target_rows: int
-    drafter_rows: int  # of the network; the table's are exact and not counted
+    drafter_rows: int  # the network's only
     numbers: int  # recorded numbers compared
     row_gap: float  # largest gap of a probability or sum
     entropy_gap: float  # nats
@@ -44,7 +43,7 @@ class Regeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:
-    """A recorded number beside the regenerated one."""
+    """A recorded number and the regenerated one."""
 
     where: str
     recorded: float
@@ -59,22 +58,22 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Rows made from weights, per trajectory [tokens, bins]."""
+    """Rows computed from weights, [tokens, bins] for each trajectory."""
 
     target: list[Doubles]
     draft: list[Doubles] | None  # None unless the network drafted
 
 
 def rows_of(evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair) -> Rows:
-    """Make every row behind a record's tokens.
+    """Return the rows of a record's tokens.
 
     Args:
-        evidence: What stands on record.
+        evidence: The evidence on record.
         prompt_ids: The recorded prompt.
         pair: The recorded weights, checked against their manifest.
 
     Raises:
-        RegistryError: A model file that cannot be read, or a token it does not know.
+        RegistryError: when a model file cannot be read or does not know a token.
     """
     bins = slice(evidence.bin_start, evidence.bin_start + evidence.n_bins)
     answers = [evidence.tokens_of(n) for n in range(len(evidence.seeds))]
@@ -89,12 +88,12 @@ def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
     """Compare every number of a record with the rows of its tokens.
 
     Args:
-        evidence: What stands on record; its rounds recompute.
-        rows: What `rows_of` gave for the same tokens.
+        evidence: The evidence on record; its rounds recompute.
+        rows: The result of `rows_of` for this evidence.
         table: The drafter's table.
 
     Raises:
-        CaptureError: The record has no rounds.
+        CaptureError: when the record has no rounds.
     """
     if not evidence.rounds:
         raise CaptureError("the record holds no rounds")
@@ -122,7 +121,7 @@ def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
 
 
 class _Numbers:
-    """Pairs a round's numbers with those of its rows."""
+    """Pairs a round's recorded numbers with those of its rows."""
 
     def __init__(self, evidence: Evidence, table: QTable) -> None:
         self._start = evidence.bin_start

@@ -1,7 +1,7 @@
-"""The model pair on disk: checked against its manifest before anything is loaded.
+"""The model pair on disk, checked against its manifest before anything is loaded.
 
-The manifest (manifest.json) names every file with its SHA-256; its own SHA-256 is the pair's
-identity in every record. A file that is missing, changed or not named refuses the whole pair.
+`manifest.json` names every file with its SHA-256; its own SHA-256 identifies the pair in every
+record. A file that is missing, changed or not named refuses the whole pair.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _MAX_HEADER = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPair:
-    """A checked pair: paths and digests."""
+    """Paths and digests of a checked pair."""
 
     directory: Path
     model_id: str
@@ -47,10 +47,10 @@ class ModelPair:
 
 
 def load_pair(directory: Path) -> ModelPair:
-    """Check every file of a pair against its manifest.
+    """Return a pair after checking every file against the manifest.
 
     Raises:
-        RegistryError: The manifest is unreadable, or a file is missing, changed or unnamed.
+        RegistryError: when the manifest is unreadable, or a file is missing, changed or unnamed.
     """
     try:
         raw = (directory / MANIFEST).read_bytes()
@@ -82,7 +82,7 @@ def load_table(pair: ModelPair) -> QTable:
     """Read the drafter's table.
 
     Raises:
-        RegistryError: The file is not safetensors with one float32 tensor "q" [states, bins].
+        RegistryError: when the file is not safetensors with one float32 tensor "q" [states, bins].
     """
     return read_table((pair.directory / TABLE).read_bytes())
 
@@ -91,7 +91,7 @@ def read_table(data: bytes) -> QTable:
     """Parse a table's bytes.
 
     Raises:
-        RegistryError: As `load_table`.
+        RegistryError: as in `load_table`.
 
     Source: the safetensors format: 8 bytes little-endian header length, JSON header, tensors.
     """

@@ -1,10 +1,10 @@
-"""Rows by teacher forcing: the weights' own answer to given tokens, in float64, without any engine.
+"""Rows of given tokens by teacher forcing, in float64, without an engine.
 
 A second implementation of the served model (RMSNorm, rotary positions, grouped-query attention,
-SwiGLU), in numpy, read from the same safetensors. In float64 its rows are the weights' to about
-1e-14, so what differs from a recorded row is the served engine's float32 rounding.
+SwiGLU), in numpy, read from the same safetensors. Its rows are exact to about 1e-14, so a
+difference from a recorded row is the engine's float32 rounding.
 
-Not here: what the rows are compared with (regeneration.py).
+Not here: the comparison (`regeneration.py`).
 
 Source: Touvron et al. (2023), LLaMA; Su et al. (2021), rotary position embedding; the safetensors
 format: 8 bytes little-endian header length, JSON header, tensors.
@@ -26,13 +26,13 @@ _MAX_HEADER = 1 << 20
 
 
 class Teacher:
-    """One model of a pair; its weights stay as float64."""
+    """One model of a pair, its weights in float64."""
 
     def __init__(self, folder: Path) -> None:
-        """Read ``config.json`` and ``model.safetensors``.
+        """Read `config.json` and `model.safetensors`.
 
         Raises:
-            RegistryError: A file is missing or is not such a model.
+            RegistryError: when a file is missing or is not a Llama model.
         """
         try:
             config: dict[str, Any] = json.loads((folder / "config.json").read_bytes())
@@ -51,7 +51,7 @@ class Teacher:
     def rows(
         self, prompt: Sequence[int], answers: Sequence[Sequence[int]], bins: slice
     ) -> list[Doubles]:
-        """Return, per answer, the probabilities over the bins before each of its tokens.
+        """Return, for each answer, the row over the bins before each of its tokens.
 
         The prompt is read once for all answers.
 
@@ -61,7 +61,7 @@ class Teacher:
             bins: Token ids that may be sampled.
 
         Raises:
-            RegistryError: A token that the model does not know.
+            RegistryError: when the model does not know a token.
         """
         longest = max((len(answer) for answer in answers), default=0)
         padded = [[*answer, *[prompt[-1]] * (longest - len(answer))][:-1] for answer in answers]
@@ -78,7 +78,7 @@ class Teacher:
         return [found[i, : len(answer)] for i, answer in enumerate(answers)]
 
     def _read(self, tokens: npt.NDArray[np.int64], cache: list[tuple[Doubles, Doubles]]) -> Doubles:
-        """Return logits [batch, new, vocabulary]; an empty cache is filled with keys and values."""
+        """Return logits [batch, new, vocabulary]; fill an empty cache with keys and values."""
         past = cache[0][0].shape[2] if cache else 0
         filled = bool(cache)
         turn = self._turn(np.arange(past, past + tokens.shape[1]))
@@ -103,7 +103,7 @@ class Teacher:
     def _attend(
         self, query: Doubles, key: Doubles, value: Doubles, before: tuple[Doubles, Doubles] | None
     ) -> Doubles:
-        """Mix values causally; `before` is one prompt's, read by every row of the batch."""
+        """Return the causal mix of values; `before` is the prompt's cache, shared by the batch."""
         batch, _, new, _ = query.shape
         repeat = self._heads // self._sides
         key, value = np.repeat(key, repeat, 1), np.repeat(value, repeat, 1)
@@ -139,7 +139,7 @@ def read_tensors(data: bytes) -> dict[str, Doubles]:
     """Parse a safetensors file of float16 or float32 tensors.
 
     Raises:
-        RegistryError: It is none.
+        RegistryError: when the bytes are not such a file.
     """
     try:
         length = int.from_bytes(data[:8], "little")

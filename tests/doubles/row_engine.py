@@ -17,12 +17,12 @@ from inference.speculation.rounds import (
     QTable,
     RoundOutcome,
     accepts,
-    paths,
     residual,
     row_bytes,
     row_values,
 )
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
+from inference.speculation.totals import paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from audit.upkeep.dump import verify_database
 from gateway.installation.children.postgres import EmbeddedPostgres
 from inference.speculation.evidence import judge
 from inference.speculation.evidence_bytes import decode_evidence
-from inference.speculation.rounds import totals
+from inference.speculation.totals import totals
 from inference.weights.registry import load_pair, load_table
 from tests.doubles.audit_spoiled import arm, disarm
 

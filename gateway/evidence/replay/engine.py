@@ -21,7 +21,8 @@ from inference.engine.port import Engine, EngineConfig, SampleRequest
 from inference.errors import CaptureError
 from inference.speculation.condense import condense
 from inference.speculation.evidence import Evidence
-from inference.speculation.rounds import QTable, paths
+from inference.speculation.rounds import QTable
+from inference.speculation.totals import paths
 from inference.weights.registry import ModelPair
 
 DEADLINE_S = 120.0

@@ -29,8 +29,8 @@ from inference.forecast.target import target_forecast
 from inference.snapshot import snapshot_from_document
 from inference.speculation.evidence import Evidence, judge
 from inference.speculation.evidence_bytes import read_evidence
-from inference.speculation.rounds import paths
 from inference.speculation.seeds import decision_seed, trajectory_seeds
+from inference.speculation.totals import paths
 
 
 def intent_received(past: Past, record: Record) -> str:

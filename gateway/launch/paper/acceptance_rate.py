@@ -13,7 +13,8 @@ from audit.store.reader import LedgerReader
 from inference.codec.codec import ReturnCodec
 from inference.speculation.evidence import Evidence
 from inference.speculation.evidence_bytes import read_evidence
-from inference.speculation.rounds import QTable, row_values, totals
+from inference.speculation.rounds import QTable, row_values
+from inference.speculation.totals import totals
 
 LOOK_AHEAD = 4
 DECISIONS = 40

@@ -21,7 +21,7 @@ from inference.engine.port import EngineDescription, SampleRequest
 from inference.forecast.forecast import Forecast, forecast_document
 from inference.snapshot import Snapshot, snapshot_document
 from inference.speculation.evidence import Evidence
-from inference.speculation.rounds import totals
+from inference.speculation.totals import totals
 from risk.documents import document_of
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest

@@ -1,11 +1,9 @@
-"""Series, synthetic worlds, windows.
+"""Training data.
 
 Not here: a network.
 
-    series     raw prices to coded series: cleaning, the codec's scale at every bar, the calendar
-               split
-    sources    where training data comes from: one row per file, and the series that ``arch``
-               carries
+    sources    series as read from files and from the `arch` package
+    series     raw prices to coded series
     synthetic  series with known laws, and news with known effects
-    windows    batches of training sequences, each a prompt as served plus its continuation
+    windows    batches of training sequences
 """

@@ -1,9 +1,9 @@
 """Raw prices to coded series: cleaning, the codec's scale at every bar, the calendar split.
 
-Cleaning, each rule for a trap that was seen in these data:
-    - no positive finite price, or a weekend stub of a currency: the row does not exist;
-    - a jump in an unadjusted equity that matches a split ratio: the ratio is taken out;
-    - a move no market makes in one bar: a bad print; the return is left out.
+Rules of cleaning, each for a fault seen in these data:
+    - A row without a positive finite price, and a weekend row of a currency, is dropped.
+    - A jump in an unadjusted equity that matches a split ratio: the ratio is taken out.
+    - A return too large for one bar is a bad print and is dropped.
 """
 
 from __future__ import annotations
@@ -35,10 +35,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodedSeries:
-    """One series after the burn-in; index i is a return, its scale is the one before it.
-
-    ``first_validation`` is the index of the first return that closes in 2016.
-    """
+    """One series after the burn-in; index i is a return."""
 
     name: str
     asset_class: AssetClass
@@ -48,18 +45,19 @@ class CodedSeries:
     scales: Floats
     """[n, 3]: fast, slow and long variance before each return."""
     last_close_us: Ints
-    """Close of the bar before each return: what the clock token shows."""
+    """Close of the bar before each return, for the clock token."""
     first_validation: int
+    """Index of the first return that closes in 2016."""
 
     def scale(self, index: int) -> Scale:
-        """Give the codec's state before a return."""
+        """Return the codec's state before a return."""
         fast, slow, long = (float(v) for v in self.scales[index])
         return Scale(fast=fast, slow=slow, long=long)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
-    """One line of the data manifest."""
+    """One source in the manifest."""
 
     name: str
     licence: str
@@ -71,7 +69,7 @@ class SourceRow:
 
 
 def code_all(raws: Iterable[RawSeries]) -> tuple[list[CodedSeries], list[SourceRow]]:
-    """Clean and code every series that is long enough, with the manifest's lines."""
+    """Return every series that is long enough, cleaned and coded, with its manifest row."""
     coded, rows = [], []
     for raw in raws:
         times, returns, dropped = clean(raw)
@@ -94,7 +92,7 @@ def code_all(raws: Iterable[RawSeries]) -> tuple[list[CodedSeries], list[SourceR
 
 
 def clean(raw: RawSeries) -> tuple[list[int], list[float], int]:
-    """Give close times (one more than returns), log returns and the number of rows left out."""
+    """Return close times (one more than returns), log returns and the number of dropped rows."""
     times: list[int] = []
     returns: list[float] = []
     dropped, previous = 0, math.nan
@@ -122,7 +120,7 @@ def clean(raw: RawSeries) -> tuple[list[int], list[float], int]:
 
 
 def without_split(move: float) -> float:
-    """Take a split out of a log return; a jump that is near no ratio stays what it is."""
+    """Return a log return without a split; a jump that matches no split ratio is unchanged."""
     if abs(move) <= SPLIT_JUMP:
         return move
     nearest = min((math.log(k) for k in SPLIT_RATIOS), key=lambda size: abs(abs(move) - size))
@@ -132,7 +130,7 @@ def without_split(move: float) -> float:
 
 
 def code(raw: RawSeries, times: list[int], returns: list[float]) -> CodedSeries:
-    """Run the codec's recursion over a cleaned series."""
+    """Return a cleaned series with its bins and scales."""
     bins, scales = trace(returns)
     closes = np.asarray(times, dtype=np.int64)
     ends = closes[BURN_IN + 1 :]
@@ -149,7 +147,7 @@ def code(raw: RawSeries, times: list[int], returns: list[float]) -> CodedSeries:
 
 
 def trace(returns: list[float]) -> tuple[Ints, Floats]:
-    """Give bins and the scale before each return, after the burn-in."""
+    """Return bins and the scale before each return, after the burn-in."""
     scale = first_scale(returns[:BURN_IN])
     bins, scales = [], []
     for value in returns[BURN_IN:]:

@@ -1,8 +1,8 @@
-"""Where training data comes from: one row per file, and the series that ``arch`` carries.
+"""Series as read from files and from the `arch` package.
 
-The split is by calendar time across all series: training to 2015-12-31, validation 2016-2017,
-nothing later is read (the same company may stand in several sets, so no other split is safe).
-Rows are never shipped; ``manifest`` names files, row counts and digests.
+The split is by calendar time across all series: training to 2015-12-31, validation 2016-2017;
+later data is not read. The same company may be in several sets, so no other split is safe. Data is
+not shipped; the manifest names files, row counts and digests.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ARCH: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawSeries:
-    """Prices as read: ascending close times (microseconds UTC) and closes, nothing cleaned."""
+    """Closes as read, not cleaned, with ascending close times."""
 
     name: str
     asset_class: AssetClass
@@ -62,10 +62,10 @@ class RawSeries:
 
 
 def raw_series(data_dir: Path | None) -> Iterator[RawSeries]:
-    """Give every series of a data folder, then those of ``arch``.
+    """Yield every series of a data folder, then those of `arch`.
 
     Raises:
-        TrainingDataError: The folder has no ``daily/*.csv.gz``, or a file is malformed.
+        TrainingDataError: when the folder has no `daily/*.csv.gz`, or a file is malformed.
     """
     if data_dir is not None:
         paths = sorted((data_dir / "daily").glob("*.csv.gz"))
@@ -140,12 +140,12 @@ def _class_of(symbol: str) -> AssetClass:
 
 
 def _price(text: str) -> float:
-    """Give the price, NaN where the field is empty or says null (the cleaning drops it)."""
+    """Return the price; NaN for an empty field or "null", which the cleaning drops."""
     return float(text) if text not in {"", "null"} else math.nan
 
 
 def _close_time_us(text: str, frequency: Frequency, *, local: bool) -> int:
-    """Give the close in microseconds UTC; daily bars close at 21:00, hourly files name the open."""
+    """Return the close, microseconds UTC; daily bars close at 21:00, hourly rows name the open."""
     stamp = datetime.fromisoformat(text)
     if frequency is Frequency.DAILY:
         return int((stamp.replace(tzinfo=UTC) + _DAILY_CLOSE).timestamp()) * 1_000_000

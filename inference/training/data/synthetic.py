@@ -1,11 +1,11 @@
 """Series with known laws, and news with known effects.
 
-Worlds: GARCH with t shocks and leverage, two-regime volatility, jumps, mean reversion. They
-stand for classes of which there is no real series, and keep the model from learning one market.
+Laws: GARCH with t shocks and leverage, two-regime volatility, jumps, mean reversion. They replace
+real series for asset classes that have none, and keep the model from learning one market.
 
 News is planted over real paths, so that a tag is the only difference: an event scales the
-volatility of the next bars and leans their direction a little; both fade. A fifth of the tags
-lie (no effect), and ECHO never has one. The table of effects is the ground truth of the tests.
+volatility of the next bars and shifts their direction a little; both effects fade. A fifth of the
+tags have no effect, and ECHO never has one.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ VOLATILITY_GAIN: Final = {
     EventType.MGMT: 0.15,
     EventType.ECHO: 0.0,
 }
-"""What a strong event adds to the volatility of the first bar after it (1 = doubles it)."""
+"""Relative rise of the next bar's volatility after a strong event (1 doubles it)."""
 WEAK_SHARE: Final = 0.4
 DRIFT_SIGMAS: Final = {Strength.STRONG: 0.25, Strength.WEAK: 0.1}
-"""Lean of the first bar after an event with a direction, in sigma."""
+"""Shift of the next bar's return after an event with a direction, in sigma."""
 FADE: Final = 0.6
-"""Share of an effect that is left one bar later."""
+"""Share of an effect that remains one bar later."""
 FALSE_SHARE: Final = 0.2
 TAGGED_TYPES: Final = tuple(t for t in EventType if t is not EventType.NONE)
 UNSEEN_CLASSES: Final = (
@@ -50,7 +50,7 @@ UNSEEN_CLASSES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tag:
-    """One planted event; ``age_bars`` bars closed since it was published."""
+    """One planted event; `age_bars` bars closed since its publication."""
 
     event_type: EventType
     direction: Direction
@@ -58,7 +58,7 @@ class Tag:
     age_bars: int
 
     def effect(self) -> tuple[float, float]:
-        """Give the drift (sigma) and the factor on volatility of the next bar."""
+        """Return the drift, in sigma, and the volatility factor of the next bar."""
         if self.event_type is EventType.ECHO:
             return 0.0, 1.0
         left = FADE**self.age_bars
@@ -69,7 +69,7 @@ class Tag:
 
 
 def draw_tags(rng: np.random.Generator) -> tuple[Tag, ...]:
-    """Draw one to three events, youngest first."""
+    """Return one to three random events, youngest first."""
     count = int(rng.choice((1, 2, 3), p=(0.7, 0.2, 0.1)))
     ages = np.sort(rng.choice((0, 0, 0, 1, 2, 4, 8), size=count))
     return tuple(
@@ -86,7 +86,7 @@ def draw_tags(rng: np.random.Generator) -> tuple[Tag, ...]:
 def planted_effects(
     tags: tuple[Tag, ...], steps: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Give drift [steps] in sigma and volatility factor [steps]; some tags turn out false."""
+    """Return drift in sigma [steps] and volatility factor [steps]; some tags have no effect."""
     drift, gain = np.zeros(steps), np.ones(steps)
     fade = FADE ** np.arange(steps)
     for tag in tags:
@@ -100,7 +100,7 @@ def planted_effects(
 
 
 def synthetic_returns(rng: np.random.Generator, length: int) -> list[float]:
-    """Give one world's log returns."""
+    """Return log returns of a random law."""
     level = float(np.exp(rng.uniform(np.log(0.0005), np.log(0.05))))
     kind = int(rng.integers(4))
     if kind == 0:

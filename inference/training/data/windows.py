@@ -1,7 +1,6 @@
-"""Batches of training sequences, each a prompt as served plus its continuation.
+"""Batches of training sequences, each a prompt as served and its continuation.
 
-Every batch is a function of (seed, step) alone: resuming needs no sampler state, and a batch can
-be made again.
+A batch is a function of (seed, step), so resuming needs no sampler state.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from inference.training.data.synthetic import (
 )
 
 N_BARS: Final = 144
-"""Return bins in a sequence: context plus continuation."""
+"""Return bins in a sequence: context and continuation."""
 SEQUENCE: Final = words.HEAD_LENGTH + words.TAIL_LENGTH + N_BARS
 FULL_SHARE: Final = 0.7
 """Share of sequences with the longest context."""
@@ -62,7 +61,7 @@ class TrainingBatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
-    """Sequences per batch by kind; ``news`` are the short ones of the last stage."""
+    """Sequences per batch by kind; `news` counts the short ones of the last stage."""
 
     real: int = 12
     tagged: int = 6
@@ -80,10 +79,9 @@ NEWS_MIXTURE: Final = Mixture(real=8, tagged=2, synthetic=2, news=48)
 
 
 class Sampler:
-    """Draws training sequences from the training part of the coded series."""
+    """Draws training sequences from the training part of series that are long enough."""
 
     def __init__(self, series: list[CodedSeries], seed: int) -> None:
-        """Keep series long enough for one sequence and their drawing weights."""
         self.series = [s for s in series if s.first_validation >= N_BARS]
         self.seed = seed
         sizes: dict[tuple[Frequency, AssetClass], int] = {}
@@ -101,7 +99,7 @@ class Sampler:
         self.shares = raw / raw.sum()
 
     def batch(self, step: int, mixture: Mixture) -> TrainingBatch:
-        """Give the batch of a step."""
+        """Return the batch of a step."""
         rng = np.random.default_rng((self.seed, step))
         rows = [self._real(rng) for _ in range(mixture.real)]
         rows += [self._tagged(rng) for _ in range(mixture.tagged)]
@@ -109,9 +107,9 @@ class Sampler:
         return _stack(rows)
 
     def news_batch(self, step: int, count: int) -> TrainingBatch:
-        """Give short sequences with dense news, judged after the prompt only.
+        """Return short sequences with dense news; only bars after the prompt have a loss weight.
 
-        A quarter has no news, so that silence keeps meaning nothing.
+        A quarter has no news, so that the model does not read a meaning into its absence.
         """
         rng = np.random.default_rng((self.seed, step, 1))
         rows = []
@@ -164,7 +162,7 @@ def _stack(rows: list[tuple[Ints, Floats, int]]) -> TrainingBatch:
 
 
 def overlay(series: CodedSeries, origin: int, drift: Floats, gain: Floats) -> Ints:
-    """Give the bins of a real continuation with planted drift (sigma) and volatility factor."""
+    """Return the bins of a real continuation with planted drift (sigma) and volatility factor."""
     scale = series.scale(origin)
     bins = []
     for step in range(len(drift)):
@@ -176,7 +174,7 @@ def overlay(series: CodedSeries, origin: int, drift: Floats, gain: Floats) -> In
 
 
 def prompt_row(series: CodedSeries, origin: int, context: int, tags: tuple[Tag, ...]) -> list[int]:
-    """Give the prompt's ids as of a bar, the same ids ``ReturnCodec.encode`` gives."""
+    """Return the prompt's ids as of a bar, the same as `ReturnCodec.encode`."""
     ids = [
         words.BOS,
         words.CLASS_START + words.CLASSES.index(series.asset_class),

@@ -2,9 +2,8 @@
 
 Not here: training.
 
-    card         the model card, written from the manifest: no figure in it was typed by hand
-    evaluate     figures of a pair on 2016-2017: skill against EWMA, coverage, and what news does
-    news_effect  does news do in the model what it did in the worlds that taught it?
-    score        proper scores and the decoding of many sampled paths at once (numpy, for figures
-                 only)
+    score        proper scores, and decoding of many sampled paths
+    evaluate     skill against EWMA and coverage on 2016-2017
+    news_effect  the measured effect of news on the model
+    card         the model card, written from the manifest
 """

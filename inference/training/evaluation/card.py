@@ -1,15 +1,15 @@
-"""The model card, written from the manifest: no figure in it was typed by hand."""
+"""The model card, written from the manifest."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 DIRECTION_BAR: Final = 0.25
-"""Shift in sigma between strong good and strong bad news at which direction counts as heard."""
+"""Shift, in sigma, between strong good and strong bad news from which direction counts as heard."""
 
 
 def model_card(manifest: dict[str, Any]) -> str:
-    """Give ``MODEL_CARD.md`` of a pair from its manifest."""
+    """Return `MODEL_CARD.md` of a pair from its manifest."""
     run, data = manifest["training"], manifest["data"]
     sources = data["sources"]
     codec = manifest["codec"]

@@ -1,8 +1,8 @@
-"""Figures of a pair on 2016-2017: skill against EWMA, coverage, and what news does.
+"""Skill against EWMA and coverage on 2016-2017.
 
 One step ahead is exact: the score of the 256-bin law in closed form. Five and ten bars are
-sampled (fair CRPS of 64 paths). The rival is the usual EWMA(0.94) Gaussian. All is measured on
-the files as shipped (float16 storage), over origins spread evenly in time.
+sampled (fair CRPS of 64 paths). The rival is a Gaussian with EWMA(0.94) variance. The weights are
+read from the files as shipped (float16); origins are spread evenly in time.
 
 Source: fair CRPS, Ferro (2014), Q. J. R. Meteorol. Soc. 140; Gaussian CRPS, Gneiting & Raftery
 (2007), J. Am. Stat. Assoc. 102, section 4.2.
@@ -66,7 +66,7 @@ class _Tally:
 def evaluate(
     target: SmallLlama, series: list[CodedSeries], effort: Effort, say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Give the figures as JSON values: per frequency and horizon, ratio, interval, coverage."""
+    """Return ratio, interval and coverage by frequency and horizon, as JSON values."""
     tallies = {horizon: _Tally() for horizon in HORIZONS}
     for number, item in enumerate(series):
         long = item.first_validation >= LONG_SERIES
@@ -86,10 +86,9 @@ def evaluate(
 
 
 def origins(series: CodedSeries, count: int, ahead: int) -> Ints:
-    """Give origins spread evenly over the validation years, ``ahead`` bars before their end.
+    """Return origins spread evenly over the validation years, `ahead` bars before their end.
 
-    Each series starts at its own offset (from its name), so that not all are judged on the same
-    few dates.
+    Each series has its own offset, from its name, so that dates differ between series.
     """
     last = len(series.bins) - ahead
     if last <= series.first_validation:
@@ -101,7 +100,7 @@ def origins(series: CodedSeries, count: int, ahead: int) -> Ints:
 
 
 def prompts_at(series: CodedSeries, where: Ints) -> torch.Tensor:
-    """Give the prompts [n, 143] without news at some origins."""
+    """Return the prompts [n, 143], without news, at these origins."""
     return torch.tensor([prompt_row(series, int(i), words.MAX_CONTEXT, ()) for i in where])
 
 
@@ -150,7 +149,7 @@ def _sampled(
 
 
 def _month(series: CodedSeries, origin: int) -> int:
-    """Give a calendar month number: the block of the bootstrap."""
+    """Return the number of the calendar month, the block of the bootstrap."""
     stamp = np.datetime64(int(series.last_close_us[origin]), "us")
     return int(stamp.astype("datetime64[M]").astype(np.int64))
 
@@ -178,7 +177,7 @@ def _summary(tally: _Tally, frequency: Frequency) -> dict[str, Any]:
 
 
 def _ratio(grid: Floats) -> float:
-    """Give the geometric mean over series of mean score over mean rival score."""
+    """Return the ratio of mean scores, own to rival, as a geometric mean over series."""
     totals = grid.sum(axis=1)
     good = totals[:, 1] > 0.0
     return float(np.exp(np.log(totals[good, 0] / totals[good, 1]).mean()))

@@ -1,7 +1,7 @@
-"""Does news do in the model what it did in the worlds that taught it?
+"""The measured effect of news on the model.
 
-For the same real contexts of the validation years the prompt is asked with one tag and without;
-the one-step laws are compared in closed form. ECHO must do nothing.
+The model gets the same real contexts of the validation years with one tag and without; the
+one-step laws are compared in closed form. ECHO must have no effect.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _ORIGINS: Final = 4
 _LONG: Final = 2000
 _LEAN_TYPES: Final = (EventType.EARNINGS, EventType.MACRO, EventType.RATING)
 _BARS: Final = words.HEAD_LENGTH + words.MAX_CONTEXT
-"""Prompt ids that do not depend on news."""
+"""Number of leading prompt ids, which do not depend on news."""
 
 
 def news_effect(target: SmallLlama, series: list[CodedSeries]) -> dict[str, Any]:
-    """Give mean shifts (in sigma) and volatility ratios by lean, strength and type."""
+    """Return mean shifts, in sigma, by direction and strength, and volatility ratios by type."""
     contexts = _Contexts(target, series)
     base = contexts.laws(None)
     leans = {}
@@ -59,7 +59,7 @@ def news_effect(target: SmallLlama, series: list[CodedSeries]) -> dict[str, Any]
 
 
 class _Contexts:
-    """Real validation contexts, read once; only the tail of the prompt changes."""
+    """Real validation contexts, read once; only the prompt's tail changes."""
 
     def __init__(self, target: SmallLlama, series: list[CodedSeries]) -> None:
         self.target = target
@@ -75,7 +75,7 @@ class _Contexts:
             self.cache = target.extend(self._prompts(None)[:, :_BARS], None)[1]
 
     def laws(self, tag: Tag | None) -> tuple[Floats, Floats]:
-        """Give mean and sd of the next scaled return for every context."""
+        """Return mean and sd of the next scaled return in each context."""
         with torch.no_grad():
             logits = self.target.extend(self._prompts(tag)[:, _BARS:], self.cache)[0]
         rows = bin_rows(logits[:, -1]).double().numpy()

@@ -1,4 +1,4 @@
-"""Proper scores and the decoding of many sampled paths at once (numpy, for figures only)."""
+"""Proper scores, and decoding of many sampled paths, in numpy; for evaluation only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EDGES: Final = np.asarray([edge(index) for index in range(N_BINS + 1)])
 
 
 def row_cdf(rows: Floats, values: Floats) -> Floats:
-    """Give P(z <= value) under rows [n, 256], linear inside a bin."""
+    """Return P(z <= value) under rows [n, 256], linear within a bin."""
     steps = np.concatenate((np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)), axis=1)
     return np.asarray(
         [np.interp(value, EDGES, step) for value, step in zip(values, steps, strict=True)]
@@ -25,7 +25,7 @@ def row_cdf(rows: Floats, values: Floats) -> Floats:
 
 
 def row_crps(rows: Floats, values: Floats) -> Floats:
-    """Give the CRPS of rows [n, 256] at scaled returns [n], in units of sigma.
+    """Return the CRPS of rows [n, 256] at scaled returns [n], in units of sigma.
 
     The law is piecewise uniform in z, so the integral of (F - 1{z >= value})^2 is exact.
     """
@@ -40,7 +40,7 @@ def row_crps(rows: Floats, values: Floats) -> Floats:
 
 
 def gaussian_crps(values: Floats, sigmas: Floats) -> Floats:
-    """Give the CRPS of a centred Gaussian."""
+    """Return the CRPS of a centred Gaussian."""
     z = values / sigmas
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     rank = 0.5 * (1.0 + np.asarray([math.erf(v / math.sqrt(2.0)) for v in z]))
@@ -48,7 +48,7 @@ def gaussian_crps(values: Floats, sigmas: Floats) -> Floats:
 
 
 def fair_crps(paths: Floats, truth: Floats) -> Floats:
-    """Give the fair (unbiased for the ensemble size) CRPS of samples [n, m]."""
+    """Return the fair CRPS, unbiased for the ensemble size, of samples [n, m]."""
     count = paths.shape[1]
     error = np.abs(paths - truth[:, None]).mean(axis=1)
     ordered = np.sort(paths, axis=1)
@@ -58,7 +58,7 @@ def fair_crps(paths: Floats, truth: Floats) -> Floats:
 
 
 def ewma_variances(series: CodedSeries) -> Floats:
-    """Give the rival's variance before each return: EWMA(0.94) of squared returns."""
+    """Return the rival's variance before each return: EWMA(0.94) of squared returns."""
     variances = np.empty(len(series.returns))
     variance = float(series.scales[0, 0])
     for index, value in enumerate(series.returns):
@@ -68,12 +68,12 @@ def ewma_variances(series: CodedSeries) -> Floats:
 
 
 def decode_many(bins: Ints, scales: Floats, rng: np.random.Generator) -> Floats:
-    """Give log returns [n, paths, steps] of sampled bins, the scale moving along each path.
+    """Return log returns [n, paths, steps] of sampled bins; the scale moves along each path.
 
     Args:
         bins: Bin indices [n, paths, steps].
         scales: Fast, slow and long variance [n, 3] at the origins.
-        rng: Source of the place inside each bin.
+        rng: Draws the place inside each bin.
     """
     fast = np.repeat(scales[:, :1], bins.shape[1], axis=1)
     slow = np.repeat(scales[:, 1:2], bins.shape[1], axis=1)
@@ -90,5 +90,5 @@ def decode_many(bins: Ints, scales: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _square(start: Floats, end: Floats) -> Floats:
-    """Give the mean of the square of a line from ``start`` to ``end``."""
+    """Return the mean of the square of a line from `start` to `end`."""
     return (start * start + start * end + end * end) / 3.0

@@ -1,4 +1,4 @@
-"""Training state on disk: all of it or the one before, never half a file."""
+"""Training state on disk; a crash leaves the new checkpoint or the one before."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from inference.errors import TrainingDataError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCheckpoint:
-    """Everything a run needs to go on as if nothing had happened.
+    """Everything that a resumed run needs to give the same result.
 
-    ``budgets`` are the minutes the run was given, one entry per change: a longer budget on resume
-    stretches the schedule, which the manifest must say.
+    `budgets` has the run's minutes, one entry per change: a longer budget on resume stretches the
+    schedule, and the manifest says so.
     """
 
     step: int
@@ -32,7 +32,7 @@ class TrainingCheckpoint:
 
 
 def save_checkpoint(checkpoint: TrainingCheckpoint, path: Path) -> None:
-    """Write beside, flush to disk, then rename over the old one."""
+    """Write a partial file, flush it to disk, then rename it over the old checkpoint."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     fields = {name: getattr(checkpoint, name) for name in TrainingCheckpoint.__slots__}
@@ -47,7 +47,7 @@ def load_checkpoint(path: Path, plan: dict[str, Any]) -> TrainingCheckpoint:
     """Read a checkpoint of the same plan; only the minutes may differ.
 
     Raises:
-        TrainingDataError: The checkpoint belongs to another plan: its steps would not match.
+        TrainingDataError: when the checkpoint belongs to another plan.
     """
     fields = torch.load(path, weights_only=True)
     if {**fields["plan"], "minutes": plan["minutes"]} != plan:

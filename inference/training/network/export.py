@@ -1,7 +1,7 @@
-"""Writing a pair: target, draft, table, and the manifest that pins their bytes.
+"""The files of a pair and their manifest.
 
-The manifest is written last, so a folder with a fitting manifest is complete. It names the data
-(files, digests, counts, cut-off dates) and never carries a row of them.
+The manifest is written last, so a folder whose manifest matches is complete. It names the training
+data (files, digests, counts, cut-off dates) but has none of it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LARGEST_BYTES: Final = 20_000_000
 def write_pair(
     folder: Path, target: SmallLlama, draft: SmallLlama, table: Tensor, facts: dict[str, Any]
 ) -> None:
-    """Write all files of a pair; ``facts`` go into the manifest as they are.
+    """Write all files of a pair; `facts` become fields of the manifest.
 
     Raises:
-        ValueError: The files would be larger than 20 MB together.
+        ValueError: when the files are larger than 20 MB together.
     """
     folder.mkdir(parents=True, exist_ok=True)
     save_model(target, folder / "target")
@@ -40,10 +40,10 @@ def write_pair(
 
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
-    """Pin the files that are there.
+    """Write the manifest of the folder's files.
 
     Raises:
-        ValueError: The files are larger than 20 MB together.
+        ValueError: when the files are larger than 20 MB together.
     """
     codec = ReturnCodec()
     paths = [
@@ -75,5 +75,5 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def file_digest(path: Path) -> str:
-    """Hash a file (SHA-256, hex)."""
+    """Return a file's SHA-256, hex."""
     return hashlib.sha256(path.read_bytes()).hexdigest()

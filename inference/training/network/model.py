@@ -1,12 +1,11 @@
 """A small Llama in plain torch, and its files in Hugging Face's form.
 
-Same arithmetic as ``LlamaForCausalLM`` (RMSNorm, rotary positions, grouped-query attention,
-SwiGLU, no biases), so what is trained here is what the engine serves. Fused projections keep the
-matrix products large on a CPU.
+It has the arithmetic of `LlamaForCausalLM` (RMSNorm, rotary positions, grouped-query attention,
+SwiGLU, no biases), so the engine serves the trained function. Fused projections keep the matrix
+products large on a CPU.
 
-Rules:
-    - A layer above ``active_layers`` has zero output projections: it is an exact identity. So a
-      model can be trained shallow first, and every export has the full depth.
+A layer above `active_layers` has zero output projections and is an exact identity, so a model can
+be trained shallow first, and every export has the full depth.
 """
 
 from __future__ import annotations
@@ -57,7 +56,6 @@ class RmsNorm(nn.Module):
     """Root-mean-square normalisation with a learned gain."""
 
     def __init__(self, width: int, eps: float) -> None:
-        """Start with gain one."""
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
         self.eps = eps
@@ -68,10 +66,9 @@ class RmsNorm(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and feed-forward, each behind its norm and added to the stream."""
+    """Attention and feed-forward, each with a norm before it; starts as an identity."""
 
     def __init__(self, shape: ModelShape) -> None:
-        """Start as an identity: both output projections are zero."""
         super().__init__()
         inner = shape.heads * shape.head_dim
         self.shape = shape
@@ -121,7 +118,6 @@ class SmallLlama(nn.Module):
     """Decoder over codec v1's vocabulary."""
 
     def __init__(self, shape: ModelShape) -> None:
-        """Make a model whose layers are all identities still."""
         super().__init__()
         self.shape = shape
         self.active_layers = shape.layers
@@ -136,7 +132,7 @@ class SmallLlama(nn.Module):
 
     @override
     def forward(self, tokens: Tensor) -> Tensor:
-        """Give logits [batch, positions, vocabulary] for tokens [batch, positions]."""
+        """Return logits [batch, positions, vocabulary] for tokens [batch, positions]."""
         return self.extend(tokens, None)[0]
 
     def extend(
@@ -146,14 +142,14 @@ class SmallLlama(nn.Module):
         places: Tensor | None = None,
         mask: Tensor | None = None,
     ) -> tuple[Tensor, Cache]:
-        """Give logits of the new tokens, and the cache with them.
+        """Return logits of the new tokens, and the cache extended by them.
 
         Args:
             tokens: New ids [batch, new].
-            cache: What was read before, None at the start.
+            cache: Keys and values of earlier tokens, None at the start.
             places: Positions [new] of the new tokens; the next ones when None.
-            mask: Which of all read positions each new token may look at [new, read]; all before
-                it and itself when None.
+            mask: Positions that each new token attends to [new, read]; itself and all before it
+                when None.
         """
         past = 0 if cache is None else cache[0][0].shape[2]
         length = tokens.shape[1]
@@ -177,7 +173,7 @@ class SmallLlama(nn.Module):
 
 
 def smooth_start(model: SmallLlama) -> None:
-    """Start the bins' vectors as a curve, so that neighbours are alike from step one."""
+    """Initialise the bins' vectors along a smooth curve, so that neighbours are alike."""
     place = (torch.arange(words.N_BINS) + 0.5) / words.N_BINS
     count = min(SMOOTH_FEATURES, model.shape.width // 2)
     waves = torch.cos(math.pi * torch.outer(place, torch.arange(1, count + 1)))
@@ -194,7 +190,7 @@ def _rotate(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def hugging_face_config(shape: ModelShape, dtype: str) -> dict[str, Any]:
-    """Give ``config.json`` of a LlamaForCausalLM with these sizes."""
+    """Return `config.json` of a LlamaForCausalLM with these sizes."""
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
@@ -221,7 +217,7 @@ def hugging_face_config(shape: ModelShape, dtype: str) -> dict[str, Any]:
 
 
 def save_model(model: SmallLlama, folder: Path, dtype: torch.dtype = torch.float16) -> None:
-    """Write ``config.json`` and ``model.safetensors`` as a LlamaForCausalLM."""
+    """Write `config.json` and `model.safetensors` as a LlamaForCausalLM."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
         name: tensor.detach().to(dtype).contiguous()
@@ -233,7 +229,7 @@ def save_model(model: SmallLlama, folder: Path, dtype: torch.dtype = torch.float
 
 
 def load_model(folder: Path) -> SmallLlama:
-    """Read what ``save_model`` wrote, in float32."""
+    """Read what `save_model` wrote, in float32."""
     config = json.loads((folder / "config.json").read_text())
     shape = ModelShape(
         layers=config["num_hidden_layers"],
@@ -254,7 +250,7 @@ def load_model(folder: Path) -> SmallLlama:
 
 
 def shape_document(shape: ModelShape) -> dict[str, Any]:
-    """Give the sizes as JSON values."""
+    """Return the sizes as JSON values."""
     return asdict(shape)
 
 

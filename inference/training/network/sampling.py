@@ -1,7 +1,4 @@
-"""Drawing continuations from a model in plain torch, with the rows each draw came from.
-
-For distillation and evaluation only; serving goes through the engine.
-"""
+"""Continuations drawn from a model, with their rows; for distillation and evaluation only."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from inference.training.network.model import SmallLlama
 
 
 def bin_rows(logits: Tensor) -> Tensor:
-    """Give probabilities [..., 256] over the bins; every other id is masked, as in serving."""
+    """Return probabilities [..., 256] over the bins; other ids are masked, as in serving."""
     return torch.softmax(logits[..., words.BIN_START :].float(), dim=-1)
 
 
@@ -21,10 +18,10 @@ def bin_rows(logits: Tensor) -> Tensor:
 def fan_out(
     model: SmallLlama, prompts: Tensor, paths: int, steps: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Sample several continuations per prompt, reading and keeping each prompt once.
+    """Sample several continuations of each prompt, reading the prompt once.
 
-    The paths of a prompt lie side by side in one sequence; a mask lets each see the prompt and
-    itself only, and all tokens of a step share a position.
+    The paths of a prompt share one sequence; a mask lets each attend to the prompt and itself
+    only, and all tokens of a step have the same position.
 
     Returns:
         Tokens [n, paths, steps] and rows [n, paths, steps, 256].

@@ -33,9 +33,9 @@ from inference.speculation.rounds import (
     disagreements,
     row_bytes,
     row_values,
-    totals,
 )
 from inference.speculation.seeds import trajectory_seeds
+from inference.speculation.totals import totals
 from inference.weights.regeneration import ROW_TOLERANCE, Regeneration, compare, rows_of
 from inference.weights.registry import MANIFEST, TABLE, load_pair, load_table
 

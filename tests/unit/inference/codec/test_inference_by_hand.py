@@ -24,7 +24,7 @@ from inference.codec.codec import (
     scale_tokens,
 )
 from inference.codec.narrative import narrative_tokens
-from inference.codec.prompt import prompt_document, prompt_from_document
+from inference.codec.prompt import Prompt, prompt_document
 from inference.codec.volatility import BURN_IN, VARIANCE_FLOOR, Scale, first_scale
 from inference.engine.drafters import NetworkDrafter, NoDrafter, TableDrafter
 from inference.engine.frames import MAX_BODY, MAX_HEADER, Frame, read_frame, write_frame
@@ -144,7 +144,7 @@ def test_a_path_is_decoded_by_its_own_dither_and_a_scale_that_moves() -> None:
 @pytest.mark.parametrize("field", ["var_fast", "var_slow", "var_long"])
 def test_a_prompt_whose_scale_is_no_number_is_a_codec_error(field: str, bad: str) -> None:
     good = CODEC.encode(snapshot_of(walk_closes(200)))
-    spoiled = prompt_from_document({**prompt_document(good), field: bad})
+    spoiled = Prompt(**{**prompt_document(good), field: bad})
     row = [1 / 256] * 256
     calls: tuple[Callable[[], object], ...] = (
         lambda: CODEC.decode_path(spoiled, [200], b"k" * 32),

@@ -9,7 +9,7 @@ import pytest
 from inference.codec import vocabulary as words
 from inference.codec.bins import bin_of, edge, z_of
 from inference.codec.codec import MIN_BARS, ReturnCodec, dither, encode_returns, log_returns
-from inference.codec.prompt import prompt_digest, prompt_document, prompt_from_document
+from inference.codec.prompt import Prompt, prompt_digest, prompt_document
 from inference.codec.volatility import BURN_IN
 from inference.errors import CodecError
 from inference.snapshot import Direction, EventType, Strength
@@ -217,7 +217,8 @@ def test_a_flat_series_stays_finite() -> None:
 
 def test_a_prompt_survives_its_document_and_its_digest_sees_every_field() -> None:
     prompt = CODEC.encode(snapshot_of(walk_closes(60)))
-    again = prompt_from_document(json.loads(json.dumps(prompt_document(prompt))))
+    document = json.loads(json.dumps(prompt_document(prompt)))
+    again = Prompt(**{**document, "token_ids": tuple(document["token_ids"])})
     assert again == prompt
     others = [
         dataclasses.replace(prompt, token_ids=(*prompt.token_ids[:-1], 49)),
@@ -226,18 +227,3 @@ def test_a_prompt_survives_its_document_and_its_digest_sees_every_field() -> Non
     ]
     digests = {prompt_digest(p) for p in (prompt, *others)}
     assert len(digests) == 4
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        {"sigma": 1.0},
-        {"token_ids": [1.0]},
-        {"token_ids": None},
-        {"surplus": "x"},
-    ],
-)
-def test_a_spoiled_prompt_document_is_refused(spoil: dict[str, object]) -> None:
-    document = prompt_document(CODEC.encode(snapshot_of(walk_closes(60))))
-    with pytest.raises(CodecError):
-        prompt_from_document({**document, **spoil})

@@ -16,7 +16,8 @@ from inference.engine.self_test import (
     golden_prompt,
     golden_snapshot,
 )
-from inference.speculation.rounds import Capture, paths
+from inference.speculation.rounds import Capture
+from inference.speculation.totals import paths
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
     draft_model,

@@ -26,15 +26,9 @@ from inference.errors import (
     EngineRefusedError,
     RegistryError,
 )
-from inference.speculation.rounds import (
-    DrafterKind,
-    PlainReason,
-    disagreements,
-    paths,
-    row_values,
-    totals,
-)
+from inference.speculation.rounds import DrafterKind, PlainReason, disagreements, row_values
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
+from inference.speculation.totals import paths, totals
 from inference.weights.registry import load_pair, load_table
 from tests.doubles.reference_sampler import ReferenceSampler, Row, request_of
 from tests.doubles.small_vllm import DRAFT, TARGET, VOCAB, Given, small_vllm

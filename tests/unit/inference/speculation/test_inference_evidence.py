@@ -14,16 +14,9 @@ from inference.speculation.capture import encode_capture
 from inference.speculation.condense import condense
 from inference.speculation.evidence import Bracket, Evidence, Judge, RoundEvidence, judge
 from inference.speculation.evidence_bytes import decode_evidence, encode_evidence, read_evidence
-from inference.speculation.rounds import (
-    Capture,
-    DrafterKind,
-    PlainReason,
-    QTable,
-    RoundOutcome,
-    paths,
-    totals,
-)
+from inference.speculation.rounds import Capture, DrafterKind, PlainReason, QTable, RoundOutcome
 from inference.speculation.seeds import trajectory_seeds
+from inference.speculation.totals import paths, totals
 from inference.weights.registry import read_table
 from tests.doubles.reference_sampler import (
     ReferenceSampler,

@@ -14,13 +14,12 @@ from inference.speculation.rounds import (
     RoundOutcome,
     accepts,
     disagreements,
-    paths,
     recompute,
     residual,
     row_bytes,
     row_values,
-    totals,
 )
+from inference.speculation.totals import paths, totals
 from tests.doubles.reference_sampler import (
     ReferenceSampler,
     draft_model,
