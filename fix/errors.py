@@ -1,14 +1,14 @@
 """Errors of the order gateway.
 
 FixError
-├── MessageError          bytes or fields are not a FIX message of ours
-├── ReportError           a message parses but is not the report that it claims to be
+├── MessageError          bytes or fields are not a usable FIX message
+├── ReportError           a message parses but lacks what its type needs
 ├── ProfileError          a broker profile is malformed
-├── KillWordError         the kill word cannot be created, read or moved as asked
-├── InboxError            the inbox is damaged before its end
-├── JournalError          the journal of live orders does not chain
-├── StoreInUseError       another child works on this session's store
-└── ChildError            the FIX child is not there, or did not answer in time
+├── KillWordError         the kill word cannot be created, read or changed
+├── InboxError            the inbox is damaged before its last frame
+├── JournalError          the hash chain of the journal of live orders is broken
+├── StoreInUseError       another process uses this session's store
+└── ChildError            the FIX child is down or did not answer in time
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ class FixError(Exception):
 
     @override
     def __str__(self) -> str:
-        """Return `says` filled from the fields; without one, what was given."""
+        """Return `says` filled from the fields, or the plain exception text."""
         return self.says.format(self=self) or super().__str__()
 
 
 @dataclass(slots=True, kw_only=True)
 class MessageError(FixError):
-    """Bytes or fields that are not a FIX message of ours; `problem` names the first fault."""
+    """Bytes or fields are not a usable FIX message; `problem` names the first fault."""
 
     code: ClassVar[str] = "fix_message"
     says: ClassVar[str] = "not a usable FIX message: {self.problem}"
@@ -40,7 +40,7 @@ class MessageError(FixError):
 
 @dataclass(slots=True, kw_only=True)
 class ReportError(FixError):
-    """A well-formed message whose fields do not make the report that its type promises."""
+    """A well-formed message lacks or garbles a field that its type needs."""
 
     code: ClassVar[str] = "fix_report"
     says: ClassVar[str] = "message type {self.msg_type}: {self.problem}"
@@ -50,7 +50,7 @@ class ReportError(FixError):
 
 @dataclass(slots=True, kw_only=True)
 class ProfileError(FixError):
-    """A broker profile that does not parse."""
+    """A broker profile does not parse."""
 
     code: ClassVar[str] = "fix_profile"
     says: ClassVar[str] = "broker profile refused: {self.problem}"
@@ -59,7 +59,7 @@ class ProfileError(FixError):
 
 @dataclass(slots=True, kw_only=True)
 class KillWordError(FixError):
-    """The kill word could not be opened or moved."""
+    """The kill word cannot be opened or changed."""
 
     code: ClassVar[str] = "kill_word"
     says: ClassVar[str] = "kill word {self.path}: {self.problem}"
@@ -69,7 +69,7 @@ class KillWordError(FixError):
 
 @dataclass(slots=True, kw_only=True)
 class InboxError(FixError):
-    """The inbox is damaged at an offset that was once durable."""
+    """The inbox is damaged at an offset that was durable."""
 
     code: ClassVar[str] = "fix_inbox"
     says: ClassVar[str] = "inbox {self.path} is damaged at byte {self.offset}"
@@ -79,7 +79,7 @@ class InboxError(FixError):
 
 @dataclass(slots=True, kw_only=True)
 class JournalError(FixError):
-    """The journal of live orders does not chain at a line before its last."""
+    """The journal's hash chain is broken before its last line."""
 
     code: ClassVar[str] = "fix_journal"
     says: ClassVar[str] = "journal {self.path} does not chain at line {self.line}"
@@ -89,7 +89,7 @@ class JournalError(FixError):
 
 @dataclass(slots=True, kw_only=True)
 class StoreInUseError(FixError):
-    """Another child holds the lock of this session's store."""
+    """Another process holds the lock of this session's store."""
 
     code: ClassVar[str] = "fix_store_in_use"
     says: ClassVar[str] = "session store {self.path} is in use by another process"
@@ -98,7 +98,7 @@ class StoreInUseError(FixError):
 
 @dataclass(slots=True, kw_only=True)
 class ChildError(FixError):
-    """The FIX child is down or did not answer; what was asked may or may not have happened."""
+    """The FIX child is down or did not answer; the command may have taken effect."""
 
     code: ClassVar[str] = "fix_child"
     says: ClassVar[str] = "FIX child: {self.problem}"

@@ -1,7 +1,7 @@
-"""A broker as data: its profile, what each field may hold, the dictionary.
+"""A broker as data: its profile, its data dictionary, and what each field may hold.
 
 Not here: behaviour.
 
-    profile      a broker as data
-    person_tags  FIX fields by what they may hold: a person, words, or neither
+    profile      every difference between brokers
+    person_tags  which fields can name a person or hold free text
 """

@@ -1,10 +1,10 @@
-"""FIX fields by what they may hold: a person, words, or neither. Tables only.
+"""Tables of FIX fields that can name a person or hold free text.
 
-FIX 4.4's fields (below 957) were gone through one by one; a field above that which no table here
-names, and every user-defined one (5000 to 9999, 10000 to 39999), is undeclared: it counts as words
-of nobody known, until a broker's profile says that it names no person (`Profile.public_tags`).
+Every field of FIX 4.4 (below 957) was reviewed. A later field that no table names, and every
+user-defined field (5000 to 39999), is undeclared: it counts as free text until the broker's
+profile declares that it names no person (`Profile.public_tags`).
 
-Not here: what is done with such a field (`persons`).
+Not here: what is done with such a field (`fix.wire.persons`).
 
 Source: FIX 4.4 volume 6; FIX 5.0 SP2 EP278 for what came later; EP216 for 2376.
 """
@@ -17,8 +17,8 @@ PERSON_TAGS: Mapping[int, str] = {
     57: "TargetSubID: the trader or clerk behind the receiver",
     79: "AllocAccount: an allocation's account, which may be one client's",
     109: "ClientID: a client, who may be a natural person",
-    116: "OnBehalfOfSubID: the person behind the firm it is sent for",
-    129: "DeliverToSubID: the person behind the firm it is meant for",
+    116: "OnBehalfOfSubID: the person at the firm that the message is sent for",
+    129: "DeliverToSubID: the person at the firm that the message is meant for",
     179: "SecuritySettlAgentAcctName: an account may be in a person's name",
     180: "SecuritySettlAgentContactName",
     181: "SecuritySettlAgentContactPhone",
@@ -31,7 +31,7 @@ PERSON_TAGS: Mapping[int, str] = {
     337: "ContraTrader: the trader at the contra broker",
     467: "IndividualAllocID: an allocation to one client",
     474: "MailingDtls: a registered holder's address",
-    482: "MailingInst: how to write to him",
+    482: "MailingInst: mailing instructions",
     488: "CardHolderName",
     489: "CardNumber: of a person's card",
     491: "CardIssNum: of a person's card",
@@ -44,12 +44,12 @@ PERSON_TAGS: Mapping[int, str] = {
     671: "LegAllocAccount: as 79",
     672: "LegIndividualAllocID: as 467",
     925: "NewPassword: never kept",
-    931: "RefSubID: a SenderSubID or TargetSubID that is spoken of",
+    931: "RefSubID: refers to a SenderSubID or TargetSubID",
     989: "SecondaryIndividualAllocID: as 467",
     1402: "EncryptedPassword: never kept",
     1404: "EncryptedNewPassword: never kept",
 }
-"""Fields that name a person wherever they stand, and why."""
+"""Fields that name a person in any message, and why."""
 
 NOT_PERSONS: Mapping[int, str] = {
     1: "Account: the firm's account",
@@ -68,7 +68,7 @@ NOT_PERSONS: Mapping[int, str] = {
     439: "ClearingFirm: a firm",
     628: "HopCompID: a firm",
 }
-"""Fields that are often taken for names, and why they stay."""
+"""Fields that look like names of persons but are not, and why."""
 
 TEXT_TAGS: Mapping[int, str] = {
     58: "Text",
@@ -122,14 +122,14 @@ TEXT_TAGS: Mapping[int, str] = {
     2807: "CancelText",
     2808: "EncodedCancelText",
 }
-"""Free text, which may name somebody."""
+"""Free text, which may name a person."""
 
 LENGTH_TAGS: Mapping[int, int] = {
     90: 91, 93: 89, 95: 96, 212: 213, 352: 353, 354: 355, 356: 357, 358: 359, 360: 361, 445: 446,
     1401: 1402, 1403: 1404, 1525: 1527, 1578: 1579, 1664: 1665, 1733: 1734, 2351: 2352,
     2372: 2371, 2522: 2521, 2797: 2798, 2802: 2801, 2809: 2808,
 }  # fmt: skip
-"""Length -> data. How long a name is goes with the name."""
+"""Length field to its data field. The length of a name is removed with the name."""
 
 FIRM_ROLES: Mapping[str, str] = {
     "1": "executing firm",
@@ -170,10 +170,10 @@ NOT_NATURAL = frozenset({"22", "23"})
 """PartyRoleQualifier (2376): an algorithm, a legal entity."""
 SHORT_CODE = re.compile(r"[0-9]{1,10}")
 FIRM_SUB_TYPES = frozenset({"1", "3", "4", "5", "10", "14", "15", "16", "17", "24", "25", "26"})
-"""PartySubIDType (803) of firms, systems and registrations; all others may be a person's."""
+"""PartySubIDType (803) of firms, systems and registrations; any other may be a person's."""
 
 GROUPS = (
-    # (id, source, role, qualifier or 0, (sub id, sub type)) of all sorts of parties
+    # (id, source, role, qualifier, (sub id, sub type)) of every parties group
     (448, 447, 452, 2376, (523, 803)),
     (524, 525, 538, 2384, (545, 805)),
     (757, 758, 759, 2381, (760, 807)),
@@ -192,7 +192,7 @@ GROUPS = (
 )
 _COUNTS = {756, 802, 804, 806, 801, 952, 1052, 1062, 1120, 1296, 1413, 1566, 1661, 1694, 2258, 2433}
 GROUP_TAGS = frozenset({tag for g in GROUPS for tag in (*g[:4], *g[4])} | _COUNTS)
-"""Everything that stands in an entry of a group of parties."""
+"""Every field of an entry in a parties group."""
 
 KNOWN_MAX = 956
 """The last field of FIX 4.4."""
@@ -201,31 +201,31 @@ LATER = frozenset((
     1131, 1137, 1151, 1180, 1181, 1193, 1227, 1300, 1301, 1363, 1408, 1427, 1430, 1500, 1506,
     1507, 1724, 1797, 1891, 1903, 1905, 2376, 2593, 2594, 2595,
 ))  # fmt: skip
-"""Fields after FIX 4.4 that reports bring and that hold codes and numbers."""
+"""Fields later than FIX 4.4 that reports carry and that hold codes and numbers."""
 _USER_DEFINED = (range(5_000, 10_000), range(10_000, 40_000))
 _PARTY_NAMES = frozenset({g[0] for g in GROUPS} | {g[4][0] for g in GROUPS})
 NAMED_TAGS = frozenset({*PERSON_TAGS, *TEXT_TAGS} | _PARTY_NAMES)
-"""Every declared field whose value can be, or can hold, a person's name."""
+"""Every declared field whose value can be or contain a person's name."""
 
 BEFORE_TAGS = frozenset((
     50, 57, 58, 109, 116, 129, 147, 148, 355, 448, 467, 523, 524, 545, 553, 554, 925, 949, 953,
 ))  # fmt: skip
-"""What was overwritten before the tables were complete: frames of an old inbox leave out these."""
+"""Fields overwritten by earlier versions: the checksum of an old inbox frame leaves out these."""
 
 MACHINE_TAGS = frozenset((
     6, 8, 9, 10, 12, 13, 14, 15, 31, 32, 34, 35, 36, 38, 39, 40, 43, 44, 45, 49, 52, 54, 55, 56,
     59, 60, 97, 102, 103, 122, 123, 150, 151, 369, 371, 372, 373, 380, 434, 530, 531, 533,
 ))  # fmt: skip
-"""What sessions, orders and the book are moved by: no name is looked for there."""
+"""Fields that drive sessions, orders and the book: they are not searched for names."""
 
 
 def is_undeclared(tag: int) -> bool:
-    """Say whether nobody said what a field may hold: a user-defined one, or one of later FIX."""
+    """Return whether a field is user-defined or later than FIX 4.4, and in no table here."""
     return tag > KNOWN_MAX and not (
         tag in NAMED_TAGS or tag in GROUP_TAGS or tag in LATER or tag in LENGTH_TAGS
     )
 
 
 def is_user_defined(tag: int) -> bool:
-    """Say whether a field's meaning is between two firms. Source: FIX 5.0 SP2 volume 1."""
+    """Return whether two firms agree on a field's meaning. Source: FIX 5.0 SP2 volume 1."""
     return any(tag in span for span in _USER_DEFINED)

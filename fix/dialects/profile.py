@@ -1,7 +1,6 @@
-"""A broker as data: every difference between brokers that this package knows, in one frozen value.
+"""Every difference between brokers as one frozen value, parsed strictly from JSON.
 
-Not here: any behaviour. Profiles are JSON files parsed strictly from bytes; the initiator's
-settings text is derived from one profile and nothing else.
+Not here: behaviour. The initiator's settings text derives from the profile alone.
 """
 
 from enum import StrEnum
@@ -24,14 +23,14 @@ _TIME = r"^(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9])?$"
 
 
 class SessionMode(StrEnum):
-    """How sequence numbers live: on for ever, or from 1 at every logon."""
+    """Whether sequence numbers continue across logons or restart at 1 with each."""
 
     RESUME = "resume"
     RESET = "reset"
 
 
 class Resets(StrEnum):
-    """Which new beginnings of the numbers are expected; any other stops the session."""
+    """Which sequence resets are expected; any other stops the session."""
 
     NONE = "none"
     BY_BROKER = "by_broker"
@@ -43,7 +42,7 @@ class _ProfileModel(BaseModel):
 
 
 class Capabilities(_ProfileModel):
-    """What the broker's gateway understands beyond D, F, H and 8."""
+    """What the broker supports beyond D, F, H and 8."""
 
     mass_cancel: bool = Field(description="OrderMassCancelRequest (q), 530=7")
     mass_status: bool = Field(description="OrderMassStatusRequest (AF), 585=7")
@@ -67,7 +66,7 @@ class Pace(_ProfileModel):
 
 
 class OrderTags(_ProfileModel):
-    """Constant fields of every order, MiFID style; empty text leaves a field out.
+    """Constant MiFID fields of every order; empty text leaves a field out.
 
     Source: FIX 4.4 volume 6, and EP161/EP216 for 2376, 2593-2595 and 1724.
     """
@@ -142,10 +141,10 @@ class Profile(_ProfileModel):
 
 
 def parse_profile(raw: bytes | str) -> Profile:
-    """Return the profile in these JSON bytes.
+    """Parse a profile from JSON.
 
     Raises:
-        ProfileError: unknown, missing or malformed fields; names the first.
+        ProfileError: names the first field that is unknown, missing or malformed.
     """
     try:
         return Profile.model_validate_json(raw)
@@ -156,26 +155,24 @@ def parse_profile(raw: bytes | str) -> Profile:
 
 
 def profile_document(profile: Profile) -> str:
-    """Return the profile as JSON text that `parse_profile` reads back to an equal value."""
+    """Return the JSON text that `parse_profile` reads back to an equal profile."""
     return profile.model_dump_json()
 
 
 def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: str) -> str:
     """Return QuickFIX's settings text for this session.
 
-    Chosen, each for a reason:
-
-    - ``PersistMessages=N``: a ResendRequest is answered by a gap fill and nothing else, so no order
-      can leave a second time; sequence numbers are stored all the same.
-    - ``ReconnectInterval=1``: as often as a kill asks for. Every refused connect uses up a
-      MsgSeqNum (measured), so otherwise the profile's pause holds (`fix.session.redial`).
-    - ``Validate...=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will; what we need is
-      checked in `fix.wire.reports`, not by a session reject that loses a fill.
+    - ``PersistMessages=N``: the engine answers a ResendRequest with a gap fill only, so it sends no
+      order twice. It still stores sequence numbers.
+    - ``ReconnectInterval=1``: a kill needs this rate. Each refused connect uses a MsgSeqNum
+      (measured), so `fix.session.redial` applies the profile's interval otherwise.
+    - ``Validate...=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will. A session reject
+      would lose a fill, so `fix.wire.reports` checks the fields that we need.
 
     Args:
         profile: the session.
-        store: folder of the sequence number store.
-        log: folder of QuickFIX's own raw log, for operators.
+        store: folder of the sequence numbers.
+        log: folder of QuickFIX's message log.
         dictionary: path of the data dictionary.
     """
     reset = "Y" if profile.mode is SessionMode.RESET else "N"
@@ -217,7 +214,7 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
 
 
 def simulator_profile(port: int, *, sender: str = "COUNTERSIGN", target: str = "EMSSIM") -> Profile:
-    """Return the profile of the bundled EMS simulator on this machine."""
+    """Return the profile of the bundled simulator."""
     return Profile(
         name="simulator",
         sender_comp_id=sender,

@@ -1,11 +1,11 @@
-"""What a FIX session keeps on disk: kill word, inbox, journal, resets, wire log.
+"""The files of a FIX session: kill word, inbox, journal, resets, wire log.
 
 Not here: sockets, and what a report means.
 
-    kill_word   the mapped kill word
-    inbox       inbound bytes, durable before anything else happens
-    journal     the child's own fsynced, chained list of live orders
-    continuity  whether the folder goes on where the ledger stands, or begins anew
-    resets      what was counted, and each new beginning of the numbers
-    wire_log    inbound bytes exactly as they came
+    kill_word   the memory-mapped kill word
+    inbox       inbound messages, durable before they are processed
+    journal     the child's fsynced, hash-chained list of live orders
+    continuity  whether the folder continues from the ledger's state
+    resets      sequence numbers in use, and every sequence reset
+    wire_log    inbound messages byte for byte
 """

@@ -1,9 +1,9 @@
-"""Whether a session's folder goes on where the ledger stands, and a new beginning where it cannot.
+"""Whether a session's folder continues from the ledger's state, and its renewal if it cannot.
 
-After a disk is lost and a ledger is brought back, the folder with inbox, journal and store may be
-gone or older. Going on in silence would settle reports under keys that are taken, and use
-MsgSeqNums twice. So the gateway asks here first (`lacking`), before it writes anything; `renew` is
-for an operator who says on record that the rest is lost. No quickfix: the gateway calls it.
+After a restore, the folder with inbox, journal and store may be lost or older than the ledger.
+Then reports would be settled under keys that are taken, and MsgSeqNums would be used twice. The
+gateway calls `lacking` before it writes anything. `renew` is for an operator who has put the loss
+on record.
 """
 
 import fcntl
@@ -19,13 +19,12 @@ _NUMBERS = re.compile(rb"\s*(\d{1,20})\s*:\s*(\d{1,20})\s*")
 
 
 def lacking(folder: Path, *, last_offset: int, next_sender: int) -> tuple[str, ...]:
-    """Say what a session's folder lacks of what the ledger has; nothing if it goes on from there.
+    """Return what the folder lacks compared with the ledger, as sentences; empty if nothing.
 
     Args:
-        folder: store, log, inbox, journal.
-        last_offset: where the last message on record stands in the inbox; -1 without one.
-        next_sender: one above the highest MsgSeqNum on record as sent; 0 where a store that is
-            behind does not matter.
+        folder: the session's.
+        last_offset: inbox offset of the last message on record; -1 without one.
+        next_sender: one above the highest MsgSeqNum on record as sent; 0 skips the check.
     """
     found = []
     if not _holds(folder / "inbox", last_offset):
@@ -37,12 +36,12 @@ def lacking(folder: Path, *, last_offset: int, next_sender: int) -> tuple[str, .
 
 
 def next_number(folder: Path) -> int:
-    """Return the MsgSeqNum that a session's store would send next, 1 without a readable store."""
+    """Return the MsgSeqNum that the store would send next; 1 without a readable store."""
     return stored_numbers(folder)[0]
 
 
 def stored_numbers(folder: Path) -> tuple[int, int]:
-    """Return a store's next numbers, ours and theirs; (1, 1) without a readable store.
+    """Return the store's next numbers, ours and the broker's; (1, 1) without a readable store.
 
     Source: QuickFIX's FileStore, `*.seqnums`: sender and target number around a colon.
     """
@@ -54,14 +53,14 @@ def stored_numbers(folder: Path) -> tuple[int, int]:
 
 
 def renew(folder: Path, last_offset: int) -> None:
-    """Begin a new inbox behind all offsets on record, if the present one lacks what is on record.
+    """Begin a new inbox after all offsets on record, if the present one lacks the last of them.
 
-    An old one stays beside it, names of persons overwritten as far as it can be read. The store
-    and the journal stay: the logon raises the one, orders are swept from the other.
-    A crash in between leaves a folder that lacks as much as before.
+    The old inbox stays beside it, with names of persons overwritten as far as it can be read. Store
+    and journal stay: the logon raises the numbers, and orders are swept from the journal. A crash
+    leaves a folder that `lacking` still reports.
 
     Raises:
-        StoreInUseError: a child of an earlier gateway still works on it.
+        StoreInUseError: a child of an earlier gateway still uses the folder.
         OSError: the disk refused.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,7 +79,7 @@ def renew(folder: Path, last_offset: int) -> None:
 
 
 def _holds(path: Path, last_offset: int) -> bool:
-    """Say whether the last message on record stands in an inbox, or it was begun after that."""
+    """Return whether an inbox has the last message on record, or was begun after it."""
     try:
         base = base_of(path)
         if last_offset < base:
@@ -92,7 +91,7 @@ def _holds(path: Path, last_offset: int) -> bool:
 
 
 def _forget_all(path: Path) -> None:
-    """Overwrite the names in every message up to the first that cannot be read."""
+    """Overwrite the names in every message before the first unreadable one."""
     offset = 0
     try:
         while entries := read_from(path, offset):

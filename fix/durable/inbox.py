@@ -1,19 +1,20 @@
-"""Inbound bytes, durable before anything else happens to them.
+"""Inbound messages, durable before they are processed.
 
-The FIX child appends each inbound message and returns to the engine; the gateway reads by offset,
-whenever it can, as often as it likes. Rules:
+The FIX child appends each message and returns to the engine; the gateway reads by offset and may
+read a message more than once.
 
-- ``append`` returns after fdatasync. The engine counts the message as received only then, so after
-  a crash the peer is asked again for whatever is not here: twice is possible, never is not.
-- A frame cut off by a crash is the last one, was never counted, and is dropped at the next open.
-- Damage before the end is an error that names its offset; nothing behind it is read.
+Rules:
+- ``append`` returns after fdatasync, and the engine counts the message only then. After a crash
+  the broker is asked again for what is missing: a message may come twice but is never lost.
+- A frame cut off by a crash is the last one and was never counted; the next open drops it.
+- Damage before the last frame is an error that names its offset; nothing after it is read.
 - Once a message is on record, the names of persons in it are overwritten in place (`forget`).
 
-An inbox begins at offset 0, or where the file beside it says (`inbox.base`): offsets are keys of
-the ledger, so one that is begun anew after a loss goes on with numbers that were never used.
+An inbox begins at offset 0 or at the offset in `inbox.base`. Offsets are keys of the ledger, so an
+inbox that replaces a lost one continues with unused offsets.
 
 Frame: length (4 bytes little-endian), CRC-32 of the body (4), body. The checksum leaves out what
-may be overwritten (`persons.masked`), so a power cut while forgetting damages nothing.
+may be overwritten (`persons.masked`), so a power cut during `forget` damages nothing.
 """
 
 import os
@@ -24,6 +25,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from fix.durable.kill_word import sync_folder
 from fix.errors import InboxError
 from fix.wire.persons import masked, masked_before, scrubbings
 
@@ -34,7 +36,7 @@ FRAME_BYTES_MAX = 1 << 20
 
 
 class Entry(NamedTuple):
-    """One inbound message: where it stands, where the next one begins, its wire text."""
+    """One inbound message: its offset, the next one's offset, and its wire text."""
 
     offset: int
     next_offset: int
@@ -42,10 +44,10 @@ class Entry(NamedTuple):
 
 
 class Inbox:
-    """The appending side; one per session, held by the child that holds the session's lock."""
+    """The appending side, for the child that holds the session's lock; safe from any thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the inbox and drop a frame that a crash cut off.
+        """Open or create the inbox, and drop a frame that a crash cut off.
 
         Raises:
             InboxError: a frame before the last one is damaged.
@@ -59,18 +61,18 @@ class Inbox:
         if os.fstat(self._descriptor).st_size != self._end - self._base:
             os.ftruncate(self._descriptor, self._end - self._base)
         os.fsync(self._descriptor)
-        _sync(path.parent)
+        sync_folder(path.parent)
 
     @property
     def end(self) -> int:
-        """Offset at which the next message will stand."""
+        """Offset of the next message."""
         return self._end
 
     def append(self, raw: str) -> Entry:
         """Append one message; durable on return.
 
         Raises:
-            OSError: the disk refused; the message must not be counted as received.
+            OSError: the disk refused; the engine must not count the message.
         """
         body = raw.encode("latin-1")
         frame = _HEAD.pack(len(body), zlib.crc32(masked(body))) + body
@@ -90,12 +92,12 @@ class Inbox:
 
 
 def read_from(path: Path, offset: int, limit: int = 1000) -> list[Entry]:
-    """Return up to `limit` messages that begin at or after `offset`, a frame's first byte.
+    """Return up to `limit` messages from `offset` on, which must be a frame's first byte.
 
     A frame that is still being written is left for the next call. Never waits.
 
     Raises:
-        InboxError: a whole frame is damaged, or the offset is none of this inbox.
+        InboxError: a whole frame is damaged, or the offset is beyond the end.
     """
     entries: list[Entry] = []
     if not path.exists():
@@ -129,10 +131,10 @@ def read_from(path: Path, offset: int, limit: int = 1000) -> list[Entry]:
 def forget(path: Path, offset: int) -> None:
     """Overwrite the names of persons in the message at an offset; durable on return.
 
-    For the reader, once the message is on record; safe beside the appending side, and to repeat.
+    Call it once the message is on record. It may be repeated, also while the child appends.
 
     Raises:
-        InboxError: no whole frame begins there.
+        InboxError: no whole frame begins at the offset.
         OSError: the disk refused.
     """
     found = read_from(path, offset, 1)
@@ -143,7 +145,7 @@ def forget(path: Path, offset: int) -> None:
     steps = [clean for clean in scrubbings(body) if clean != body]
     if steps:
         with path.open("r+b", buffering=0) as file:
-            # of an old frame it does not leave out all that is overwritten now
+            # an old frame's checksum does not leave out all that is overwritten now
             os.pwrite(file.fileno(), _CHECKSUM.pack(zlib.crc32(masked(body))), at + _LENGTH)
             os.fdatasync(file.fileno())
             for clean in steps:
@@ -155,7 +157,7 @@ def base_of(path: Path) -> int:
     """Return the offset at which an inbox begins.
 
     Raises:
-        InboxError: what says so is damaged.
+        InboxError: the base file is damaged.
     """
     try:
         text = _base_file(path).read_text(encoding="ascii")
@@ -169,7 +171,9 @@ def base_of(path: Path) -> int:
 
 
 def begin_at(path: Path, base: int) -> None:
-    """Begin an empty inbox at an offset; durable on return, and whole only once the file is there.
+    """Create an empty inbox at an offset; durable on return.
+
+    The base file is written first: a crash before the inbox exists leaves no inbox.
 
     Raises:
         FileExistsError: there is an inbox.
@@ -183,29 +187,23 @@ def begin_at(path: Path, base: int) -> None:
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(_base_file(path))
-    _sync(path.parent)
+    sync_folder(path.parent)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    _sync(path.parent)
+    sync_folder(path.parent)
 
 
 def _base_file(path: Path) -> Path:
     return path.with_name(path.name + ".base")
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    os.fsync(descriptor)
-    os.close(descriptor)
-
-
 def _fits(checksum: int, body: bytes) -> bool:
-    """Say whether a frame is as it was written, or with names overwritten, or half of them."""
+    """Return whether a body fits its checksum, also with some or all names overwritten."""
     forms = (lambda data: data, masked, masked_before)
     return any(checksum == zlib.crc32(form(body)) for form in forms)
 
 
 def _sound_end(path: Path) -> int:
-    """Return the offset behind the last whole frame."""
+    """Return the offset after the last whole frame."""
     end = base_of(path)
     while entries := read_from(path, end):
         end = entries[-1].next_offset

@@ -1,16 +1,16 @@
-"""The child's own list of live orders: fsynced, chained, good enough to cancel from alone.
+"""The child's list of live orders, fsynced and hash-chained, from which it can cancel them all.
 
-When gateway or database is gone, this file is what the child sweeps from; before readiness the
-gateway reads it too. Rules:
+The child sweeps from this file when gateway or database is down; the gateway reads it at a start.
 
+Rules:
 - An order is in the journal, fsynced, before it can leave.
 - Each line carries the SHA-256 of the line before it. A last line cut off by a crash is dropped;
   any other break in the chain is an error.
-- Closing an order need not be durable at once: a closing that is lost costs one cancel too many.
-- An order that the broker lets live again is durable before anybody acts on it: a kill must see it.
+- A closing need not be durable: if a crash loses it, one cancel too many is sent.
+- An order that lives again is durable before anything acts on it: a kill must see it.
 
 Line: JSON with ``prev``, ``op`` (``order``, ``closed``, ``reopened``, ``cancel``), monotonic time
-and boot, and the fields of that op.
+and boot id, and the fields of that op.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ from fix.wire.messages import Fields
 _GENESIS = hashlib.sha256(b"countersign journal of live orders").hexdigest()
 COMPACT_BYTES = 4 << 20
 CLOSED_KEPT = 1000
-"""How many ended orders a compaction keeps: a bust may let one live again."""
+"""How many ended orders a compaction keeps: a bust may make one live again."""
 CANCELS_KEPT = 10_000
-"""How many cancels it keeps: the gateway may not have them on record yet."""
+"""How many cancels a compaction keeps: the gateway may not have recorded them yet."""
 _OPENING = frozenset({"order", "reopened"})
 
 
@@ -43,8 +43,8 @@ class CancelNote:
         cancel_id: its own ClOrdID.
         cl_ord_id: of the order; empty for a mass cancel.
         kill_epoch: the kill in force; 0 without one.
-        at_us: monotonic microseconds when it was noted; 0 before that, or in older journals.
-        boot_id: which start of the machine those count from.
+        at_us: monotonic microseconds of the note; 0 before it is made and in older journals.
+        boot_id: the machine's boot that `at_us` belongs to.
     """
 
     cancel_id: str
@@ -55,7 +55,7 @@ class CancelNote:
 
 
 class Journal:
-    """The writing side; one per session, held by the child that holds the session's lock."""
+    """The writing side, for the child that holds the session's lock; safe from any thread."""
 
     def __init__(self, path: Path) -> None:
         """Open or create the journal.
@@ -84,25 +84,25 @@ class Journal:
         if found.sound_bytes > COMPACT_BYTES:
             self._compact()
         os.fsync(self._descriptor)
-        sync_folder(path.parent)  # or a power cut takes a new file, or brings the old one back
+        sync_folder(path.parent)  # without it a power cut can undo the creation or the compaction
 
     @property
     def length(self) -> int:
-        """Number of lines since the last compaction; grows with every entry."""
+        """Number of lines since the last compaction."""
         return self._count
 
     @property
     def last_order_us(self) -> int:
-        """When the newest order of this boot was noted, monotonic; 0 without one."""
+        """Monotonic time at which the newest order of this boot was noted; 0 without one."""
         return self._last_order_us
 
     @property
     def inbox_offset(self) -> int:
-        """Reports before this offset of the inbox are accounted for."""
+        """Inbox offset up to which reports are accounted for."""
         return self._offset
 
     def knows(self, cl_ord_id: str) -> bool:
-        """Whether this order was ever handed out here, live or not."""
+        """Return whether this order was ever handed over here, live or not."""
         with self._lock:
             return cl_ord_id in self._ids
 
@@ -117,15 +117,14 @@ class Journal:
         Raises:
             OSError: the disk refused; the order must not leave.
         """
-        document = {"fields": [list(pair) for pair in order.fields]}
         with self._lock:
-            self._append("order", order.cl_ord_id, order.inbox_offset, document)
+            self._append("order", order.cl_ord_id, order.inbox_offset, {"fields": order.fields})
             os.fdatasync(self._descriptor)
             self._live[order.cl_ord_id] = order
             self._ids.add(order.cl_ord_id)
 
     def closed(self, cl_ord_id: str, inbox_offset: int, why: str) -> None:
-        """Note that nothing of an order is left, because of the report at this inbox offset."""
+        """Note that an order ended, after the report that ends at this inbox offset."""
         with self._lock:
             order = self._live.pop(cl_ord_id, None)
             if order is not None:
@@ -133,10 +132,10 @@ class Journal:
                 self._append("closed", cl_ord_id, inbox_offset, {"why": why})
 
     def reopened(self, found: LiveOrder) -> None:
-        """Note that an ended order lives again; durable on return, nothing if it is live.
+        """Note that an ended order lives again; durable on return. A live order is left alone.
 
         Args:
-            found: the order as the report describes it; the fields that were sent go before these.
+            found: the order as the report describes it; the fields sent are used if known.
 
         Raises:
             OSError: the disk refused.
@@ -145,14 +144,13 @@ class Journal:
             if found.cl_ord_id in self._live:
                 return
             order = self._ended.pop(found.cl_ord_id, found)
-            document = {"fields": [list(pair) for pair in order.fields]}
             self._live[order.cl_ord_id] = order  # first: in doubt it is live
             self._ids.add(order.cl_ord_id)
-            self._append("reopened", order.cl_ord_id, found.inbox_offset, document)
+            self._append("reopened", order.cl_ord_id, found.inbox_offset, {"fields": order.fields})
             os.fdatasync(self._descriptor)
 
     def cancelling(self, notes: Iterable[CancelNote], inbox_offset: int) -> None:
-        """Note cancels that are about to leave; durable on return, for the gateway to import.
+        """Note cancels that are about to leave; durable on return.
 
         Raises:
             OSError: the disk refused.
@@ -188,14 +186,14 @@ class Journal:
         self._count += 1
 
     def _compact(self) -> None:
-        """Start a new file: what is live and what ended last; replaces the old one atomically."""
+        """Rewrite the file with live orders, the last ended ones and cancels; swaps atomically."""
         old, fresh = self._descriptor, self._path.with_suffix(".fresh")
         self._descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         os.close(old)
         self._prev = _GENESIS
         self._ended = dict(list(self._ended.items())[-CLOSED_KEPT:])
         for order in (*self._ended.values(), *self._live.values()):
-            document = {"fields": [list(pair) for pair in order.fields], "at_us": 0}
+            document = {"fields": order.fields, "at_us": 0}
             self._append("order", order.cl_ord_id, self._offset, document)
         for cl_ord_id in self._ended:
             self._append("closed", cl_ord_id, self._offset, {"why": "compacted"})
@@ -217,11 +215,11 @@ def read_live(path: Path) -> tuple[LiveOrder, ...]:
 
 
 def read_cancels(path: Path) -> tuple[CancelNote, ...]:
-    """Return every cancel that a journal notes, oldest first; none if it does not chain."""
+    """Return every cancel in a journal, oldest first; none if its chain is broken."""
     try:
         return _cancels(_read(path).lines)
     except JournalError:
-        return ()  # the child puts it aside
+        return ()  # the child sets it aside
 
 
 def _cancels(lines: Iterable["_Line"]) -> tuple[CancelNote, ...]:
@@ -239,11 +237,11 @@ def _cancels(lines: Iterable["_Line"]) -> tuple[CancelNote, ...]:
 
 
 def read_offset(path: Path) -> int:
-    """Return up to where the inbox is accounted for, as a journal says; 0 if it does not chain."""
+    """Return a journal's inbox offset (`Journal.inbox_offset`); 0 if its chain is broken."""
     try:
         return max((line.inbox for line in _read(path).lines), default=0)
     except JournalError:
-        return 0  # the child puts it aside
+        return 0  # the child sets it aside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +264,7 @@ class _Contents:
 
 
 def _read(path: Path) -> _Contents:
-    """Return the chained lines; a last line without its newline is left out."""
+    """Return the chained lines, without a last line that has no newline."""
     whole = path.read_bytes() if path.exists() else b""
     rows = whole.split(b"\n")[:-1]
     lines: list[_Line] = []
@@ -295,7 +293,7 @@ def _read(path: Path) -> _Contents:
 
 
 def _fold(lines: Iterable[_Line]) -> tuple[dict[str, LiveOrder], dict[str, LiveOrder]]:
-    """Return the orders that are live, and those that ended, last ended last."""
+    """Return the live orders, and the ended ones, newest last."""
     live: dict[str, LiveOrder] = {}
     ended: dict[str, LiveOrder] = {}
     for line in lines:

@@ -1,22 +1,21 @@
 """The kill word: eight mapped bytes {kill_epoch, killed} that every process reads before a send.
 
 Gateway, FIX child and ``countersign kill`` map the same file, so a press closes the gate in all of
-them at once, without any of them answering. Rules:
+them at once, even if none of them responds.
 
-- Press: close in the mapping first, make it durable next (msync and fsync), return last.
+Rules:
+- A press closes the mapping first, then makes it durable (msync and fsync), then returns.
 - Every press raises the epoch, also while killed, so a release of an older press is refused.
 - Fail closed: a missing, replaced, short or damaged file reads as killed.
-- Writers take a lock on the file, but a press closes before it waits for that lock; readers take
-  none and never wait.
-- A press draws 128 random bits, its press id, which a release must name: signatures for a press of
-  another ledger, or of this one before it was restored, fit no press of today. The id stands beside
-  the eight bytes and never decides whether the gate is open.
+- Writers lock the file, but a press closes before it waits for the lock. Readers never wait.
+- A press draws 128 random bits, its press id, which a release must name: a signature for a press
+  of another ledger, or from before a restore, fits no later press. The id never decides whether
+  the gate is open.
 
 Layout, 96 bytes little-endian: magic (8), value = kill_epoch * 2 + killed (8), first 8 bytes of
 SHA-256 over magic and value (8), closing flag (1: a press has begun), zero (7); press id (16),
 monotonic microseconds of the press (8), boot id (16), first 8 bytes of SHA-256 over magic, value
-and these (8), zero (16). A word of an earlier version ends after 32 bytes; it reads the same, and
-whoever opens it adds the rest.
+and these (8), zero (16). A word of an earlier version has 32 bytes; opening it extends it.
 """
 
 import contextlib
@@ -46,7 +45,7 @@ _READ_TRIES = 4
 
 
 class KillWordState(NamedTuple):
-    """What the word says; damage reads as killed."""
+    """State of the word; damage reads as killed."""
 
     kill_epoch: int
     killed: bool
@@ -56,9 +55,9 @@ class Press(NamedTuple):
     """The newest press.
 
     Attributes:
-        press_id: its 128 random bits in hex; a release names them. Empty if damaged.
-        pressed_us: monotonic microseconds; 0 if nobody pressed since the word was made.
-        boot_id: which start of the machine those count from, in hex.
+        press_id: 128 random bits in hex; empty if damaged.
+        pressed_us: monotonic microseconds; 0 if there was no press yet.
+        boot_id: the machine's boot that `pressed_us` belongs to, in hex.
     """
 
     kill_epoch: int
@@ -69,17 +68,17 @@ class Press(NamedTuple):
 
     @property
     def is_of_this_boot(self) -> bool:
-        """Whether `pressed_us` compares with the monotonic clock of now."""
+        """Whether `pressed_us` is comparable with the present monotonic clock."""
         return self.pressed_us > 0 and self.boot_id == boot_id().hex()
 
 
 def monotonic_us() -> int:
-    """Return monotonic microseconds: one clock for every process of this machine, per boot."""
+    """Return monotonic microseconds; all processes of one boot share this clock."""
     return time.monotonic_ns() // 1000
 
 
 def boot_id() -> bytes:
-    """Return this boot's id, zero where the system has none."""
+    """Return this boot's id; zero bytes if the system has none."""
     try:
         found = bytes.fromhex(_BOOT_ID.read_text(encoding="ascii").strip().replace("-", ""))
     except (OSError, ValueError):
@@ -88,7 +87,7 @@ def boot_id() -> bytes:
 
 
 def _encode(state: KillWordState, drawn: bytes) -> bytes:
-    """Return the word: value and check, then what was drawn at the press with its own check."""
+    """Return the word: value with checksum, then `drawn` (see `_draw`) with its own checksum."""
     value = (state.kill_epoch * 2 + int(state.killed)).to_bytes(8, "little")
     head = MAGIC + value + hashlib.sha256(MAGIC + value).digest()[:8] + bytes(8)
     seal = hashlib.sha256(MAGIC + value + drawn).digest()[:8]
@@ -96,7 +95,7 @@ def _encode(state: KillWordState, drawn: bytes) -> bytes:
 
 
 def _draw() -> bytes:
-    """Return a new press id, the time, and the boot."""
+    """Return a new press id, the time and the boot id."""
     return secrets.token_bytes(_ID_BYTES) + monotonic_us().to_bytes(8, "little") + boot_id()
 
 
@@ -114,20 +113,20 @@ def _decode(word: bytes) -> tuple[KillWordState, bool]:
 
 
 def _drawn(word: bytes) -> bytes:
-    """Return what was drawn at the press, empty where it is damaged or was never drawn."""
+    """Return press id, time and boot id; empty if damaged or never drawn."""
     drawn = word[_PRESS:_SEAL]
     seal = hashlib.sha256(MAGIC + word[8:16] + drawn).digest()[:8]
     return drawn if any(drawn[:_ID_BYTES]) and word[_SEAL : _SEAL + 8] == seal else b""
 
 
 def _has_begun(word: bytes, kill_epoch: int) -> bool:
-    """Return whether a press above this epoch shut the gate and did not store its own yet."""
+    """Return whether a press has shut the gate and not yet stored its epoch."""
     state, sound = _decode(word)
     return sound and word[CLOSING] != 0 and state.kill_epoch == kill_epoch
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was created, renamed or removed in a folder durable."""
+    """Make creations, renames and removals in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -136,7 +135,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def create_kill_word(path: Path) -> None:
-    """Create the word as epoch 0, not killed, durably, unless the file exists already."""
+    """Create the word with epoch 0, not killed, unless it exists; durable on return."""
     if path.exists():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -161,7 +160,7 @@ class KillWord:
 
         Args:
             path: the shared file.
-            create: create it (epoch 0, open) when it does not exist; only the gateway does this.
+            create: create a missing file (epoch 0, open); only the gateway does this.
 
         Raises:
             KillWordError: the file is missing or has the wrong size.
@@ -179,13 +178,13 @@ class KillWord:
             os.close(self._descriptor)
             raise KillWordError(path=str(path), problem=f"has {status.st_size} bytes, not {SIZE}")
         if status.st_size == OLD_SIZE:
-            os.ftruncate(self._descriptor, SIZE)  # the same bytes; whoever else opens it may, too
+            os.ftruncate(self._descriptor, SIZE)  # adds zeros; another process may do the same
         self._identity = (status.st_dev, status.st_ino)
         self._lock = threading.Lock()
         self._map = mmap.mmap(self._descriptor, SIZE)
 
     def read(self) -> KillWordState:
-        """Return the state now; anything but a sound, unreplaced word reads as killed."""
+        """Return the present state; a damaged or replaced word reads as killed."""
         state, sound = _decode(self._map[:])
         for _ in range(_READ_TRIES):
             if sound:
@@ -201,16 +200,13 @@ class KillWord:
         return state if here and status.st_size == SIZE else state._replace(killed=True)
 
     def in_force(self) -> KillWordState:
-        """Return the state under the epoch of the press that has begun, if one has.
-
-        The gate shuts before that epoch is on disk; who acts meanwhile acts for that press.
-        """
+        """Return the state, with the epoch of a press that has begun but is not yet stored."""
         state = self.read()
         begun = all(_has_begun(self._map[:], state.kill_epoch) for _ in range(2))
         return state._replace(kill_epoch=state.kill_epoch + 1) if begun else state
 
     def newest_press(self) -> Press:
-        """Return the newest press; its id is empty while one is being written, or if damaged."""
+        """Return the newest press; its id is empty while it is being written, or if damaged."""
         word = self._map[:]
         for _ in range(_READ_TRIES):
             if _drawn(word):
@@ -227,10 +223,10 @@ class KillWord:
         )
 
     def name_press(self) -> Press:
-        """Return the newest press; one that has no id yet, or a damaged one, is given a new id.
+        """Return the newest press; draws a new id if it is missing or damaged.
 
         Raises:
-            KillWordError: the disk refused, or another writer hangs with the lock.
+            KillWordError: the disk refused, or another writer hangs while it holds the lock.
         """
         press = self.newest_press()
         if press.killed and not press.press_id:
@@ -244,12 +240,11 @@ class KillWord:
     def press(self) -> int:
         """Close the gate and return the new kill epoch; durable on return.
 
-        The mapping is closed before anything that may wait or fail: when the disk refuses, the
-        gate is shut in every process all the same, but the error says that a power cut may open it.
+        The mapping closes before any step that may wait or fail.
 
         Raises:
-            KillWordError: the gate is shut, but not durably: the disk refused, or another writer
-                hangs with the lock.
+            KillWordError: the gate is shut in every process, but a power cut may open it: the disk
+                refused, or another writer hangs while it holds the lock.
         """
         self._map[CLOSING] = 1
         with self._writing():
@@ -259,14 +254,14 @@ class KillWord:
         return pressed.kill_epoch
 
     def release(self, kill_epoch: int, press_id: str = "") -> None:
-        """Open the gate again; durable on return. The caller has checked both releasing keys.
+        """Open the gate; durable on return. The caller has checked both signatures.
 
         Args:
-            kill_epoch: the epoch that the releasing persons signed.
-            press_id: the press that they signed; empty: whichever this epoch has.
+            kill_epoch: the epoch that was signed.
+            press_id: the press that was signed; empty: any of this epoch.
 
         Raises:
-            KillWordError: not killed, a later press came in between, or the word is damaged.
+            KillWordError: not killed, a later press, or a damaged word.
         """
         with self._writing():
             state, sound = _decode(self._map[:])
@@ -288,13 +283,12 @@ class KillWord:
             self._store(KillWordState(kill_epoch, killed=False), drawn or _draw())
 
     def restore(self, kill_epoch: int, *, killed: bool) -> KillWordState:
-        """Bring the word at least to what the ledger says and return the state that now holds.
+        """Reconcile the word with the ledger's state and return the state that now holds.
 
-        Where the two differ, the stop wins. A fresh word after a lost file must not reopen a gate
-        that the ledger has closed; a word that is ahead (pressed while the ledger was away) stays
-        as it is; a word that says killed stays so, whatever release the ledger holds. Where it is
-        behind the ledger besides, or damaged, it is rewritten as pressed, one epoch above the
-        ledger's, so that no release on record is its own.
+        If they differ, killed wins: a new word does not reopen a gate that the ledger has closed, a
+        word that is ahead (pressed while the ledger was down) stays, and a killed word stays killed
+        although the ledger has a release. A killed word behind such a release, or a damaged one, is
+        rewritten as pressed, one epoch above the ledger's, so that no recorded release opens it.
         """
         with self._writing():
             state, sound = _decode(self._map[:])
@@ -306,18 +300,18 @@ class KillWord:
         return self.read()
 
     def close(self) -> None:
-        """Unmap; the word stays as it is."""
+        """Unmap the word without changing it."""
         self._map.close()
         os.close(self._descriptor)
 
     @property
     def _is_pressed(self) -> bool:
-        """Whether the word stands as a finished press leaves it."""
+        """Whether the word is as a completed press leaves it."""
         return _decode(self._map[:])[0].killed and not self._map[CLOSING]
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        """Hold the writers' lock; a writer that hangs with it must not hang this one."""
+        """Hold the writers' lock, which is waited for with a timeout: its holder may hang."""
         with self._lock:
             self._wait_for_lock()
             try:
@@ -340,7 +334,7 @@ class KillWord:
                 return
 
     def _store(self, state: KillWordState, drawn: bytes = b"") -> None:
-        """Write the word; unless told what was drawn at the press, draw anew."""
+        """Write the word, with new random bits unless `drawn` is given."""
         self._map[:] = _encode(state, drawn or _draw())
         try:
             self._map.flush()

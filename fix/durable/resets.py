@@ -1,16 +1,16 @@
-"""What a session has counted, and each new beginning of its numbers, durable before it counts.
+"""The sequence numbers in use and every sequence reset of a session, durable before it counts.
 
-MsgSeqNums run on for ever, unless the broker or the schedule begins them anew. Then an old number
-means another message, so each beginning opens an *epoch*: a message of ours is named by (epoch,
-MsgSeqNum). The file ``resets`` has one JSON line for each, fsynced; the gateway puts them on
-record. Not here: quickfix, and who decides (`fix.dialects.profile` does: ``resets``).
+MsgSeqNums continue for ever unless the broker or the schedule resets them. After a reset a number
+names another message, so each allowed reset opens an *epoch*: (epoch, MsgSeqNum) names a message of
+ours. The file ``resets`` has one fsynced JSON line for each reset; the gateway records them.
+
+Not here: which resets are allowed (`fix.dialects.profile`).
 
 Rules:
-
-- Allowed or refused, it is in the file before the session goes on or ends.
-- A logon of ours under a number that was used shows a beginning that nobody told of: the schedule's
-  or, in reset mode, our own.
-- Where nothing but our own logon was counted, nothing is lost: that is no new beginning.
+- A reset, allowed or refused, is in the file before the session goes on or ends.
+- A logon of ours under a used number shows a reset that was not announced: the schedule's or, in
+  reset mode, our own.
+- If only our own logon was counted, nothing is lost, and it is no reset.
 """
 
 import json
@@ -30,7 +30,7 @@ DAY_US = 86_400_000_000
 
 
 class ResetCause(StrEnum):
-    """Why numbers began anew."""
+    """Why the numbers were reset."""
 
     BY_BROKER = "by_broker"
     BEGUN_AGAIN = "begun_again"
@@ -52,12 +52,12 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reset:
-    """One new beginning, or one that was refused.
+    """One sequence reset, allowed or refused.
 
     Attributes:
-        reset_no: counts all of a session, from 1; that of an allowed one is the epoch it opens.
+        reset_no: from 1 within a session; an allowed reset opens the epoch of this number.
         old_sender: our next number before it; `new_sender` after it.
-        old_target: their next number before it; `new_target` after it.
+        old_target: the broker's next number before it; `new_target` after it.
         at_us: wall clock, microseconds.
     """
 
@@ -72,7 +72,7 @@ class Reset:
 
     @override
     def __str__(self) -> str:
-        """Return the operator's line."""
+        """Return the text for operators and the record."""
         after = f"now {self.new_sender} and {self.new_target}" if self.allowed else "refused"
         return (
             f"{_WORDS[self.cause]}; next were {self.old_sender} of ours and {self.old_target} of"
@@ -81,7 +81,7 @@ class Reset:
 
 
 def last_start_us(profile: Profile, now_us: int) -> int:
-    """Return when a nightly session last began, microseconds UTC; 0 for one without a schedule."""
+    """Return when a nightly session last began, in microseconds UTC; 0 without a schedule."""
     if profile.resets is not Resets.NIGHTLY:
         return 0
     hours, minutes, seconds = (int(part) for part in profile.session_start.split(":"))
@@ -90,7 +90,7 @@ def last_start_us(profile: Profile, now_us: int) -> int:
 
 
 def resets_of(folder: Path) -> tuple[Reset, ...]:
-    """Return every new beginning of a session's folder; a line that a crash cut off is left out."""
+    """Return every reset in a session's folder, without a line that a crash cut off."""
     path = folder / "resets"
     if not path.exists():
         return ()
@@ -98,7 +98,7 @@ def resets_of(folder: Path) -> tuple[Reset, ...]:
 
 
 class Sequence:
-    """The numbers of one session in one child's life; safe from any thread."""
+    """The numbers of one session while one child runs; safe from any thread."""
 
     def __init__(
         self,
@@ -109,14 +109,14 @@ class Sequence:
         stored: tuple[int, int],
         on_record: int,
     ) -> None:
-        """Go on where the folder stands.
+        """Continue from the folder's state.
 
         Args:
             folder: the session's.
-            profile: says which new beginnings are allowed.
+            profile: tells which resets are allowed.
             wall_us: the wall clock.
             stored: next numbers in the store, ours and theirs, before the engine opened it.
-            on_record: number of the last new beginning that the ledger has; 0 without one.
+            on_record: number of the ledger's last reset; 0 without one.
         """
         self._path = folder / "resets"
         self._profile = profile
@@ -126,43 +126,43 @@ class Sequence:
         self._last_no = max([on_record, *(one.reset_no for one in found)])
         self._epoch = max([on_record, *(one.reset_no for one in found if one.allowed)])
         self.last_refused = None if not found or found[-1].allowed else found[-1]
-        """The last new beginning, if it was refused: its numbers hold."""
+        """The last reset, if it was refused; the numbers before it hold."""
         self._sent, self._received = stored[0] - 1, stored[1] - 1
         self._agreeing = False
         self.accept_once = False
-        """A person said that the broker may begin anew, once."""
+        """Whether a person allowed the broker one reset."""
 
     @property
     def epoch(self) -> int:
-        """The epoch that numbers belong to now: the last allowed beginning, 0 without one."""
+        """The present epoch: number of the last allowed reset, 0 without one."""
         return self._epoch
 
     def sent(self, number: int) -> None:
-        """Note a number that we used."""
+        """Note a MsgSeqNum that we used."""
         with self._lock:
             self._sent = max(self._sent, number)
 
     def received(self, number: int) -> None:
-        """Note a number that they used."""
+        """Note a MsgSeqNum that the broker used."""
         with self._lock:
             self._received = max(self._received, number)
 
     def opened(self, next_sender: int) -> Reset | None:
-        """Return the new beginning that the engine made as it opened the store, if it did."""
+        """Return the reset that the engine made as it opened the store, if it did."""
         with self._lock:
             return self._begin(ResetCause.NIGHTLY, 1, 1) if next_sender <= self._sent else None
 
     def logging_on(self, number: int, expected: int) -> Reset | None:
-        """Note a logon of ours; return the new beginning that its number shows, if it does.
+        """Note a logon of ours; return the reset that its number shows, if any.
 
         Args:
             number: its MsgSeqNum.
-            expected: their next, as the engine has it.
+            expected: the broker's next number, as the engine has it.
         """
         with self._lock:
             found = None
             if self._agreeing:
-                self._sent = 0  # as agreed: this logon says 141=Y itself
+                self._sent = 0  # as agreed: this logon has 141=Y itself
             if number <= self._sent:
                 own = self._profile.mode is SessionMode.RESET
                 found = self._begin(ResetCause.AT_LOGON if own else ResetCause.NIGHTLY, number, 1)
@@ -171,10 +171,10 @@ class Sequence:
             return found
 
     def goes_on(self) -> Reset | None:
-        """Return the beginning by which a session goes on after a refused one; None: it does not.
+        """Return the reset by which a session goes on after a refused one, or None if it must not.
 
-        Only where the profile or a person allows it. Their numbers are asked for from 1 on: by
-        chance they may fit by now, and what came before would be lost.
+        The profile or a person must allow it. The broker's messages are requested from 1 on: its
+        numbers may fit ours by chance, and earlier messages would be lost.
         """
         with self._lock:
             if self._profile.resets is not Resets.BY_BROKER and not self.accept_once:
@@ -183,10 +183,10 @@ class Sequence:
             return self._begin(ResetCause.AFTER_REFUSAL, self._sent + 1, 1)
 
     def flagged(self) -> Reset | None:
-        """Judge a logon of theirs with 141=Y; None where nothing was counted before.
+        """Judge the broker's logon with 141=Y; None if nothing was counted before.
 
-        If it is allowed our next logon agrees to it by 141=Y (`logged_on` ends that): two engines
-        that answer each other's logon in place do so without end.
+        Our next logon agrees to an allowed reset by 141=Y (`logged_on` ends that): two engines that
+        answer each other's logon directly never stop.
         """
         with self._lock:
             nothing = self._sent <= 1 and self._received == 0
@@ -195,13 +195,13 @@ class Sequence:
             return found
 
     def logged_on(self) -> bool:
-        """Note that both logons were exchanged; return whether that agreed to a beginning."""
+        """Note that both logons were exchanged; return whether that agreed to a reset."""
         with self._lock:
             agreed, self._agreeing = self._agreeing, False
             return agreed
 
     def too_low(self, expected: int) -> Reset:
-        """Judge a logon of theirs under a number that was used; ours go on."""
+        """Judge the broker's logon under a used number; our numbers continue."""
         with self._lock:
             self._received = expected - 1
             return self._judge(ResetCause.BEGUN_AGAIN, self._sent + 1)

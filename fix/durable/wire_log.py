@@ -1,15 +1,14 @@
-"""The exact bytes of an inbound message, from the engine's own log.
+"""The exact bytes of an inbound message, from the engine's message log.
 
-quickfix hands a parsed message to its callbacks, and writing it out again puts the body's fields
-into tag order. What the broker sent stands in the engine's FileLog, flushed before the message is
-parsed. Rules:
+quickfix gives its callbacks a parsed message, and its `toString` sorts the body by tag. The
+engine's FileLog has the bytes as sent, flushed before the message is parsed.
 
-- A line is taken only if it is the same message: the same fields, whatever their order.
-- Without such a line the engine's text stands; nothing is lost for want of the original order.
-- A line that was taken is overwritten in place where it names persons or holds a password: names
-  are kept in the vault only. What a crash leaves is overwritten at the next start (`scrub_log`).
+Not here: durability (`fix.durable.inbox`).
 
-Not here: durability. That is the inbox's.
+Rules:
+- A line is used only if it has the same fields in any order; otherwise the engine's text is used.
+- Every line read is overwritten in place where it names persons or holds a password: names are
+  kept in the vault only. The next start overwrites what a crash leaves (`scrub_since`).
 """
 
 import os
@@ -29,14 +28,14 @@ _CHUNK_BYTES = 1 << 20
 
 
 class WireLog:
-    """Follows one session's message log; used by the engine's thread only."""
+    """Follows one session's message log; for the engine's thread only."""
 
     def __init__(self, path: Path, peer: str) -> None:
         """Begin at the log's present end.
 
         Args:
             path: the engine's message log, which may not exist yet.
-            peer: the peer's CompID; our own messages stand in the same log.
+            peer: the broker's CompID; our own messages are in the same log.
         """
         self._path = path
         self._peer = peer
@@ -45,7 +44,7 @@ class WireLog:
         self._lines: dict[int, str] = {}
 
     def original(self, text: str) -> str:
-        """Return the message as it came in, for the engine's text of the same message."""
+        """Return the message as it was received, given the engine's text of it."""
         try:
             fields = parse(text)
             self._follow()
@@ -56,7 +55,7 @@ class WireLog:
         return found if same else text
 
     def _follow(self) -> None:
-        """Take in the lines that were written since the last call."""
+        """Read the lines written since the last call."""
         with self._path.open("rb") as file:
             if os.fstat(file.fileno()).st_size < self._place:
                 self._place, self._rest = 0, b""
@@ -81,7 +80,7 @@ class WireLog:
 
 
 def scrub_log(path: Path, start: int = 0) -> int:
-    """Overwrite what names persons in a message log, from a line's start on; return its end.
+    """Overwrite names of persons in a message log from a line's start on; return its end.
 
     Raises:
         OSError: the disk refused.
@@ -99,7 +98,7 @@ def scrub_log(path: Path, start: int = 0) -> int:
 
 
 def scrub_since(path: Path, mark: Path) -> None:
-    """Overwrite what an earlier life left in a message log; `mark` keeps how far that went.
+    """Overwrite names that an earlier process left in a log; `mark` keeps the offset reached.
 
     Raises:
         OSError: the disk refused.
@@ -110,9 +109,9 @@ def scrub_since(path: Path, mark: Path) -> None:
 
 
 def _overwrite(path: Path, start: int, lines: Sequence[bytes]) -> None:
-    """Overwrite the bytes that change in the lines that begin at `start`, and no others.
+    """Overwrite only the bytes that change in the lines from `start` on.
 
-    Somebody else may overwrite a name in the same line at the same time (an erasure does).
+    An erasure may overwrite a name in the same line at the same time.
     """
     changed: list[list[tuple[int, bytes]]] = []
     for line in lines:
@@ -132,7 +131,7 @@ def _overwrite(path: Path, start: int, lines: Sequence[bytes]) -> None:
 
 
 def _differences(old: bytes, new: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield where two byte strings of one length differ, and what the new one has there."""
+    """Yield each place where two byte strings of one length differ, with the new bytes."""
     differs = (place for place in range(len(new)) if old[place] != new[place])
     for _, run in groupby(enumerate(differs), key=lambda one: one[1] - one[0]):
         found = [place for _, place in run]
@@ -140,6 +139,6 @@ def _differences(old: bytes, new: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def message_log(profile: Profile, folder: Path) -> Path:
-    """Return where the engine logs this session's messages."""
+    """Return the path of the engine's message log."""
     name = f"FIX.4.4-{profile.sender_comp_id}-{profile.target_comp_id}.messages.current.log"
     return folder / "log" / name

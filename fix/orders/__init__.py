@@ -1,12 +1,11 @@
-"""An order's life as tables: state, reconciliation, sweep; pure.
+"""An order's states, reconciliation and sweep as tables; pure.
 
 Not here: quickfix.
 
-    state      the order state machine, one table
+    state      the order state machine
     live       an order that may be working at the broker, as the FIX child keeps it
-    hearing    which order a message is about, whether it ended or works, and what was heard before
+    hearing    which order a message is about, whether it ends it, and whether it is news
     reconcile  after a logon, what became of every open order
-    sweep      cancelling what is live: mass cancel first, then single cancels, largest first,
-               paced
-    sweeper    when to sweep and until when: a kill ends only when nothing is live
+    sweep      which cancels to send for live orders, in which order and at which rate
+    sweeper    when a sweep begins and ends
 """

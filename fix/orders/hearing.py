@@ -1,12 +1,13 @@
-"""What the broker's words do to the list of live orders: which order, gone or working. Pure.
+"""What an inbound message says about a live order: which order, and whether it ended. Pure.
 
-Not here: the list (`fix.durable.journal`) and the states (`fix.orders.state`). Rules:
+Not here: the list of live orders (`fix.durable.journal`) and the states (`fix.orders.state`).
 
-- A word that was heard before changes nothing: not one that the broker marks as sent again (43=Y)
-  under a number that the engine has taken, nor the same report of an order under its ExecID (17).
-- Every other word is news, also one marked 43=Y: the line was down when it was sent first.
-- What is news and leaves something (151) makes an order live, also one that ended, or that nobody
-  knows. In doubt it is news: a cancel too many does no harm, an order forgotten does.
+Rules:
+- A repeated message changes nothing: one marked 43=Y under a number that the engine has taken, or
+  the same report of an order under the same ExecID (17).
+- Every other message is news, also one marked 43=Y: the line was down at its first sending.
+- A report that is news and leaves a quantity (151) makes its order live, even an ended or unknown
+  one. In doubt a message is news: one cancel too many does no harm, a forgotten order does.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from fix.wire.reports import (
 
 _NO_ID = "0"
 REPORTS_KEPT = 50_000
-"""How many reports are remembered; an older one that is sent again counts as news."""
+"""How many reports are remembered; an older one that is repeated counts as news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +33,10 @@ class Effect:
     """What one message says about an order of ours.
 
     Attributes:
-        cl_ord_id: of the order; empty if it is about none.
-        ends: nothing of it is left.
-        works: something of it is left, whatever was said before.
-        is_news: it was not heard before; otherwise it neither ends an order nor lets it work.
+        cl_ord_id: of the order; empty if the message is about none.
+        ends: nothing of the order is left.
+        works: a quantity is left, whatever earlier reports said.
+        is_news: False for a repeated message, which has no effect.
     """
 
     cl_ord_id: str
@@ -45,36 +46,34 @@ class Effect:
 
 
 class Hearing:
-    """One session's words, in the order in which the engine takes them."""
+    """One session's inbound messages, in the order in which the engine takes them.
+
+    `can` tells whether this broker's "unknown order" means that the order is gone.
+    """
 
     def __init__(self, can: Capabilities) -> None:
-        """Start with nothing heard.
-
-        Args:
-            can: whether this broker's "unknown order" means that the order is gone.
-        """
         self._can = can
         self._taken = 0
         self._by_seq_num: dict[int, str] = {}
         self._reports: dict[tuple[str, ...], None] = {}
 
     def sent(self, msg_seq_num: int, cl_ord_id: str) -> None:
-        """Note under which number of ours an order left: a reject may name nothing else."""
+        """Note the MsgSeqNum of an order that left: a reject may name nothing else."""
         if msg_seq_num <= next(reversed(self._by_seq_num), 0):
-            self._by_seq_num.clear()  # the numbers began anew
+            self._by_seq_num.clear()  # the numbers were reset
         self._by_seq_num[msg_seq_num] = cl_ord_id
 
     def begun_anew(self) -> None:
-        """Forget which number was which message: both sides count from 1 again."""
+        """Forget all numbers: both sides count from 1 again."""
         self._by_seq_num.clear()
         self._taken = 0
 
     def counted(self, msg_seq_num: int) -> None:
-        """Note up to which number of theirs the engine has taken everything, before it connects."""
+        """Note the last MsgSeqNum that the engine took from the broker, before it connects."""
         self._taken = msg_seq_num
 
     def take(self, inbound: Inbound) -> Effect:
-        """Return what a message says, in the order of the inbox."""
+        """Return what a message says; call it in the order of the inbox."""
         cl_ord_id, ends = self._about(inbound)
         if not self._is_news(inbound, cl_ord_id):
             return Effect(cl_ord_id=cl_ord_id, is_news=False)
@@ -90,7 +89,7 @@ class Hearing:
         if not isinstance(inbound, ExecutionReport) or inbound.exec_id == _NO_ID:
             return True
         if inbound.is_status:
-            return True  # each answer to a question is the newest word
+            return True  # an answer to a status request is always current
         said = (inbound.exec_type, inbound.ord_status, inbound.leaves_qty, inbound.cum_qty)
         key = (cl_ord_id, inbound.exec_id, *said)
         if key in self._reports:

@@ -1,4 +1,4 @@
-"""An order that may be working at the broker, as the FIX child keeps it."""
+"""A live order, as the FIX child keeps it."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class LiveOrder:
 
     Attributes:
         fields: the NewOrderSingle as it was to be sent.
-        inbox_offset: end of the inbox when it was handed out; its reports stand behind.
+        inbox_offset: end of the inbox when it was handed over; its reports come after it.
     """
 
     cl_ord_id: str

@@ -1,15 +1,16 @@
-"""After every logon: what became of each open order, asked of the broker, bounded in time. Pure.
+"""What became of each open order, asked of the broker after every logon. Pure.
 
-Not here: sending the questions, and appending what comes out. Rules:
+Not here: sending the status requests and recording the result.
 
-- Until this is over the session is RECONCILING and takes no new order.
-- Each open order is asked for by itself (H), once more at half time. The broker's answer, or any
-  report about the order that the engine replays meanwhile, settles it.
-- A broker that does not know the order never received it: its reservation is released, and nothing
-  is sent again; a new attempt is a new decision.
-- An order without an answer is quarantined: it keeps its worst-case reservation, needs a person,
-  and does not hold up the rest of the desk.
-- The child's journal may hold no order that the ledger lacks: SENDING is committed before the hand.
+Rules:
+- Until reconciliation is over, the session is RECONCILING and takes no new order.
+- Each open order gets a status request (H), and a second one after half the time. The answer, or
+  any replayed report about the order, settles it.
+- An order unknown to the broker never arrived: its reservation is released, and nothing is sent
+  again. A new attempt is a new decision.
+- An order without an answer is quarantined: it keeps its worst-case reservation and needs a
+  person. Other orders go on.
+- The journal holds no order that the ledger lacks: SENDING is committed before the hand-over.
 """
 
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ PATIENCE_US = 5_000_000
 
 
 class Fate(StrEnum):
-    """What reconciliation found out about an order."""
+    """What reconciliation found about an order."""
 
     ASKED = "ASKED"
     KNOWN = "KNOWN"
@@ -51,10 +52,10 @@ class Reconciliation:
     """One logon's reconciliation; every method returns a new value.
 
     Attributes:
-        logon_no: the logon that it belongs to; `FixChild.set_reconciled` wants it back.
+        logon_no: its logon, which `FixChild.set_reconciled` takes.
         started_us: monotonic microseconds.
-        fates: by ClOrdID, in the order given.
-        asked_twice: whether the second round of questions went out.
+        fates: one for each of `orders`.
+        asked_twice: whether the second round of requests was made.
     """
 
     logon_no: int
@@ -73,7 +74,7 @@ class Reconciliation:
         now_us: int,
         patience_us: int = PATIENCE_US,
     ) -> Self:
-        """Begin with every open order of the session; the questions are `questions()`."""
+        """Begin with every open order of the session; then send `questions()`."""
         asked = tuple(orders)
         return cls(
             logon_no=logon_no,
@@ -84,17 +85,17 @@ class Reconciliation:
         )
 
     def questions(self) -> tuple[Fields, ...]:
-        """Return a status request for each order without an answer."""
+        """Return a status request for each unanswered order."""
         return tuple(status_request(order.fields) for order in self._asked())
 
     def ask_again_at(self, now_us: int) -> tuple[Self, tuple[Fields, ...]]:
-        """Return the questions of the second round, once, when half of the patience is over."""
+        """Return the second round of requests, once, when half of `patience_us` is over."""
         if self.asked_twice or now_us - self.started_us < self.patience_us // 2:
             return self, ()
         return replace(self, asked_twice=True), self.questions()
 
     def heard(self, inbound: Inbound) -> Self:
-        """Take in one inbound message; messages about other orders change nothing."""
+        """Apply one inbound message; messages about other orders change nothing."""
         match inbound:
             case ExecutionReport():
                 about = inbound.orig_cl_ord_id or inbound.cl_ord_id
@@ -106,11 +107,11 @@ class Reconciliation:
                 return self
 
     def is_over(self, now_us: int) -> bool:
-        """Whether every order is settled or patience has ended."""
+        """Return whether every order is settled or the time is up."""
         return Fate.ASKED not in self.fates or now_us - self.started_us >= self.patience_us
 
     def closed(self) -> dict[str, Fate]:
-        """Return the fate of every order; whoever gave no answer is quarantined."""
+        """Return every order's fate; one without an answer is quarantined."""
         return {
             order.cl_ord_id: Fate.QUARANTINED if fate is Fate.ASKED else fate
             for order, fate in zip(self.orders, self.fates, strict=True)
@@ -129,6 +130,6 @@ class Reconciliation:
 
 
 def strangers(journal: Iterable[LiveOrder], ledger_ids: Iterable[str]) -> tuple[LiveOrder, ...]:
-    """Return live orders of the child's journal that the ledger does not know; should be none."""
+    """Return the journal's live orders that the ledger lacks; there should be none."""
     known = frozenset(ledger_ids)
     return tuple(order for order in journal if order.cl_ord_id not in known)

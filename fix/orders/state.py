@@ -1,13 +1,13 @@
-"""The order state machine, one table: where an order stands and what may happen to it next.
+"""The order state machine: the states of an order and the events that each one takes.
 
-Not here: booking of trades, which follows ExecType and never a state. Rules:
+Not here: booking of trades, which follows ExecType and never a state.
 
-- A pair (state, event) that the table does not list is an anomaly: recorded, alarmed, not applied.
-- A late trade on a closed order is an anomaly that says ``book``: it is booked and alarmed, never
-  dropped.
-- Old news about an order that has moved on (an acknowledgement after the fill) changes nothing.
-- Any report may let an ended order live again, a bust, a reinstatement or a late acknowledgement;
-  then LeavesQty (151) decides, never where the order stood before (`lives_again`, `restated`).
+Rules:
+- A pair (state, event) outside the tables is an anomaly: recorded, alarmed, not applied.
+- A late trade on a closed order is an anomaly with ``book``: it is booked and alarmed.
+- An outdated report (an acknowledgement after the fill) changes nothing.
+- A bust, a reinstatement or a late acknowledgement can make an ended order live again: LeavesQty
+  (151) decides, never the earlier state (`lives_again`, `restated`).
 
 Source: FIX 4.4 volume 4, appendix D, order state change matrices.
 """
@@ -19,7 +19,7 @@ from fix.wire.reports import ExecutionReport
 
 
 class OrderState(StrEnum):
-    """Where an order stands, ours first, then as the broker reports it."""
+    """State of an order: ours first, then those that the broker reports."""
 
     INTENT = "INTENT"
     SENDING = "SENDING"
@@ -47,7 +47,7 @@ class OrderState(StrEnum):
 
     @property
     def is_live(self) -> bool:
-        """Whether the broker may still trade it: sent, of unknown fate, or reported open."""
+        """Whether the broker may still trade it."""
         return self not in _TERMINAL and self is not OrderState.INTENT
 
 
@@ -84,7 +84,7 @@ class AnomalyReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anomaly:
-    """An event that does not fit its order; `book`: the trade must be booked all the same."""
+    """An event that does not fit its order; `book`: the trade must still be booked."""
 
     state: OrderState
     event: OrderEvent
@@ -167,9 +167,9 @@ _OLD_NEWS: frozenset[tuple[OrderState, OrderEvent]] = frozenset(
 
 
 def advance(state: OrderState, event: OrderEvent) -> OrderState | Anomaly:
-    """Return where the order stands after an event, or the anomaly that the event is.
+    """Return the state after an event, or the anomaly.
 
-    A trade on SENDING is taken as proof that the order left before we could say so.
+    A broker's report on SENDING proves that the order left before LEFT was recorded.
     """
     own = _OWN_TABLE.get((state, event))
     if own is not None:
@@ -202,12 +202,11 @@ _UNKNOWN_ORDER = "5"
 
 
 def event_of(report: ExecutionReport) -> OrderEvent | None:
-    """Return the event that an execution report tells, or None when it tells none of ours.
+    """Return the event of an execution report, or None for an OrdStatus that we do not use.
 
-    OrdStatus (39) decides, except that: a bust is a bust and a correction is one; a status report
-    that rejects because the order is unknown says that it never arrived; and nothing left of a
-    partly traded order (151=0 with 39=1, seen in the field) is a full fill when the trades make up
-    its quantity.
+    OrdStatus (39) decides, except for busts and corrections, for a status report that rejects an
+    unknown order (it never arrived), and for 151=0 with 39=1 (seen in the field), which is a full
+    fill if CumQty equals OrderQty.
     """
     if report.undoes:
         return OrderEvent.CORRECTED if report.is_correction else OrderEvent.BUSTED
@@ -219,10 +218,10 @@ def event_of(report: ExecutionReport) -> OrderEvent | None:
 
 
 def restated(state: OrderState, report: ExecutionReport) -> OrderState:
-    """Return where an order stands after a bust, a correction or a reinstatement, from any state.
+    """Return the state after a bust, a correction or a reinstatement, from any state.
 
-    What is left works on, whatever OrdStatus says beside it: taken for live by mistake an order is
-    cancelled once too often, taken for ended it would be forgotten.
+    A quantity that is left works, whatever OrdStatus says: an order taken for live by mistake is
+    cancelled once too often; one taken for ended would be forgotten.
     """
     if report.has_leaves:
         traded = bool(report.cum_qty.strip("0."))
@@ -231,17 +230,17 @@ def restated(state: OrderState, report: ExecutionReport) -> OrderState:
 
 
 def lives_again(report: ExecutionReport) -> bool:
-    """Return whether a report says that an order works, also one that ended: a kill must see it.
+    """Return whether a report says that its order works, even if it had ended.
 
-    What is left (151) says so, whatever the report is, unless its OrdStatus ends the order: some
-    brokers repeat what was left in their last word. A bust, a correction or a reinstatement is no
-    last word. Whether a report is news or an old one sent again, its reader must know.
+    LeavesQty (151) decides, unless OrdStatus ends the order: some brokers repeat the old quantity
+    in their final report. A bust, a correction or a reinstatement is never final. The caller must
+    know whether the report is news.
     """
     return report.has_leaves and (report.reinstates or event_of(report) not in ENDING)
 
 
 def leaves_nothing(report: ExecutionReport) -> bool:
-    """Return whether a report ends its order; what reinstates one does so by its OrdStatus."""
+    """Return whether a report ends its order; a reinstating one does so by its OrdStatus."""
     if report.undoes or (report.reinstates and report.has_leaves):
         return restated(OrderState.NEW, report).is_terminal
     return event_of(report) in ENDING
@@ -251,7 +250,7 @@ _ENDED_BY = {"2": _S.FILLED, "4": _S.CANCELED, "8": _S.REJECTED, "C": _S.EXPIRED
 
 
 def _is_unknown_order(report: ExecutionReport) -> bool:
-    """Whether OrdRejReason (103) says unknown order, or is left out on a status report."""
+    """Return whether OrdRejReason (103) says unknown order or is absent."""
     return report.reject_reason in {"", _UNKNOWN_ORDER}
 
 

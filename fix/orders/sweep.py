@@ -1,23 +1,20 @@
-"""Cancelling what is live: mass cancel first, then single cancels, largest first, paced. Pure.
+"""Which cancels to send for live orders, in which order and at which rate. Pure.
 
-Not here: sending, and when to sweep and until when (`fix.orders.sweeper`). Rules:
+Not here: sending, and when a sweep begins and ends (`fix.orders.sweeper`).
 
-- A mass cancel (q) goes first where the broker knows it; single cancels (F) follow after a short
-  grace, so a broker that ignores q costs no time that matters. A broker that accepts it gets a
-  little longer to carry it out; one that refuses it gets the single cancels at once.
-- Largest value first: what is stopped last should hurt least. What was never asked for goes before
-  what is asked for again.
-- An order that is not gone is asked for (H) and cancelled again after one second, then two, four
-  and every eight, for as long as the sweep lasts.
-- After a logon everything is asked for anew and at once: what the last connection swallowed is
-  never sent again by the engine. The same after the peer asked for a resend: the engine answers
-  with one gap fill up to its newest number, which swallows cancels that have just left. And once
-  more when a logon in which it asked is proven: from then on nothing is swallowed.
-- An order that lives again after it was gone (a bust, a reinstatement, a late acknowledgement) is
-  cancelled at once; one that does so again and again after 1, 2, 4, then 8 s, so that a broker that
-  contradicts itself is not answered without end (`Returns`).
-- The outcome tells confirmed (nothing left), open (the broker answers, it still works) and unknown
-  (no answer) apart; only all confirmed is done.
+Rules:
+- A mass cancel (q) goes first if the broker supports it. Single cancels (F) follow after
+  `GRACE_US`, after `ACCEPTED_GRACE_US` if the broker accepts it, and at once if it refuses.
+- First cancels go before repeated ones, and the largest value goes first.
+- An order that is not gone gets a status request (H) and another cancel after 1, 2, 4, then
+  every 8 s while the sweep lasts.
+- After a logon every cancel is repeated at once: the engine never resends what was lost. The same
+  after a ResendRequest, because the engine answers it with one gap fill up to its newest number,
+  which swallows cancels that have just left; and once more when that logon is proven.
+- An order that lives again (a bust, a reinstatement, a late acknowledgement) is cancelled at once.
+  If it keeps coming back, the cancels wait 1, 2, 4, then 8 s (`Returns`).
+- The outcome tells apart confirmed (nothing left), open (the broker answers, it still works) and
+  unknown (no answer). A sweep is done only if all are confirmed.
 """
 
 from collections.abc import Iterable
@@ -40,7 +37,7 @@ _QTY, _PRICE = 38, 44
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepOutcome:
-    """What became of the live orders, as ClOrdIDs."""
+    """ClOrdIDs of the live orders, by what became of them."""
 
     confirmed: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -66,7 +63,7 @@ def _value(fields: Fields) -> Decimal:
 
 
 def mass_alone(attempt: int, wall_us: int) -> Fields:
-    """Return a mass cancel that belongs to no sweep; `attempt` is a sweep's number of its own."""
+    """Return a mass cancel that belongs to no sweep; `attempt` must be unused by any sweep."""
     mass_id = sweep_id("q", "", attempt * _IDS_PER_ATTEMPT)
     return mass_cancel(cancel_id=mass_id, transact_time_us=wall_us)
 
@@ -75,19 +72,18 @@ class Returns:
     """How often an order came back after it was gone, in one logon under one kill."""
 
     def __init__(self) -> None:
-        """Start with nothing cancelled."""
         self._cancelled_us: dict[str, int] = {}
         self._gone: set[str] = set()
         self._times: dict[str, int] = {}
 
     def clear(self) -> None:
-        """Begin anew, as after a logon: what was cancelled before may have been lost."""
+        """Start over, as after a logon: earlier cancels may have been lost."""
         self._cancelled_us.clear()
         self._gone = set()
         self._times.clear()
 
     def see(self, live: Iterable[LiveOrder]) -> None:
-        """Compare what was cancelled with what is live now."""
+        """Count the cancelled orders that are live again."""
         now = {order.cl_ord_id for order in live}
         for name in self._gone & now:
             self._times[name] = self._times.get(name, 0) + 1
@@ -98,7 +94,7 @@ class Returns:
         self._cancelled_us[name] = now_us
 
     def due_us(self, name: str, now_us: int) -> int:
-        """Return when an order that is live may be cancelled: now, unless it comes back often."""
+        """Return when a live order may be cancelled: now, unless it keeps coming back."""
         times = self._times.get(name, 0)
         if times <= 1:
             return now_us
@@ -107,7 +103,7 @@ class Returns:
 
 
 class Sweep:
-    """One sweep: over the orders that were live when it began, and those that live again."""
+    """One sweep over the orders that were live when it began and those that live again."""
 
     def __init__(
         self,
@@ -121,11 +117,11 @@ class Sweep:
         """Begin.
 
         Args:
-            orders: what may be working.
-            profile: whether q is understood, and the pace.
-            attempt: differs between sweeps, so that no message id is used twice.
+            orders: orders that may be working.
+            profile: whether q is supported, and the rates.
+            attempt: unique to a sweep, so that no message id is used twice.
             now_us: monotonic microseconds.
-            returns: which orders came back, in this sweep or an earlier one.
+            returns: which orders came back, also in earlier sweeps.
         """
         self._returns = returns or Returns()
         self._orders = {order.cl_ord_id: order for order in largest_first(orders)}
@@ -142,7 +138,7 @@ class Sweep:
         self.renew(now_us)
 
     def renew(self, now_us: int) -> None:
-        """Ask for everything anew from this time on, as after a logon."""
+        """Repeat every cancel from this time on, as after a logon."""
         self._started_us = now_us
         dues_us = {
             name: self._returns.due_us(name, now_us)
@@ -156,12 +152,9 @@ class Sweep:
         self._answered -= dues_us.keys()
 
     def follow(self, live: Iterable[LiveOrder], now_us: int, *, takes_more: bool) -> None:
-        """Compare with what is live now: the rest is gone.
+        """Confirm the orders that are not in `live`; `takes_more` adds live orders not yet known.
 
-        Args:
-            live: every order that may be working.
-            now_us: monotonic microseconds.
-            takes_more: whether orders that this sweep does not know are cancelled, too.
+        `now_us` is in monotonic microseconds.
         """
         now = {order.cl_ord_id: order for order in live}
         for name in self._orders:
@@ -177,7 +170,7 @@ class Sweep:
                 self._answered.discard(name)
 
     def due(self, now_us: int, wall_us: int) -> tuple[Fields, ...]:
-        """Return what is to be sent now, within the pace; call again soon."""
+        """Return the messages to send now, within the rate; call again soon."""
         self._fill(now_us)
         messages: list[Fields] = []
         if self._mass_at_us is not None and self._mass_at_us <= now_us:
@@ -196,7 +189,7 @@ class Sweep:
         return tuple(messages)
 
     def answered(self, cl_ord_id: str) -> None:
-        """Note that the broker said something about this order since the sweep began."""
+        """Note that the broker reported on this order since the sweep began."""
         if cl_ord_id in self._orders:
             self._answered.add(cl_ord_id)
 
@@ -206,7 +199,7 @@ class Sweep:
             self._confirmed[cl_ord_id] = None
 
     def mass_answered(self, now_us: int, *, accepted: bool) -> None:
-        """Note the broker's answer to the mass cancel: wait for its cancels, or go on at once."""
+        """Note the answer to the mass cancel: wait for its cancels, or send single ones at once."""
         next_us = now_us + (ACCEPTED_GRACE_US if accepted else 0)
         for cl_ord_id, rounds in self._rounds.items():
             if rounds == 0:
@@ -218,15 +211,11 @@ class Sweep:
         return len(self._confirmed) == len(self._orders)
 
     def is_late(self, now_us: int) -> bool:
-        """Whether the profile's patience is at its end, counted from the begin or last logon."""
+        """Return whether `sweep_timeout_s` has passed since the start or the last renewal."""
         return now_us - self._started_us >= self._profile.pace.sweep_timeout_s * _SECOND_US
 
-    def is_over(self, now_us: int) -> bool:
-        """Whether all is confirmed, or the profile's patience is at its end."""
-        return self.is_done or self.is_late(now_us)
-
     def outcome(self) -> SweepOutcome:
-        """Return what is known now."""
+        """Return what is known so far."""
         rest = [cl_ord_id for cl_ord_id in self._orders if cl_ord_id not in self._confirmed]
         return SweepOutcome(
             confirmed=tuple(self._confirmed),
@@ -235,7 +224,7 @@ class Sweep:
         )
 
     def _fill(self, now_us: int) -> None:
-        """Let the time since the last call allow messages again, up to the burst."""
+        """Refill the token bucket for the time since the last call, up to the burst."""
         pace = self._profile.pace
         gained = max(0, now_us - self._filled_us) * pace.cancels_per_s
         self._tokens_us = min(pace.cancel_burst * _SECOND_US, self._tokens_us + gained)

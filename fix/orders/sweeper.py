@@ -1,18 +1,19 @@
-"""When to sweep and until when: a kill ends only when nothing is live. Pure.
+"""When a sweep begins and ends: a kill ends only when nothing is live. Pure.
 
-Not here: what a sweep sends (`fix.orders.sweep`), and sending. Rules:
+Not here: what a sweep sends (`fix.orders.sweep`), and sending.
 
-- While a kill is in force everything in the journal is swept, after each logon anew, until the
-  broker confirmed every order gone. What lives again is swept again. No patience ends it.
-- After the profile's patience the outcome so far is told once per logon; the last word is told when
-  all is gone, also when nothing was live at all. What lives again after the last word takes it back
-  (`SweepPhase.REVIVED`): it is told at once, and a new last word follows.
-- A kill that finds nothing in the journal sends one mass cancel all the same where the broker knows
-  it: once for each press and each logon, and again where a resend may have swallowed it. The
-  journal may be wrong; the last word does not wait for the answer.
-- A sweep that was commanded, or that is the last thing a child does, ends with the profile's
-  patience and takes nothing more in.
-- A release ends the sweep: what is handed out after it is nobody's business here.
+Rules:
+- While a kill is in force, every live order of the journal is swept until the broker confirmed it
+  gone, again after each logon, and again if it lives again. No timeout ends this sweep.
+- After `sweep_timeout_s` the outcome so far is reported once per logon (WAITING). ENDED is reported
+  when nothing is live, also if nothing was. An order that lives again afterwards is reported at
+  once as REVIVED, and a new ENDED follows.
+- A kill that finds no live order still sends one mass cancel if the broker supports it, because the
+  journal may be wrong: one for each press and each logon, and another where a resend may have
+  swallowed it. ENDED does not wait for the answer.
+- A commanded sweep, or the last one of a child, ends after `sweep_timeout_s` and takes in no orders
+  that are handed over later.
+- A release ends the sweep.
 """
 
 from collections.abc import Callable
@@ -25,14 +26,12 @@ from fix.orders.sweep import Returns, Sweep, SweepOutcome, mass_alone
 from fix.wire.messages import MASS_CANCEL, MSG_TYPE, Fields
 
 RESEND_GRACE_US = 50_000
-"""How long the engine may take to answer a resend request; cancels wait for that.
-
-Where it took longer, they are asked for again when the logon is proven.
-"""
+"""How long cancels wait for the engine to answer a ResendRequest; if it takes longer, they are
+repeated when the logon is proven."""
 
 
 class SweepPhase(StrEnum):
-    """What is told about a sweep."""
+    """What is reported about a sweep."""
 
     BEGAN = "began"
     REVIVED = "revived"
@@ -42,15 +41,14 @@ class SweepPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What a step needs to see.
+    """Input of a step.
 
     Attributes:
         kill_epoch: of the newest press.
-        killed: it is in force.
+        killed: whether the kill is in force.
         logon_no: number of the present logon, from 1; 0 while logged off.
-        resent_us: when the peer last asked for a resend in this logon, monotonic; 0 if never.
-        proven_no: number of the newest logon that is proven (`fix.session.logon_probe`); 0 without
-        one.
+        resent_us: monotonic time of the broker's last ResendRequest in this logon; 0 if none.
+        proven_no: number of the newest proven logon (`fix.session.logon_probe`); 0 if none.
         live: the journal's live orders.
         now_us: monotonic microseconds.
         wall_us: wall clock microseconds, for TransactTime.
@@ -68,17 +66,16 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepStep:
-    """What a step asks for: messages to send in order, then words to tell."""
+    """Result of a step: messages to send in order, then what to report."""
 
     messages: tuple[Fields, ...] = ()
     told: tuple[tuple[SweepPhase, SweepOutcome], ...] = ()
 
 
 class Sweeper:
-    """The one who decides; told everything by `step`, `want` and the reports' methods."""
+    """Decides when to sweep; its inputs are `step`, `want` and `heard`."""
 
     def __init__(self, profile: Profile) -> None:
-        """Start with nothing wanted."""
         self._profile = profile
         self._sweep: Sweep | None = None
         self._logon_no = 0
@@ -94,20 +91,20 @@ class Sweeper:
 
     @property
     def is_sweeping(self) -> bool:
-        """Whether somebody should call `step` soon."""
+        """Whether `step` should be called soon."""
         return self._sweep is not None or self._wanted or self._fresh
 
     def want(self) -> None:
-        """Sweep once, kill or not; begins when the session is up."""
+        """Request one sweep, with or without a kill; it begins when the session is up."""
         self._wanted = True
 
     def heard(self, act: Callable[[Sweep], None]) -> None:
-        """Tell the present sweep, if there is one, what the broker said."""
+        """Apply an inbound message to the present sweep, if there is one."""
         if self._sweep is not None:
             act(self._sweep)
 
     def step(self, view: View) -> SweepStep:
-        """Return what is to be done now; call it after every event and every few milliseconds."""
+        """Return what to do now; call it after every event and every few milliseconds."""
         if view.killed and view.kill_epoch != self._epoch_seen:
             self._epoch_seen, self._fresh = view.kill_epoch, True
         self._see_returns(view)
@@ -134,7 +131,7 @@ class Sweeper:
         return SweepStep(messages=messages, told=tuple(told))
 
     def _see_returns(self, view: View) -> None:
-        """Note what came back, since the last reason to begin anew with all."""
+        """Note which orders came back since the last reason to repeat every cancel."""
         since = _since(view)
         if since != self._returns_of:
             self._returns.clear()
@@ -142,7 +139,7 @@ class Sweeper:
         self._returns.see(view.live)
 
     def _nothing_live(self, view: View) -> SweepStep:
-        """Answer a press or a command that finds nothing to do."""
+        """Answer a press or a command when no order is live."""
         asked = (view.killed and self._fresh) or self._wanted
         self._fresh = self._wanted = False
         if view.killed:
@@ -151,7 +148,7 @@ class Sweeper:
         return SweepStep(messages=self._mass_all_the_same(view), told=told)
 
     def _mass_all_the_same(self, view: View) -> tuple[Fields, ...]:
-        """Return one mass cancel for each reason to begin anew, although nothing is known live."""
+        """Return one mass cancel for each reason to repeat cancels, although no order is live."""
         capable = self._profile.capabilities.mass_cancel
         settled = not view.resent_us or view.now_us >= view.resent_us + RESEND_GRACE_US
         if not (view.killed and view.logon_no and capable and settled):
@@ -175,7 +172,7 @@ class Sweeper:
         self._told_late = False
 
     def _renew(self, sweep: Sweep, view: View) -> None:
-        """Ask for everything anew after whatever may have swallowed what left before."""
+        """Repeat every cancel after an event that may have swallowed the earlier ones."""
         if view.logon_no != self._logon_no:
             self._logon_no, self._told_late = view.logon_no, False
             first_us = max(view.now_us, view.resent_us + RESEND_GRACE_US)
@@ -189,7 +186,7 @@ class Sweeper:
         sweep.renew(first_us)
 
     def _words(self, sweep: Sweep, view: View) -> list[tuple[SweepPhase, SweepOutcome]]:
-        """Return what there is to tell, and end the sweep if it is over."""
+        """Return what to report, and end the sweep if it is over."""
         late = sweep.is_late(view.now_us)
         if sweep.is_done or not (view.killed or self._wanted) or (late and not view.killed):
             self._sweep, self._wanted, self._fresh = None, False, False
@@ -203,7 +200,7 @@ class Sweeper:
 
 
 def _since(view: View) -> tuple[int, int, int, int]:
-    """Return what names the last reason to begin anew: a press, a logon, a gap, its proof."""
+    """Return the last reason to repeat cancels: a press, a logon, a resend, or its proof."""
     proven_no = view.proven_no if view.resent_us else 0
     return (view.kill_epoch, view.logon_no, view.resent_us, proven_no)
 

@@ -1,20 +1,15 @@
-"""One FIX child process per session.
+"""The FIX child process, one for each session.
 
 Not here: what a report means.
 
-    main          the child process
-    worker        what the FIX child does: commands from the gateway, reports from the broker,
-                  sweeps on its own
-    guard         the last word on every outbound message
+    main          the process: start, lock, and exit
+    worker        handles commands from the gateway and reports from the broker
+    guard         the final check of every outbound message
     link          the pipe between gateway and child
-    initiator     the quickfix initiator: one session, every callback totally guarded, nothing
-                  kept afterwards
-    listener      what a session tells of: where its callbacks go, and what was sent
-    logon_probe   whether no gap is left after a logon, before anything is sent
-    redial        how often a session that is down is tried: by the profile, and every second
-                  while killed
-    line          connects of this process that hang: nobody answered the first packet, nobody
-                  will soon
-    sweep_worker  the child's sweeping: what the sweeper asks for is noted in the journal, sent,
-                  and told
+    initiator     the quickfix initiator with its guarded callbacks
+    listener      where the callbacks' events go, and what was sent
+    logon_probe   proves after a logon that no sequence gap is left
+    redial        how often a session that is down tries to log on
+    line          TCP connects of this process that hang
+    sweep_worker  notes, sends and reports what the sweeper asks for
 """

@@ -1,14 +1,17 @@
-"""The last word on every outbound application message: may it leave, now?
+"""The final check of every outbound application message.
 
-Not here: quickfix. `fix.session.initiator` asks this gate inside ``toApp``, under the session's own
-lock and before a sequence number is used. Rules (DESIGN section 8):
+`fix.session.initiator` asks this gate inside ``toApp``, under the session's own lock and before a
+sequence number is used.
 
+Not here: quickfix.
+
+Rules:
 - New orders and replaces (D, G) leave only if logged on and reconciled, egress open, not killed,
-  handed in under the current kill epoch, before their ``send_before`` on the wall clock and their
-  ``send_until`` on the monotonic one, once, and not PossDup.
-- Cancels, mass cancels and status requests (F, q, H, AF) pass in every logged-on state, but a
-  cancel is never resent either: after a resend request the peer gets a gap fill.
-- Everything else is refused. The kill word is read last, so nothing comes after it but the send.
+  handed in under the current kill epoch, before ``send_before`` (wall clock) and ``send_until``
+  (monotonic clock), once, and not PossDup.
+- Cancels, mass cancels and status requests (F, q, H, AF) pass while logged on, but a cancel is
+  never resent: a ResendRequest is answered with a gap fill.
+- Everything else is refused. The kill word is read last, directly before the send.
 """
 
 import threading
@@ -54,11 +57,11 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ticket:
-    """What an order was handed in with.
+    """The conditions under which an order may leave.
 
     Attributes:
         kill_epoch: epoch under which the order was approved.
-        send_before_us: wall clock, microseconds; at or after it the order stays here.
+        send_before_us: wall clock, microseconds; refused from then on.
         send_until_us: the same on CLOCK_MONOTONIC, which all processes of one boot share.
     """
 
@@ -69,7 +72,10 @@ class Ticket:
 
 
 class Gate:
-    """Holds the tickets of this process's life; empty after a restart, which means refuse."""
+    """Holds the tickets of this process; after a restart there are none, so orders are refused.
+
+    Begins with egress open and not reconciled. Safe from any thread.
+    """
 
     def __init__(
         self,
@@ -77,7 +83,6 @@ class Gate:
         wall_us: Callable[[], int],
         monotonic_us: Callable[[], int],
     ) -> None:
-        """Start with no tickets, egress open, not reconciled."""
         self._kill = kill
         self._wall_us = wall_us
         self._monotonic_us = monotonic_us
@@ -99,7 +104,7 @@ class Gate:
         return self._logon_no
 
     def close(self, why: str) -> None:
-        """Close egress for new orders, for the rest of this process's life."""
+        """Close egress for new orders until this process ends."""
         self._closed = self._closed or why
 
     def begin_logon(self) -> int:
@@ -115,13 +120,13 @@ class Gate:
             self._reconciled = False
 
     def reconciled(self, logon_no: int) -> bool:
-        """Note that every open order of this logon is accounted for; False if it is over."""
+        """Note that this logon is reconciled; return False if the logon is over."""
         with self._lock:
             self._reconciled = logon_no == self._logon_no
             return self._reconciled
 
     def hand(self, ticket: Ticket) -> Refusal | None:
-        """Take a ticket in, once ever per ClOrdID; the first reason to refuse, else None."""
+        """Take a ticket, once ever per ClOrdID; return why it is refused, or None."""
         with self._lock:
             if ticket.cl_ord_id in self._tickets or ticket.cl_ord_id in self._used:
                 return Refusal.ALREADY_USED
@@ -129,13 +134,13 @@ class Gate:
             return None
 
     def spend(self, cl_ord_id: str) -> None:
-        """Make sure that this order never leaves later: its ticket counts as used."""
+        """Mark the order's ticket as used, so that it never leaves later."""
         with self._lock:
             self._tickets.pop(cl_ord_id, None)
             self._used.add(cl_ord_id)
 
     def judge(self, fields: Mapping[int, str], *, logged_on: bool) -> Refusal | None:
-        """Return why this message must not leave, or None; a pass uses up its ticket.
+        """Return why a message must not leave, or None; passing uses up its ticket.
 
         Args:
             fields: the message's fields by tag, header included.

@@ -1,15 +1,16 @@
-"""The quickfix initiator: one session, every callback totally guarded, nothing kept afterwards.
+"""The quickfix initiator: one session whose callbacks let no exception out.
 
-Not here: what may leave (`fix.session.guard`), what a message means, and the pipe. Rules, each
-measured:
+Not here: what may leave (`fix.session.guard`), what a message means, and the pipe.
 
-- An exception that leaves a callback ends or deafens the process, so none does: it is reported as
-  a fault, egress for new orders closes, and in ``toApp`` the message does not leave.
-- What came in is in the inbox, durable, before the engine counts it. If the disk refuses, the
-  process ends at once, loudly: the engine would count the message as received otherwise.
-- A Message kept after its callback is a segfault: text is taken inside, parsed later.
-- ``sendToTarget`` says True for orders that never left; what counts is what ``toApp`` let pass.
-- No application lock is taken in a callback that is held around ``sendToTarget``.
+Rules, measured with quickfix 1.16.0:
+- An exception that leaves a callback ends the process or leaves it without callbacks. So every
+  exception is caught and reported as a fault, egress for new orders closes, and in ``toApp`` the
+  message does not leave.
+- An inbound message is durable in the inbox before the engine counts it. If the disk refuses, the
+  process ends at once, because otherwise the engine counts the message as received.
+- A Message kept after its callback causes a segfault: take its text inside, parse it later.
+- ``sendToTarget`` returns True for orders that never left; only ``toApp`` knows what left.
+- A callback takes no application lock that is held around ``sendToTarget`` (deadlock).
 """
 
 import contextlib
@@ -43,18 +44,17 @@ _RESEND_REQUEST = "2"
 _LOGON = "A"
 _NEW_SEQ_NO, _TEXT, _RESET_FLAG = 36, 58, 141
 _TOO_LOW = "MsgSeqNum too low"
-"""How the engine words its Logout to a logon under a number that was used."""
+"""How the Text (58) of the engine's Logout begins after a logon under a used number."""
 _HEARTBEAT, _TEST_REQ_ID = "0", 112
 _LOGOUT_S = 10.0
 
 
 class Callbacks(quickfix.Application):
-    """quickfix's seven callbacks, guarded; the bodies are the methods named ``_on_...``."""
+    """quickfix's seven callbacks, guarded; `InitiatorSession` sets `session_id`."""
 
     def __init__(
         self, gate: Gate, inbox: Inbox, wire: WireLog, listener: Listener, sequence: Sequence
     ) -> None:
-        """Hold the parts; the session id is set once the initiator knows it."""
         super().__init__()
         self.sequence = sequence
         self.session_id: quickfix.SessionID | None = None
@@ -74,40 +74,40 @@ class Callbacks(quickfix.Application):
 
     @property
     def is_logged_on(self) -> bool:
-        """Whether the session is up, by our own count and by the engine's."""
+        """Whether the session is up, by our own state and by the engine's."""
         if not self._logged_on or self.session_id is None:
             return False
         session = quickfix.Session.lookupSession(self.session_id)
         return bool(session is not None and session.isLoggedOn())
 
     def put_back(self, refused: Reset) -> None:
-        """Set the numbers as they were before a new beginning that was refused."""
+        """Restore the numbers that held before a refused reset."""
         session = quickfix.Session.lookupSession(self.session_id)
         session.setNextSenderMsgSeqNum(refused.old_sender)
         session.setNextTargetMsgSeqNum(refused.old_target)
 
     def logout_begins(self) -> None:
-        """Take no new order from here on; the engine itself would still send while logging out."""
+        """Take no more orders: the engine itself would still send while logging out."""
         self._logged_on = False
         self.is_leaving = True
 
     def onCreate(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Nothing to do: the one session is known from the profile."""
+        """Do nothing: the profile names the session."""
 
     def onLogon(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Both logons were exchanged."""
+        """Count the logon: both logons were exchanged."""
         self._guarded("onLogon", self._on_logon)
 
     def onLogout(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """The session ended, by logout or disconnect."""
+        """Note the end of the session, by logout or disconnect."""
         self._guarded("onLogout", self._on_logout)
 
     def toAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Count what the engine says, and see where its numbers begin anew."""
+        """Count the engine's own messages, and notice its sequence resets."""
         self._guarded("toAdmin", lambda: self._on_own_admin(wire_view(message.toString())))
 
     def fromAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Keep rejects, which decide the fate of an order, and the reason of a logout."""
+        """Keep rejects, which decide the fate of an order, and a logout's reason."""
         self._reject_logon = False
         self._guarded("fromAdmin", lambda: self._on_admin(wire_view(message.toString())))
         if self._reject_logon:
@@ -118,7 +118,7 @@ class Callbacks(quickfix.Application):
         self._guarded("fromApp", lambda: self._on_app(wire_view(message.toString())))
 
     def toApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Let a message leave or raise DoNotSend; nothing else ever leaves this method."""
+        """Let a message leave or raise DoNotSend, and raise nothing else."""
         refusal: Refusal | None = Refusal.FAULT
         try:
             refusal = self._on_leaving(wire_view(message.toString()))
@@ -154,7 +154,7 @@ class Callbacks(quickfix.Application):
         self._logged_on, self._own_reset = False, False
         self.ended.set()
         self._gate.end_logon()
-        if self._refused is not None:  # the engine had begun anew before it asked
+        if self._refused is not None:  # the engine had reset its numbers before it asked
             self.put_back(self._refused)
             self._refused = None
         self._listener.logged_off(self._peer_reason)
@@ -177,7 +177,7 @@ class Callbacks(quickfix.Application):
         return int(quickfix.Session.lookupSession(self.session_id).getExpectedTargetNum())
 
     def _count(self, fields: Mapping[int, str]) -> None:
-        """Note a number of theirs that the engine takes now; one too high is asked for first."""
+        """Note a number that the engine takes now; before one too high it requests a resend."""
         number = int(fields[_SEQ_NUM])
         if number == self._expected():
             self.sequence.received(max(number, int(fields.get(_NEW_SEQ_NO, "0")) - 1))
@@ -185,10 +185,10 @@ class Callbacks(quickfix.Application):
     def _on_too_low(self) -> None:
         found = self.sequence.too_low(self._expected())
         session = quickfix.Session.lookupSession(self.session_id)
-        if found.allowed:  # the engine refused their logon, for its number was used
+        if found.allowed:  # the engine refused the broker's logon because of its number
             session.setNextTargetMsgSeqNum(found.new_target)
         else:
-            self._give_up(session)  # each further try uses numbers, until one fits by chance
+            self._give_up(session)  # further tries use numbers until one fits by chance
         self._listener.reset(found)
 
     def _give_up(self, session: quickfix.Session) -> None:
@@ -196,9 +196,9 @@ class Callbacks(quickfix.Application):
         session.logout()
 
     def _on_flagged(self) -> None:
-        """Their logon has 141=Y; the engine has begun anew already, and asks whether to go on.
+        """Handle the broker's logon with 141=Y, after which the engine has reset its numbers.
 
-        It never does in place: it ends, and agrees by a logon of its own with 141=Y, or not at all.
+        This logon is always rejected. Our next logon agrees to an allowed reset with 141=Y.
         """
         self._reject_logon = True
         session = quickfix.Session.lookupSession(self.session_id)
@@ -227,7 +227,7 @@ class Callbacks(quickfix.Application):
 
     def _on_app(self, raw: str) -> None:
         self._keep(raw)
-        with contextlib.suppress(MessageError, KeyError, ValueError):  # not ours to judge here
+        with contextlib.suppress(MessageError, KeyError, ValueError):  # the gateway judges it
             self._count(dict(parse(raw)))
 
     def _keep(self, raw: str) -> None:
@@ -247,7 +247,7 @@ class Callbacks(quickfix.Application):
             self._fault(where, error)
 
     def _fault(self, where: str, error: BaseException) -> None:
-        """Close egress, then tell; neither may raise."""
+        """Close egress, then report; neither may raise."""
         self._gate.close(f"fault in {where}")
         try:
             self._listener.fault(where, repr(error)[:500])
@@ -256,10 +256,9 @@ class Callbacks(quickfix.Application):
 
 
 class InitiatorSession:
-    """One FIX session as initiator; nothing connects before `start`."""
+    """One FIX session as initiator, with store and log in `folder`; `start` connects."""
 
     def __init__(self, profile: Profile, folder: Path, callbacks: Callbacks) -> None:
-        """Open store and log inside `folder` and load the sequence numbers."""
         store, log = folder / "store", folder / "log"
         text = initiator_settings(
             profile, store=str(store), log=str(log), dictionary=str(DICTIONARY)
@@ -288,28 +287,28 @@ class InitiatorSession:
 
     @property
     def is_started(self) -> bool:
-        """Whether the engine connects and stays connected by itself."""
+        """Whether the engine connects and reconnects by itself."""
         return self._started
 
     @property
     def resent_us(self) -> int:
-        """When the peer last asked for a resend in this logon; it may swallow what left then."""
+        """Monotonic time of the broker's last ResendRequest in this logon; 0 if none."""
         return self._callbacks.resent_us
 
     def numbers(self) -> tuple[int, int]:
-        """Return the next sequence numbers: ours to send, theirs to expect."""
+        """Return the next sequence numbers, ours and the broker's."""
         session = quickfix.Session.lookupSession(self._id)
         return int(session.getExpectedSenderNum()), int(session.getExpectedTargetNum())
 
     @property
     def sequence(self) -> Sequence:
-        """What was counted, and in which epoch."""
+        """The sequence numbers in use, and their epoch."""
         return self._callbacks.sequence
 
     def opened(self) -> Reset | None:
-        """Return the new beginning that the engine made as it opened its store; before `start`.
+        """Return the reset that the engine made as it opened its store; call it before `start`.
 
-        One that was refused, and that a crash left half put back, is put back first.
+        A refused reset that a crash left in the store is undone first.
         """
         refused = self._callbacks.sequence.last_refused
         if refused is not None and self.numbers()[0] < refused.old_sender:
@@ -317,11 +316,11 @@ class InitiatorSession:
         return self._callbacks.sequence.opened(self.numbers()[0])
 
     def expect_from_first(self) -> None:
-        """Ask the peer for all that it has, from its number 1 on; only before `start`."""
+        """Request the broker's messages from number 1 on; only before `start`."""
         quickfix.Session.lookupSession(self._id).setNextTargetMsgSeqNum(1)
 
     def raise_sender(self, number: int) -> None:
-        """Skip our own next number forward to what the ledger has seen; only before `start`."""
+        """Raise our next number to the ledger's; only before `start`."""
         quickfix.Session.lookupSession(self._id).setNextSenderMsgSeqNum(number)
 
     def start(self) -> None:
@@ -331,7 +330,7 @@ class InitiatorSession:
             self._initiator.start()
 
     def redial(self, now_us: int, *, hurry: bool) -> None:
-        """Let the engine try to log on, at the profile's pace or, in a hurry, every second."""
+        """Let the engine try to log on at the profile's interval, or every second if `hurry`."""
         session = quickfix.Session.lookupSession(self._id)
         trying = bool(session.sentLogon())
         if not self._started or self._callbacks.is_leaving or self.is_logged_on:
@@ -349,11 +348,11 @@ class InitiatorSession:
             self._hanging = hanging()
 
     def stop(self) -> None:
-        """Log out; returns when the session has ended. The process is to exit next.
+        """Log out and return when the session has ended; the process must exit next.
 
-        The engine's own stop sleeps whole seconds, and its logout waits for its next tick. So the
-        peer is asked for a sign of life first, as the protocol advises: its heartbeat also shows
-        that nothing is left unread, and the engine sends the logout as soon as it has taken it.
+        The engine's own stop sleeps whole seconds, and its logout waits for the next tick. A
+        TestRequest avoids that: the engine sends the logout as soon as it reads the Heartbeat,
+        which also shows that nothing is left unread.
         """
         session = quickfix.Session.lookupSession(self._id)
         was_on = self.is_logged_on
@@ -364,13 +363,13 @@ class InitiatorSession:
             self._callbacks.ended.wait(_LOGOUT_S)
 
     def probe(self, test_req_id: str) -> None:
-        """Ask the peer for a Heartbeat with this TestReqID (112)."""
+        """Send a TestRequest with this TestReqID (112)."""
         fields: Fields = ((MSG_TYPE, "1"), (_TEST_REQ_ID, test_req_id))
         message = quickfix.Message(wire_text(fields), self._dictionary, False)  # noqa: FBT003
         quickfix.Session.sendToTarget(message, self._id)
 
     def send(self, fields: Fields) -> Sent | Refusal:
-        """Send one message now or never; a refusal used no sequence number."""
+        """Send one message now or never; a refusal uses no sequence number."""
         leaving = self._callbacks.leaving
         with self._egress:
             if not self.is_logged_on:
@@ -383,7 +382,7 @@ class InitiatorSession:
         return sent if sent is not None else refusal
 
     def nothing_in_flight(self, timeout_s: float) -> bool:
-        """Wait until no send is between guard and wire: with the gate shut, that is the proof."""
+        """Wait until no send is between guard and wire: with the gate shut, none follows."""
         free = self._egress.acquire(timeout=timeout_s)
         if free:
             self._egress.release()
@@ -391,10 +390,9 @@ class InitiatorSession:
 
 
 def install_signals(on_terminate: Callable[[], None]) -> None:
-    """Take SIGINT and SIGTERM back: importing quickfix sets SIGINT to its C default.
+    """Ignore SIGINT and handle SIGTERM; importing quickfix sets SIGINT to its C default.
 
-    Ctrl-C belongs to the gateway, whose end this process sees on the pipe; SIGTERM is also what the
-    kernel sends when the parent is gone.
+    Ctrl-C is the gateway's; the pipe shows when it ends. The kernel also sends SIGTERM then.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda _number, _frame: on_terminate())

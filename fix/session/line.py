@@ -1,6 +1,6 @@
-"""Connects of this process that hang: nobody answered the first packet, nobody will soon.
+"""TCP connects of this process that hang without an answer to the first packet.
 
-Not here: the engine, which has no limit of its own for a connect. Linux only (TCP_INFO).
+The engine has no timeout for a connect. Linux only (TCP_INFO). Not here: the engine.
 """
 
 import os
@@ -13,17 +13,17 @@ _OWN_FILES = Path("/proc/self/fd")
 
 
 def hanging() -> frozenset[int]:
-    """Return the inodes of sockets of this process that wait for the first answer."""
+    """Return the inodes of this process's sockets that wait for the first answer."""
     return frozenset(inode for inode, _ in _connecting(abandon=frozenset()))
 
 
 def abandon(inodes: frozenset[int]) -> int:
-    """Give up these connects if they still hang; returns how many. The engine tries anew."""
+    """Shut down those connects that still hang and return how many; the engine tries again."""
     return sum(gone for _, gone in _connecting(abandon=inodes))
 
 
 def _connecting(*, abandon: frozenset[int]) -> list[tuple[int, bool]]:
-    """Return inode, and whether it was abandoned, of each hanging connect."""
+    """Return the inode of each hanging connect and whether it was abandoned."""
     found: list[tuple[int, bool]] = []
     for entry in _OWN_FILES.iterdir():
         try:

@@ -1,7 +1,7 @@
 """The pipe between gateway and FIX child: JSON lines over one socket pair.
 
-Every command has a number ``n`` and gets exactly one answer with the same number. Events come
-unasked. Unknown words are ignored by neither side: they are answered or raised as errors.
+Every command has a number ``n`` and gets one answer with that number. Events come unasked. Neither
+side ignores an unknown word: it is refused or raised as an error.
 
 Commands (gateway to child):
 
@@ -25,7 +25,7 @@ logon_no, next_sender, next_target, detail}; ``inbox`` {offset, next_offset}; ``
 confirmed, unknown, open}; ``reset`` {reset_no, allowed, new_sender}; ``fault`` {where, detail};
 ``answer`` {n, result, ...}.
 
-End of file on this pipe is the strongest command: no new order leaves, live ones are swept.
+At end of file the child sends no new order and sweeps the live ones.
 """
 
 import json
@@ -42,9 +42,9 @@ LINE_BYTES_MAX = 1 << 20
 
 
 class SessionState(StrEnum):
-    """The session as the gateway sees it; new orders are taken in READY only.
+    """The session as the gateway sees it; only READY takes new orders.
 
-    REFUSED: the numbers began anew and must not; nothing is tried again before the next start.
+    REFUSED: a sequence reset was not allowed; nothing is tried before the next start.
     """
 
     DOWN = "DOWN"
@@ -56,14 +56,14 @@ class SessionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandResult:
-    """What the FIX child said about one message handed to it.
+    """The FIX child's answer about one message.
 
     Attributes:
-        outcome: ``sent``, ``refused`` (it did not leave and never will) or ``unknown``.
-        msg_seq_num: FIX MsgSeqNum (34) when sent.
-        raw: the message as it left, when sent.
-        reason: why refused or unknown.
-        epoch: which beginning of the numbers msg_seq_num belongs to; see `fix.durable.resets`.
+        outcome: ``sent``, ``refused`` (it never leaves) or ``unknown``.
+        msg_seq_num: MsgSeqNum (34), if sent.
+        raw: the message as it left, if sent.
+        reason: why it was refused or is unknown.
+        epoch: of msg_seq_num; see `fix.durable.resets`.
     """
 
     outcome: str
@@ -79,10 +79,10 @@ def encode(frame: Frame) -> bytes:
 
 
 def frames(link: socket.socket) -> Iterator[Frame]:
-    """Yield frames until the other side is gone.
+    """Yield frames until the other side closes.
 
     Raises:
-        ChildError: a line that is no frame.
+        ChildError: a line is not a frame.
     """
     buffer = b""
     while True:
@@ -104,7 +104,7 @@ def decode(line: bytes) -> Frame:
     """Return the frame in one line.
 
     Raises:
-        ChildError: the line is no JSON object.
+        ChildError: the line is not a JSON object.
     """
     try:
         frame = json.loads(line)

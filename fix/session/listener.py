@@ -1,4 +1,4 @@
-"""What a session tells of: where its callbacks go, and what was sent. No quickfix."""
+"""Where the session's callbacks report, and what was sent. Not here: quickfix."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from fix.durable.resets import Reset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listener:
-    """Where callbacks go; each is quick, thread-safe and never waits for anybody.
+    """Event handlers; each must be quick, thread-safe and never wait.
 
     Attributes:
-        received: an application message or reject stands in the inbox.
-        logged_on: both logons were exchanged; the number of this logon, from 1.
-        logged_off: the session ended, with the peer's reason where it gave one.
+        received: an application message or reject is in the inbox.
+        logged_on: both logons were exchanged; the logon's number, from 1.
+        logged_off: the session ended; the broker's reason, if it gave one.
         fault: a callback raised; where and what.
-        reset: the numbers began anew, or the session ended because they must not.
-        heartbeat: the peer answered a TestRequest; its TestReqID (112).
+        reset: the numbers were reset, or a reset was refused and the session ended.
+        heartbeat: the broker answered a TestRequest; its TestReqID (112).
     """
 
     received: Callable[[Entry], None]
@@ -30,7 +30,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A message that ``toApp`` let pass: its epoch and sequence number, its text as written."""
+    """A message that ``toApp`` let pass, with its epoch, MsgSeqNum and text."""
 
     msg_seq_num: int
     raw: str

@@ -1,17 +1,17 @@
-"""Whether a logon is proven: the counterparty answered a TestRequest that was sent after it. Pure.
+"""Whether a logon is proven: the broker answered a TestRequest sent after it. Pure.
 
-A counterparty that saw a gap at the logon asks for a resend up to "infinity". The engine answers
-with a gap fill to its next number, and that swallows whatever left between the two: a new order
-would be sent by our count and unknown to the broker. The FIX session protocol advises a TestRequest
-after the logon for that reason. Its Heartbeat is processed in sequence, so it shows that no gap is
-left. A TestRequest can be swallowed too, so it is repeated until one is answered.
+A broker that saw a gap at the logon requests a resend up to "infinity". The engine answers with a
+gap fill to its next number, which swallows what left in between: an order counts as sent but never
+arrives. The FIX session protocol therefore advises a TestRequest after the logon. Its Heartbeat is
+processed in sequence and so proves that no gap is left. A TestRequest can be swallowed too, so it
+is repeated until one is answered.
 """
 
 from typing import Final
 
 PROBE_AGAIN_US: Final = 1_000_000
 RESENT_US: Final = 100_000
-"""How long after a resend request the next one leaves: the one before it may be swallowed."""
+"""How long after a ResendRequest the next probe leaves: the one before may be swallowed."""
 _PREFIX: Final = "logon"
 
 
@@ -19,19 +19,18 @@ class LogonProbe:
     """The probes of one child's logons, one logon at a time."""
 
     def __init__(self) -> None:
-        """Start without a logon."""
         self._logon_no = 0
         self._count = 0
         self._next_us = self._sent_us = 0
         self._is_open = False
 
     def logged_on(self, logon_no: int) -> None:
-        """Begin with a new logon; answers to probes of an earlier one count no more."""
+        """Begin with a new logon; answers to earlier probes no longer count."""
         self._logon_no, self._count, self._is_open = logon_no, 0, True
         self._next_us = self._sent_us = 0
 
     def logged_off(self) -> None:
-        """Ask no more: there is nobody to answer."""
+        """Stop probing."""
         self._is_open = False
 
     def due(self, now_us: int, resent_us: int = 0) -> str | None:
@@ -39,7 +38,7 @@ class LogonProbe:
 
         Args:
             now_us: monotonic microseconds.
-            resent_us: when the peer last asked for a resend, on the same clock; 0 if never.
+            resent_us: time of the last ResendRequest on the same clock; 0 if none.
         """
         if resent_us and self._sent_us < resent_us + RESENT_US:
             self._next_us = min(self._next_us, resent_us + RESENT_US)
@@ -50,7 +49,7 @@ class LogonProbe:
         return f"{_PREFIX}-{self._logon_no}-{self._count}"
 
     def answered(self, test_req_id: str) -> bool:
-        """Return whether this Heartbeat proves the present logon, and did not before."""
+        """Return whether this Heartbeat is the first to prove the present logon."""
         if not self._is_open or not test_req_id.startswith(f"{_PREFIX}-{self._logon_no}-"):
             return False
         self._is_open = False

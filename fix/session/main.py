@@ -1,10 +1,9 @@
 """The FIX child process: ``python -m fix.session.main FD``, started by the gateway only.
 
-It dies with its parent, but not at once: end of file on the pipe, or the kernel's word that the
-parent is gone, closes egress, and the child leaves when its live orders are swept or the profile's
-patience ends. While a kill is in force and something is live it stays, until the broker confirmed
-everything gone, for a day at most, or until another child waits to take over. Two children never
-share a store: the second waits for the first one's lock.
+When the gateway is gone (end of file on the pipe, or SIGTERM from the kernel), egress closes, and
+the child exits when its live orders are swept or `sweep_timeout_s` is over. While a kill is in
+force and an order is live it stays until the broker confirmed every order gone, but at most a day,
+or until another child waits for its lock. Two children never share a store.
 """
 
 import ctypes
@@ -23,7 +22,7 @@ from fix.dialects.profile import Profile, parse_profile
 from fix.durable.continuity import stored_numbers
 from fix.durable.inbox import Inbox, read_from
 from fix.durable.journal import Journal
-from fix.durable.kill_word import KillWord
+from fix.durable.kill_word import KillWord, monotonic_us
 from fix.durable.resets import Sequence
 from fix.durable.wire_log import WireLog, message_log, scrub_since
 from fix.errors import FixError, JournalError, StoreInUseError
@@ -31,7 +30,8 @@ from fix.session.guard import Gate
 from fix.session.initiator import INBOX_LOST, Callbacks, InitiatorSession, install_signals
 from fix.session.link import Frame, decode, encode, frames, number, text
 from fix.session.listener import Listener
-from fix.session.worker import Parts, SessionWorker
+from fix.session.sweep_worker import Parts
+from fix.session.worker import SessionWorker
 
 WATCH_S = 0.01
 LOCK_MARGIN_S = 5
@@ -44,34 +44,28 @@ _PR_SET_PDEATHSIG = 1
 _EVENTS_MAX = 100_000
 
 
-def monotonic_us() -> int:
-    """Return monotonic microseconds, for pacing."""
-    return time.monotonic_ns() // 1000
-
-
 def wall_us() -> int:
     """Return wall clock microseconds, for ``send_before`` and TransactTime."""
     return time.time_ns() // 1000  # noqa: TID251  # this process cannot see the gateway's clock
 
 
 class Outbox:
-    """Events on their way to the gateway; whoever posts never waits for it."""
+    """Queues events for the gateway; a thread writes them, so that posting never waits."""
 
     def __init__(self, link: socket.socket) -> None:
-        """Start the writing thread."""
         self._link = link
         self._events: queue.Queue[Frame] = queue.Queue(_EVENTS_MAX)
         threading.Thread(target=self._write, name="outbox", daemon=True).start()
 
     def post(self, event: Frame) -> None:
-        """Queue an event; dropped when the gateway has not read for a very long time."""
+        """Queue an event, or drop it if the queue is full."""
         try:
             self._events.put_nowait(event)
         except queue.Full:
             sys.stderr.write("fix child: event dropped, the gateway does not read\n")
 
     def drain(self, timeout_s: float) -> None:
-        """Give queued events a moment to leave before the process does."""
+        """Wait for queued events to be written, up to `timeout_s`."""
         until = time.monotonic() + timeout_s
         while self._events.unfinished_tasks and time.monotonic() < until:
             time.sleep(0.005)
@@ -87,17 +81,17 @@ class Outbox:
 
 
 def die_with_parent() -> bool:
-    """Ask the kernel for SIGTERM when the parent ends; False when it has ended already."""
+    """Ask the kernel for SIGTERM when the parent ends; return False if it has ended already."""
     parent = os.getppid()
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     return os.getppid() == parent
 
 
 def lock_store(folder: Path, patience_s: float) -> int:
-    """Take the session's lock and keep it for this process's life.
+    """Take the session's lock and return its descriptor, which must stay open.
 
     Raises:
-        StoreInUseError: another child still holds it when patience ends.
+        StoreInUseError: another child still holds it after `patience_s`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "session.lock"
@@ -120,7 +114,7 @@ def lock_store(folder: Path, patience_s: float) -> int:
 
 
 def successor_waits(folder: Path) -> bool:
-    """Return whether another child waits for this one's lock; asked by one thread only."""
+    """Return whether another child waits for this one's lock; for one thread only."""
     descriptor = os.open(folder / _NEXT, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -133,7 +127,7 @@ def successor_waits(folder: Path) -> bool:
 
 
 def open_journal(path: Path) -> tuple[Journal, bool]:
-    """Return the journal and whether a damaged one had to be put aside."""
+    """Return the journal and whether a damaged one was set aside."""
     try:
         return Journal(path), False
     except JournalError as error:
@@ -167,7 +161,7 @@ def build_desk(
     stored = stored_numbers(folder)
     sequence = Sequence(folder, profile, wall_us, stored=stored, on_record=last_reset)
     session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener, sequence))
-    session.opened()  # the gateway reads of a new beginning in its file, before any logon
+    session.opened()  # the gateway reads a reset from the file `resets`, before any logon
     desk = SessionWorker(
         Parts(
             profile=profile,
@@ -207,7 +201,7 @@ def _tell_fault(outbox: Outbox, where: str, detail: str) -> None:
 
 
 def _watch(word: KillWord, desk: SessionWorker) -> None:
-    """Start a sweep for each press of the kill word; the gate itself reads the word directly."""
+    """Wake the worker for each press of the kill word; the gate reads the word itself."""
     seen = -1
     while True:
         state = word.read()
@@ -230,7 +224,7 @@ def _read_commands(link: socket.socket, desk: SessionWorker, orphan: Callable[[s
 
 
 def leave_in_time(desk: SessionWorker, folder: Path, rest_s: float) -> None:
-    """End this process when its time is over; the journal is what the next child goes on from."""
+    """End this process when its time is over; the next child continues from the journal."""
     began = time.monotonic()
     while True:
         age_s = time.monotonic() - began
@@ -251,7 +245,7 @@ def _first_line(link: socket.socket) -> bytes:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the child until it is told to leave or its parent is gone; return the exit code."""
+    """Run the child until it is stopped or its parent is gone; return the exit code."""
     link = socket.socket(fileno=int(arguments[0]))
     if not die_with_parent():
         return 0
@@ -275,7 +269,7 @@ def main(arguments: list[str]) -> int:
         outbox.drain(0.2)
         return EXIT_CONFIG
 
-    leaving = threading.Lock()  # taken once: two who look for a successor would see each other
+    leaving = threading.Lock()  # taken once: two threads in `successor_waits` see each other
 
     def orphan(why: str) -> None:
         desk.orphaned(why)

@@ -1,14 +1,16 @@
-"""How often a session that is down is tried: by the profile, and every second while killed. Pure.
+"""How often a session that is down tries to log on. Pure.
 
-Not here: the engine, which tries once a second whenever it may. Each try costs a MsgSeqNum, so on
-quiet days the profile's pause is kept by allowing it only then. Rules:
+The engine tries once a second while it may, and each try costs a MsgSeqNum. So it may try at the
+profile's interval only.
 
+Not here: the engine.
+
+Rules:
 - While a kill is in force the engine may always try: cancels are worth the numbers.
-- A try that gets no answer ends after a second, then another, then three, then the profile's own
-  patience, and so on: a line that is silent must not keep us waiting on a try of its silent days,
-  and a broker that answers slowly must get its chance.
-- A connect that hangs (nobody answers the first packet) is abandoned in the same way: the kernel
-  would ask again at ever longer pauses.
+- Then a try without an answer ends after 1, 1, 3 s and the profile's timeout, in turn: a dead
+  connection must not hold up the next try, and a slow broker must get its chance.
+- A connect that hangs is abandoned after the same times: the kernel repeats the first packet at
+  growing intervals.
 """
 
 from typing import NamedTuple
@@ -21,11 +23,11 @@ _HURRIED_S = (1, 1, 3)
 
 
 class Advice(NamedTuple):
-    """What the engine is to be told.
+    """What the engine may do.
 
     Attributes:
-        may_try: it may connect.
-        patience_s: a logon without an answer, or a connect, ends after so long.
+        may_try: whether it may connect.
+        patience_s: timeout of a connect and of a logon without an answer.
     """
 
     may_try: bool
@@ -33,10 +35,9 @@ class Advice(NamedTuple):
 
 
 class Redial:
-    """Counts tries; call `step` a few times a second while the session is not logged on."""
+    """Counts tries; call `step` a few times a second while logged off."""
 
     def __init__(self, profile: Profile) -> None:
-        """Allow the first try at once."""
         self._pause_us = profile.reconnect_s * _SECOND_US
         self._patience_s = profile.logon_timeout_s
         self._next_us: int | None = None
@@ -48,12 +49,12 @@ class Redial:
         self._tries += 1
 
     def step(self, now_us: int, *, hurry: bool, trying: bool) -> Advice:
-        """Return what holds now.
+        """Return what the engine may do now.
 
         Args:
             now_us: monotonic microseconds.
-            hurry: a kill is in force.
-            trying: a logon has been sent and not been answered.
+            hurry: whether a kill is in force.
+            trying: whether a logon was sent and is unanswered.
         """
         if self._next_us is None:
             self._next_us = now_us

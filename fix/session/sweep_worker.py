@@ -1,17 +1,18 @@
-"""The child's sweeping: what the sweeper asks for is noted in the journal, sent, and told.
+"""Notes in the journal, sends and reports what the sweeper asks for; on the worker's thread.
 
-Not here: when and what (`fix.orders.sweeper`, `fix.orders.sweep`). Runs on the desk's one thread.
+Not here: when and what to sweep (`fix.orders.sweeper`, `fix.orders.sweep`).
+
 Rules:
-
-- A cancel is in the journal, on disk, before its bytes leave. A disk that refuses holds up no
-  cancel: that is a fault, told loudly, and the cancel leaves all the same.
-- Times are monotonic microseconds, which compare with those of every process of this boot.
+- A cancel is durable in the journal before it leaves. If the disk refuses, that is reported as a
+  fault, and the cancel still leaves.
+- Times are monotonic microseconds, comparable among the processes of one boot.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fix.dialects.profile import Profile
+from fix.durable.inbox import Inbox
 from fix.durable.journal import CancelNote, Journal
 from fix.durable.kill_word import KillWord
 from fix.orders.sweep import SweepOutcome
@@ -28,15 +29,15 @@ _REFUSED = "0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepParts:
-    """What sweeping works with; see `fix.session.worker.Parts`."""
+class Parts:
+    """What the child works with; `post` queues an event for the gateway and never waits."""
 
     profile: Profile
     session: InitiatorSession
     gate: Gate
     journal: Journal
+    inbox: Inbox
     word: KillWord
-    inbox_end: Callable[[], int]
     post: Callable[[Frame], None]
     monotonic_us: Callable[[], int]
     wall_us: Callable[[], int]
@@ -45,8 +46,7 @@ class SweepParts:
 class Sweeping:
     """One child's sweeps, one after the other."""
 
-    def __init__(self, parts: SweepParts) -> None:
-        """Start with nothing wanted."""
+    def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._sweeper = Sweeper(parts.profile)
         self._last_order_us = parts.journal.last_order_us
@@ -55,35 +55,35 @@ class Sweeping:
 
     @property
     def is_busy(self) -> bool:
-        """Whether `step` is to be called every few milliseconds."""
+        """Whether `step` must be called every few milliseconds."""
         return self._sweeper.is_sweeping and self._parts.session.is_logged_on
 
     @property
     def goes_on(self) -> bool:
-        """Whether a kill is in force and something is live: a child must not leave then."""
+        """Whether a kill is in force and an order is live: the child must not exit then."""
         return self._parts.word.read().killed and bool(self._parts.journal.live())
 
     def want(self) -> None:
-        """Sweep once, kill or not."""
+        """Request one sweep, with or without a kill."""
         self._sweeper.want()
 
     def order_left(self) -> None:
-        """Note the time of a new order whose bytes have just left."""
+        """Note that a new order has just left."""
         self._last_order_us = self._parts.monotonic_us()
 
     def proven(self, logon_no: int) -> None:
-        """Note that what leaves in this logon from now on, no gap fill swallows."""
+        """Note that from now on no gap fill swallows what leaves in this logon."""
         self._proven_no = logon_no
 
     def heard(self, cl_ord_id: str, inbound: Inbound) -> None:
-        """Take an answer of the broker into account."""
+        """Apply a report of the broker."""
         self._sweeper.heard(lambda sweep: sweep.answered(cl_ord_id))
         if isinstance(inbound, MassCancelReport):
             accepted, now_us = inbound.response != _REFUSED, self._parts.monotonic_us()
             self._sweeper.heard(lambda sweep: sweep.mass_answered(now_us, accepted=accepted))
 
     def step(self) -> bool:
-        """Do what is due; return whether a sweep ended just now."""
+        """Send and report what is due; return whether a sweep has just ended."""
         parts, word = self._parts, self._parts.word.in_force()
         if not (word.killed or self._sweeper.is_sweeping):
             return False
@@ -107,11 +107,13 @@ class Sweeping:
 
     def _send(self, messages: tuple[Fields, ...], kill_epoch: int) -> None:
         now_us = self._parts.monotonic_us()
-        notes = [_note(fields, kill_epoch) for fields in messages if _is_cancel(fields)]
+        notes = [
+            _note(sent, kill_epoch) for sent in map(dict, messages) if sent[MSG_TYPE] in _NOTED
+        ]
         if notes:
             self._note(notes)
             self._cancelled_us = [*self._cancelled_us[:1], now_us]
-        # a crash here leaves cancels on record that never left: the next child asks for all again
+        # a crash here leaves notes of cancels that never left; the next child cancels all again
         left = [isinstance(self._parts.session.send(fields), Sent) for fields in messages]
         if notes:
             sent = sum(left)
@@ -119,7 +121,7 @@ class Sweeping:
 
     def _note(self, notes: list[CancelNote]) -> None:
         try:
-            self._parts.journal.cancelling(notes, self._parts.inbox_end())
+            self._parts.journal.cancelling(notes, self._parts.inbox.end)
         except OSError as error:
             self._parts.post({"ev": "fault", "where": "journal", "detail": repr(error)[:500]})
 
@@ -142,12 +144,7 @@ class Sweeping:
             self._cancelled_us = []
 
 
-def _is_cancel(fields: Fields) -> bool:
-    return dict(fields)[MSG_TYPE] in _NOTED
-
-
-def _note(fields: Fields, kill_epoch: int) -> CancelNote:
-    sent = dict(fields)
+def _note(sent: Mapping[int, str], kill_epoch: int) -> CancelNote:
     return CancelNote(
         cancel_id=sent[CL_ORD_ID], cl_ord_id=sent.get(ORIG_CL_ORD_ID, ""), kill_epoch=kill_epoch
     )

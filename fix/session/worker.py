@@ -1,27 +1,24 @@
-"""What the FIX child does: commands from the gateway, reports from the broker, sweeps on its own.
+"""The FIX child's worker: handles commands from the gateway and reports from the broker.
 
-One thread runs everything here except ``confirm_kill``, which the pipe's reader calls at once.
+One thread runs everything except ``confirm_kill``, which the pipe's reader calls directly.
+
 Not here: the pipe, signals, and quickfix.
 """
 
 import queue
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from fix.dialects.profile import Profile, SessionMode
-from fix.durable.inbox import Entry, Inbox
-from fix.durable.journal import Journal
-from fix.durable.kill_word import KillWord
+from fix.dialects.profile import SessionMode
+from fix.durable.inbox import Entry
 from fix.durable.resets import Reset
 from fix.errors import FixError
 from fix.orders.hearing import Hearing
 from fix.orders.live import LiveOrder
-from fix.session.guard import Gate, Refusal, Ticket
-from fix.session.initiator import InitiatorSession
+from fix.session.guard import Refusal, Ticket
 from fix.session.link import Frame, SessionState, fields_of, number, text
 from fix.session.listener import Sent
 from fix.session.logon_probe import LogonProbe
-from fix.session.sweep_worker import Sweeping, SweepParts
+from fix.session.sweep_worker import Parts, Sweeping
 from fix.wire.messages import CL_ORD_ID, MSG_TYPE, NEW_ORDER, Fields
 from fix.wire.reports import ExecutionReport, order_told_by, parse_inbound
 
@@ -29,45 +26,17 @@ KILL_WAIT_S = 0.08
 _IDLE_S, _SWEEPING_S = 0.25, 0.005
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What the desk works with; `post` queues an event for the gateway and never waits."""
-
-    profile: Profile
-    session: InitiatorSession
-    gate: Gate
-    journal: Journal
-    inbox: Inbox
-    word: KillWord
-    post: Callable[[Frame], None]
-    monotonic_us: Callable[[], int]
-    wall_us: Callable[[], int]
-
-
 Task = Callable[[], None]
 
 
 class SessionWorker:
-    """The child's worker; `run` returns when the child is to exit."""
+    """The child's worker; `run` returns when the child must exit."""
 
     def __init__(self, parts: Parts) -> None:
-        """Start with no logon and no sweep."""
         self._parts = parts
         self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()  # a signal handler puts, too
         self._logon_no = 0
-        self._sweeping = Sweeping(
-            SweepParts(
-                profile=parts.profile,
-                session=parts.session,
-                gate=parts.gate,
-                journal=parts.journal,
-                word=parts.word,
-                inbox_end=lambda: parts.inbox.end,
-                post=parts.post,
-                monotonic_us=parts.monotonic_us,
-                wall_us=parts.wall_us,
-            )
-        )
+        self._sweeping = Sweeping(parts)
         self._probe = LogonProbe()
         self._hearing = Hearing(parts.profile.capabilities)
         self._leave_after_sweep, self._running = False, True
@@ -80,7 +49,7 @@ class SessionWorker:
         self._tasks.put(lambda: self._command(frame))
 
     def received(self, entry: Entry) -> None:
-        """Queue an inbound message that stands in the inbox."""
+        """Queue an inbound message that is in the inbox."""
         self._tasks.put(lambda: self._received(entry))
 
     def logged_on(self, logon_no: int) -> None:
@@ -92,24 +61,24 @@ class SessionWorker:
         self._tasks.put(lambda: self._logged_off(reason))
 
     def reset(self, found: Reset) -> None:
-        """Queue a new beginning of the numbers, or one that was refused."""
+        """Queue a sequence reset, allowed or refused."""
         self._tasks.put(lambda: self._reset(found))
 
     def heartbeat(self, test_req_id: str) -> None:
-        """Queue the peer's answer to a TestRequest."""
+        """Queue the broker's answer to a TestRequest."""
         self._tasks.put(lambda: self._heartbeat(test_req_id))
 
     def wake(self) -> None:
-        """Look at the kill word now, not at the next turn."""
+        """Read the kill word now instead of at the next turn."""
         self._tasks.put(lambda: None)
 
     def orphaned(self, why: str) -> None:
-        """Close egress now, then sweep and leave: the gateway is gone."""
+        """Close egress now, then sweep and exit: the gateway is gone."""
         self._parts.gate.close(why)
         self._tasks.put(self._orphaned)
 
     def confirm_kill(self, frame: Frame) -> None:
-        """Answer only when no new order can pass any more; called by the reader, never queued."""
+        """Answer once no new order can pass any more; called by the reader, never queued."""
         word = self._parts.word.read()
         if not word.killed or word.kill_epoch < number(frame, "kill_epoch"):
             self._parts.gate.close("killed by command, but the kill word does not say so")
@@ -122,7 +91,7 @@ class SessionWorker:
 
     @property
     def goes_on(self) -> bool:
-        """Whether an orphan must stay: a kill is in force, something is live, the session up."""
+        """Whether an orphan must stay: a kill is in force, an order live, the session started."""
         return self._sweeping.goes_on and self._parts.session.is_started
 
     def run(self) -> None:
@@ -137,13 +106,13 @@ class SessionWorker:
                     task()
                 self._step_probe()
                 self._step_sweep()
-            except Exception as error:  # noqa: BLE001  # the top of the loop: cancels must go on
+            except Exception as error:  # noqa: BLE001  # the loop must go on sending cancels
                 self._parts.gate.close("fault at the desk")
                 self._parts.post({"ev": "fault", "where": "desk", "detail": repr(error)[:500]})
         self._parts.session.stop()
 
     def catch_up(self, entries: list[Entry]) -> None:
-        """Account for reports that stand in the inbox but not yet in the journal."""
+        """Account for reports in the inbox that the journal lacks."""
         for entry in entries:
             self._account(entry)
 
@@ -171,7 +140,7 @@ class SessionWorker:
         session, wanted = self._parts.session, number(frame, "min_next_sender")
         stored, _ = session.numbers()
         if session.sequence.epoch > number(frame, "epoch"):
-            wanted = 0  # the numbers began anew since; the gateway reads of it
+            wanted = 0  # the numbers were reset since; the gateway reads it from `resets`
         session.sequence.accept_once = frame.get("accept") is True
         if session.sequence.last_refused is not None:
             refused, goes_on = str(session.sequence.last_refused), session.sequence.goes_on()
@@ -194,7 +163,7 @@ class SessionWorker:
         session.start()
 
     def _hand(self, frame: Frame) -> None:
-        """Send one order, once ever; on disk in the journal before it can leave."""
+        """Send one order, once ever; it is durable in the journal before it can leave."""
         parts, cl_ord_id, fields = self._parts, text(frame, "cl_ord_id"), fields_of(frame)
         ticket = Ticket(
             cl_ord_id=cl_ord_id,
@@ -249,7 +218,7 @@ class SessionWorker:
         self._answer(frame, {"result": "ok"})
 
     def _reset(self, found: Reset) -> None:
-        """Forget which number was which order; tell the gateway, which puts it on record."""
+        """Forget which number was which order; tell the gateway, which records the reset."""
         if found.allowed:
             self._hearing.begun_anew()
         else:
@@ -278,7 +247,7 @@ class SessionWorker:
             parts.session.probe(test_req_id)
 
     def _heartbeat(self, test_req_id: str) -> None:
-        """Let the gateway reconcile: what leaves from now on, no gap fill swallows."""
+        """Let the gateway reconcile once the logon is proven."""
         if self._probe.answered(test_req_id):
             self._sweeping.proven(self._logon_no)
             self._tell(SessionState.RECONCILING, "")
@@ -290,11 +259,11 @@ class SessionWorker:
         self._parts.post({"ev": "inbox", "offset": entry.offset, "next_offset": entry.next_offset})
 
     def _account(self, entry: Entry) -> None:
-        """Open or close an order of the journal as its report says, unless it was heard before."""
+        """Open or close an order of the journal as a report says, unless it is a repeat."""
         try:
             inbound = parse_inbound(entry.raw)
         except FixError:
-            return  # the gateway quarantines it; an order stays live until somebody says otherwise
+            return  # the gateway quarantines it; the order stays live
         heard = self._hearing.take(inbound)
         if not heard.is_news:
             return

@@ -1,9 +1,9 @@
-"""The paper counterparty, a FIX acceptor in its own process.
+"""The paper broker, a FIX acceptor in its own process.
 
 Not here: rules of the product.
 
-    acceptor  the simulator, a FIX acceptor in its own process
-    control   quotes, clock and command line of the simulator
+    acceptor  the process: quickfix, capture, and one worker
+    control   command line, quotes, control file and capture file
     order     an order as the simulator keeps it
-    market    the simulator's published table and matching, pure
+    market    the published table of outcomes, and matching; pure
 """

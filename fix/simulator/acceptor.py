@@ -1,14 +1,16 @@
-"""The EMS simulator: a FIX 4.4 acceptor in a process of its own.
+"""The broker simulator: a FIX 4.4 acceptor, started as ``python -m fix.simulator.acceptor``.
 
-Started as ``python -m fix.simulator.acceptor``. It is the default paper counterparty and the tests'
-broker, and it outlives the gateway: its capture is the evidence against which the gateway's
-promises are tested. What it does with an order is in `fix.simulator.market`. Rules:
+It is the paper broker and the tests' broker, and it outlives the gateway: tests compare the
+gateway's promises with its capture.
 
-- Everything received and sent is in the capture, fsynced, before it is acted on or leaves.
-- One worker acts; callbacks only capture and queue. A fault in a callback ends the process: this
-  is a simulator, and a wrong capture is worse than none.
-- After a restart it goes on in the same table where the capture ends. Orders that were live before
-  are gone, and it says so when asked: unknown order.
+Not here: what happens to an order (`fix.simulator.market`).
+
+Rules:
+- Every message is in the capture, fsynced, before it is acted on or leaves.
+- Callbacks only capture and queue; one worker acts. A fault in a callback ends the process, because
+  a wrong capture is worse than none.
+- After a restart the table continues where the capture ends. Orders that were live are gone, and a
+  status request for one is answered with unknown order.
 """
 
 import argparse
@@ -49,15 +51,14 @@ _LOGON = "A"
 
 
 def wall_us() -> int:
-    """Return wall clock microseconds; the simulator's own clock."""
-    return time.time_ns() // 1000  # noqa: TID251  # another company's process has its own clock
+    """Return wall clock microseconds."""
+    return time.time_ns() // 1000  # noqa: TID251  # a broker has a clock of its own
 
 
 class CaptureFile:
-    """Everything received and sent, one JSON line each, on disk before it counts."""
+    """Every message received and sent as a JSON line; a line cut off by a crash is dropped."""
 
     def __init__(self, path: Path) -> None:
-        """Open for appending; cut off a line that a crash left half written."""
         path.parent.mkdir(parents=True, exist_ok=True)
         whole = path.read_bytes() if path.exists() else b""
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -75,15 +76,14 @@ class CaptureFile:
 
 
 class Acceptor(quickfix.Application):
-    """quickfix's callbacks: capture, queue, nothing else."""
+    """quickfix's callbacks, which only capture and queue."""
 
     def __init__(self, capture: CaptureFile, arrived: "queue.SimpleQueue[str]") -> None:
-        """Hold the capture and the worker's queue."""
         super().__init__()
         self._capture = capture
         self._arrived = arrived
         self.begin_anew = False
-        """Whether the next logon says 141=Y; the engine then begins its numbers anew."""
+        """Whether the next logon has 141=Y, on which the engine resets its numbers."""
 
     def onCreate(self, session_id: quickfix.SessionID) -> None:  # noqa: N802
         """Nothing to do."""
@@ -92,7 +92,7 @@ class Acceptor(quickfix.Application):
         """Nothing to do."""
 
     def onLogout(self, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Tell the worker, for cancel-on-disconnect."""
+        """Queue an empty text, for cancel-on-disconnect."""
         self._arrived.put("")
 
     def toAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
@@ -103,7 +103,7 @@ class Acceptor(quickfix.Application):
         self._note("out", message)
 
     def toApp(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
-        """Capture a report as it leaves, also when it is sent again."""
+        """Capture a report as it leaves, also a resent one."""
         self._note("out", message)
 
     def fromAdmin(self, message: quickfix.Message, _session_id: quickfix.SessionID) -> None:  # noqa: N802
@@ -126,10 +126,9 @@ class Acceptor(quickfix.Application):
 
 
 class SimulatedBroker:
-    """The acceptor and its worker."""
+    """The acceptor and its worker; `run` listens."""
 
     def __init__(self, config: SimulatorConfig) -> None:
-        """Open capture, quotes and store; nothing listens yet."""
         self._config = config
         config.folder.mkdir(parents=True, exist_ok=True)
         if not config.control.exists() or config.silent:
@@ -146,17 +145,17 @@ class SimulatedBroker:
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        """Listen and work until told to stop; the process is to exit next.
+        """Listen and work until `stopping` is set; the process must exit next.
 
-        The engine is not stopped: now and then its own stop walks a set that its thread changes
-        meanwhile, and never returns. The exit closes what it holds.
+        The engine is not stopped: its stop iterates over a set that its thread changes, and
+        sometimes never returns.
         """
         self._acceptor.start()
         while not self.stopping.is_set():
             self._send(self._work_once())
 
     def _work_once(self) -> list[Reply]:
-        """Wait a little for a message or a due rest of a partial fill; return what to say."""
+        """Wait shortly for a message or a delayed reply; return the replies to send."""
         due_s = self._later[0][0] - time.monotonic() if self._later else POLL_S
         try:
             raw = self._arrived.get(timeout=max(0.0, min(POLL_S, due_s)))
@@ -183,7 +182,7 @@ class SimulatedBroker:
         return self._market.session_changed() if moved else []
 
     def _begin_anew(self, *, flagged: bool) -> None:
-        """End the session; at the next logon the numbers begin anew, announced or not."""
+        """End the session; the numbers are reset at the next logon, with 141=Y if `flagged`."""
         session = quickfix.Session.lookupSession(self._id)
         self._application.begin_anew = flagged
         if flagged:
@@ -263,21 +262,21 @@ class SimulatedBroker:
 
 
 def parse_arguments(words: Sequence[str]) -> SimulatorConfig:
-    """Return the configuration that these command line words ask for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m fix.simulator.acceptor", description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="store, log, capture, control")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT)
     parser.add_argument("--sender", default="EMSSIM", help="our CompID")
     parser.add_argument("--target", default="COUNTERSIGN", help="the gateway's CompID")
     parser.add_argument("--seed", default="countersign", help="of the published table")
-    parser.add_argument("--quotes", type=Path, help="quotes file; without: trade at the limit")
+    parser.add_argument("--quotes", type=Path, help="quotes file; default: trade at the limit")
     parser.add_argument("--fee-bp", type=int, default=1, help="commission, basis points")
     parser.add_argument("--partial-delay-ms", type=int, default=20)
-    parser.add_argument("--script", default="", help="outcomes before the table, by commas")
-    parser.add_argument("--exec-after", type=int, default=0, help="ExecIDs go on behind this")
+    parser.add_argument("--script", default="", help="first outcomes, separated by commas")
+    parser.add_argument("--exec-after", type=int, default=0, help="last ExecID in use")
     parser.add_argument("--reset-on-logon", action="store_true")
     parser.add_argument("--cancel-on-disconnect", action="store_true")
-    parser.add_argument("--silent", action="store_true", help="receive, capture, say nothing")
+    parser.add_argument("--silent", action="store_true", help="receive and capture, reply nothing")
     found = vars(parser.parse_args(words))
     found["script"] = tuple(word for word in found["script"].split(",") if word)
     return SimulatorConfig(**found)

@@ -1,12 +1,13 @@
-"""The simulator's outside: its command line, quotes, clock and capture. No quickfix, no gateway.
+"""The simulator's command line and files.
 
-The simulator keeps its own copy of the playback's quotes and is told only which session it is; it
-never sees what the gateway thinks the market is. Files, all in one folder:
+The simulator has its own copy of the playback's quotes and is told only the session's number. Its
+files, all in one folder:
 
 - quotes: JSON lines {session, instrument, market_time_us, bid, ask}, prices as decimal text.
-- control: one JSON object {session, silent, resets, reset_flag}, replaced atomically by whoever
-  runs the playback.
-- capture: JSON lines {wall_us, direction, msg_type, raw}, fsynced, everything received and sent.
+- control: one JSON object {session, silent, resets, reset_flag}, replaced atomically.
+- capture: JSON lines {wall_us, direction, msg_type, raw}, fsynced, every message.
+
+Not here: quickfix and the gateway.
 """
 
 import json
@@ -24,16 +25,16 @@ EXEC_DIGITS_MAX = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorConfig:
-    """Everything that can be asked of the simulator.
+    """Options of the simulator.
 
     Attributes:
-        folder: where store, log, capture and control live.
+        folder: of store, log, capture and control.
         quotes: quotes file; None: every limit order trades at its limit.
         seed: of the published table.
         fee_bp: commission per fill, basis points of its value, half-even to the cent.
         partial_delay_ms: time between a partial fill and the rest.
-        script: outcomes to use in this order before the seeded table, for tests.
-        exec_after: ExecIDs go on behind this number at least: a lost capture had used them.
+        script: outcomes that precede the table, for tests.
+        exec_after: highest ExecID number in use, where a capture was lost.
     """
 
     folder: Path
@@ -75,11 +76,11 @@ class SimulatorConfig:
 
 
 class Control(NamedTuple):
-    """What the simulator is told while it runs.
+    """The control file.
 
     Attributes:
-        resets: raised by one: it ends the session and begins its numbers anew at the next logon.
-        reset_flag: it says so then, by 141=Y; otherwise it just begins again at 1.
+        resets: raising it ends the session and resets the numbers at the next logon.
+        reset_flag: whether that logon has 141=Y; otherwise it is just number 1.
     """
 
     session: int = 0
@@ -89,7 +90,7 @@ class Control(NamedTuple):
 
 
 class SimulatedQuote(NamedTuple):
-    """The simulator's own two sides of an instrument."""
+    """The simulator's bid and ask of an instrument."""
 
     market_time_us: int
     bid: Decimal
@@ -97,7 +98,7 @@ class SimulatedQuote(NamedTuple):
 
 
 class Captured(NamedTuple):
-    """One message in the simulator's capture; direction ``in`` is from the gateway."""
+    """One captured message; direction ``in`` is from the gateway."""
 
     wall_us: int
     direction: str
@@ -106,14 +107,14 @@ class Captured(NamedTuple):
 
 
 def exec_number(exec_id: str) -> int:
-    """Return the number in an ExecID of the simulator, 0 if it is none of its own."""
+    """Return the number in an ExecID of the simulator, 0 for any other ExecID."""
     digits = exec_id.removeprefix("X")
     own = exec_id.startswith("X") and digits.isascii() and digits.isdecimal()
     return int(digits) if own and len(digits) <= EXEC_DIGITS_MAX else 0
 
 
 def read_quotes(path: Path) -> dict[tuple[int, str], SimulatedQuote]:
-    """Return all quotes by session and instrument; the last line of a pair holds."""
+    """Return all quotes by (session, instrument); a later line replaces an earlier one."""
     quotes: dict[tuple[int, str], SimulatedQuote] = {}
     with path.open(encoding="ascii") as file:
         for line in file:
@@ -133,7 +134,7 @@ def write_control(path: Path, control: Control) -> None:
 
 
 def read_control(path: Path) -> Control:
-    """Return what the control file says; without one, session 0 and not silent."""
+    """Return the control file's content, or the defaults without one."""
     if not path.exists():
         return Control()
     document = json.loads(path.read_text(encoding="ascii"))
@@ -151,7 +152,7 @@ def set_session(path: Path, session: int) -> None:
 
 
 def read_capture(path: Path) -> Iterator[Captured]:
-    """Yield what the simulator captured, oldest first; a line cut off by a crash is left out."""
+    """Yield the captured messages, oldest first, without a line cut off by a crash."""
     if not path.exists():
         return
     with path.open(encoding="ascii") as file:

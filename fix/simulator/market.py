@@ -1,30 +1,30 @@
-"""What the simulated broker does with a message: pure, seeded, published.
+"""What the simulated broker does with a message: text in, fields out. Pure.
 
-The published table. Orders are numbered from 0 as they arrive, over the whole capture. Each block
-of ten takes its outcomes from this deck, shuffled by the seed and the block's number:
+The published table: orders are numbered from 0 over the whole capture. Each block of ten takes its
+outcomes from this deck, shuffled by the seed and the block's number:
 
 | outcome | of ten | what happens                                                               |
 |---------|--------|----------------------------------------------------------------------------|
 | fill    | 5      | acknowledged, filled                                                       |
 | partial | 3      | acknowledged, half filled (rounded down, at least 1), then the rest        |
 | reject  | 1      | rejected, 103=0, text ``published table``                                  |
-| silence | 1      | executed, but nothing is said until somebody asks (H, AF) or cancels (F)   |
+| silence | 1      | executed, but nothing is reported before a request (H, AF) or a cancel (F) |
 
 An order trades only if marketable against the simulator's own quote: a buy at its ask, a sell at
 its bid, never beyond the limit. Otherwise DAY and GTC orders rest (acknowledged) until a later
-session's quote meets them or somebody cancels; IOC and FOK orders are cancelled at once.
+session's quote meets them or they are cancelled; IOC and FOK orders are cancelled at once.
 Commission (12, 13=3) is per fill. No quote for a known session rejects with 103=2.
 
-Only a script asks for these, never the table:
+Outcomes of a script only:
 
 | outcome         | what happens                                                                  |
 |-----------------|-------------------------------------------------------------------------------|
-| bust            | acknowledged, filled; after the delay taken back (150=H): works on, rests     |
-| correct         | acknowledged, filled; after the delay corrected to half (150=G): rests so     |
-| session_reject  | a Reject (3) of the message; the order is unknown here                        |
-| business_reject | a BusinessMessageReject (j) of the message; the order is unknown here         |
+| bust            | acknowledged, filled; busted after the delay (150=H), then rests              |
+| correct         | acknowledged, filled; corrected to half after the delay (150=G), then rests   |
+| session_reject  | a Reject (3) of the message; the order stays unknown                          |
+| business_reject | a BusinessMessageReject (j) of the message; the order stays unknown           |
 
-Not here: time, sockets, quickfix. Text in, fields out.
+Not here: time, sockets, quickfix.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ _CENT = Decimal("0.01")
 
 
 def outcome_of(seed: str, index: int) -> OrderOutcome:
-    """Return what the published table says about the order with this number."""
+    """Return the published table's outcome for the order with this number."""
     block, place = divmod(index, len(DECK))
     key = hashlib.sha256(f"{seed}/{block}".encode()).digest()
     deck = list(DECK)
@@ -57,7 +57,7 @@ def outcome_of(seed: str, index: int) -> OrderOutcome:
 
 
 class SimulatedMarket:
-    """The broker's order book; the caller sends what it returns, in order."""
+    """The broker's order book; the caller sends the returned replies in order."""
 
     def __init__(  # noqa: PLR0913  # keyword-only settings
         self,
@@ -71,17 +71,10 @@ class SimulatedMarket:
         quote: Callable[[str], SimulatedQuote | None],
         has_quotes: bool,
     ) -> None:
-        """Begin, possibly in the middle of a capture.
+        """Continue a capture with so many orders and reports, and with these ClOrdIDs.
 
-        Args:
-            seed: of the published table.
-            script: outcomes that come before the table, for tests.
-            fee_bp: commission in basis points of a fill's value.
-            orders_before: orders already in the capture.
-            reports_before: reports already in the capture; execution ids go on from there.
-            known: ClOrdIDs already in the capture.
-            quote: own quote of an instrument in the current session.
-            has_quotes: False means that every order trades at its limit.
+        `quote` returns an instrument's quote in the current session; without `has_quotes` every
+        order trades at its limit. The other options are those of `SimulatorConfig`.
         """
         self._seed, self._script, self._fee_bp = seed, script, fee_bp
         self._index, self._exec_no = orders_before, reports_before
@@ -91,7 +84,7 @@ class SimulatedMarket:
         self.orders: dict[str, Order] = {}
 
     def receive(self, fields: Mapping[int, str]) -> list[Reply]:
-        """Return the answers to one application message."""
+        """Return the replies to one application message."""
         match fields[35]:
             case "D":
                 return self._new_order(fields)
@@ -117,7 +110,7 @@ class SimulatedMarket:
         return answers
 
     def cancel_all(self) -> list[Reply]:
-        """Return the cancels of everything live, as cancel-on-disconnect does."""
+        """Return the cancels of every live order, for cancel-on-disconnect."""
         return [
             answer
             for order in self.orders.values()
@@ -126,7 +119,7 @@ class SimulatedMarket:
         ]
 
     def hold(self, fields: Fields) -> None:
-        """Keep back a report that a silent broker does not send; it goes out when asked for."""
+        """Hold a report that a silent broker does not send before a request."""
         said = dict(fields)
         order = self.orders.get(said.get(41, said.get(11, "")))
         if order is not None and said[35] == "8" and said[150] != "I":
@@ -181,10 +174,7 @@ class SimulatedMarket:
         return answers
 
     def finish(self, cl_ord_id: str) -> list[Reply]:
-        """Return what follows when an order's delay is over.
-
-        The rest of a partial fill if the order is still live, or a bust or correction of the fill.
-        """
+        """Return the delayed rest of a partial fill, bust or correction, if still due."""
         order = self.orders[cl_ord_id]
         if order.outcome in _UNDOING:
             return self._say(order, [self._undo(order)])
@@ -194,7 +184,7 @@ class SimulatedMarket:
         return self._say(order, [self._trade(order, order.leaves, price)])
 
     def _say(self, order: Order, answers: list[Reply], *, silent: bool = False) -> list[Reply]:
-        """Hold answers back while the order is in silence; `finish` is called by ClOrdID."""
+        """Hold replies while the order is silent; name the order of a delayed one."""
         if silent or order.held:
             order.held += [answer.fields for answer in answers if answer.fields]
             return []
@@ -229,7 +219,7 @@ class SimulatedMarket:
         return answer
 
     def _undo(self, order: Order) -> Reply:
-        """Take the last trade back, or correct it to half its quantity."""
+        """Bust the last trade, or correct it to half its quantity."""
         trade = order.trades.pop()
         order.cum -= trade.qty
         order.value -= trade.qty * trade.price
@@ -325,7 +315,7 @@ class SimulatedMarket:
 
 
 def _reject(fields: Mapping[int, str], outcome: OrderOutcome) -> Fields:
-    """Return the refusal of a message, by the session or by its application."""
+    """Return a Reject (3) or a BusinessMessageReject (j)."""
     words = (45, fields[34]), (372, fields[35]), (58, "by script")
     if outcome is OrderOutcome.SESSION_REJECT:
         return ((35, "3"), *words, (373, "99"))

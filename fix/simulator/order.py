@@ -1,4 +1,4 @@
-"""An order as the simulated broker keeps it, and what he answers.
+"""An order as the simulator keeps it, and its replies.
 
 Not here: what happens to an order (`fix.simulator.market`).
 """
@@ -15,7 +15,7 @@ NOW, LATER = False, True
 
 
 class OrderOutcome(StrEnum):
-    """What the table, or a script, can say about an order."""
+    """What the published table, or a script, makes of an order."""
 
     FILL = "fill"
     PARTIAL = "partial"
@@ -28,7 +28,7 @@ class OrderOutcome(StrEnum):
 
 
 class Execution(NamedTuple):
-    """A trade that may be taken back or corrected."""
+    """A trade that may be busted or corrected."""
 
     exec_id: str
     qty: int
@@ -37,7 +37,7 @@ class Execution(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Order:
-    """One order as the broker keeps it; changes as it trades."""
+    """One order; changes as it trades."""
 
     cl_ord_id: str
     order_id: str
@@ -67,7 +67,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """Fields to send: at once, or after the partial delay."""
+    """Fields to send, at once or after the partial delay."""
 
     fields: Fields
     later: bool = NOW

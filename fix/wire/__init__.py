@@ -2,10 +2,9 @@
 
 Not here: state and sockets.
 
-    reports   fields to execution reports, cancel rejects and rejects
-    resends   when a message was said first: what one that is sent again is held against
+    reports   inbound messages to typed reports
+    resends   whether a resent report is older than what was heard
     identity  ClOrdID from the approving record
-    messages  an approved order to fields, and any bytes to fields
-    persons   which fields of a FIX message can name a natural person, and the message without
-              them
+    messages  orders and requests to fields, and bytes to fields
+    persons   a FIX message without the names of persons
 """

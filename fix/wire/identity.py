@@ -1,11 +1,12 @@
-"""Order identity: the broker's key for an order names the ledger record that approved it.
+"""ClOrdIDs that name the ledger record behind an order.
 
-Not here: the approving record, which arrives as its leaf hash. Rules:
-
+Rules:
 - ClOrdID is the first 100 bits of the approving record's leaf hash in base32: 20 characters, which
-  is TT's limit, from the alphabet ``A-Z2-7`` that every broker takes.
-- A cancel's own ClOrdID comes from its ledger record in the same way. The child's sweep, which has
-  no ledger, derives its ids from the order and the attempt, so that a repeated sweep is recognised.
+  is TT's limit, of the alphabet ``A-Z2-7`` that every broker accepts.
+- A cancel's ClOrdID comes from its ledger record in the same way. The child's sweep has no ledger
+  and derives its ids from the order and the attempt.
+
+Not here: the record itself.
 """
 
 import base64
@@ -17,10 +18,7 @@ _BITS_IN_BYTES = 13
 
 
 def cl_ord_id(leaf: bytes) -> str:
-    """Return the ClOrdID (tag 11) of the order approved by the record with this leaf hash.
-
-    Args:
-        leaf: SHA-256 leaf hash, 32 bytes.
+    """Return the ClOrdID (11) for a record's SHA-256 leaf hash.
 
     Raises:
         ValueError: the leaf is not 32 bytes long.
@@ -32,12 +30,12 @@ def cl_ord_id(leaf: bytes) -> str:
 
 
 def sweep_id(kind: str, orig_cl_ord_id: str, attempt: int) -> str:
-    """Return the id of a message that the child's sweep sends without the ledger.
+    """Return the ClOrdID of a cancel that the child's sweep sends.
 
     Args:
-        kind: message type, ``q``, ``F`` or ``H``.
-        orig_cl_ord_id: the order concerned; empty for a mass cancel.
-        attempt: number of the sweep, so that two sweeps never share an id.
+        kind: MsgType, ``q`` or ``F``.
+        orig_cl_ord_id: of the order; empty for a mass cancel.
+        attempt: unique to the message, so that no id is used twice.
     """
     text = f"countersign sweep {kind} {orig_cl_ord_id} {attempt}"
     return cl_ord_id(hashlib.sha256(text.encode("ascii")).digest())

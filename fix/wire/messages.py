@@ -1,12 +1,13 @@
-"""Approved orders to FIX fields, and any bytes to fields: pure, decimal text only.
+"""Orders and requests to FIX fields, and any bytes to fields. Pure.
 
-Not here: the session layer (8, 9, 34, 49, 52, 56, 10 belong to the engine) and quickfix. Rules:
+Not here: quickfix, and the fields of the session layer (8, 9, 34, 49, 52, 56, 10).
 
+Rules:
 - An order is built from an `ApprovedOrder`, which only `risk.approved.approve` makes.
-- Numbers are decimal text made from integers. No float ever reaches a field.
+- Numbers are decimal text made from integers: quickfix writes a float of 1e15 as ``1e15``, which
+  is not valid FIX.
 - ``parse`` raises only `MessageError`, whatever the bytes.
-- Wire text is held as ISO 8859-1: one character per byte, so text and bytes map one to one, and
-  raw messages fit into JSON.
+- Wire text has one character per byte (ISO 8859-1), so it maps to bytes and fits into JSON.
 """
 
 import re
@@ -42,16 +43,16 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def decimal_text(units: int, digits: int) -> str:
-    """Return `units` of 10**-digits as plain decimal text: 26958 with 2 digits is ``269.58``."""
+    """Return `units` of 10**-digits as decimal text: 26958 with 2 digits is ``269.58``."""
     sign, size = ("-", -units) if units < 0 else ("", units)
     whole, part = divmod(size, 10**digits)
     return f"{sign}{whole}.{part:0{digits}d}" if digits else f"{sign}{whole}"
 
 
 def timestamp(time_us: int) -> str:
-    """Return microseconds since the epoch as a UTCTimestamp with microseconds.
+    """Return microseconds since the epoch as UTCTimestamp.
 
-    Source: FIX 4.4 volume 1, UTCTimestamp; microseconds by EP206.
+    Source: FIX 4.4 volume 1; microseconds by EP206.
     """
     moment = _EPOCH + timedelta(microseconds=time_us)
     return moment.strftime("%Y%m%d-%H:%M:%S.%f")
@@ -70,7 +71,7 @@ def new_order(
         transact_time_us: wall clock, microseconds since the epoch.
 
     Raises:
-        MessageError: a field that no broker would take; nothing is sent.
+        MessageError: a field would not be valid.
 
     Source: FIX 4.4 volume 4, NewOrderSingle (D).
     """
@@ -103,12 +104,9 @@ def new_order(
 
 
 def cancel(order: Sequence[tuple[int, str]], *, cancel_id: str, transact_time_us: int) -> Fields:
-    """Return the OrderCancelRequest that withdraws what is left of an order.
+    """Return the OrderCancelRequest for an order, from its fields as sent.
 
-    Args:
-        order: the fields of the NewOrderSingle as sent.
-        cancel_id: the cancel's own ClOrdID.
-        transact_time_us: wall clock, microseconds since the epoch.
+    `transact_time_us` is wall clock, microseconds since the epoch.
 
     Raises:
         MessageError: the order lacks a field that a cancel repeats.
@@ -173,10 +171,9 @@ def mass_status_request(*, request_id: str) -> Fields:
 
 
 def wire_text(fields: Sequence[tuple[int, str]]) -> str:
-    """Return a complete message text around these fields, MsgType first, for the engine to fill.
+    """Return a complete message with these fields, MsgType first.
 
-    Length and checksum are right for what is here; the engine adds ids, number and time and
-    computes both again.
+    The engine adds CompIDs, MsgSeqNum and SendingTime, and recomputes length and checksum.
     """
     body = SOH.join(f"{tag}={value}" for tag, value in fields) + SOH
     head = f"8=FIX.4.4{SOH}9={len(body)}{SOH}{body}"
@@ -184,13 +181,10 @@ def wire_text(fields: Sequence[tuple[int, str]]) -> str:
 
 
 def parse(raw: str | bytes) -> list[tuple[int, str]]:
-    """Return every field of one complete message, in wire order, length and checksum checked.
-
-    Args:
-        raw: the message as bytes, or as text of one character per byte.
+    """Return every field of a message in wire order, after checking length and checksum.
 
     Raises:
-        MessageError: naming the first fault.
+        MessageError: names the first fault.
     """
     text = raw.decode("latin-1") if isinstance(raw, bytes) else raw
     if not text.endswith(SOH):
@@ -225,7 +219,7 @@ def _checksum(text: str) -> int:
 
 
 def _parties(tags: OrderTags) -> Fields:
-    """Return the Parties group: who decided (an algorithm) and who executes, as short codes.
+    """Return the Parties group, as short codes: who decided (an algorithm) and who executes.
 
     452=122 investment decision maker, 12 executing trader; 2376=22 algorithm, 24 natural person.
     """
@@ -246,7 +240,7 @@ def _parties(tags: OrderTags) -> Fields:
 
 
 def _checked(fields: Sequence[tuple[int, str]]) -> Fields:
-    """Return the fields without empty ones; refuse text that could break out of its field."""
+    """Return the fields without empty ones; reject text that could break out of its field."""
     kept = tuple((tag, value) for tag, value in fields if value)
     for tag, value in kept:
         if not _ASCII.fullmatch(value):

@@ -1,26 +1,24 @@
-"""Which fields of a FIX message can name a natural person, and the message without them. Pure.
+"""A FIX message without the names of natural persons. Pure.
 
-A name is replaced by a pseudonym, length and checksum are made right again, so what goes on record
-is a message like any other; the names come back with `restored`, byte for byte, from their values.
+Each name is replaced by a pseudonym, and length and checksum are recomputed, so the record has a
+valid message. `restored` puts the names back byte for byte.
 
 Rules:
-
-- A party is a person unless its role, qualifier or source says that it is a firm, a system or an
-  algorithm: what nobody declared counts as a person.
-- A short code (447=P, digits) stays: it is a pseudonym already, its key is kept by firm and venue
+- A party is a person unless its role, qualifier or source declares a firm, a system or an
+  algorithm.
+- A short code (447=P, digits) stays: it is a pseudonym whose key is kept by firm and venue
   (Delegated Regulation (EU) 2017/580, art. 2 and annex table 2).
-- Text (58 and the like) stays, as the broker's reason is evidence, unless it names a person that is
-  named in this message or known already; then the whole text goes. Encoded text that cannot be read
-  goes.
-- A field that nobody declared (5700, say) goes as words of nobody known, unless it has no words:
-  fewer than three letters are a code. A key of ours that a broker sends back is a key.
-- The same name as a word of any other field is replaced there, and the rest of that field stays:
-  two ExecIDs that begin with it are still two. Not in what moves sessions, orders and the book.
-- How long an encoded text was goes with it.
-- A message that does not parse may carry its names anywhere between two delimiters; the same fields
-  are looked for there, and length and checksum go too, since they would confirm a guess.
+- Text (58 and the like) stays, because the broker's reason is evidence. If it names a person of
+  this message or a known one, or is encoded and unreadable, the whole text is replaced.
+- An undeclared field (5700, for example) is replaced as text of an unknown person, unless it has no
+  words (fewer than three letters are a code) or is a ClOrdID of ours.
+- A name that is a word of another field is replaced there, and the rest of that field stays, so
+  that two ExecIDs remain two. `MACHINE_TAGS` are left alone.
+- The length field of an encoded text is replaced with it.
+- In a message that does not parse, the same fields are searched between delimiters. Its length and
+  checksum are replaced too, since they would confirm a guess.
 
-Not here: the tables of fields (`person_tags`), who has which pseudonym, and where values are kept.
+Not here: the tables of fields (`person_tags`), pseudonyms, and where values are kept.
 
 Source: FIX 4.4 volumes 2 and 6; EP216 for 2376.
 """
@@ -51,9 +49,9 @@ from fix.wire.messages import SOH, parse
 
 PSEUDONYM = re.compile(r"psn-[a-z2-7]{16}")
 FIELDS_MAX = 60
-"""Names kept one by one; a message with more is kept as one value."""
+"""A message with more names is kept as one value."""
 VALUE_BYTES_MAX = 44_000
-"""As JSON; of a longer one nothing is kept."""
+"""A value that is longer as JSON is not kept."""
 _SESSION_TYPES = frozenset({"0", "1", "2", "4", "5", "A"})
 _PARTIES = {group[0]: group for group in GROUPS}
 _SUBS = dict(group[4] for group in GROUPS)
@@ -99,10 +97,10 @@ def redacted(
 
     Args:
         raw: the message, one character per byte.
-        subject: gives the pseudonym of a name.
-        named_in: gives the pseudonym of a person that a text names, or None.
-        words: gives the pseudonym of words that may name somebody; as `subject` if None.
-        public: fields that the broker's profile declares to name no person.
+        subject: returns the pseudonym of a name.
+        named_in: returns the pseudonym of a person that a text names, or None.
+        words: returns the pseudonym for a text that may name a person; default: `subject`.
+        public: fields that the profile declares to name no person.
     """
     parts = _parts(raw)
     people = {place: subject(name_of(parts[place][1])) for place in _people(parts)}
@@ -121,7 +119,7 @@ def redacted(
     if not people:
         return Redacted(text=raw, named=())
     sound = _is_sound(raw)
-    if not sound:  # what is wrong with it stays visible, but confirms no guess
+    if not sound:  # length and checksum would confirm a guess
         frame = {
             n: people[min(people)]
             for n, (tag, value) in enumerate(parts)
@@ -137,14 +135,10 @@ def redacted(
 
 
 def restored(text: str, values: Mapping[str, str]) -> str:
-    """Return the message as it came in.
-
-    Args:
-        text: what `redacted` left.
-        values: the values it took out, by path.
+    """Return the original message from `redacted`'s text and its values by path.
 
     Raises:
-        MessageError: a path that names no field of the message.
+        MessageError: a path names no field of the message.
     """
     if "raw" in values:
         return values["raw"]
@@ -161,7 +155,7 @@ def restored(text: str, values: Mapping[str, str]) -> str:
 
 
 def subject_at(text: str, path: str) -> str | None:
-    """Return what stands at a path of a message without names; None if there is no such field."""
+    """Return the text at a path of a redacted message, None if there is no such field."""
     parts = _parts(text)
     _, place, tag = (*path.split("/"), "", "")[:3]
     if not (place.isascii() and place.isdigit() and int(place) < len(parts)):
@@ -171,9 +165,9 @@ def subject_at(text: str, path: str) -> str | None:
 
 
 def masked(body: bytes) -> bytes:
-    """Return a message with everything that `scrubbings` overwrite as stars.
+    """Return a message with all that `scrubbings` overwrites as stars.
 
-    Equal before, while and after a message is scrubbed, step by step, so a checksum over it is too.
+    The result is the same before, between and after the steps, and so is a checksum over it.
     """
     parts = _parts(body.decode("latin-1"))
     places = {*_erasable(parts, words=True)}
@@ -185,7 +179,7 @@ def masked(body: bytes) -> bytes:
 
 
 def masked_before(body: bytes) -> bytes:
-    """Return a message as `masked` did when it knew fewer fields: old frames are summed so."""
+    """Return a message as an earlier `masked` with fewer fields did; old frames need it."""
     parts = _parts(body.decode("latin-1"))
     old = {n for n in _erasable(parts, words=True) if parts[n][0] in BEFORE_TAGS}
     return _starred(body, parts, old)
@@ -199,13 +193,10 @@ def _starred(body: bytes, parts: list[tuple[int, str]], places: Collection[int])
 
 
 def scrubbings(body: bytes, *, words: bool = True) -> tuple[bytes, ...]:
-    """Return what a message becomes step by step; one must be durable before the next is written.
+    """Return the forms of a message as names are overwritten; each must be durable before the next.
 
-    A name goes from other fields first: they are known by it only.
-
-    Args:
-        body: the message's bytes.
-        words: free text goes as well, but for session messages.
+    Names in other fields go first: only the name identifies them. `words` includes free text,
+    except in session messages.
     """
     parts = _parts(body.decode("latin-1"))
     kind = next((value for tag, value in parts if tag == 35), "")  # noqa: PLR2004 - MsgType
@@ -224,7 +215,7 @@ def scrubbings(body: bytes, *, words: bool = True) -> tuple[bytes, ...]:
 
 
 def _summed(text: str) -> bytes:
-    """Return a message's bytes with its checksum made right, where it ends with one."""
+    """Return a message's bytes with a recomputed checksum, if it ends with one."""
     head, mark, last = text.rpartition(f"{SOH}10=")
     if mark and re.fullmatch(rf"[0-9]{{3}}{SOH}", last):
         text = f"{head}{mark}{sum((head + SOH).encode('latin-1')) % 256:03d}{SOH}"
@@ -232,12 +223,12 @@ def _summed(text: str) -> bytes:
 
 
 def name_of(value: str) -> str:
-    """Return a field's text as a name: UTF-8 where it is that, without blanks around it."""
+    """Return a field's text as a name: decoded if it is UTF-8, stripped, at most 200 characters."""
     return _read(value)[0].strip()[:200]
 
 
 def _read(value: str) -> tuple[str, str]:
-    """Return a field's text, and in which encoding it was read."""
+    """Return a field's text and its encoding."""
     try:
         return value.encode("latin-1").decode("utf-8"), "utf-8"
     except (UnicodeEncodeError, UnicodeDecodeError):
@@ -245,7 +236,7 @@ def _read(value: str) -> tuple[str, str]:
 
 
 def _parts(raw: str) -> list[tuple[int, str]]:
-    """Return (tag, value) between delimiters; what is no field has tag 0 and its whole text."""
+    """Return (tag, value) between delimiters; a part that is not a field has tag 0."""
     found = (_FIELD.fullmatch(part) for part in raw.split(SOH))
     return [
         (0, part) if match is None else (int(match[1]), match[2])
@@ -254,7 +245,7 @@ def _parts(raw: str) -> list[tuple[int, str]]:
 
 
 def _join(parts: Sequence[tuple[int, str]], *, reframe: bool) -> str:
-    """Put a message together; with BodyLength and CheckSum anew where asked."""
+    """Return the message's text; `reframe` recomputes BodyLength and CheckSum."""
     if not reframe:
         return SOH.join(value if tag == 0 else f"{tag}={value}" for tag, value in parts)
     body = SOH.join(f"{tag}={value}" for tag, value in parts[2:-2]) + SOH
@@ -275,7 +266,7 @@ def _people(parts: Sequence[tuple[int, str]]) -> list[int]:
 
 
 def _is_party(parts: Sequence[tuple[int, str]], place: int) -> bool:
-    """Say whether an entry of a group of parties begins here with a person."""
+    """Return whether a parties entry that names a person begins at this place."""
     tag, value = parts[place]
     if tag not in _PARTIES:
         return False
@@ -285,14 +276,14 @@ def _is_party(parts: Sequence[tuple[int, str]], place: int) -> bool:
 
 
 def _is_sub_person(parts: Sequence[tuple[int, str]], place: int) -> bool:
-    """Say whether here is a party's own name, telephone or address."""
+    """Return whether a PartySubID at this place may be a person's."""
     sub_type = _SUBS.get(parts[place][0], 0)
     kind = parts[place + 1] if place + 1 < len(parts) else (0, "")
     return bool(sub_type) and not (kind[0] == sub_type and kind[1] in FIRM_SUB_TYPES)
 
 
 def _entry(parts: Sequence[tuple[int, str]], start: int, id_tag: int) -> list[tuple[int, str]]:
-    """Return the fields of one group entry behind its first."""
+    """Return the fields of a group entry after its first."""
     found: list[tuple[int, str]] = []
     for tag, value in parts[start + 1 :]:
         if tag == id_tag or tag not in GROUP_TAGS:
@@ -308,7 +299,7 @@ def _is_person(value: str, source: str | None, role: str | None, qualifier: str 
 
 
 def _erasable(parts: Sequence[tuple[int, str]], *, words: bool) -> frozenset[int]:
-    """Return the places that may be overwritten in a file, known by their tags alone."""
+    """Return the places to overwrite in a file, by their tags alone."""
     text = [n for n, (tag, value) in enumerate(parts) if words and value and _is_text(tag)]
     return frozenset([*_people(parts), *text])
 
@@ -318,12 +309,12 @@ def _is_text(tag: int) -> bool:
 
 
 def _names(parts: Sequence[tuple[int, str]]) -> dict[str, str]:
-    """Return the names of a message in which nobody has a pseudonym."""
+    """Return the names in a message, each with a star for its pseudonym."""
     return {name_of(parts[place][1]): _STAR for place in _people(parts)}
 
 
 class _Others:
-    """Whom a field names that names nobody by its tag."""
+    """Finds the persons named by fields whose tag does not declare one."""
 
     def __init__(
         self,
@@ -358,7 +349,7 @@ def _mentioned(text: str, names: Mapping[str, str]) -> str | None:
 def _spread(
     parts: Sequence[tuple[int, str]], names: Mapping[str, str], taken: Collection[int]
 ) -> dict[int, tuple[str, str]]:
-    """Return place -> (person, text without the name) of other fields with a name as a word."""
+    """Return {place: (person, text without the name)} of other fields with a name as a word."""
     sought = {n: who for n, who in names.items() if _STAR not in n and _WORDS.search(n)}
     if not sought:
         return {}
@@ -381,7 +372,7 @@ def _spread(
 def _named(
     raw: str, parts: Sequence[tuple[int, str]], people: Mapping[int, str]
 ) -> tuple[Named, ...]:
-    """Return the values; of a crowd the whole message as one."""
+    """Return the values, or the whole message as one above `FIELDS_MAX`."""
     named = [
         Named(path=f"raw/{place}/{parts[place][0]}", subject=who, value=parts[place][1])
         for place, who in sorted(people.items())

@@ -1,11 +1,12 @@
-"""Inbound messages to values: execution reports, cancel rejects, rejects; everything else by name.
+"""Inbound messages to typed values: execution reports, cancel rejects and rejects.
 
-Not here: what a report does to an order (`fix.orders.state`) or to the book (the gateway). Rules:
+Not here: what a report does to an order (`fix.orders.state`) or to the book (the gateway).
 
-- Prices, quantities and money stay decimal text, checked for form; `scaled` turns text into integer
-  units exactly or refuses. No rounding.
-- Anything malformed is `ReportError` or `MessageError`; the caller quarantines the raw message.
-- A status report (150=I) repeats what is known and is never a trade, whatever its LastQty says.
+Rules:
+- Prices, quantities and money stay checked decimal text. `scaled` turns them into integer units
+  exactly or raises; nothing is rounded.
+- A malformed message raises `ReportError` or `MessageError`; the caller quarantines it.
+- A status report (150=I) is never a trade, whatever its LastQty says.
 """
 
 import re
@@ -24,13 +25,7 @@ STATUS = "I"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What every inbound message carries.
-
-    Attributes:
-        msg_seq_num: the peer's sequence number (34).
-        poss_dup: the peer marks it as a possible duplicate (43=Y).
-        sending_time: the peer's clock (52), as text.
-    """
+    """Header fields: 35, 34, PossDupFlag (43) and SendingTime (52) as text."""
 
     msg_type: str
     msg_seq_num: int
@@ -42,13 +37,9 @@ class Envelope:
 class ExecutionReport:
     """ExecutionReport (8): one event of one order. Source: FIX 4.4 volume 4.
 
-    Quantities, prices and commission are decimal text; empty means not given.
-
-    Attributes:
-        exec_id: unique with the session and trade date; ``0`` on status reports.
-        exec_type: 150, what happened.
-        ord_status: 39, where the order stands.
-        reject_reason: 103 OrdRejReason.
+    Quantities, prices and commission are decimal text; empty means not given. `exec_id` is unique
+    with the session and trade date, and ``0`` on status reports. `reject_reason` is OrdRejReason
+    (103).
     """
 
     envelope: Envelope
@@ -85,28 +76,28 @@ class ExecutionReport:
 
     @property
     def is_correction(self) -> bool:
-        """Whether this says what an earlier trade, `exec_ref_id`, should have been (150=G)."""
+        """Whether this corrects the earlier trade `exec_ref_id` (150=G)."""
         return self.exec_type == _CORRECTION
 
     @property
     def undoes(self) -> bool:
-        """Whether this takes back (150=H) or corrects (150=G) the trade `exec_ref_id`."""
+        """Whether this busts (150=H) or corrects (150=G) the trade `exec_ref_id`."""
         return self.exec_type in {_BUST, _CORRECTION}
 
     @property
     def reinstates(self) -> bool:
-        """Whether this may let an ended order work again: a bust, a correction or 150=D."""
+        """Whether this may make an ended order work again: a bust, a correction or 150=D."""
         return self.undoes or self.exec_type == _RESTATED
 
     @property
     def has_leaves(self) -> bool:
-        """Whether anything of the order still works, as LeavesQty (151) says."""
+        """Whether LeavesQty (151) is above zero."""
         return bool(self.leaves_qty.strip("-0.")) and not self.leaves_qty.startswith("-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelReject:
-    """OrderCancelReject (9): a cancel was refused; `ord_status` says where the order stands."""
+    """OrderCancelReject (9): a cancel was refused; `ord_status` is the order's."""
 
     envelope: Envelope
     cl_ord_id: str
@@ -130,7 +121,7 @@ class MassCancelReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BusinessReject:
-    """BusinessMessageReject (j): a message of ours was understood by no application."""
+    """BusinessMessageReject (j): the broker's application cannot process a message of ours."""
 
     envelope: Envelope
     ref_seq_num: int
@@ -153,7 +144,7 @@ class SessionReject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherMessage:
-    """A well-formed message that this package gives no meaning to."""
+    """A well-formed message of any other type."""
 
     envelope: Envelope
 
@@ -172,7 +163,7 @@ def parse_inbound(raw: str | bytes) -> Inbound:
     """Return the value of one inbound message.
 
     Raises:
-        MessageError: the bytes are no FIX message.
+        MessageError: the bytes are not a FIX message.
         ReportError: the message lacks or garbles a field that its type needs.
     """
     pairs = parse(raw)
@@ -215,7 +206,7 @@ def parse_inbound(raw: str | bytes) -> Inbound:
 
 
 def order_told_by(report: ExecutionReport, cl_ord_id: str) -> tuple[tuple[int, str], ...]:
-    """Return what a cancel of this order repeats, as far as a report about it says."""
+    """Return the fields of an order that a cancel repeats, as a report about it gives them."""
     told = ((35, "D"), (11, cl_ord_id), (55, report.symbol), (54, report.side))
     return (*told, (38, report.order_qty or report.leaves_qty))
 
@@ -311,7 +302,7 @@ def _execution_report(reader: _FieldReader) -> ExecutionReport:
 
 
 def _commission(reader: _FieldReader) -> str:
-    """Return the absolute commission (12, 13=3); another type is refused, not guessed."""
+    """Return the absolute commission (12, 13=3); any other type raises."""
     commission = reader.decimal(12)
     if commission and reader.optional(13) not in {"", "3"}:
         raise reader.fault("commission (12) is not absolute (13=3)")

@@ -1,11 +1,13 @@
-"""When a message was said first and about which order: one that is sent again may be old.
+"""Whether a resent execution report is older than what was heard about its order. Pure.
 
-Pure. A broker that is asked for its messages again sends them as they were, marked 43=Y and with
-the time at which they were sent first (122); an answer to a status request then tells an old total
-as if it were the order's total now. Not here: what a message says (`reports`). Rules:
+A broker resends messages unchanged, with 43=Y and OrigSendingTime (122). A resent answer to a
+status request then gives an old total.
 
-- Only what is marked as sent again can be old; what is said now is the newest word, whatever it is.
-- A message that is sent again and does not say when it was sent first is never taken for old.
+Not here: what a message says (`reports`).
+
+Rules:
+- Only a message with 43=Y can be old.
+- A resent message without OrigSendingTime never counts as old.
 
 Source: FIX 4.4 volume 2, PossDupFlag (43) and OrigSendingTime (122).
 """
@@ -18,17 +20,17 @@ _TIME = re.compile(r"([0-9]{8}-[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,12}))?")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 Said = tuple[str, int]
-"""The time of the first sending, to picoseconds, and the MsgSeqNum (34); compared in this order."""
+"""Time of the first sending, to picoseconds, and MsgSeqNum (34); compared in this order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """Which order an execution report is about, and when it was said.
+    """Which order an execution report is about, and when it was first sent.
 
     Attributes:
         name: the order's ClOrdID as the broker wrote it.
-        resent: whether it is marked as sent again (43=Y).
-        said: when it was sent first, None if that cannot be told.
+        resent: whether it has 43=Y.
+        said: its first sending, None if unknown.
     """
 
     name: str
@@ -37,7 +39,7 @@ class Word:
 
 
 def word_of(raw: str) -> Word | None:
-    """Return what a message's own bytes say of this; None if it is no execution report."""
+    """Return the word in a message's bytes; None if it is not an execution report."""
     found: dict[str, str] = {}
     for tag, text in _TAGS.findall(raw):
         found.setdefault(tag, text)
@@ -52,10 +54,9 @@ def word_of(raw: str) -> Word | None:
 
 
 class Heard:
-    """The newest word about each order."""
+    """Keeps the newest word about each order."""
 
     def __init__(self) -> None:
-        """Start with nothing heard."""
         self._newest: dict[str, Said] = {}
 
     def take(self, word: Word | None) -> None:
@@ -64,7 +65,7 @@ class Heard:
             self._newest[word.name] = max(word.said, self._newest.get(word.name, word.said))
 
     def is_old(self, word: Word | None) -> bool:
-        """Whether a word is sent again, and it or a later one about its order was heard before."""
+        """Return whether a word is resent, and it or a later one about its order was heard."""
         if word is None or not word.resent or word.said is None:
             return False
         newest = self._newest.get(word.name)

@@ -21,7 +21,8 @@ from fix.session.guard import Gate, Refusal
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame
 from fix.session.listener import Sent
-from fix.session.worker import Parts, SessionWorker
+from fix.session.sweep_worker import Parts
+from fix.session.worker import SessionWorker
 from fix.wire.messages import Fields, parse, wire_text
 from tests.doubles.fix_world import PROFILE
 

@@ -95,11 +95,11 @@ def test_the_outcome_tells_confirmed_open_and_unknown_apart() -> None:
     assert (outcome.confirmed, outcome.open) == (("large",), ("small",))
     assert outcome.unknown == ("middle",)
     assert not outcome.is_done
-    assert not sweep.is_over(0)
-    assert sweep.is_over(PROFILE.pace.sweep_timeout_s * 1_000_000)
+    assert not sweep.is_late(0)
+    assert sweep.is_late(PROFILE.pace.sweep_timeout_s * 1_000_000)
     for name in SIZES:
         sweep.closed(name)
-    assert sweep.is_over(0)
+    assert sweep.is_done
     assert sweep.outcome().is_done
 
 

@@ -14,7 +14,8 @@ from fix.session.guard import Gate
 from fix.session.initiator import InitiatorSession
 from fix.session.link import Frame
 from fix.session.listener import Sent
-from fix.session.worker import Parts, SessionWorker
+from fix.session.sweep_worker import Parts
+from fix.session.worker import SessionWorker
 from fix.wire.messages import MASS_CANCEL, MSG_TYPE, Fields
 from tests.doubles.fix_world import PROFILE
 
