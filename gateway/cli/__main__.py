@@ -1,4 +1,4 @@
-"""`python -m gateway.cli` is `countersign`; a Ctrl-C while its modules load ends it quietly."""
+"""`python -m gateway.cli` is `countersign`; Ctrl-C while its modules load ends it quietly."""
 
 import sys
 
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 def main() -> None:
     """Load the verbs and run one."""
     try:
-        from gateway.cli.main import main as run  # this is what takes its time
+        from gateway.cli.main import main as run  # loading takes most of the time
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     run()

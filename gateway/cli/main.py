@@ -1,8 +1,8 @@
 """The `countersign` command: verbs from the group modules, errors as one line on stderr.
 
-Exit codes: 0 done, 1 tampered or differs, 2 usage, incomplete or refused, 3 not checkable; `verify`
-keeps 2 for incomplete: what stops it, its arguments too, is not checkable. What could not be told
-(standard output is lost) ends in 3 as well.
+Exit codes: 0 done, 1 tampered or differs, 2 usage, incomplete or refused, 3 not checkable. For
+`verify`, `fsck` and `restore` 2 means incomplete, so wrong arguments end in 3. Lost standard output
+ends in 3 as well.
 """
 
 import sys
@@ -60,7 +60,7 @@ for verb in app.registered_commands:
 
 
 def exit_code_of(action: Callable[[], int | None]) -> int:
-    """Run an action; an error of ours is one line that says what to do, and exit code 2."""
+    """Run an action; one of our own errors is one line on stderr and exit code 2."""
     try:
         return action() or 0
     except (AuditError, FixError, GatewayError, InferenceError, RiskError, OSError) as error:
@@ -76,7 +76,7 @@ def exit_code_of(action: Callable[[], int | None]) -> int:
 
 
 def main() -> None:
-    """Run one verb; its exit code is a verdict only if what it says was heard."""
+    """Run one verb; its exit code is a verdict only if its output was written."""
     output = Output()
     try:
         code = exit_code_of(app)
@@ -84,7 +84,7 @@ def main() -> None:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except LostOutputError:
         code = NOT_TOLD
-    except Exception:  # noqa: BLE001 - of which the usual code, 1, would be "tampered"
+    except Exception:  # noqa: BLE001 - Python's own exit code, 1, would mean "tampered"
         traceback.print_exc()
         code = NOT_TOLD
     sys.exit(output.settled(code))

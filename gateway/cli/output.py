@@ -1,9 +1,9 @@
-"""Standard output that knows when it was lost: a verdict that nobody heard is none.
+"""Standard output that notices when it is lost: an unread verdict is not a verdict.
 
-Rules kept here:
-- What cannot be told (a closed pipe, a full disk, no standard output at all) ends the verb with
-  `NOT_TOLD`, whatever it found: never with the code of a verdict.
-- A closed pipe ends it quietly, as `| head` expects; all else is one line on standard error.
+Rules:
+- If output cannot be written (closed pipe, full disk, no standard output), the verb ends with
+  `NOT_TOLD`, never with the exit code of a verdict.
+- A closed pipe ends it quietly, as `| head` expects; any other loss is one line on standard error.
 - A lost standard error loses no verdict.
 """
 
@@ -23,12 +23,12 @@ NOT_TOLD: Final = 3
 class LostOutputError(Exception):
     """Standard output takes no more.
 
-    No OSError, and in no tree of ours: nothing that judges a log may take it for a finding.
+    Not an OSError and not one of our own errors: no verifier may take it for a finding.
     """
 
 
 class _Told(io.FileIO):
-    """A descriptor that remembers that it was lost; raises once, if asked to, and swallows then."""
+    """A descriptor that remembers its loss; raises once, if asked to, then discards."""
 
     def __init__(self, number: int, *, is_open: bool, raises: bool) -> None:
         super().__init__(number, "w", closefd=False)
@@ -52,7 +52,7 @@ class Output:
     """Standard output and error of this process, from now on."""
 
     def __init__(self) -> None:
-        """Take them over."""
+        """Replace `sys.stdout` and `sys.stderr`."""
         for number in range(3):
             _occupy(number)
         self._out = _Told(1, is_open=sys.stdout is not None, raises=True)
@@ -61,7 +61,7 @@ class Output:
         sys.stderr = _text(error, sys.stderr, line_buffering=True)
 
     def settled(self, code: int) -> int:
-        """Tell what is not told yet; return the exit code."""
+        """Flush standard output; return `code`, or `NOT_TOLD` if output was lost."""
         with contextlib.suppress(LostOutputError):
             sys.stdout.flush()
         lost = self._out.lost
@@ -73,7 +73,7 @@ class Output:
 
 
 def _occupy(number: int) -> None:
-    """Let no file that is opened later get the number of a closed standard stream."""
+    """Open /dev/null on a closed standard stream, so that no later file gets its number."""
     try:
         os.fstat(number)
     except OSError:

@@ -1,4 +1,4 @@
-"""The installation that a verb works on: its settings, its ledger; loaded when the verb runs."""
+"""The installation that a verb works on: its settings and its ledger, loaded when the verb runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +17,10 @@ StateOption = Annotated[
 
 
 def settings_of(state: Path | None = None) -> "Settings":
-    """Return the settings, with the state folder that the command line names.
+    """Return the settings, with the state folder from the command line.
 
     Raises:
-        SettingsError: one of them is wrong.
+        SettingsError: when a setting is wrong.
     """
     from gateway.installation.settings import load
 
@@ -29,11 +29,11 @@ def settings_of(state: Path | None = None) -> "Settings":
 
 @contextmanager
 def place_of(state: Path | None) -> Iterator["Place"]:
-    """Yield the ledger of a state folder, its database started where it is down.
+    """Yield the ledger of a state folder; start its database if it is down.
 
     Raises:
-        SettingsError: a setting is wrong.
-        NoLedgerError: there is no ledger; nothing was made.
+        SettingsError: when a setting is wrong.
+        NoLedgerError: when there is no ledger; nothing is created.
     """
     from gateway.installation.place import attached
 

@@ -2,14 +2,12 @@
 
 Not here: decisions, SQL, files of the ledger.
 
-    server       the HTTP server in a thread: API and pages on one address, and at the door for
-                 local verbs
-    connections  how long callers of both servers may take, and how many they may be
-    limits       how much a caller may take: bytes of a body, threads of a kill
-    route_table  who may what, route by route: made of the application's own routes and of
-                 `roles.MAY`
+    server       the HTTP server in a thread: API and pages, on one address and one local socket
+    connections  limits on connections to both servers: how long and how many
+    limits       limits on one request: bytes of a body, threads of a kill
+    route_table  who may do what, route by route, from the application's routes and `roles.MAY`
     access/      who is calling, and who was refused
     api/         JSON over HTTP, one module per resource
     web/         pages: routes, forms, actions, `templates/`, `static/`
-    witness/     a witness for anybody's log: its own process, keys and memory
+    witness/     a witness for any C2SP log, with its own process, keys and memory
 """

@@ -1,15 +1,15 @@
-"""How connections to the HTTP servers are bounded, the gateway's and the witness's.
+"""Limits on connections to the gateway's and the witness's HTTP servers.
 
 Not here: how large a body may be (`gateway.surfaces.limits`, `audit.witnesses.witness`).
 
-Rules kept here:
-- A request is there whole within a deadline, however its bytes trickle in.
-- An answer has no deadline; only one of which nothing at all is taken is given up.
-- Above a number of connections, of one peer or of all, the one that has been waited for longest
-  is closed: who sends a request at once is served beside any number of silent connections. Where
-  all are being answered the newest is closed.
-- Through a Unix socket come only root and the gateway's own user; they are one peer.
-- One peer is one IPv4 address or one IPv6 /64, of which a single host has all addresses.
+Rules:
+- A request must arrive completely before its deadline.
+- An answer has no deadline; it is given up only when the peer takes none of it for a time.
+- Above the limit of one peer or of all, the connection that has owed a request longest is closed,
+  so prompt callers are served beside any number of silent ones. If all are being answered, the
+  newest is closed.
+- Only root and the gateway's own user may use the Unix socket; together they are one peer.
+- One peer is one IPv4 address or one IPv6 /64, because a single host has all addresses of a /64.
 
 Source: RFC 9112 section 9.5 (a server may close at any time); tcp(7), TCP_USER_TIMEOUT.
 """
@@ -40,11 +40,10 @@ class ConnectionLimits:
 
     Attributes:
         request_within_s: from connecting, or from the last answer, to the end of a request.
-        idle_s: how long a connection stays open after an answer when nothing is sent.
-        stalled_s: how long nothing of an answer may be taken.
+        idle_s: how long a silent connection stays open after an answer.
+        stalled_s: how long a peer may take nothing of an answer.
         head_bytes_max: request line and headers.
         peer_max: open connections of one peer.
-        total_max: open connections.
     """
 
     request_within_s: float = 15.0
@@ -56,7 +55,7 @@ class ConnectionLimits:
 
 
 def peer_of(client: tuple[str, int] | None) -> str:
-    """Return whom a remote address belongs to."""
+    """Return the peer of a remote address; the empty text for a Unix socket."""
     if client is None:
         return ""
     address = ipaddress.ip_address(client[0])
@@ -68,7 +67,7 @@ def peer_of(client: tuple[str, int] | None) -> str:
 
 
 class BoundedConfig(uvicorn.Config):
-    """uvicorn's configuration, with the limits and who is connected."""
+    """uvicorn's configuration, with the limits and the open connections."""
 
     def __init__(
         self,
@@ -76,24 +75,24 @@ class BoundedConfig(uvicorn.Config):
         limits: ConnectionLimits,
         local_users: frozenset[int] | None = None,
     ) -> None:
-        """Serve `app`; the application owns start and end.
+        """Serve `app`, whose owner starts and ends it.
 
         Args:
             app: the application.
             limits: what callers are granted.
-            local_users: who may come through a Unix socket; None: root and our own user.
+            local_users: user ids that may use the Unix socket; None: root and our own.
         """
         super().__init__(
             app,
             http=BoundedConnection,
-            ws="none",  # a WebSocket would leave the limits behind
+            ws="none",  # a WebSocket would escape the limits
             lifespan="off",
             log_level="warning",
             access_log=False,
             server_header=False,
             timeout_keep_alive=limits.idle_s,
             h11_max_incomplete_event_size=limits.head_bytes_max,
-            # calls that outlive their connections count too; connections alone never reach it
+            # also counts calls that outlive their connections; connections alone never reach it
             limit_concurrency=limits.total_max + 1,
         )
         self.limits = limits
@@ -103,7 +102,7 @@ class BoundedConfig(uvicorn.Config):
         self._awaited: dict[BoundedConnection, None] = {}
 
     def enter(self, connection: "BoundedConnection", peer: str) -> None:
-        """Take a connection in, and close one if there are too many now."""
+        """Add a connection, and close one if there are too many now."""
         self._open[connection] = peer
         self._peers[peer] += 1
         self._awaited[connection] = None
@@ -121,7 +120,7 @@ class BoundedConfig(uvicorn.Config):
                 del self._peers[peer]
 
     def awaits(self, connection: "BoundedConnection", *, on: bool) -> None:
-        """Note whether a connection owes a request; from when on it does decides who goes first."""
+        """Note whether a connection owes a request; the order of the notes decides who is cut."""
         if not on:
             self._awaited.pop(connection, None)
         elif connection in self._open:
@@ -138,7 +137,7 @@ class BoundedConnection(H11Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Take what the server gives each connection."""
+        """Check that the configuration carries the limits."""
         if not isinstance(config, BoundedConfig):
             raise TypeError("the limits are missing")
         super().__init__(config, server_state, app_state, _loop)
@@ -175,11 +174,11 @@ class BoundedConnection(H11Protocol):
         """Close at once, whatever is still to be sent."""
         self._stop_waiting()
         self._door.leave(self)
-        self.connections.discard(self)  # it counts no more, though its end comes a moment later
+        self.connections.discard(self)  # its own end comes a moment later and must not count
         self.transport.abort()
 
     def _tend(self) -> None:
-        """Let the deadline run exactly while a request is awaited or on its way."""
+        """Run the deadline exactly while a request is awaited or arriving."""
         if self.transport.is_closing() or self.conn.their_state not in _ON_ITS_WAY:
             self._stop_waiting()
         elif self._deadline is None:
@@ -194,7 +193,7 @@ class BoundedConnection(H11Protocol):
 
 
 def bound(listener: socket.socket, limits: ConnectionLimits) -> None:
-    """Let the system give up answers that nobody takes, where it can."""
+    """Let the system, where it can, give up answers that nobody takes."""
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         stalled_ms = int(limits.stalled_s * 1000)
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stalled_ms)

@@ -1,8 +1,8 @@
-"""How much a caller may take of this process: the size of a body, and the threads of a kill.
+"""Limits on one request: the size of a body, and threads reserved for the kill.
 
-Rules kept here:
-- No body above `BODY_BYTES_MAX` is taken in, whether its length was announced or not.
-- A kill has threads of its own: forty slow requests never stand before it.
+Rules:
+- A body above `BODY_BYTES_MAX` is refused, whether its length was announced or not.
+- A kill has threads of its own, so forty slow requests never delay it.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 async def in_kill_lane(action: Callable[[], _T]) -> _T:
-    """Run a blocking action on the threads that are kept for the kill."""
+    """Run a blocking action on the threads reserved for the kill."""
     return await to_thread.run_sync(action, limiter=_kill_lane)
 
 
@@ -31,7 +31,7 @@ class BodyLimit:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, counting what it brings."""
+        """Pass the request on and count the bytes of its body."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -52,7 +52,7 @@ class BodyLimit:
 
 
 def _announced(scope: Scope) -> int:
-    """Return the Content-Length, 0 without a readable one (the bytes are counted anyway)."""
+    """Return the Content-Length, or 0 if it is not readable (the bytes are counted anyway)."""
     text = dict(scope["headers"]).get(b"content-length", b"0")
     return int(text) if text.isdigit() else 0
 

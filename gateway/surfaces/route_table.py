@@ -1,10 +1,10 @@
-"""Who may what, route by route: made of the application's own routes and of `roles.MAY`.
+"""Who may do what, route by route, from the application's own routes and `roles.MAY`.
 
-`docs/access.md` shows it (`make docs`); a test walks every route of a real site with it.
+`make docs` writes it to `docs/access.md`; a test asks every route of a real site.
 
-A new route: give it a door (`Depends(allowed(ACTION))` in the API, `SignedIn` or `Posted` for a
-page). One that everybody may ask is named in `OPEN`, with the reason. Any GET behind a door is
-named in `NOTED`, with what its reading is on record as. Then run `make docs`.
+A new route needs a door (`Depends(allowed(ACTION))` in the API, `SignedIn` or `Posted` for a
+page), or an entry in `OPEN` with the reason why everybody may use it. A GET behind a door also
+needs an entry in `NOTED`: what a read is recorded as. Then run `make docs`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,14 +24,14 @@ from gateway.surfaces.web.doors import Posted, SignedIn
 IN: Final = "in"
 OPEN: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/healthz"): "says that the process lives",
-    ("GET", "/readyz"): "states of the parts, for whoever supervises; no decision, no name",
-    ("GET", "/openapi.json"): "how the API is asked; the same for every installation",
+    ("GET", "/readyz"): "states of the parts, for monitoring; no decision, no name",
+    ("GET", "/openapi.json"): "describes the API; the same for every installation",
     ("HEAD", "/openapi.json"): "as GET",
-    ("GET", "/static/{name}"): "style, mark and the verifier's script; the same everywhere",
-    ("GET", "/sign-in"): "asks for the key, or takes a link that enters once",
-    ("POST", "/sign-in"): "takes the key; a wrong one is answered late",
+    ("GET", "/static/{name}"): "style, logo and the verifier's script; the same everywhere",
+    ("GET", "/sign-in"): "asks for a key, or accepts a one-time link",
+    ("POST", "/sign-in"): "accepts a key; a wrong one is answered late",
 }
-"""Route -> why everybody may."""
+"""Route -> why everybody may use it."""
 
 NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/"): "decisions",
@@ -41,18 +41,18 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/records/{seq}"): "record/N",
     ("GET", "/records/{seq}/check"): "record/N",
     ("GET", "/records/{seq}/{form}"): "record/N",
-    ("GET", "/kill"): "nothing is read: the form alone",
+    ("GET", "/kill"): "nothing: it shows a form only",
     ("GET", "/v1/decisions/{decision_id}"): "decision/ID",
     ("GET", "/v1/kill"): "kill",
     ("GET", "/v1/differences"): "differences",
     ("GET", "/log/checkpoint"): "log, once an hour",
     ("GET", "/log/{path:path}"): "log, once an hour",
 }
-"""Route -> what a read of it is on record as."""
+"""Route -> what a read of it is recorded as."""
 
 
 class DoorlessError(Exception):
-    """A route lets anybody in, or its reads are not said to be on record."""
+    """A route lets anybody in, or nothing says what its reads are recorded as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,10 @@ class AccessRow:
     """One route.
 
     Attributes:
-        nobody: what who has no key gets; `in` or a status.
-        roles: what each role gets with its own key or session.
-        way: what the caller brings.
-        noted: what a read is on record as; for open routes why they are open.
+        nobody: the answer to a caller without a key: `in` or a status.
+        roles: the answer to each role with its own key or session.
+        way: what the caller must send.
+        noted: what a read is recorded as; for open routes, why they are open.
     """
 
     method: str
@@ -76,18 +76,18 @@ class AccessRow:
 
 
 def access_rows(app: FastAPI) -> tuple[AccessRow, ...]:
-    """Return what everybody gets at each route.
+    """Return the table of every route.
 
     Raises:
-        DoorlessError: a route is without a door, and not in `OPEN`; or it is read, and not in
-            `NOTED`.
+        DoorlessError: when a route has no door and is not in `OPEN`, or answers GET behind a door
+            and is not in `NOTED`.
     """
     return tuple(row for route in app.routes for row in _rows(route))
 
 
 def _rows(route: BaseRoute) -> Iterator[AccessRow]:
     if not isinstance(route, Route):
-        raise DoorlessError(f"{route} is no plain route: its doors cannot be seen from here")
+        raise DoorlessError(f"{route} is not a plain route, so its doors cannot be checked")
     door = next(_doors(route.dependant), None) if isinstance(route, APIRoute) else None
     for method in sorted(route.methods or ()):
         yield _open(method, route.path) if door is None else _guarded(method, route.path, door)
@@ -104,7 +104,7 @@ def _open(method: str, path: str) -> AccessRow:
     if (method, path) not in OPEN:
         raise DoorlessError(
             f"{method} {path} has no door: give it Depends(allowed(ACTION)), or say in"
-            " gateway/surfaces/route_table.py (OPEN) why everybody may; then `make docs`"
+            " gateway/surfaces/route_table.py (OPEN) why everybody may use it; then `make docs`"
         )
     everybody = dict.fromkeys(Role, IN)
     return AccessRow(
@@ -122,8 +122,8 @@ def _guarded(method: str, path: str, door: Door) -> AccessRow:
     read = method in {"GET", "HEAD"}
     if read and ("GET", path) not in NOTED:
         raise DoorlessError(
-            f"{method} {path} is read: say in gateway/surfaces/route_table.py (NOTED) what the"
-            " read is on record as; then `make docs`"
+            f"{method} {path} is a read: say in gateway/surfaces/route_table.py (NOTED) what it"
+            " is recorded as; then `make docs`"
         )
     way, nobody = next(_WAYS[kind] for kind in _WAYS if isinstance(door, kind))
     return AccessRow(
@@ -143,4 +143,4 @@ _WAYS: Final[Mapping[type[Door], tuple[str, str]]] = {
     SignedIn: ("session or key", "303"),
     Posted: ("session and its form", "403"),
 }
-"""Door -> what a caller brings, and what who brings nothing gets."""
+"""Door -> what a caller must send, and the answer to one who sends nothing."""

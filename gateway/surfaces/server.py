@@ -1,4 +1,4 @@
-"""The HTTP server in a thread: API and pages on one address, and at the door for local verbs."""
+"""The HTTP server in a thread: API and pages, on one address and one local socket."""
 
 import secrets
 import socket
@@ -41,10 +41,10 @@ def build_site(
     log: LogFiles | None = None,
     entrance: Entrance | None = None,
 ) -> FastAPI:
-    """Return API and pages as one application; each route has a door, or it does not start.
+    """Return API and pages as one application.
 
     Raises:
-        DoorlessError: a route lets anybody in, and nobody wrote down why.
+        DoorlessError: when a route lets anybody in and `route_table` gives no reason.
     """
     entrance = entrance or entrance_of(desk, keyring)
     app = build_api(desk, keyring, entrance.refusals)
@@ -56,7 +56,7 @@ def build_site(
 
 
 def entrance_of(desk: Desk, keyring: Keyring) -> Entrance:
-    """Return the doors of a desk: nobody is signed in, and no refusal is counted yet."""
+    """Return a desk's entrance, with nobody signed in and no refusal counted."""
     return Entrance(
         keyring=keyring,
         sessions=Sessions(keyring, monotonic_us),
@@ -66,7 +66,7 @@ def entrance_of(desk: Desk, keyring: Keyring) -> Entrance:
 
 
 class Server:
-    """One listening server."""
+    """One listening server; `start` serves in a thread."""
 
     def __init__(
         self,
@@ -75,17 +75,17 @@ class Server:
         door: Path | None = None,
         local_users: frozenset[int] | None = None,
     ) -> None:
-        """Bind the address now, so that a taken port is one clear line.
+        """Bind the address now, so that a taken port is reported before anything starts.
 
         Args:
             settings: where to listen.
             limits: what callers are granted.
-            door: the folder for the socket of local verbs; its state folder's lock is ours.
-            local_users: who may come through it; None: root and our own user.
+            door: folder of the socket for local verbs; the caller holds its state folder's lock.
+            local_users: user ids that may use that socket; None: root and our own.
 
         Raises:
-            SettingsError: the address is taken or not ours.
-            DoorError: the door is not ours.
+            SettingsError: when the address is taken or not ours.
+            DoorError: when the folder or the socket is not ours.
         """
         self._door = door
         self._local_users = local_users
@@ -113,7 +113,7 @@ class Server:
         self._thread: threading.Thread | None = None
 
     def start(self, app: FastAPI) -> None:
-        """Serve the application until `stop`."""
+        """Serve the application until `stop`; wait at most `START_WITHIN_S` for it to come up."""
         self._server = uvicorn.Server(BoundedConfig(app, self._limits, self._local_users))
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined, method-assign, unused-ignore]  # the gateway owns signals
         self._thread = threading.Thread(

@@ -6,10 +6,9 @@ Not here: printing more than the result.
     check        verify, dump, decisions, show, replay and export: what anyone may ask of the
                  ledger
     maintain     fsck, backup, restore and migrate
-    prove        receipt and prove: single proofs as small files, checkable offline by anyone
-    publish      witness and tiles: the ledger's other eyes, and its tree as files for whoever
-                 mirrors it
-    kill         kill and release
+    prove        receipt and prove: single proofs as small files that anyone can check offline
+    publish      witness and tiles: cosign checkpoints, and publish the tree as static files
+    kill         kill, kill-report and release
     differences  differences and resolve
     keys         keygen, rotate-key, revoke-key, row-key, disavow and settings
     privacy      erase, hold, release-hold, disclose: personal values in the ledger

@@ -12,17 +12,17 @@ from gateway.cli.place import StateOption, place_of
 if TYPE_CHECKING:
     from audit.verifier.verify import Outside
 
-KEY_HELP = "trusted log key (a vkey line, or a file with some), from outside; none: exit 3"
-POLICY_HELP = "C2SP tlog-policy from outside: which witnesses must have cosigned; not met: exit 2"
-KEPT_HELP = "a checkpoint kept outside, which the log must contain; may be given again"
-DECISION_HELP = "id of a decision; `countersign decisions` lists them"
-ROTATION_HELP = "a signed change of the log's keys, if the log does not hold it; may be given again"
+KEY_HELP = "trusted verifier key of the log, or a file of such lines; without one: exit code 3"
+POLICY_HELP = "witness policy (C2SP tlog-policy) whose quorum must have cosigned"
+KEPT_HELP = "checkpoint that you kept; the log must contain it; may be repeated"
+DECISION_HELP = "decision id, from `countersign decisions`"
+ROTATION_HELP = "signed change of the log's key that the log does not hold; may be repeated"
 
 
-class Judge(TyperCommand):
-    """A verb whose exit code is a verdict: arguments that cannot be read are not checkable.
+class VerdictCommand(TyperCommand):
+    """A verb whose exit code is a verdict: unreadable arguments are NOT CHECKABLE.
 
-    Their usual exit code, 2, would mean that the log is incomplete.
+    The usual exit code for them, 2, would mean that the log is incomplete.
     """
 
     @override
@@ -30,7 +30,7 @@ class Judge(TyperCommand):
         """Read the arguments."""
         try:
             return super().make_context(*given, **more)
-        except Exception as error:  # typer has no public name for an error of usage
+        except Exception as error:  # typer has no public name for a usage error
             if getattr(error, "exit_code", 0):
                 from audit.verifier.verify import NOT_CHECKABLE
 
@@ -40,9 +40,9 @@ class Judge(TyperCommand):
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(help=verify.__doc__, cls=Judge)(verify)
+    app.command(cls=VerdictCommand)(verify)
     for verb in (dump, decisions, show, replay, export):
-        app.command(help=verb.__doc__)(verb)
+        app.command()(verb)
 
 
 def verify(
@@ -55,11 +55,15 @@ def verify(
     ] = None,
     state: StateOption = None,
 ) -> None:
-    """Check every record against what you bring from outside; names the first bad record.
+    """Check every record against a key that you trust, and name the first bad record.
 
-    Exit codes: 0 all as signed, 1 tampered, 2 incomplete, 3 not checkable; the last line is the
-    code's word and the first reason. A key shows who signed; a policy or a kept checkpoint shows
-    that not even the log's owner has rewritten it since.
+    The key shows who signed. A witness policy or a checkpoint that you kept also shows that the
+    log's owner has not rewritten it since.
+
+    Example: countersign verify --key ledger.key.pub --checkpoint kept.note
+
+    Exit codes: 0 intact, 1 tampered, 2 incomplete, 3 not checkable. The last line names the verdict
+    and its first reason.
     """
     from gateway.evidence.trust import read_outside
     from gateway.evidence.verification import judged
@@ -87,7 +91,10 @@ def dump(
     path: Annotated[Path, typer.Argument(help="file to write; - is standard output")],
     state: StateOption = None,
 ) -> None:
-    """Write the whole ledger to one file that `verify --dump` reads."""
+    """Write the whole ledger to one file, to check elsewhere with `verify --dump`.
+
+    Example: countersign dump ledger.dump
+    """
     from gateway.evidence.verification import dump_ledger
 
     with place_of(state) as place:
@@ -95,10 +102,10 @@ def dump(
 
 
 def decisions(
-    limit: Annotated[int, typer.Option(min=1, help="at most so many")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 20,
     state: StateOption = None,
 ) -> None:
-    """List decisions, newest first: the ids that show, replay, export and receipt take."""
+    """List the newest decisions, with the ids that show, replay, export and receipt take."""
     from gateway.evidence.decisions import list_decisions
 
     with place_of(state) as place:
@@ -109,7 +116,10 @@ def show(
     decision: Annotated[str, typer.Argument(help=DECISION_HELP)],
     state: StateOption = None,
 ) -> None:
-    """Print all of a decision as JSON: inputs, text, model internals, verdict, FIX messages."""
+    """Print everything about one decision as JSON: inputs, model internals, verdict, FIX messages.
+
+    Example: countersign show DECISION | jq .
+    """
     from gateway.evidence.decisions import known
     from gateway.evidence.explanation import show_decision
 
@@ -124,7 +134,12 @@ def replay(
     ] = False,
     state: StateOption = None,
 ) -> None:
-    """Recompute a decision from the ledger alone, its rows from the weights; names what differs."""
+    """Recompute one decision from its records and the model's weights; name what differs.
+
+    Example: countersign replay DECISION --engine
+
+    Exit codes: 0 every step recomputes, 1 a step differs.
+    """
     from gateway.evidence.decisions import known
     from gateway.evidence.replay.replay import replay_decision
 
@@ -135,16 +150,21 @@ def replay(
 def export(
     decision: Annotated[str | None, typer.Argument(help=DECISION_HELP)] = None,
     named: Annotated[
-        str | None, typer.Option("--decision", help="the same, as it was given before")
+        str | None, typer.Option("--decision", help="the same id, in the older form")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="file to write (default: <decision>.zip)")
     ] = None,
     state: StateOption = None,
 ) -> None:
-    """Write a bundle of one decision that proves itself with verify.py and a key from outside."""
+    """Write one decision as a bundle that anyone can check offline with verify.py.
+
+    The recipient needs the log's verifier key from a source other than the bundle.
+
+    Example: countersign export DECISION --out decision.zip
+    """
     if (decision is None) == (named is None):
-        raise typer.BadParameter("give the id of one decision")
+        raise typer.BadParameter("name one decision; `countersign decisions` lists the ids")
     from gateway.evidence.bundle import export_decision
     from gateway.evidence.decisions import known
 

@@ -10,36 +10,44 @@ from gateway.cli.place import StateOption, settings_of
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(help=differences.__doc__)(differences)
-    app.command(help=resolve.__doc__)(resolve)
+    app.command()(differences)
+    app.command()(resolve)
 
 
 def differences(state: StateOption = None) -> None:
-    """List where the book and the broker's reports differ; 1 if anything waits for a person."""
+    """List where the book and the broker differ; exit code 1 while one waits for a person."""
     from gateway.launch.commands.differences import list_differences
 
     raise typer.Exit(list_differences(settings_of(state)))
 
 
 def resolve(  # noqa: PLR0913, PLR0917 - one option each
-    difference: Annotated[int, typer.Argument(help="number that `countersign differences` shows")],
-    right: Annotated[str, typer.Option(help="book (nothing changes) or broker (it is adjusted)")],
+    difference: Annotated[int, typer.Argument(help="number from `countersign differences`")],
+    right: Annotated[
+        str, typer.Option(help="book (nothing changes) or broker (book an adjustment)")
+    ],
     reason: Annotated[str, typer.Option(help="why; recorded")],
     evidence: Annotated[str, typer.Option(help="what shows it; recorded")],
-    price: Annotated[str, typer.Option(help="of the adjustment, as 269.50")] = "",
-    account: Annotated[str, typer.Option(help="where the order is none of ours")] = "",
-    side: Annotated[str, typer.Option(help="BUY or SELL, where the order is none of ours")] = "",
+    price: Annotated[str, typer.Option(help="price of the adjustment, such as 269.50")] = "",
+    account: Annotated[str, typer.Option(help="account, if the order is not ours")] = "",
+    side: Annotated[str, typer.Option(help="BUY or SELL, if the order is not ours")] = "",
     lots: Annotated[
-        int | None, typer.Option(help="of the adjustment, broker less book; if not given as listed")
+        int | None, typer.Option(help="lots to adjust, broker less book (default: as listed)")
     ] = None,
-    ends: Annotated[str, typer.Option(help="ClOrdID of an order that is at an end")] = "",
-    risk_key: Annotated[Path | None, typer.Option(help="file of the risk role's key")] = None,
+    ends: Annotated[str, typer.Option(help="ClOrdID of an order that has ended")] = "",
+    risk_key: Annotated[Path | None, typer.Option(help="the risk officer's key file")] = None,
     compliance_key: Annotated[
-        Path | None, typer.Option(help="file of the compliance role's key")
+        Path | None, typer.Option(help="the compliance officer's key file")
     ] = None,
     state: StateOption = None,
 ) -> None:
-    """Say which side of a difference is right; what changes a book needs both officers' keys."""
+    """Resolve a difference between the book and the broker, so that orders can flow again.
+
+    `--right broker` and `--ends` change the book: both officers' keys must sign.
+
+    Example: countersign resolve 412 --right broker --price 269.50 --reason "trade was missed"
+    --evidence "statement 7"
+    """
     from gateway.launch.commands.differences import request_of, resolve_difference
 
     given = {"right": right, "reason": reason, "evidence": evidence, "price": price}

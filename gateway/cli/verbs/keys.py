@@ -12,43 +12,28 @@ from gateway.installation.keys.roles import Role
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(
-        help="Make a bearer key for the API, printed once; creates the key folder when missing."
-    )(keygen)
-    app.command(
-        name="rotate-key",
-        help="Hand the log over to a new signing key, or end the overlap of the last rotation; "
-        "the gateway must be stopped.",
-    )(rotate_key)
-    app.command(
-        name="revoke-key",
-        help="Record that an earlier key of the log no longer counts from a time on, signed by the "
-        "present key; the gateway must be stopped.",
-    )(revoke_key)
-    app.command(
-        name="row-key",
-        help="Make the key of the MACs that stand beside the ledger's rows, out of the database's "
-        "reach; `serve` does not start without one. An existing key stays.",
-    )(row_key)
-    app.command(
-        help="Leave out a record that the gateway did not write, and for which it does not start; "
-        "needs the risk key and the compliance key; the gateway must be stopped.",
-    )(disavow)
-    app.command(name="settings", help="List every setting with its meaning.")(list_settings)
+    for verb in (keygen, rotate_key, revoke_key, row_key, disavow):
+        app.command()(verb)
+    app.command(name="settings")(list_settings)
 
 
 def keygen(
     name: Annotated[
         str,
-        typer.Option(help="whose it is: a role or a code that goes on record, not a person's name"),
+        typer.Option(help="whose key: a role or a code, never a person's name; it is recorded"),
     ],
-    role: Annotated[Role, typer.Option(help="what it may do")] = Role.AGENT,
+    role: Annotated[Role, typer.Option(help="what the key may do")] = Role.AGENT,
     replace: Annotated[
         bool, typer.Option("--replace", help="end the key that has this name, and its role")
     ] = False,
     state: StateOption = None,
 ) -> None:
-    """Make a key."""
+    """Make a bearer key for the API and the pages, and print it once.
+
+    Creates the key folder if it is missing.
+
+    Example: countersign keygen --name desk-1 --role agent
+    """
     from gateway.installation.keys.keyring import Keyring
     from gateway.installation.place import key_folder
 
@@ -59,14 +44,21 @@ def keygen(
 def rotate_key(
     to: Annotated[
         str,
-        typer.Option(help="where the new key is: file, or the PKCS#11 URI of a key in a device"),
+        typer.Option(
+            help="where to keep the new key: file, or the PKCS#11 URI of a key in a device"
+        ),
     ] = "file",
     finish: Annotated[
         bool, typer.Option("--finish", help="end the overlap: destroy the old private key")
     ] = False,
     state: StateOption = None,
 ) -> None:
-    """Rotate the log's key."""
+    """Replace the log's signing key, or end the overlap of the last replacement with --finish.
+
+    Until then both keys sign, so that witnesses can learn the new one. Stop the gateway first.
+
+    Example: countersign rotate-key, then countersign rotate-key --finish
+    """
     from gateway.installation.keys import rotation as rotating
 
     settings = settings_of(state)
@@ -76,7 +68,7 @@ def rotate_key(
 
 
 def revoke_key(
-    key: Annotated[str, typer.Argument(help="the key's public line, or a file that holds it")],
+    key: Annotated[str, typer.Argument(help="verifier key, or a file that holds it")],
     reason: Annotated[str, typer.Option(help="why; recorded")],
     since: Annotated[
         datetime | None,
@@ -84,7 +76,12 @@ def revoke_key(
     ] = None,
     state: StateOption = None,
 ) -> None:
-    """Revoke a key of the log."""
+    """Record that an earlier key of the log no longer counts from a given time on.
+
+    The log's present key signs the revocation. Stop the gateway first.
+
+    Example: countersign revoke-key keys/retired-ID.pub --reason "laptop lost"
+    """
     from gateway.installation.keys import rotation as rotating
 
     from_us = None if since is None else int(since.replace(tzinfo=UTC).timestamp()) * 1_000_000
@@ -92,7 +89,10 @@ def revoke_key(
 
 
 def row_key(state: StateOption = None) -> None:
-    """Make the key of the rows."""
+    """Make the key of the row MACs, which show that the gateway itself wrote a row.
+
+    Keep it out of the database's reach. `serve` does not start without it. An existing key stays.
+    """
     from gateway.installation.keys.row_keys import make_secret
     from gateway.installation.place import key_folder
 
@@ -103,14 +103,20 @@ def disavow(
     seq: Annotated[int, typer.Argument(min=0, help="the record's number")],
     reason: Annotated[str, typer.Option(help="why; recorded")],
     risk_key: Annotated[
-        Path | None, typer.Option(help="file of the risk role's key (default: the key folder's)")
+        Path | None,
+        typer.Option(help="the risk officer's key file (default: in the key folder)"),
     ] = None,
     compliance_key: Annotated[
-        Path | None, typer.Option(help="file of the compliance role's key")
+        Path | None, typer.Option(help="the compliance officer's key file")
     ] = None,
     state: StateOption = None,
 ) -> None:
-    """Disavow a record."""
+    """Leave out a record that the gateway did not write, so that the gateway starts again.
+
+    The refused start names the record. Both officers' keys must sign. Stop the gateway first.
+
+    Example: countersign disavow 5012 --reason "row written by an intruder"
+    """
     from gateway.installation.keys import disavowal as disavowing
 
     keys = {"risk": risk_key, "compliance": compliance_key}
@@ -118,7 +124,7 @@ def disavow(
 
 
 def list_settings() -> None:
-    """Print the settings."""
+    """List every setting: the environment variable and what it means."""
     from gateway.installation.settings import known_names
 
     for name, description in known_names().items():

@@ -1,4 +1,4 @@
-"""kill and release."""
+"""kill, kill-report and release."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,25 +10,28 @@ from gateway.cli.place import StateOption, settings_of
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(help="Stop all new orders now; works with the gateway or the database down.")(kill)
-    app.command("kill-report", help="Say how the newest kill went: what was cancelled, and when.")(
-        kill_report
-    )
-    app.command(help="Release a kill; needs the risk key and the compliance key.")(release)
+    for verb in (kill, kill_report, release):
+        app.command()(verb)
 
 
 def kill(
     reason: Annotated[str, typer.Option(help="why; recorded")] = "countersign kill",
     state: StateOption = None,
 ) -> None:
-    """Press the kill."""
+    """Stop all new orders now, also while the gateway or the database is down.
+
+    Live orders are cancelled. `countersign kill-report` shows how far that is; only
+    `countersign release` ends the kill.
+
+    Example: countersign kill --reason "price feed is wrong"
+    """
     from gateway.launch.commands.kill import press_kill
 
     raise typer.Exit(press_kill(settings_of(state), reason))
 
 
 def kill_report(state: StateOption = None) -> None:
-    """Say how the newest kill went."""
+    """Show how the newest kill went: what was cancelled, and when."""
     from gateway.launch.commands.kill import report_kill
 
     raise typer.Exit(report_kill(settings_of(state)))
@@ -37,21 +40,26 @@ def kill_report(state: StateOption = None) -> None:
 def release(
     reason: Annotated[str, typer.Option(help="why; recorded")],
     risk_key: Annotated[
-        Path | None, typer.Option(help="file of the risk role's key (default: the key folder's)")
+        Path | None,
+        typer.Option(help="the risk officer's key file (default: in the key folder)"),
     ] = None,
     compliance_key: Annotated[
-        Path | None, typer.Option(help="file of the compliance role's key")
+        Path | None, typer.Option(help="the compliance officer's key file")
     ] = None,
     state: StateOption = None,
     *,
     although_live: Annotated[
         bool,
         typer.Option(
-            "--although-live", help="also where orders may still work at the broker; each is named"
+            "--although-live",
+            help="release although orders may still work at the broker; each is named",
         ),
     ] = False,
 ) -> None:
-    """Release the kill."""
+    """Release the newest kill; both officers' keys must sign.
+
+    Example: countersign release --reason "feed repaired"
+    """
     from gateway.launch.commands.kill import release_kill
 
     keys = {"risk": risk_key, "compliance": compliance_key}

@@ -7,19 +7,24 @@ from typing import Annotated
 import typer
 
 from gateway.cli.place import StateOption, place_of, settings_of
-from gateway.cli.verbs.check import KEPT_HELP, KEY_HELP, ROTATION_HELP, Judge
+from gateway.cli.verbs.check import (
+    KEPT_HELP,
+    KEY_HELP,
+    POLICY_HELP,
+    ROTATION_HELP,
+    VerdictCommand,
+)
 
-POLICY_HELP = "a witness policy (C2SP tlog-policy), whose quorum must have cosigned"
-LAST_HELP = "the last checkpoint known outside (kept, or from a witness); may be given again"
+LAST_HELP = "newest checkpoint known outside (kept, or from a witness); may be repeated"
 OLDER_HELP = "restore although a given checkpoint is of a larger log: the rest is lost"
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    for verdict in (fsck, restore):
-        app.command(help=verdict.__doc__, cls=Judge)(verdict)
-    for verb in (backup, migrate):
-        app.command(help=verb.__doc__)(verb)
+    app.command(cls=VerdictCommand)(fsck)
+    app.command()(backup)
+    app.command(cls=VerdictCommand)(restore)
+    app.command()(migrate)
 
 
 def fsck(  # noqa: PLR0913, PLR0917 - one flag each
@@ -27,18 +32,21 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
     checkpoint: Annotated[list[Path] | None, typer.Option(help=KEPT_HELP)] = None,
     policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
     rotation: Annotated[list[Path] | None, typer.Option(help=ROTATION_HELP)] = None,
-    dump: Annotated[Path | None, typer.Option(help="check this dump, not the database")] = None,
-    tiles: Annotated[Path | None, typer.Option(help="check this folder of tiles")] = None,
-    resume: Annotated[bool, typer.Option(help="go on where an interrupted check stopped")] = False,
+    dump: Annotated[
+        Path | None, typer.Option(help="check this dump instead of the database")
+    ] = None,
+    tiles: Annotated[Path | None, typer.Option(help="check this folder of tiles instead")] = None,
+    resume: Annotated[bool, typer.Option(help="continue an interrupted check")] = False,
     payloads: Annotated[
-        bool, typer.Option(help="also read payloads, stored headers and blobs: slower")
+        bool, typer.Option(help="also check payloads, stored headers and blobs: slower")
     ] = True,
     state: StateOption = None,
 ) -> None:
-    """Check a log of any size in constant memory: headers rebuilt from columns, streams, tree.
+    """Check a log of any size in constant memory: every record, stream and checkpoint.
 
-    Exit codes and the last line are those of verify: 0 ok, 1 tampered, 2 incomplete, 3 not
-    checkable; 130 interrupted.
+    Example: countersign fsck --key ledger.key.pub --no-payloads
+
+    Exit codes, as of verify: 0 intact, 1 tampered, 2 incomplete, 3 not checkable; 130 interrupted.
     """
     from audit.verifier.verify import Bad
     from gateway.evidence.integrity import Given, fsck_dump_file, fsck_place, fsck_tiles
@@ -66,15 +74,17 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="file to write; one of that name is replaced")],
+    file: Annotated[Path, typer.Argument(help="file to write; an older one is replaced")],
     state: StateOption = None,
 ) -> None:
-    """Write the whole ledger to one file that says itself whether it is whole; beside a gateway.
+    """Write the whole ledger to one file, also while the gateway runs.
 
-    Subject keys are never in it: a backup must not bring back what was erased. Personal values
-    are in it as they are stored, encrypted. Keep the log's signing keys apart from it.
-    It ends at the newest signed checkpoint: what is signed by nobody would not be restored.
-    A full disk or Ctrl-C leaves no file, and an older one of that name as it was.
+    The file ends at the newest signed checkpoint and shows by itself whether it is complete.
+    Personal values stay encrypted in it. It holds no subject keys, which would bring erased values
+    back, and no signing keys: keep those elsewhere. A full disk or Ctrl-C leaves no new file and
+    keeps the older one.
+
+    Example: countersign backup ledger.backup
     """
     from gateway.evidence.backup import back_up
 
@@ -83,26 +93,28 @@ def backup(
 
 
 def restore(  # noqa: PLR0913, PLR0917 - one flag each
-    file: Annotated[Path, typer.Argument(help="what `countersign backup` wrote")],
+    file: Annotated[Path, typer.Argument(help="file that `countersign backup` wrote")],
     key: Annotated[list[str] | None, typer.Option(help=KEY_HELP)] = None,
     checkpoint: Annotated[list[Path] | None, typer.Option(help=LAST_HELP)] = None,
     policy: Annotated[Path | None, typer.Option(help=POLICY_HELP)] = None,
     rotation: Annotated[list[Path] | None, typer.Option(help=ROTATION_HELP)] = None,
     accept_older: Annotated[bool, typer.Option(help=OLDER_HELP)] = False,
-    reason: Annotated[str, typer.Option(help="why, for the record")] = "not said",
+    reason: Annotated[str, typer.Option(help="why; recorded")] = "not said",
     state: StateOption = None,
 ) -> None:
-    """Bring a backup back into an empty state folder: verified while it loads, or not at all.
+    """Restore a backup into an empty state folder, completely or not at all.
 
-    Cosignatures and encrypted values are held against the log too; with a vault in the new folder
-    (COUNTERSIGN_VAULT) values must open to what their records commit to.
+    Everything is verified while it loads. If the new folder has a vault (COUNTERSIGN_VAULT), each
+    personal value must match the commitment in its record.
 
-    No backup holds keys, vault and FIX session: bring keys/, vault/ and fix/ of the old state
-    folder. If fix/ is lost, start once with --new-fix-session REASON: that goes on record.
+    A backup holds no keys, vault or FIX session: copy keys/, vault/ and fix/ from the old state
+    folder. If fix/ is lost, start once with --new-fix-session REASON, which goes on record.
 
-    Exit codes: 0 restored; 1 tampered or a fork; 2 damaged, cut off, values missing, or older than
-    a checkpoint given; 3 no trusted key; 130 interrupted. Only 0 leaves anything behind, but for
-    the empty tables in a database of your own (COUNTERSIGN_LEDGER__DSN).
+    Example: countersign restore ledger.backup --state restored --key ledger.key.pub
+
+    Exit codes: 0 restored; 1 tampered or a fork; 2 damaged, incomplete or older than a given
+    checkpoint; 3 no trusted key; 130 interrupted. Any code but 0 leaves nothing behind, except
+    empty tables in a database of your own (COUNTERSIGN_LEDGER__DSN).
     """
     from gateway.evidence.backup import bring_back
     from gateway.evidence.integrity import Given
@@ -117,17 +129,17 @@ def restore(  # noqa: PLR0913, PLR0917 - one flag each
 
 
 def _deaf() -> None:
-    """Hear no signal any more: what is done is said, and the exit code is that of it."""
+    """Ignore signals from here on: the restore is complete, and the exit code must say so."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
 
 def migrate() -> None:
-    """Make a database of your own ready, as its administrator; safe to give again.
+    """Prepare your own PostgreSQL for the gateway: schema and login; safe to repeat.
 
-    Brings COUNTERSIGN_LEDGER__ADMIN_DSN to this program's schema, and makes the user that
-    COUNTERSIGN_LEDGER__DSN names: one who may append, read and erase, and nothing else. Only this
-    verb needs the administrator; the embedded database is migrated at every start.
+    Logs in as COUNTERSIGN_LEDGER__ADMIN_DSN, migrates the schema and creates the user that
+    COUNTERSIGN_LEDGER__DSN names, who may append, read and erase, and nothing else. No other verb
+    needs the administrator. The embedded database is migrated at every start.
     """
     from gateway.installation.database import migrate_given
 

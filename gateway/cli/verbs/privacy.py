@@ -7,38 +7,37 @@ import typer
 
 from gateway.cli.place import StateOption, settings_of
 
-OPERATOR = typer.Option("--as", help="whose key: its name in the key folder, of role operator")
-HOLD_HELP = "as `countersign hold` printed it; a wrong one lists those in force"
+OPERATOR = typer.Option("--as", help="name of an operator's key in the key folder")
+HOLD_HELP = "id that `countersign hold` printed; a wrong one lists the holds in force"
 REASON = typer.Option(help="why; recorded, so name nobody")
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(
-        help="Forget a person: a record with actor and legal basis, then the only key to what is"
-        " said of him is destroyed. Refused inside retention or a hold; proofs stay valid. Says"
-        " which records hold the name in words, from before it was known, and ends in 2 then."
-    )(erase)
-    app.command(help="Keep personal values from being erased, until somebody else lifts it.")(hold)
-    app.command(name="release-hold", help="Lift a hold that somebody else placed.")(release_hold)
-    app.command(
-        help="Show a record's personal values, and put on record that they were read; with --out"
-        " also files that verify.py checks against the record's commitments."
-    )(disclose)
+    for verb in (erase, hold, release_hold, disclose):
+        app.command()(verb)
 
 
 def erase(
     subject: Annotated[
         list[str],
         typer.Option(
-            help="the person: psn-... or a name; again for each further pseudonym: all or none"
+            help="the person: psn-... or a name; repeat for further pseudonyms: all or none"
         ),
     ],
     basis: Annotated[str, typer.Option(help="legal basis, e.g. 'GDPR art. 17(1)(b)'; recorded")],
     actor: Annotated[str, OPERATOR] = "operator",
     state: StateOption = None,
 ) -> None:
-    """Erase."""
+    """Erase a person's data: record actor and legal basis, then destroy the only key to it.
+
+    Refused within the retention period and under a hold. Proofs stay valid.
+
+    Example: countersign erase --subject psn-... --basis "GDPR art. 17(1)(b)"
+
+    Exit code 2 also means that records from before the name was known hold it in plain words; they
+    are listed.
+    """
     from gateway.privacy.commands import erase as carry_out
 
     raise typer.Exit(carry_out(settings_of(state), actor, subject, basis))
@@ -50,7 +49,10 @@ def hold(
     actor: Annotated[str, OPERATOR] = "operator",
     state: StateOption = None,
 ) -> None:
-    """Place a hold."""
+    """Place a legal hold: nothing in its scope is erased until somebody else lifts it.
+
+    Example: countersign hold --scope decision:ID --reason "complaint 7"
+    """
     from gateway.privacy.commands import hold as carry_out
 
     raise typer.Exit(carry_out(settings_of(state), actor, scope, reason))
@@ -60,11 +62,11 @@ def release_hold(
     hold_id: Annotated[str, typer.Argument(help=HOLD_HELP)],
     reason: Annotated[str, REASON],
     actor: Annotated[
-        str, typer.Option("--as", help="whose key, of role approver or operator; not the placer's")
+        str, typer.Option("--as", help="name of an approver's or operator's key; not the placer's")
     ] = "approver",
     state: StateOption = None,
 ) -> None:
-    """Lift a hold."""
+    """Lift a legal hold that somebody else placed."""
     from gateway.privacy.commands import release_hold as carry_out
 
     raise typer.Exit(carry_out(settings_of(state), actor, hold_id, reason))
@@ -75,11 +77,16 @@ def disclose(
     reason: Annotated[str, REASON],
     out: Annotated[Path | None, typer.Option(help="folder for the disclosure files")] = None,
     actor: Annotated[
-        str, typer.Option("--as", help="whose key: its name, of role auditor")
+        str, typer.Option("--as", help="name of an auditor's key in the key folder")
     ] = "auditor",
     state: StateOption = None,
 ) -> None:
-    """Disclose."""
+    """Show a record's personal values, and record that they were read.
+
+    With --out, also write files that verify.py checks against the record's commitments.
+
+    Example: countersign disclose 5012 --reason "audit 2026-3" --out disclosed
+    """
     from gateway.privacy.commands import disclose as carry_out
 
     raise typer.Exit(carry_out(settings_of(state), actor, seq, reason, out))

@@ -1,4 +1,4 @@
-"""receipt and prove: single proofs as small files, checkable offline by anyone."""
+"""receipt and prove: single proofs as small files that anyone can check offline."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,8 +24,10 @@ def receipt(
 ) -> None:
     """Write a decision's receipt: its seal, the list of all its records, a cosigned checkpoint.
 
-    One file of some kilobytes. Whoever has it and the log's key can show, offline and for ever,
-    that the decision was recorded so, and notices when a record of it is withheld.
+    With this small file and the log's verifier key, anyone can show offline how the decision was
+    recorded, and notices when one of its records is withheld.
+
+    Example: countersign receipt DECISION
     """
     from gateway.evidence.decisions import known
     from gateway.evidence.proof import write_receipt
@@ -35,25 +37,24 @@ def receipt(
 
 
 def prove(
-    seq: Annotated[int | None, typer.Argument(min=0, help="number of a record")] = None,
+    seq: Annotated[int | None, typer.Argument(min=0, help="the record's number")] = None,
     from_size: Annotated[
-        int | None, typer.Option(min=0, help="size of an earlier checkpoint: nothing was rewritten")
+        int | None, typer.Option(min=0, help="size of an earlier checkpoint that you kept")
     ] = None,
-    stream: Annotated[
-        str | None, typer.Option(help="a stream, such as decision/ID: these are all its records")
-    ] = None,
-    first: Annotated[int | None, typer.Option(min=0, help="first number in the stream")] = None,
-    last: Annotated[int | None, typer.Option(min=0, help="last number in the stream")] = None,
+    stream: Annotated[str | None, typer.Option(help="a stream, such as decision/ID")] = None,
+    first: Annotated[int | None, typer.Option(min=0, help="first place in the stream")] = None,
+    last: Annotated[int | None, typer.Option(min=0, help="last place in the stream")] = None,
     out: Annotated[Path | None, typer.Option(help="file to write")] = None,
     state: StateOption = None,
 ) -> None:
-    """Write a proof: one record is in the log, the log only grew, or a stream is complete.
+    """Write a proof that a record is in the log, that the log only grew, or of a whole stream.
 
     countersign prove 17: record 17 is in the log (a C2SP tlog-proof)
 
-    countersign prove --from-size 1200: the log grew from the checkpoint of 1200 that you kept
+    countersign prove --from-size 1200: the log only grew since the checkpoint of size 1200
 
-    countersign prove --stream decision/ID: these are all its records; --first 3 --last 9: of these
+    countersign prove --stream decision/ID: these are all records of the stream; with --first 3
+    --last 9, all from place 3 to place 9
     """
     from gateway.evidence.proof import Question, answer
 

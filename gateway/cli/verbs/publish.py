@@ -1,4 +1,4 @@
-"""witness and tiles: the ledger's other eyes, and its tree as files for whoever mirrors it."""
+"""witness and tiles: cosign a log's checkpoints, and publish the tree as static files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,30 +15,34 @@ def register(app: typer.Typer) -> None:
 
 
 def witness(
-    state: Annotated[Path, typer.Option(help="the witness's own folder: keys and memory")],
+    state: Annotated[Path, typer.Option(help="the witness's own folder, with its keys and memory")],
     log: Annotated[
         list[str],
         typer.Option(
-            help="a log to follow: its verifier key, with its origin behind a space if that is "
-            "not the key's name, or a file of such lines; may be repeated"
+            help="log to follow: its verifier key, then a space and its origin if that is not the"
+            " key's name; or a file of such lines; may be repeated"
         ),
     ],
     listen: Annotated[str, typer.Option(help="address to serve on")] = "127.0.0.1:8710",
     url: Annotated[
         str | None,
-        typer.Option(help="address under which the log reaches it (default: where it listens)"),
+        typer.Option(help="address at which the log reaches it (default: where it listens)"),
     ] = None,
     keygen: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="make missing keys under this name, then serve"),
+        typer.Option(metavar="NAME", help="make missing keys with this name, then serve"),
     ] = None,
 ) -> None:
-    """Cosign the checkpoints of logs: a memory on another host, so that no history is rewritten.
+    """Run a witness: it cosigns the checkpoints of logs, so that none can rewrite its history.
 
-    Follows any C2SP log (tlog-witness). Writes STATE/policy, the policy file that asks for it.
-    When a log changes its key, add the new key's line to the file given with --log before the
-    log's `rotate-key --finish`: the file is read again when it changes, without a restart. One
-    that does not parse then changes nothing.
+    Run it on another host than the log. It follows any C2SP log (tlog-witness) and writes
+    STATE/policy, the policy file that names it.
+
+    Example: countersign witness --state w --log ledger.key.pub --keygen example.com/w1
+
+    When a log changes its key, add the new line to the file given with --log before the log's
+    `rotate-key --finish`. The witness reads the file again when it changes; a file that does not
+    parse changes nothing.
     """
     from gateway.surfaces.witness.server import serve_witness
 
@@ -46,24 +50,23 @@ def witness(
 
 
 def tiles(
-    folder: Annotated[Path, typer.Argument(help="folder to write; a second call goes on there")],
+    folder: Annotated[Path, typer.Argument(help="folder to write; a later call continues it")],
     check: Annotated[
-        bool, typer.Option(help="hold every file that is there against the log first")
+        bool, typer.Option(help="compare every existing file with the log first")
     ] = True,
     repair: Annotated[
         bool,
-        typer.Option("--repair", help="write changed files anew; the old ones go to DIR/differs"),
+        typer.Option("--repair", help="write changed files again; the old ones go to DIR/differs"),
     ] = False,
     state: StateOption = None,
 ) -> None:
-    """Write the tree as static files (tlog-tiles): tiles, entry bundles, then the checkpoint.
+    """Publish the log as static files (C2SP tlog-tiles) that any web server can serve.
 
-    Serve the folder with any web server, and a regulator mirrors the log with curl.
+    A later call writes what is new or missing. If an existing file is not what was signed, it is
+    named and nothing is written. --no-check trusts the files of earlier calls, which is enough for
+    a call each minute.
 
-    A second call writes what is new and what is missing. If a file that the folder's checkpoint
-    covers is not what was signed, it is named, nothing is written, and the exit code is 1, as that
-    of `fsck --tiles DIR`. With --no-check the files of earlier calls are trusted, which is enough
-    for a call each minute.
+    Example: countersign tiles /var/www/log
 
     Exit codes: 0 written; 1 tampered; 2 nothing is signed yet, another log's folder, or refused.
     """

@@ -9,15 +9,13 @@ from gateway.cli.place import StateOption, settings_of
 if TYPE_CHECKING:
     from gateway.installation.settings import Settings
 
-NEW_SESSION_HELP = "begin a new FIX session, state/fix being lost: why, for the record"
+NEW_SESSION_HELP = "begin a new FIX session because state/fix is lost or was reset: why; recorded"
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this group."""
-    app.command(
-        help="Development profile: make what is missing, play 2018 in paper mode, serve the page."
-    )(run)
-    app.command(help="Serve with given keys, database and broker; creates nothing.")(serve)
+    app.command()(run)
+    app.command()(serve)
 
 
 def run(
@@ -31,7 +29,12 @@ def run(
     state: StateOption = None,
     new_fix_session: Annotated[str, typer.Option(help=NEW_SESSION_HELP)] = "",
 ) -> None:
-    """Play the walk."""
+    """Try Countersign on paper: play 2018 with a simulated broker, then serve the pages.
+
+    Makes the state folder, development keys and an embedded database if they are missing.
+
+    Example: countersign run --decisions 50 --exit
+    """
     from gateway.launch.paper.play import run_development
 
     settings = renewing(settings_of(state), new_fix_session)
@@ -47,14 +50,18 @@ def run(
 def serve(
     new_fix_session: Annotated[str, typer.Option(help=NEW_SESSION_HELP)] = "",
 ) -> None:
-    """Serve the gate."""
+    """Serve the API and the pages with your own keys, database and broker; create nothing.
+
+    COUNTERSIGN_KEYS, COUNTERSIGN_LEDGER__DSN and COUNTERSIGN_FIX__PORT have no default;
+    `countersign settings` lists every setting.
+    """
     from gateway.launch.run import serve_production
 
     raise typer.Exit(serve_production(renewing(settings_of(), new_fix_session)))
 
 
 def renewing(settings: "Settings", reason: str) -> "Settings":
-    """Return settings with the word for a new FIX session, where one was given."""
+    """Return settings with the reason for a new FIX session, if one was given."""
     fix = settings.fix.model_copy(
         update={"new_session": reason.strip() or settings.fix.new_session}
     )

@@ -2,6 +2,6 @@
 
 Not here: what a role's action does.
 
-    bearer    bearer keys to callers, and which role may do what
-    refusals  attempts refused at the door, on record
+    bearer    from a bearer key to its caller, and whether its role may act
+    refusals  refused attempts, counted and recorded
 """

@@ -1,7 +1,4 @@
-"""Who is calling and what that role may do. Bearer keys only; no cookie opens the API.
-
-Who is refused is counted for the record (`gateway.surfaces.access.refusals`).
-"""
+"""Who is calling, and whether that role may act. Bearer keys only: no cookie opens the API."""
 
 from typing import Annotated, Final
 
@@ -16,17 +13,17 @@ bearer: Final = HTTPBearer(auto_error=False, description="key from `countersign 
 
 
 class Door:
-    """What every dependency that lets callers in is: a route without one does not start."""
+    """A dependency that lets callers in; the server does not start with a route that has none."""
 
     def __init__(self, action: str) -> None:
-        """Take what the route does, a key of `MAY`."""
+        """Guard a route that does `action`, a key of `MAY`."""
         self.action = action
 
 
 class Allowed(Door):
     """A dependency that yields the caller, or refuses with 401 or 403.
 
-    It runs on the event loop (one small file is read): a kill must not wait for a thread here.
+    It runs on the event loop (it reads one small file), so that a kill never waits for a thread.
     """
 
     async def __call__(
@@ -39,17 +36,17 @@ class Allowed(Door):
 
 
 def allowed(action: str) -> Allowed:
-    """Return the door of a route that does this."""
+    """Return the door of a route that does `action`."""
     return Allowed(action)
 
 
 def by_key(
     request: Request, credentials: HTTPAuthorizationCredentials | None, action: str
 ) -> Caller:
-    """Return whose key the request carries.
+    """Return the holder of the request's key; count refusals for the record.
 
     Raises:
-        HTTPException: 401 without a known key, 403 for a role that may not.
+        HTTPException: 401 without a known key, 403 when its role may not.
     """
     keyring: Keyring = request.app.state.keyring
     refusals: Refusals = request.app.state.refusals

@@ -1,13 +1,13 @@
-"""Attempts refused at the door, on record: one record per minute, caller and reason, with a count.
+"""Refused attempts on record: one record per minute, caller and reason, with a count.
 
-Rules kept here:
-- No key enters a record. A key that is not known is a pseudonym under a secret of this process:
-  the same wrong key is seen to come again, and nobody can guess a mistyped key from the record.
-- Strangers cannot fill the ledger: of the unknown keys of one minute only the first `CALLERS_MAX`
-  have records of their own, the rest are counted together, and whoever is known keeps his own
-  however many there are; what the ledger does not take waits, bounded.
-- Whoever is refused never waits for the ledger; what is counted is written by a thread, at the end
-  of the minute and when the gateway stops. A process that is killed loses that minute's counts.
+Rules:
+- No key enters a record. An unknown key gets a pseudonym under a secret of this process: a repeated
+  wrong key shows as the same one, and nobody can guess a mistyped key from the record.
+- Strangers cannot fill the ledger. Of one minute's unknown keys only the first `CALLERS_MAX` have
+  their own records; the rest are counted together. Known callers always have their own. Records
+  that the ledger does not take wait in a bounded queue.
+- A refused caller never waits for the ledger: a thread writes the counts at the end of the minute
+  and when the gateway stops. A killed process loses the counts of that minute.
 
 Not here: what is refused (`bearer`, `web.doors`, `web.sign_in`).
 """
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 WINDOW_S: Final = 60
 CALLERS_MAX: Final = 32
-"""Unknown keys and reasons of one minute with a record of their own."""
+"""Pairs of unknown key and reason that have their own record in one minute."""
 WINDOWS_MAX: Final = 10
 DUE_MAX: Final = 1_000
 BATCH: Final = 50
@@ -41,7 +41,7 @@ _UNKNOWN: Final = "unknown-"
 
 
 class AccessReason(StrEnum):
-    """Why the door stayed shut; a role that may not is `may_not_ACTION`."""
+    """Why an attempt was refused; `may_not` adds a reason for each action."""
 
     NO_KEY = "no_key"
     UNKNOWN_KEY = "unknown_key"
@@ -53,7 +53,7 @@ class AccessReason(StrEnum):
 
 
 def may_not(action: str) -> str:
-    """Return the reason of a role that may not."""
+    """Return the reason of a caller whose role may not do this."""
     return f"may_not_{action}"
 
 
@@ -61,7 +61,7 @@ class Refusals:
     """Counts refusals and writes them; safe from any thread."""
 
     def __init__(self, ledger: LedgerPort, wall_us: Callable[[], int]) -> None:
-        """Write to a ledger, by a clock; nothing is written before `start` or `flush`."""
+        """Count for a ledger; nothing is written before `start` or `flush`."""
         self._ledger = ledger
         self._wall_us = wall_us
         self._secret = secrets.token_bytes(32)
@@ -73,7 +73,7 @@ class Refusals:
         self._thread: threading.Thread | None = None
 
     def pseudonym(self, key: str) -> str:
-        """Return what a key that nobody holds is called on record."""
+        """Return the name on record of a key that nobody holds."""
         offered = key.encode("utf-8", "surrogatepass")
         return f"{_UNKNOWN}{hmac.new(self._secret, offered, hashlib.sha256).hexdigest()[:16]}"
 
@@ -92,16 +92,16 @@ class Refusals:
             counts[who, reason] += 1
 
     def flush(self, *, all_of_it: bool = True) -> int:
-        """Write what is counted, of ended minutes or all of it; return how many records.
+        """Write the counts of ended minutes, or all of them; return how many records.
 
         Raises:
-            AuditError: the ledger does not take them; they are kept, and tried again.
+            AuditError: when the ledger does not take them; they are kept for the next call.
         """
         written = 0
         with self._writing:
             while self._draw_up(all_of_it=all_of_it):
                 drafts = [self._due[place] for place in range(min(BATCH, len(self._due)))]
-                # a crash here leaves these minutes uncounted; the same drafts again write nothing
+                # a crash here loses these counts; a second append of the same drafts writes nothing
                 self._ledger.append(*drafts)
                 for _ in drafts:
                     self._due.popleft()
@@ -109,7 +109,7 @@ class Refusals:
         return written
 
     def start(self) -> None:
-        """Write each minute from now on, on a thread of its own."""
+        """Write each minute from now on, in a thread of its own."""
         self._thread = threading.Thread(target=self._run, name="refusals", daemon=True)
         self._thread.start()
 
@@ -121,9 +121,9 @@ class Refusals:
         self._try(all_of_it=True)
 
     def _draw_up(self, *, all_of_it: bool) -> bool:
-        """Turn counts into drafts with their final idempotency keys, while there is room.
+        """Turn counts into drafts while there is room; return whether there is anything to write.
 
-        Returns whether there is anything to write.
+        The drafts carry their final idempotency keys.
         """
         ended_us = self._wall_us() - WINDOW_S * 1_000_000
         with self._lock:

@@ -3,7 +3,7 @@
 Not here: HTML, request models.
 
     app          the application and the table from error code to HTTP status
-    bodies       JSON read strictly: no key twice
+    bodies       strict JSON bodies: no key twice
     intents      POST /v1/intents
     decisions    GET /v1/decisions/{id}, POST /v1/decisions/{id}/approval
     kill         POST /v1/kill, POST /v1/kill/release

@@ -1,4 +1,4 @@
-"""The application: every route, the error table, and what the pages add."""
+"""The API as an application: every route, and the table from error code to HTTP status."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -34,7 +34,7 @@ STATUS: Final = {
 
 
 def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) -> FastAPI:
-    """Return the API over one desk; who is refused is counted (None: in a count of its own)."""
+    """Return the API over one desk; without `refusals` it counts refused callers by itself."""
     app = FastAPI(
         title="Countersign",
         summary="A governed execution gateway with an audit ledger.",
@@ -45,7 +45,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
     app.add_middleware(BodyLimit)
     app.state.desk = desk
     app.state.keyring = keyring
-    app.state.log = None  # what is published; the server puts it there
+    app.state.log = None  # the published log; the server sets it
     app.state.refusals = refusals or Refusals(desk.own.tools.ledger, desk.own.dispatching.wall_us)
     for module in (intents, decisions, kill, differences, privacy, log, health):
         app.include_router(module.router)
@@ -56,7 +56,7 @@ def build_api(desk: Desk, keyring: Keyring, refusals: Refusals | None = None) ->
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:
-    """Say what is wrong with a body without repeating it: NaN or a megabyte must not come back."""
+    """Answer what is wrong with a body; never repeat it: NaN or a megabyte must not come back."""
     faults = error.errors() if isinstance(error, RequestValidationError) else ()
     named = [
         {"field": _named(fault["loc"]), "message": _problem(fault)[:200]} for fault in faults[:20]
@@ -68,7 +68,7 @@ async def _malformed(_: Request, error: Exception) -> JSONResponse:
 
 
 def _problem(fault: Mapping[str, Any]) -> str:
-    """Return what is wrong; for a body that is no JSON also why, which repeats nothing of it."""
+    """Return what is wrong; for invalid JSON also why, which repeats nothing of the body."""
     if fault["type"] == "json_invalid":
         return f"{fault['msg']}: {fault['ctx']['error']}"
     return str(fault["msg"])
@@ -81,6 +81,6 @@ def _named(place: tuple[object, ...]) -> str:
 
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:
-    """Map one of our errors to its status; the body says what happened and nothing else."""
+    """Answer one of our errors with its code, its message and the status of its code."""
     code = getattr(error, "code", "internal")
     return JSONResponse({"code": code, "message": str(error)}, status_code=STATUS.get(code, 500))

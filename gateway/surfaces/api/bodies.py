@@ -1,7 +1,7 @@
-"""Bodies read strictly: an object that names a key twice is refused.
+"""Strict JSON bodies: an object that names a key twice is refused.
 
-Of two values for one key some readers take the first and some the last: what was judged here would
-not be what another program, or a person, reads in the same bytes.
+Of two values for one key, some readers take the first and some the last. Another program or a
+person would then read something else in the bytes that were judged here.
 """
 
 import json
@@ -14,11 +14,11 @@ from typing_extensions import override
 
 
 class StrictRoute(APIRoute):
-    """A route whose JSON body names each key once."""
+    """A route whose JSON body must name each key once."""
 
     @override
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, given a request that reads strictly."""
+        """Return the handler over a request that reads strictly."""
         handler = super().get_route_handler()
 
         async def strict(request: Request) -> Response:
@@ -35,7 +35,7 @@ class _StrictRequest(Request):
         """Return the body's value.
 
         Raises:
-            json.JSONDecodeError: no JSON, or a key occurs twice; answered with 422.
+            json.JSONDecodeError: when it is not JSON or a key occurs twice; answered with 422.
         """
         return json.loads(await self.body(), object_pairs_hook=_once)
 

@@ -28,9 +28,9 @@ def approve(
     request: Request,
     caller: Annotated[Caller, Depends(allowed("approve"))],
 ) -> dict[str, Any]:
-    """Approve or refuse: another person than the author, bound to the digest that was read.
+    """Approve or refuse the intent with this digest, as another person than its author.
 
-    On approval the decision is evaluated again and, if it still passes, sent.
+    On approval the intent is judged again and, if it still passes, sent.
     """
     done: dict[str, Any] = request.app.state.desk.answer_hold(caller, decision_id, body)
     return done

@@ -1,4 +1,4 @@
-"""Where the book and the broker differ, and a person's word on it."""
+"""Where the book and the broker differ, and how a person resolves it."""
 
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from gateway.surfaces.api.bodies import StrictRoute
 router = APIRouter(prefix="/v1/differences", tags=["differences"], route_class=StrictRoute)
 
 
-@router.get("", summary="Where book and broker differ")
+@router.get("", summary="Where the book and the broker differ")
 def listed(
     request: Request, caller: Annotated[Caller, Depends(allowed("watch"))]
 ) -> dict[str, Any]:
@@ -31,6 +31,6 @@ def resolve(
     request: Request,
     caller: Annotated[Caller, Depends(allowed("resolve"))],
 ) -> dict[str, Any]:
-    """Put on record which side is right, why, and what shows it."""
+    """Record which side is right, why, and what shows it."""
     desk: Desk = request.app.state.desk
     return resolving.resolve(desk.own, caller.name, seq, body)

@@ -1,7 +1,7 @@
-"""Liveness and readiness, open on loopback: no secret stands in either.
+"""Liveness and readiness: open to everybody, without secrets.
 
-Both are answered on the event loop from what is known already: neither waits for a thread, the
-database or a child, whose standing still is what they have to tell.
+Both answer on the event loop from what is known already. They never wait for a thread, the database
+or a child, because they must report when one of those stands still.
 """
 
 from typing import Any
@@ -13,15 +13,15 @@ router = APIRouter(tags=["health"])
 
 @router.get("/healthz", summary="The process lives")
 async def healthz() -> dict[str, str]:
-    """Answer while the process can."""
+    """Answer while the process lives."""
     return {"status": "ok"}
 
 
 @router.get("/readyz", summary="Every part is up")
 async def readyz(request: Request, response: Response) -> dict[str, Any]:
-    """Return each part's state; 503 unless all are ready and the kill is not in force.
+    """Return each part's state; 503 unless all are ready and no kill is in force.
 
-    With a witness policy: also how far its witnesses lag.
+    With a witness policy, also return how far its witnesses lag.
     """
     parts: dict[str, str] = request.app.state.desk.parts()
     ready = all(state == "ready" for state in parts.values())

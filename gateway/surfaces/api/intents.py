@@ -1,4 +1,4 @@
-"""POST /v1/intents: an agent's wish, judged against the gateway's own forecast."""
+"""POST /v1/intents: an agent's intent, judged against the gateway's own forecast."""
 
 from typing import Annotated
 
@@ -16,9 +16,6 @@ router = APIRouter(prefix="/v1", tags=["intents"], route_class=StrictRoute)
 def submit(
     body: IntentRequest, request: Request, caller: Annotated[Caller, Depends(allowed("submit"))]
 ) -> IntentResponse:
-    """Forecast the instrument, judge the wanted exposure.
-
-    And send the order if every rule passes.
-    """
+    """Forecast the instrument, judge the wanted exposure, and send the order if it passes."""
     response: IntentResponse = request.app.state.desk.submit(caller, body)
     return response

@@ -1,4 +1,4 @@
-"""The kill switch over HTTP: press needs one person, release needs two keys."""
+"""The kill switch over HTTP: a press needs one person, a release two signatures."""
 
 from dataclasses import asdict
 from functools import partial
@@ -29,10 +29,10 @@ def state(request: Request, caller: Annotated[Caller, Depends(allowed("read"))])
 async def press(
     body: KillRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
 ) -> dict[str, Any]:
-    """Return after the gate is closed, durable.
+    """Return once the kill is durable and the FIX child has confirmed it or is dead.
 
-    And confirmed by the FIX child (or the child is dead). With the epoch and id of a press that is
-    in the kill word already, no second one is made: that one is confirmed and recorded.
+    With the epoch and id of a press that is already in the kill word, no second press is made: that
+    one is confirmed and recorded.
     """
     switch = request.app.state.desk.kill_switch
     receipt = await in_kill_lane(
@@ -45,9 +45,9 @@ async def press(
 def release(
     body: ReleaseRequest, request: Request, caller: Annotated[Caller, Depends(allowed("kill"))]
 ) -> dict[str, Any]:
-    """Release the newest press; both signing roles must have signed what GET shows as `to_sign`.
+    """Release the newest press; both officers must have signed what GET shows as `to_sign`.
 
-    While orders may still work, that statement names them, and so must `live` here.
+    While orders may still work at the broker, that statement names them, and `live` must too.
     """
     desk: Desk = request.app.state.desk
     signatures = {str(role): text for role, text in body.signatures.items()}

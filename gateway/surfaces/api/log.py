@@ -1,11 +1,10 @@
-"""GET /log/...: the log for outsiders, as tlog-tiles has it: checkpoint, tiles, entry bundles.
+"""GET /log/...: the log for outsiders as C2SP tlog-tiles: checkpoint, tiles, entry bundles.
 
-Who may: callers of role auditor, or everybody where the operator says so
-(`COUNTERSIGN_LEDGER__TILES`): bundles show which decisions and accounts there are, and when, though
-never a payload. That a caller mirrors the log is recorded once an hour, not once a file: a record
-for each would make the log grow by being read.
+Auditors may read it, or everybody if `COUNTERSIGN_LEDGER__TILES` is `public`. Bundles show which
+decisions and accounts there are, and when, but never a payload. A caller's reads are recorded once
+an hour: a record for each file would make the log grow by being read.
 
-HEAD is answered as GET is, without the body: whoever mirrors files asks for their length first.
+HEAD is answered too: mirroring tools ask for a file's length first.
 
 Source: https://c2sp.org/tlog-tiles
 """
@@ -29,14 +28,14 @@ _REFUSED: Final = re.compile(r"q=0(\.0{0,3})?")
 
 
 class LogReader(Door):
-    """A dependency that yields who reads; None is anybody, where that is allowed."""
+    """A dependency that yields who reads, or None if everybody may."""
 
     async def __call__(
         self,
         request: Request,
         credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     ) -> Caller | None:
-        """Return who reads."""
+        """Return who reads, or None if everybody may."""
         log: LogFiles | None = request.app.state.log
         if log is not None and log.public:
             return None
@@ -49,7 +48,7 @@ reader_of: Final = LogReader("mirror")
 @router.head("/checkpoint", include_in_schema=False)
 @router.get("/checkpoint", summary="The newest checkpoint, with its cosignatures")
 def checkpoint(request: Request, caller: Annotated[Caller | None, Depends(reader_of)]) -> Response:
-    """Return the signed note of the tree that may be read."""
+    """Return the signed note of the published tree."""
     desk: Desk = request.app.state.desk
     _noted(desk, caller)
     shown = _files(request).shown()
@@ -66,7 +65,7 @@ def checkpoint(request: Request, caller: Annotated[Caller | None, Depends(reader
 def tile(
     path: str, request: Request, caller: Annotated[Caller | None, Depends(reader_of)]
 ) -> Response:
-    """Return a tile's hashes or a bundle's record headers; they never change."""
+    """Return a tile's hashes or a bundle's record headers, which never change."""
     desk: Desk = request.app.state.desk
     found = _files(request).resource(path)
     if found is None:
@@ -87,7 +86,7 @@ def tile(
 
 
 def _takes_gzip(accepted: str) -> bool:
-    """Say whether a caller names gzip without refusing it (RFC 9110, section 12.4.2)."""
+    """Return whether a caller names gzip without refusing it (RFC 9110, section 12.4.2)."""
     for part in accepted.lower().replace(" ", "").split(","):
         coding, _, weight = part.partition(";")
         if coding == "gzip":

@@ -1,4 +1,4 @@
-"""Forget a person, hold what must be kept, read what is kept of somebody."""
+"""Erase a person's data, place and lift legal holds, disclose personal values."""
 
 from typing import Annotated, Any
 
@@ -19,15 +19,15 @@ def _privacy(request: Request) -> Privacy:
     return found
 
 
-@router.post("/erase", summary="Forget a person; refused inside retention or a hold")
+@router.post("/erase", summary="Erase a person's data; refused within retention or under a hold")
 def erase(
     body: EraseRequest, request: Request, caller: Annotated[Caller, Depends(allowed("erase"))]
 ) -> dict[str, Any]:
-    """Destroy the key of everything that is said of a person; every proof goes on to verify."""
+    """Destroy the only key to a person's values; every proof still verifies."""
     return privacy_actions.erase(_privacy(request), caller.name, body)
 
 
-@router.post("/hold", summary="Keep personal values from being erased")
+@router.post("/hold", summary="Place a legal hold: nothing in its scope is erased")
 def hold(
     body: HoldRequest, request: Request, caller: Annotated[Caller, Depends(allowed("hold"))]
 ) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def hold(
     return privacy_actions.hold(_privacy(request), caller.name, body)
 
 
-@router.post("/release-hold", summary="Lift a hold; not by the one who placed it")
+@router.post("/release-hold", summary="Lift a legal hold that somebody else placed")
 def release_hold(
     body: LiftRequest, request: Request, caller: Annotated[Caller, Depends(allowed("hold"))]
 ) -> dict[str, Any]:
@@ -47,5 +47,5 @@ def release_hold(
 def disclose(
     body: DiscloseRequest, request: Request, caller: Annotated[Caller, Depends(allowed("disclose"))]
 ) -> dict[str, Any]:
-    """Return the values that still have a key, with the disclosures that prove them."""
+    """Return the values whose key still exists, with the disclosures that prove them."""
     return privacy_actions.disclose(_privacy(request), caller.name, body)

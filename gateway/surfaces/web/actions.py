@@ -1,6 +1,6 @@
-"""What the pages may make the desk do, in the words that a person reads afterwards.
+"""What the pages make the desk do, and what they tell the person afterwards.
 
-Not here: who may (`doors`), and what a kill or an approval is (`gateway.desk.desk`).
+Not here: who may (`doors`), and what a kill or an approval does (`gateway.desk.desk`).
 """
 
 from gateway.desk.desk import Desk
@@ -17,20 +17,20 @@ class DeskActions:
         self._desk = desk
 
     def note_read(self, reader: Caller, what: str) -> None:
-        """Put on record who reads what, before it is shown."""
+        """Record who reads what, before it is shown."""
         self._desk.reads.note(reader, what)
 
     def kill_state(self) -> tuple[int, bool]:
-        """Return (kill_epoch, killed) as the shared kill word has it now."""
+        """Return (kill_epoch, killed) from the shared kill word."""
         epoch, killed = self._desk.kill_switch.state
         return epoch, killed
 
     def book_state(self) -> str:
-        """Return `ready`, or where the book and the broker differ, as far as is known now."""
+        """Return `ready`, or where the book and the broker are known to differ."""
         return self._desk.own.section.differences.state
 
     def kill(self, caller: Caller, reason: str) -> str:
-        """Press the kill; say what is in force and what is on record."""
+        """Press the kill; return what is in force and what is on record."""
         receipt = self._desk.kill_switch.press(actor=caller.name, reason=reason)
         child = "confirmed" if receipt.child_confirmed else "did not confirm and was killed"
         record = "is on record" if receipt.recorded else "will be recorded when the ledger answers"
@@ -42,7 +42,7 @@ class DeskActions:
     def answer_hold(
         self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
     ) -> str:
-        """Approve or refuse a held decision; say what became of it."""
+        """Approve or refuse a held decision; return what became of it."""
         if len(intent_digest) != 64 or intent_digest.strip("0123456789abcdef"):  # noqa: PLR2004 - SHA-256 in hex
             raise ApprovalRefusedError(problem="the form names no intent; reload the page")
         answer = ApprovalRequest(approve=approve, intent_digest=intent_digest, note=note)

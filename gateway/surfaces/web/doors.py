@@ -1,10 +1,10 @@
-"""Who comes in to a page: the dependencies that every page's route has.
+"""Who may open a page or post a form: the dependencies of every page's route.
 
-Rules kept here:
-- A page is read with a session, or with a bearer key as the API is; without either a browser is
-  sent to sign in, and comes back afterwards.
-- A form is posted with a session, from our own page, with that session's token for that address.
-- The role must be allowed what the route does. Who is refused is counted for the record.
+Rules:
+- A page needs a session, or a bearer key as the API does. A browser without either is sent to
+  sign in and returns afterwards.
+- A form needs a session, our own page as its origin, and the session's token for that address.
+- The role must allow what the route does. Refusals are counted for the record.
 
 Not here: signing in (`sign_in`), and the API's own door (`gateway.surfaces.access.bearer`).
 """
@@ -32,10 +32,10 @@ WATCH: Final = "watch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """What the pages' doors are made of.
+    """What the pages' doors share.
 
     Attributes:
-        delay: waits so many seconds before a wrong key is answered.
+        delay: sleeps for some seconds before a wrong key is answered.
     """
 
     keyring: Keyring
@@ -50,31 +50,31 @@ class Person:
     """Who looks at a page.
 
     Attributes:
-        session: the token of his session; empty when he came with a bearer key.
+        session: the session's token; empty for a caller with a bearer key.
     """
 
     caller: Caller
     session: str = ""
 
     def may(self, action: str) -> bool:
-        """Return whether his role may do this."""
+        """Return whether the person's role may do this."""
         return self.caller.role in MAY[action]
 
 
 class NotSignedInError(Exception):
-    """A page was asked for without a session; the browser is sent to `address`."""
+    """A page was requested without a session; the browser is sent to `address`."""
 
     def __init__(self, address: str) -> None:
-        """Say where to sign in."""
+        """Keep the address of the sign-in page."""
         super().__init__(address)
         self.address = address
 
 
 class PageRefusedError(Exception):
-    """A page or a form is refused; answered with a page of these words and 403."""
+    """A page or a form is refused; answered with 403 and a page of this text."""
 
     def __init__(self, heading: str, text: str, back: str = "/") -> None:
-        """Take what the person is told, and where he goes on."""
+        """Keep what the person is told; `back` is the page's link."""
         super().__init__(text)
         self.heading = heading
         self.text = text
@@ -89,7 +89,7 @@ class SignedIn(Door):
         request: Request,
         credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)],
     ) -> Caller:
-        """Let in who has a session or a key of a role that may."""
+        """Return the caller, who has a session or a key of a role that may."""
         if credentials is not None:
             caller = by_key(request, credentials, self.action)
             request.state.person = Person(caller=caller)
@@ -103,7 +103,7 @@ class SignedIn(Door):
         request.state.person = Person(caller=found, session=session)
         if found.role not in MAY[self.action]:
             entrance.refusals.count(found.name, may_not(self.action))
-            raise PageRefusedError("Not for you", f"The role {found.role} may not {self.action}.")
+            raise PageRefusedError("Not allowed", f"The role {found.role} may not {self.action}.")
         return found
 
 
@@ -113,7 +113,7 @@ class Posted(Door):
     async def __call__(
         self, request: Request, token: Annotated[str, Form(max_length=100)] = ""
     ) -> Caller:
-        """Let in who is signed in, sent the form from our page, and has a role that may."""
+        """Return the caller, who is signed in, posted from our page, and has a role that may."""
         entrance: Entrance = request.app.state.entrance
         session = session_of(request)
         found = entrance.sessions.caller(session) if session else None
@@ -122,7 +122,7 @@ class Posted(Door):
             request.state.person = Person(caller=found, session=session)
         if found is None:
             entrance.refusals.count(who, AccessReason.NOT_SIGNED_IN)
-            text = "Nobody is signed in here any more: sign in, and send it from the page again."
+            text = "Your session has ended. Sign in, then send the form from its page again."
             raise PageRefusedError("Not done", text, back=form_address(request))
         if refusal := entrance.guard.refusal(request, session, token):
             entrance.refusals.count(who, AccessReason.FOREIGN_FORM)
@@ -134,13 +134,13 @@ class Posted(Door):
 
 
 def person_of(request: Request) -> Person | None:
-    """Return whom a door let in, None where there is none or nobody was."""
+    """Return the person that a door let in, or None."""
     found = getattr(request.state, "person", None)
     return found if isinstance(found, Person) else None
 
 
 def reader_of(request: Request) -> Caller:
-    """Return who reads a page that has a door."""
+    """Return the caller that the page's door let in."""
     person = person_of(request)
     if person is None:
         raise HTTPException(500, detail={"code": "internal", "message": "a page without a door"})
@@ -148,7 +148,7 @@ def reader_of(request: Request) -> Caller:
 
 
 async def loopback_only(request: Request) -> None:
-    """Refuse whoever is not on this machine."""
+    """Refuse callers from other machines."""
     if not from_loopback(request):
         refusals: Refusals = request.app.state.refusals
         refusals.count(NOBODY, AccessReason.NOT_LOCAL)
@@ -156,13 +156,13 @@ async def loopback_only(request: Request) -> None:
 
 
 def sign_in_address(request: Request) -> str:
-    """Return where to sign in, and come back to this page from."""
+    """Return the sign-in address that leads back to this page."""
     query = f"?{request.url.query}" if request.url.query else ""
     return _coming_back(request.url.path + query)
 
 
 def form_address(request: Request) -> str:
-    """Return where to sign in, and come back from to the page of the form that was posted."""
+    """Return the sign-in address that leads back to the page of the posted form."""
     return _coming_back(request.url.path.removesuffix("/approval"))
 
 

@@ -1,14 +1,14 @@
-"""Whether a request came from our own page: loopback, same origin, the session's own form.
+"""Whether a request came from our own page: loopback, same origin, form token.
 
 Not here: who is signed in (`sessions`), who may (`doors`), what a post does (`pages`).
 
-Rules kept here:
+Rules:
 - A page is served to loopback only, under a loopback host name (a foreign name that resolves to us
   could otherwise read pages in a victim's browser).
-- A form token is an HMAC over the session and the address that the form posts to, with a secret
-  that dies with the process; the cookie is HttpOnly and SameSite=Strict, and Secure under TLS.
-- A browser sends a host's cookies to each of its ports: the cookie's name has ours in it, so that
-  two gateways on one machine do not sign each other out.
+- A form token is an HMAC over the session and the form's address, with a secret that dies with the
+  process. The cookie is HttpOnly and SameSite=Strict, and Secure under TLS.
+- A browser sends a host's cookies to every port, so the cookie's name contains our port: two
+  gateways on one machine do not sign each other out.
 """
 
 import hmac
@@ -27,15 +27,15 @@ class FormGuard:
     """Makes and checks form tokens."""
 
     def __init__(self, secret: bytes) -> None:
-        """Keep the secret; it should be fresh for each process."""
+        """Keep the secret, which must be new for each process."""
         self._secret = secret
 
     def token(self, session: str, address: str) -> str:
-        """Return the token that a form which posts to this address carries in this session."""
+        """Return the token of this session's form that posts to this address."""
         return hmac.new(self._secret, f"{address}\n{session}".encode(), sha256).hexdigest()
 
     def refusal(self, request: Request, session: str, token: str) -> str:
-        """Return why a post to the request's address is refused, or nothing when it may go on."""
+        """Return why a post is refused, or the empty text."""
         if not same_origin(request):
             return "the form was not sent from this page"
         if not token.isascii() or not hmac.compare_digest(
@@ -46,17 +46,17 @@ class FormGuard:
 
 
 def cookie_name(request: Request) -> str:
-    """Return the session cookie's name at the port that was asked."""
+    """Return the session cookie's name at the request's port."""
     return f"{COOKIE}_{request.url.port or 0}"
 
 
 def session_of(request: Request) -> str:
-    """Return the session that the browser names, or nothing."""
+    """Return the session token in the browser's cookie, or the empty text."""
     return request.cookies.get(cookie_name(request), "")
 
 
 def keep_session(request: Request, response: Response, session: str, life_s: int) -> None:
-    """Set the session cookie for so long; a life of 0 takes it away."""
+    """Set the session cookie; a life of 0 removes it."""
     response.set_cookie(
         cookie_name(request),
         session,
@@ -69,7 +69,7 @@ def keep_session(request: Request, response: Response, session: str, life_s: int
 
 
 def from_loopback(request: Request) -> bool:
-    """Tell whether the peer and the host name asked for are this machine's own."""
+    """Return whether the peer and the requested host name are this machine's own."""
     client = request.client.host if request.client else ""
     try:
         local = ipaddress.ip_address(client).is_loopback
@@ -79,7 +79,7 @@ def from_loopback(request: Request) -> bool:
 
 
 def same_origin(request: Request) -> bool:
-    """Tell whether the browser says that the post comes from our own page.
+    """Return whether the browser says that the post comes from our own page.
 
     `Origin` decides; a browser that sends none must say `Sec-Fetch-Site: same-origin`.
     """
@@ -91,10 +91,9 @@ def same_origin(request: Request) -> bool:
 
 
 def own_path(text: str) -> str:
-    """Return a path of this site with its query, as somebody may be sent on to; else the home.
+    """Return `text` if it is a path of this site to which a redirect is safe, else `/`.
 
-    What browsers would read as another host or scheme is none: `//host`, a backslash, a control
-    character that they drop.
+    Browsers read `//host`, a backslash or a dropped control character as another host or scheme.
     """
     parts = urlsplit(text) if text.isascii() and text.isprintable() else None
     if parts is None or parts.scheme or parts.netloc or not parts.path.startswith("/"):

@@ -1,12 +1,12 @@
 """The pages' routes: ledger records in, HTML out; two forms post.
 
-Not here: what a kill or an approval does (`Actions`, the gateway's own), who comes in (`doors`,
-`sign_in`), how a page is made of a template (`sheets`), and the JSON API.
+Not here: what a kill or an approval does (`actions`), who may (`doors`, `sign_in`), how a template
+becomes an answer (`sheets`), and the JSON API.
 
-Rules kept here:
-- Pages are served to loopback only, each behind a door that knows the person and his role.
-- What a person reads is on record before he sees it, once a minute; without the record no page.
-- The page that checks a record may run its own script; no other page runs any.
+Rules:
+- Pages are served to loopback only, each behind a door that knows the person and the role.
+- A read is recorded before it is shown, once a minute; without the record there is no page.
+- Only the page that checks a record may run a script, its own.
 - The kill form and its answer need no ledger: they work while the database is down.
 """
 
@@ -56,25 +56,25 @@ class Actions(Protocol):
     """What a page can make the gateway do. Refusals are `GatewayError` or `AuditError`."""
 
     def note_read(self, reader: Caller, what: str) -> None:
-        """Put on record who reads what, before it is shown."""
+        """Record who reads what, before it is shown."""
         ...
 
     def kill_state(self) -> tuple[int, bool]:
-        """Return (kill_epoch, killed) as the shared kill word has it now."""
+        """Return (kill_epoch, killed) from the shared kill word."""
         ...
 
     def book_state(self) -> str:
-        """Return `ready`, or where the book and the broker differ, as far as is known now."""
+        """Return `ready`, or where the book and the broker are known to differ."""
         ...
 
     def kill(self, caller: Caller, reason: str) -> str:
-        """Press the kill; return one line for the person who did."""
+        """Press the kill; return one line for the person."""
         ...
 
     def answer_hold(
         self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
     ) -> str:
-        """Approve or refuse a held decision; return one line for the person who did."""
+        """Approve or refuse a held decision; return one line for the person."""
         ...
 
 
@@ -132,7 +132,7 @@ def asset(name: str) -> Response:
 
 
 class Pages:
-    """The handlers; each reads the ledger anew and keeps nothing."""
+    """The handlers; each reads the ledger again and keeps nothing."""
 
     def __init__(self, views: Views, actions: Actions, sheets: Sheets) -> None:
         """Keep the parts."""
@@ -141,13 +141,13 @@ class Pages:
         self._sheets = sheets
 
     async def refused(self, request: Request, error: Exception) -> Response:
-        """Say why a door stayed shut."""
+        """Show why a door refused."""
         if not isinstance(error, PageRefusedError):
             raise error
         return self._sheets.say(request, error.heading, error.text, 403, back=error.back)
 
     def or_say_so(self, handler: Callable[..., Response]) -> Callable[..., Response]:
-        """Return the handler, with a page of its own for a ledger that does not answer."""
+        """Return the handler, answering with a 503 page when the ledger does not answer."""
 
         @wraps(handler)
         def wrapped(**values: object) -> Response:
@@ -181,7 +181,9 @@ class Pages:
         """Show one decision as the walk."""
         view = self._views.decision(decision_id, paths) if decision_id.isprintable() else None
         if view is None:
-            return self._say(request, "No such decision", "The ledger has none of that id.", 404)
+            return self._say(
+                request, "No such decision", "The ledger has no decision with this id.", 404
+            )
         self._noted(request, f"decision/{decision_id}")
         return self._page(
             request,
@@ -217,7 +219,9 @@ class Pages:
         """Show one record with the bytes that were hashed."""
         record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
         if record is None:
-            return self._say(request, "No such record", "The ledger has none at that place.", 404)
+            return self._say(
+                request, "No such record", "The ledger has no record with this number.", 404
+            )
         self._noted(request, f"record/{seq}")
         return self._page(
             request,
@@ -229,10 +233,12 @@ class Pages:
         )
 
     def check(self, request: Request, seq: int) -> Response:
-        """Show the page on which the browser checks one record; the only one with a script."""
+        """Show the page on which the browser checks one record; the only page with a script."""
         record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
         if record is None:
-            return self._say(request, "No such record", "The ledger has none at that place.", 404)
+            return self._say(
+                request, "No such record", "The ledger has no record with this number.", 404
+            )
         self._noted(request, f"record/{seq}")
         response = self._page(request, "check.html", record=record)
         response.headers.update(CHECKING)
@@ -255,7 +261,7 @@ class Pages:
     async def kill(
         self, request: Request, reason: Annotated[str, Form(max_length=500)] = ""
     ) -> Response:
-        """Press the kill, on threads that nothing else takes."""
+        """Press the kill, on threads reserved for it."""
         press = self.or_say_so(self._press)
         return await in_kill_lane(partial(press, request=request, reason=reason))
 
@@ -289,7 +295,7 @@ class Pages:
         )
 
     def _noted(self, request: Request, what: str) -> None:
-        """Put a read on record before it is answered."""
+        """Record a read before it is answered."""
         self._actions.note_read(reader_of(request), what)
 
     def _do(self, request: Request, heading: str, action: Callable[[], str]) -> Response:

@@ -1,10 +1,10 @@
 """Who is signed in to the pages, in memory: a restart signs everybody out.
 
-Rules kept here:
-- A session or a link is a random token; only its SHA-256 is kept, and nothing is written down.
-- A session rests on a bearer key: it ends with its own life, when it is not used, and when its key
-  is replaced or gone; the role is the key's role now, asked at each request.
-- A link enters once, and not later than `LINK_S` after it was made.
+Rules:
+- A session or a link is a random token; only its SHA-256 is kept, and only in memory.
+- A session belongs to a bearer key. It ends after `LIFE_S`, after `IDLE_S` without use, and with
+  its key. Its role is the key's role at each request.
+- A link signs in once, at most `LINK_S` after it was made.
 
 Not here: cookies and forms (`forms`), and what a role may see (`gateway.installation.keys.roles`).
 """
@@ -21,14 +21,14 @@ LIFE_S: Final = 12 * 3_600
 IDLE_S: Final = 2 * 3_600
 LINK_S: Final = 900
 PER_KEY_MAX: Final = 32
-"""Sessions, and links, of one key; one more ends the oldest."""
+"""Sessions of one key, and links of one key; one more ends the oldest."""
 _TOKEN_BYTES: Final = 32
 _US: Final = 1_000_000
 
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A session or a link that is not used yet."""
+    """A session, or a link that is not used yet."""
 
     key_digest: str
     began_us: int
@@ -47,11 +47,11 @@ class Sessions:
         self._lock = threading.Lock()
 
     def open(self, key_digest: str) -> str:
-        """Sign in the holder of a key, by its SHA-256 (hex); return the session's token."""
+        """Sign in the holder of a key, given as SHA-256 in hex; return the session's token."""
         return self._add(self._sessions, key_digest)
 
     def caller(self, token: str) -> Caller | None:
-        """Return who is signed in under a token, None when nobody is (any more)."""
+        """Return who is signed in under a token, or None."""
         digest, now_us = digest_of(token), self._now_us()
         with self._lock:
             found = self._sessions.get(digest)
@@ -68,17 +68,17 @@ class Sessions:
         return caller
 
     def close(self, token: str) -> None:
-        """Sign out; a token that is not known does no harm."""
+        """Sign out; an unknown token does nothing."""
         with self._lock:
             self._sessions.pop(digest_of(token), None)
 
     def link(self, name: str) -> str | None:
-        """Return a token that signs in as `name` once, None when nobody has that name."""
+        """Return a token that signs in as `name` once, or None if no key has that name."""
         key_digest = self._keyring.digest(name)
         return None if key_digest is None else self._add(self._links, key_digest)
 
     def enter(self, link: str) -> str | None:
-        """Use a link up and return the token of a new session, None when it is not valid."""
+        """Use a link up and return the token of a new session, or None if it is not valid."""
         with self._lock:
             found = self._links.pop(digest_of(link), None)
         if found is None or self._now_us() - found.began_us > LINK_S * _US:
@@ -91,7 +91,7 @@ class Sessions:
         token, now_us = secrets.token_urlsafe(_TOKEN_BYTES), self._now_us()
         with self._lock:
             same = [name for name, one in those.items() if one.key_digest == key_digest]
-            for name in same[: max(0, len(same) - PER_KEY_MAX + 1)]:  # a dict keeps their order
+            for name in same[: max(0, len(same) - PER_KEY_MAX + 1)]:  # the oldest come first
                 del those[name]
             those[digest_of(token)] = _Open(key_digest=key_digest, began_us=now_us, used_us=now_us)
         return token

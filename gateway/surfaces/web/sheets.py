@@ -1,10 +1,10 @@
-"""A template to an answer: what stands on every page, for whom, and the headers that guard it.
+"""Templates to answers: what every page shows, for whom, and its security headers.
 
-Rules kept here:
-- Every response forbids scripts and foreign hosts (CSP) and is kept by no cache.
-- A person sees the buttons that his role may press; who is not signed in sees no menu.
-- Templates escape everything; the only HTML made elsewhere is `plots`, which escapes its text.
-- A message is told without the ledger: what a person must know while it is down.
+Rules:
+- Every response forbids scripts and foreign hosts (CSP), and no cache keeps it.
+- A person sees the buttons that the role may press; without a session there is no menu.
+- Templates escape everything; the only HTML made elsewhere is in `plots`, which escapes its text.
+- A message needs no ledger, so it can be shown while the ledger is down.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ HEADERS: Final = {
 
 
 class Sheets:
-    """Makes pages of templates."""
+    """Renders templates as pages."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Sheets:
         here: str = "",
         plain: bool = False,
     ) -> Response:
-        """Return a template filled in; a plain page reads no ledger."""
+        """Return a rendered template; a plain page does not read the ledger."""
         person = person_of(request)
         session = "" if person is None else person.session
         epoch, killed = self._kill_state()
@@ -99,6 +99,6 @@ class Sheets:
     def say(
         self, request: Request, heading: str, text: str, status: int, back: str = "/"
     ) -> Response:
-        """Return a page of one message, with where to go on; it needs no ledger."""
+        """Return a page of one message with a link back; it needs no ledger."""
         values = {"heading": heading, "text": text, "back": back}
         return self.page(request, MESSAGE, values, status=status, plain=True)

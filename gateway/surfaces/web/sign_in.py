@@ -1,11 +1,11 @@
-"""Signing in and out of the pages: a bearer key, or a link that enters once, for a session cookie.
+"""Signing in and out of the pages: a bearer key or a one-time link opens a session.
 
-Rules kept here:
-- The key is looked at and forgotten: it is in no cookie, page, log or record. A link's token is
-  taken out of the address by the redirect that follows it.
-- A wrong key is answered late, and when many are, at once and without delay 429: nobody's guesses
-  hold up the others. A right key always enters, so that a stranger cannot shut an operator out.
-- Who signed in is sent on to a path of this site only.
+Rules:
+- The key is checked and forgotten: it enters no cookie, page, log or record. The redirect after a
+  link removes its token from the address.
+- A wrong key is answered late. Above `DELAYED_MAX` at the same time it is answered 429 at once, so
+  that guesses never hold up other people. A right key always enters: nobody can lock a person out.
+- After sign-in the browser is redirected to a path of this site only.
 
 Not here: what a session is (`sessions`).
 """
@@ -31,7 +31,7 @@ from gateway.surfaces.web.sheets import HEADERS, SIGN_OUT, Sheets
 
 DELAY_S: Final = 1.0
 DELAYED_MAX: Final = 16
-"""Wrong keys that are answered late at the same time; one more is told to wait, at once."""
+"""Wrong keys that may wait for their late answer at the same time."""
 SEE_OTHER: Final = 303
 
 
@@ -45,7 +45,7 @@ class SignIn:
         self._delayed = 0
 
     def routes(self) -> APIRouter:
-        """Return the routes; the first two need no key, for they ask for it."""
+        """Return the routes; the first two are open because they ask for the key."""
         router = APIRouter()
         router.add_api_route(SIGN_IN, self.show, methods=["GET"])
         router.add_api_route(SIGN_IN, self.enter, methods=["POST"])
@@ -60,7 +60,7 @@ class SignIn:
         once: Annotated[str, Query(max_length=100)] = "",
         following: Annotated[str, Query(alias="next", max_length=NEXT_CHARS_MAX)] = "/",
     ) -> Response:
-        """Show the form, or let in whose link is valid."""
+        """Show the form, or open a session for a valid link."""
         if not once:
             return self._form(request, following, "", 200)
         session = self._entrance.sessions.enter(once)
@@ -69,7 +69,7 @@ class SignIn:
         if self._entrance.sessions.caller(session_of(request)) is not None:
             return _see(own_path(following))
         self._entrance.refusals.count(NOBODY, AccessReason.LINK_NOT_VALID)
-        text = "This link was used already, or is too old: sign in with a key."
+        text = "This link has been used or has expired. Sign in with a key."
         return self._form(request, following, text, 403)
 
     async def enter(
@@ -78,7 +78,7 @@ class SignIn:
         key: Annotated[str, Form(max_length=200)] = "",
         following: Annotated[str, Form(alias="next", max_length=NEXT_CHARS_MAX)] = "/",
     ) -> Response:
-        """Take a key and open a session."""
+        """Check a key and open a session."""
         entrance = self._entrance
         key = key.strip()
         if not same_origin(request):
@@ -88,12 +88,12 @@ class SignIn:
         if caller is None:
             entrance.refusals.count(entrance.refusals.pseudonym(key), AccessReason.SIGN_IN_FAILED)
             if not await self._waited():
-                text = "Too many wrong keys just now: try again in a moment."
+                text = "Too many wrong keys at the moment. Try again in a minute."
                 return self._form(request, following, text, 429)
             return self._form(request, following, "This key is not known.", 401)
         if caller.role not in MAY[WATCH]:
             entrance.refusals.count(caller.name, may_not(WATCH))
-            text = f"The role {caller.role} has no pages: its key is for the API."
+            text = f"The role {caller.role} has no pages. Its key is for the API."
             return self._form(request, following, text, 403)
         entrance.sessions.close(session_of(request))
         return self._let_in(request, entrance.sessions.open(digest_of(key)), following)
@@ -118,7 +118,7 @@ class SignIn:
         return answer
 
     async def _waited(self) -> bool:
-        """Wait before a refusal; return at once whether there was room to."""
+        """Wait before a refusal; return False at once if too many wait already."""
         if self._delayed >= DELAYED_MAX:
             return False
         self._delayed += 1

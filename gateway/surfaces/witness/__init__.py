@@ -1,8 +1,7 @@
-"""A witness for anybody's log: its own process, keys and memory.
+"""A witness for any C2SP log, with its own process, keys and memory.
 
 Not here: this gateway's state.
 
-    followed_logs  which logs a witness follows: keys from the command line, or files that are
-                   read again
-    server         a witness for any C2SP log
+    followed_logs  the logs that a witness follows: keys from the command line, or watched files
+    server         the witness as an HTTP server
 """

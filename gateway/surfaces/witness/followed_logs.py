@@ -1,12 +1,12 @@
-"""Which logs a witness follows: keys from the command line, or files that are read again.
+"""The logs that a witness follows: keys from the command line, or watched files.
 
-A log that changes its key tells it to its witnesses out of band: their operator adds the new line
-to the file, before the log's overlap ends, and the running witness takes it at the next question.
-A file that is gone or does not parse changes nothing: the keys known before stay, and the log says
-so once. Which keys are followed is never what a log itself says.
+When a log changes its key, the witness's operator adds the new line to the file before the log's
+overlap ends, and the running witness uses it at the next request. A file that is gone or does not
+parse changes nothing: the known keys stay, and the operator log says so once. A log itself never
+decides which of its keys are followed.
 
-A log's key has the name of its origin, as tlog-checkpoint asks; where it has another one, as the Go
-checksum database's has, the origin stands behind the key: `VKEY ORIGIN`.
+A log's key is named like its origin (tlog-checkpoint). If it is not, as for the Go checksum
+database, the origin follows the key: `VKEY ORIGIN`.
 """
 
 import logging
@@ -30,17 +30,17 @@ _Stamp = tuple[int, int, int] | None
 
 
 class FollowedLogs:
-    """The logs of one witness, read again when a file of theirs changed; safe for many threads."""
+    """The logs of one witness, read again when a file changes; safe from any thread."""
 
     def __init__(self, given: Sequence[str], on_change: Callable[[LogKeys], None]) -> None:
-        """Read them.
+        """Read the keys.
 
         Args:
             given: see `log_keys`.
-            on_change: told of other keys, before the first question that they answer.
+            on_change: called with changed keys, before the first request that they serve.
 
         Raises:
-            SettingsError: none, or one that is not a key.
+            SettingsError: when there is no key, or one is not a key.
         """
         self._given = tuple(given)
         self._on_change = on_change
@@ -50,7 +50,7 @@ class FollowedLogs:
         self._keys: LogKeys = log_keys(self._given)
 
     def now(self) -> LogKeys:
-        """Return the keys that count for a question asked now."""
+        """Return the keys that count now."""
         with self._lock:
             stamps = self._stamp()
             if stamps != self._stamps:
@@ -83,11 +83,12 @@ def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
     """Return the trusted keys of each log, by origin.
 
     Args:
-        given: verifier keys, each with an origin behind it if that is not the key's name, or files
-            with one per line; one that stands there twice counts once.
+        given: verifier keys, each followed by its origin if that is not the key's name, or files
+            with one per line; repeated ones count once.
 
     Raises:
-        SettingsError: none, or one that is not a key of a log, or that no policy file could name.
+        SettingsError: when there is none, or one is not a log's key, or no policy file could name
+            it.
     """
     found: defaultdict[str, list[VerifierKey]] = defaultdict(list)
     try:
@@ -103,7 +104,7 @@ def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
 
 
 def _problem(found: Mapping[str, Sequence[VerifierKey]]) -> str:
-    """Say why these logs cannot be followed with a policy file that names them; nothing: they can.
+    """Return why no policy file could name these logs, or the empty text.
 
     Source: https://c2sp.org/tlog-policy, "Public key representation" and "Defining a log".
     """
@@ -123,22 +124,22 @@ def _problem(found: Mapping[str, Sequence[VerifierKey]]) -> str:
 
 
 def _logs_in(text: str) -> list[tuple[str, VerifierKey]]:
-    """Read a log, or a file of them; a key of ML-DSA-44 is too long for a file's name."""
+    """Read a log, or a file of logs; an ML-DSA-44 key is too long for a file name."""
     try:
         return [_log_of(text)]
     except NoteError:
         if not _is_file(text):
-            if "+" not in text:  # which every verifier key has, and no file's name must have
+            if "+" not in text:  # so it cannot be meant as a verifier key
                 raise NoteError(f"no file {text:.200}") from None
             raise
     lines = [line for line in Path(text).read_text("utf-8").split("\n") if line.strip(BLANK)]
     if not lines:  # perhaps it is just being written
-        raise NoteError(f"{text} names none")
+        raise NoteError(f"{text} names no log")
     return [_log_of(line) for line in lines]
 
 
 def _log_of(line: str) -> tuple[str, VerifierKey]:
-    """Read a verifier key, which has no space, and the origin behind it; none: the key's name."""
+    """Read a verifier key and the origin after its space (default: the key's name)."""
     vkey, _, origin = line.strip(BLANK).partition(" ")
     key = VerifierKey.parse(vkey)
     return origin.strip(BLANK) or key.name, key

@@ -1,15 +1,15 @@
 """A witness for any C2SP log: `countersign witness`, a small server with its own keys and memory.
 
-It is meant for another host and another person than the log's. It reaches out to nobody, knows the
-logs that it was told of, and cosigns with two keys of one name: Ed25519 (0x04) and ML-DSA-44
-(0x06). Monitors read what it cosigned last at `/<SHA-256 of the origin>/checkpoint`.
+It belongs on another host than the log, run by another person. It calls nobody, follows only the
+logs that it is given, and cosigns with two keys of one name: Ed25519 (0x04) and ML-DSA-44 (0x06).
+Monitors read what it cosigned last at `/<SHA-256 of the origin>/checkpoint`.
 
 Not here: what is cosigned and what refused (`audit.witnesses.witness`), what is remembered
 (`audit.witnesses.memory`).
 
-Rules kept here:
-- No body is read beyond a limit, nor for longer than a deadline; so are heads
-  (`gateway.surfaces.connections`), so that silent or endless callers do not keep the log's waiting.
+Rules:
+- Bodies, and heads (`gateway.surfaces.connections`), have a size limit and a deadline, so that
+  silent or endless callers never delay the log.
 - A cosignature leaves this process only after the memory of it is durable.
 
 Source: https://c2sp.org/tlog-witness
@@ -59,7 +59,7 @@ LIMITS: Final = ConnectionLimits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witness:
-    """Keys, memory and the logs that are followed now; safe from any thread."""
+    """A witness's keys, memory and followed logs; safe from any thread."""
 
     signers: tuple[Signer, ...]
     memory: WitnessMemory
@@ -70,7 +70,7 @@ class Witness:
         """Answer one `add-checkpoint`.
 
         Raises:
-            WitnessError: the memory does not work; nothing is cosigned then.
+            WitnessError: when the memory does not work; nothing is cosigned then.
         """
         try:
             request = parse_request(body)
@@ -94,10 +94,10 @@ class Witness:
                 lines = [cosign(note.text, signer, time_s) for signer in self.signers]
             keys = logs[checkpoint.origin]
             signed = [line for line in note.signatures if any(map(line.made_by, keys))]
-            signed = signed[: SIGNATURES_MAX - len(lines)]  # all were verified; one is enough
+            signed = signed[: SIGNATURES_MAX - len(lines)]  # all are verified; one would do
             kept = Note(text=note.text, signatures=(*signed, *lines))
-            # a crash after this line leaves a tree that is remembered and not answered for: the
-            # log asks again, hears its size, and gets the cosignature of the same tree
+            # a crash after this line leaves a remembered tree without an answer: the log asks
+            # again, learns the size, and gets the cosignature of the same tree
             self.memory.remember(dataclasses.replace(checkpoint, note=kept.to_bytes()))
         return WitnessAnswer(status=200, body="".join(map(str, lines)).encode())
 
@@ -119,7 +119,7 @@ def build_witness(witness: Witness) -> FastAPI:
         except WitnessError:
             _log.exception("memory_failed")
             return _plain(500, "this witness cannot remember, so it does not cosign")
-        # a header, not a media type: for text that would become another one, with a charset
+        # as a header: a text media type would get a charset
         return Response(answer.body, answer.status, {"Content-Type": answer.content_type})
 
     async def latest(origin_hash: str) -> Response:
@@ -153,15 +153,15 @@ def open_witness(
 
     Args:
         state: its folder; made by `keygen`.
-        logs: verifier keys of logs, or files that hold them, which are read again when they change.
-        keygen: the name to make missing keys for; None: keys must be there.
+        logs: see `log_keys`; files are read again when they change.
+        keygen: the name under which missing keys are made; None: keys must exist.
         on_change: see `FollowedLogs`.
 
     Raises:
-        SettingsError: no keys, or a log's key that is none.
-        AuditError: the folder or a key file cannot be used.
+        SettingsError: when the witness has no keys, or a log's key is not a key.
+        AuditError: when the folder or a key file cannot be used.
     """
-    followed = FollowedLogs(logs, on_change)  # first: what is refused makes no keys
+    followed = FollowedLogs(logs, on_change)  # first, so that a refusal makes no keys
     if keygen is not None:
         make_keys(state, keygen)
     signers = load_keys(state)
@@ -169,11 +169,11 @@ def open_witness(
 
 
 def make_keys(state: Path, name: str) -> None:
-    """Make the keys that are missing; a key that is there stays as it is.
+    """Make the missing keys; existing ones stay.
 
     Raises:
-        SettingsError: no key can have this name, or the keys that are there have another.
-        KeyFileError: a key cannot be written.
+        SettingsError: when no key can have this name, or existing keys have another name.
+        KeyFileError: when a key cannot be written.
     """
     ed25519, ml_dsa = state / ED25519_KEY, state / ML_DSA_KEY
     _check_name(name, (ed25519, ml_dsa))
@@ -182,7 +182,7 @@ def make_keys(state: Path, name: str) -> None:
         FileSigner.generate(ed25519, name, COSIGNATURE_ED25519)
     if not ml_dsa.exists():
         MlDsaSigner.generate(ml_dsa, name)
-    for path in (ed25519, ml_dsa):  # a crash may have left a key without its public line
+    for path in (ed25519, ml_dsa):  # a crash can leave a key without its public file
         if not public_file(path).exists():
             public_file(path).write_text(f"{load_cosigner(path, name).vkey}\n", encoding="utf-8")
 
@@ -195,16 +195,16 @@ def _check_name(name: str, paths: Sequence[Path]) -> None:
     except (NoteError, UnicodeDecodeError) as error:
         raise SettingsError(name="--keygen", problem=str(error)) from error
     if others := {key.name for key in there} - {name}:
-        problem = f"the keys in {paths[0].parent} are of {', '.join(others)}: start without it"
+        problem = f"the keys in {paths[0].parent} are of {', '.join(others)}: leave --keygen out"
         raise SettingsError(name="--keygen", problem=problem)
 
 
 def load_keys(state: Path) -> tuple[Signer, ...]:
-    """Return the witness's signers; their name is the one in the public files.
+    """Return the witness's signers, named as in the public files.
 
     Raises:
-        SettingsError: a key is missing, or its public line is not its own.
-        KeyFileError: a key cannot be read, or can be read by others.
+        SettingsError: when a key is missing, or its public file is not its own.
+        KeyFileError: when a key cannot be read, or others can read it.
     """
     signers = []
     for path in (state / ED25519_KEY, state / ML_DSA_KEY):
@@ -225,9 +225,9 @@ def load_keys(state: Path) -> tuple[Signer, ...]:
 
 
 def policy_text(signers: Sequence[Signer], logs: LogKeys, url: str) -> str:
-    """Return a policy file that asks for both of a witness's keys, for the log's settings.
+    """Return a policy file for the log's settings, which requires both of a witness's keys.
 
-    A log whose key has not the name of its origin cannot stand in a policy.
+    A log whose key is not named like its origin cannot stand in a policy: a comment says so.
     """
     known = [
         f"log {key}" if key.name == origin else f"# the key of {origin} is named {key.name}"
@@ -256,13 +256,13 @@ def serve_witness(
         state: see `open_witness`.
         logs: see `open_witness`.
         listen: HOST:PORT; port 0 takes a free one.
-        url: under which the log reaches this witness, for the policy file; None: where it listens.
+        url: where the log reaches this witness, for the policy file; None: where it listens.
         keygen: see `open_witness`.
         limits: what its callers are granted.
 
     Raises:
-        SettingsError: the address, a key or a log is not usable.
-        AuditError: the folder is not usable.
+        SettingsError: when the address, a key or a log is not usable.
+        AuditError: when the folder is not usable.
     """
     logging.basicConfig(level="INFO", format="%(levelname)s %(message)s")
     with _listening(listen) as listener:
@@ -283,7 +283,7 @@ def serve_witness(
         write_policy(witness.logs())
         for signer in witness.signers:
             _say(f"vkey       {signer.vkey}")
-        _say(f"policy     {policy}  (give it to the log and to whoever verifies)")
+        _say(f"policy     {policy}  (give it to the log and to verifiers)")
         _say(f"witness    {shown}, follows {', '.join(sorted(witness.logs()))}  (Ctrl-C ends)")
         bound(listener, limits)
         _run(uvicorn.Server(BoundedConfig(build_witness(witness), limits)), listener)
@@ -294,7 +294,7 @@ def serve_witness(
 def _run(server: uvicorn.Server, listener: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM, which end it in order."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:  # what the server passes on after its own end is already done
+    for number in before:  # the server raises its signal again after it has ended in order
         signal.signal(number, lambda *_: None)
     try:
         server.run(sockets=[listener])
@@ -312,7 +312,7 @@ def _listening(listen: str) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, int(port)))
-        listener.listen()  # who reads the printed address may connect at once
+        listener.listen()  # so that a reader of the printed address can connect at once
     except OSError as error:
         listener.close()
         raise SettingsError(
@@ -322,7 +322,7 @@ def _listening(listen: str) -> socket.socket:
 
 
 async def _bounded(request: Request) -> bytes | None:
-    """Read the body; None when it is too large."""
+    """Return the body, or None if it is too large."""
     body = bytearray()
     async for part in request.stream():
         body += part

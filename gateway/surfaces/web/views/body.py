@@ -1,6 +1,6 @@
-"""A record's payload as the pages read it: a missing or odd field is absent, never a crash.
+"""Lenient reading of a record's payload: a missing or odd field is absent, never a crash.
 
-Only for showing. Code that decides reads payloads strictly, elsewhere.
+Only for showing. Not here: the strict readers that decisions rest on (`gateway.walk.journal`).
 """
 
 from collections.abc import Mapping
@@ -15,19 +15,19 @@ class Body:
     """A JSON object, read by name and type."""
 
     def __init__(self, value: JSON) -> None:
-        """Wrap a value; anything but an object reads as an empty one."""
+        """Wrap a value; anything but an object reads as an empty object."""
         self.fields: Mapping[str, JSON] = value if isinstance(value, dict) else _EMPTY
 
     def __bool__(self) -> bool:
         return bool(self.fields)
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a text, or `default`."""
+        """Return a text field, or `default`."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else default
 
     def whole(self, name: str) -> int | None:
-        """Return an integer, also from decimal text (how large ones are written), or None."""
+        """Return an integer, also from decimal text (the form of large ones), or None."""
         value = self.fields.get(name)
         if isinstance(value, str) and value.removeprefix("-").isdecimal():
             return int(value)
@@ -38,19 +38,19 @@ class Body:
         return self.fields.get(name) is True
 
     def child(self, name: str) -> "Body":
-        """Return an object, or an empty one."""
+        """Return an object field, or an empty object."""
         return Body(self.fields.get(name))
 
     def children(self, name: str) -> tuple["Body", ...]:
-        """Return the objects of a list."""
+        """Return the objects of a list field."""
         value = self.fields.get(name)
         return tuple(Body(item) for item in value) if isinstance(value, list) else ()
 
     def wholes(self, name: str) -> tuple[int, ...]:
-        """Return the integers of a list."""
+        """Return the integers of a list field."""
         value = self.fields.get(name)
         return tuple(v for v in value if type(v) is int) if isinstance(value, list) else ()
 
     def value(self, name: str) -> JSON:
-        """Return the field as it stands."""
+        """Return the field unchanged."""
         return self.fields.get(name)

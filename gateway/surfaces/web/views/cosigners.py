@@ -1,6 +1,6 @@
-"""Who cosigned the newest checkpoint that anybody did, as the ledger page shows it.
+"""Who cosigned the newest cosigned checkpoint, as stored.
 
-What is shown is what is stored: whether it verifies is for a verifier with the policy to say.
+Not here: whether the cosignatures verify, which takes a verifier with the witness policy.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from audit.tlog.note import (
 )
 
 TIME_BYTES: Final = 8
-# a cosignature's length tells its type: a time, then the signature
+# a cosignature is a time and a signature, so its length tells its type
 TYPES: Final = {
     TIME_BYTES + RAW_SIGNATURE_BYTES[COSIGNATURE_ED25519]: "Ed25519",
     TIME_BYTES + RAW_SIGNATURE_BYTES[COSIGNATURE_ML_DSA_44]: "ML-DSA-44",
@@ -32,7 +32,7 @@ class CosignerRow:
 
 
 def cosigners(reader: LedgerReader) -> tuple[int, tuple[CosignerRow, ...]]:
-    """Return the largest cosigned tree's size and who cosigned it; 0 and nobody without one."""
+    """Return the size of the largest cosigned tree and its cosigners; 0 and none without one."""
     newest = next(iter(reader.cosigned_checkpoints(limit=1)), None)
     if newest is None:
         return 0, ()

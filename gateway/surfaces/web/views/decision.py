@@ -1,7 +1,6 @@
 """One decision's records as the walk: a value per step, in order, for the template.
 
-Not here: HTML, and any judgement; what is shown is what the records say. A step that has no record
-is absent (None), which the page says.
+Not here: HTML, and any judgement. A step without a record is absent (None), and the page says so.
 """
 
 import json
@@ -35,7 +34,7 @@ MARKS_READ = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastView:
-    """A forecast beside its fan."""
+    """A forecast with its fan chart."""
 
     forecast: Forecast
     chart: Markup
@@ -58,7 +57,7 @@ class FixMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordRow:
-    """One record of the decision's chain; `after_us` counts from the record before it."""
+    """One record of the decision's chain; `after_us` is the time since the record before it."""
 
     record: Record
     after_us: int | None
@@ -66,7 +65,7 @@ class RecordRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewedView:
-    """What was sampled, priced and judged again after a person agreed."""
+    """What was sampled, priced and judged again after the approval."""
 
     compared: tuple[Compared, ...]
     steps: RenewalSteps
@@ -76,7 +75,7 @@ class RenewedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionView:
-    """The walk of one decision; bodies are payloads, None or empty where a step did not happen."""
+    """The walk of one decision; a step that did not happen is None or an empty body."""
 
     decision_id: str
     start: Body
@@ -121,7 +120,7 @@ def decision_view(
 ) -> DecisionView:
     """Return the walk of one decision from its stream's records.
 
-    The steps are those that an approver saw; a renewal stands beside them.
+    The steps are those that the approver saw; `renewed` holds the later ones.
     """
     shown, later = split(records)
     by_kind = {record.kind: Body(record.body) for record in shown}
@@ -184,19 +183,19 @@ def decision_view(
 
 
 def last_verdict(records: Sequence[Record]) -> Body:
-    """Return the newest verdict, a renewal's too."""
+    """Return the newest verdict, which may be a renewal's."""
     given = [record.body for record in records if record.kind is Kind.VERDICT_GIVEN]
     return Body(given[-1] if given else None)
 
 
 def held_by(verdict: Body) -> tuple[str, ...]:
-    """Return the rules that asked for a person, whatever the whole verdict came to."""
+    """Return the rules that asked for a person, whatever the verdict."""
     results = verdict.child("verdict").children("results")
     return tuple(one.text("rule_id") for one in results if one.text("action") == "HOLD")
 
 
 def _policy(reader: LedgerReader, records: Sequence[Record]) -> Body:
-    """Return the policy that the decision's records name last, as it was activated."""
+    """Return the activation record of the policy that the decision's records name last."""
     named = [r.body["policy_digest"] for r in records if "policy_digest" in r.body]
     if not named:
         return Body(None)
@@ -232,7 +231,7 @@ def _renewed(
 
 
 def _run(reader: LedgerReader, run_id: str) -> Body:
-    """Return the record of the run: what served, and who answers for it."""
+    """Return the record of the run's start."""
     started = reader.by_key("control", f"run_started:{run_id}") if run_id else None
     return Body(None if started is None else started.body)
 
@@ -260,7 +259,7 @@ def _tokens(
 
 
 def _marks(reader: LedgerReader, seq: int, taken: Body) -> tuple[int, ...]:
-    """Return the closes that followed, in ticks, as far as the run has come."""
+    """Return the closes after the decision, in ticks, as far as the run has come."""
     run_id, as_of = taken.text("run_id"), taken.whole("as_of_us") or 0
     found: dict[int, int] = {}
     for record in reader.records(
@@ -347,7 +346,7 @@ def _fan(forecast: Forecast, snapshot: Snapshot, happened: tuple[int, ...]) -> F
 
 
 def _messages(records: tuple[Record, ...], reader: LedgerReader) -> Iterator[FixMessage]:
-    """Yield what left and what came back, in ledger order."""
+    """Yield the FIX messages of both directions, in ledger order."""
     for record in records:
         body = Body(record.body)
         if record.kind in {Kind.ORDER_SENT, Kind.CANCEL_SENT}:

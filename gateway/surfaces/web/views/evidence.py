@@ -1,9 +1,8 @@
-"""The page on which a browser checks a record by itself, and the bytes that it downloads for it.
+"""The files from which a browser checks a record by itself.
 
-The page's script is `static/check.mjs`; what it computes with is `audit/verifier/verify.mjs`, the
-same file that Node runs. Only this page may run scripts, its own, and fetch from this host. A
-machine that serves both a forged record and a forged script proves nothing: the page says so, and
-offers the same bytes for a verifier from elsewhere.
+The page's script `static/check.mjs` computes with `audit/verifier/verify.mjs`, the same file that
+Node runs. A machine that serves both a forged record and a forged script proves nothing: the page
+says so, and offers the same files for a verifier from elsewhere.
 
 Not here: how a proof is made (`audit.evidence.receipt`).
 """
@@ -30,9 +29,9 @@ FORMS: Final = {
 def download(
     reader: LedgerReader, seq: int, form: str, policy: QuorumPolicy | None = None
 ) -> Response | None:
-    """Return one file of a record's evidence, None when there is no such record or file.
+    """Return one file of a record's evidence, or None if there is no such record or file.
 
-    A record that no checkpoint covers yet has no proof: 404 until the next one, in a second. The
+    A record that no checkpoint covers yet has no proof (a checkpoint follows within a second). The
     proof is that of `countersign prove`: under the first checkpoint that meets the policy, with the
     changes of the log's keys up to there.
     """

@@ -1,6 +1,6 @@
-"""Numbers and times as a person reads them; each is also a filter of the templates.
+"""Numbers and times as a person reads them; most are also filters of the templates.
 
-Not here: any arithmetic that matters. Integers come in with their unit in the name.
+Not here: any arithmetic that matters.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ def price(ticks: int | None) -> str:
 
 
 def money(minor: int | None) -> str:
-    """Return cents as decimal text with a sign only when negative."""
+    """Return cents as decimal text, signed only when negative."""
     return DASH if minor is None else f"{Decimal(minor) / 100:,.2f}".replace("-", "−")
 
 
@@ -50,7 +50,7 @@ def bp(value: int | None) -> str:
 
 
 def log_return(value_1e8: int | None) -> str:
-    """Return a log return of 1e-8 as a signed percentage."""
+    """Return a log return in 1e-8 as a signed percentage."""
     return (
         DASH if value_1e8 is None else f"{Decimal(value_1e8) / 1_000_000:+.3f} %".replace("-", "−")
     )
@@ -62,7 +62,7 @@ def volatility(value_1e8: int | None) -> str:
 
 
 def whole(value: int | None) -> str:
-    """Return an integer with thousands separated."""
+    """Return an integer with thousands separators."""
     return DASH if value is None else f"{value:,}".replace("-", "−")
 
 
@@ -84,9 +84,9 @@ def words(name: str) -> str:
 def duration(value_us: int) -> str:
     """Return microseconds in the unit that reads best: seconds, minutes or hours."""
     seconds = value_us / 1_000_000
-    if abs(seconds) < 120:  # noqa: PLR2004 - two minutes read best as seconds
+    if abs(seconds) < 120:  # noqa: PLR2004 - up to two minutes
         text = f"{seconds:,.3f} s"
-    elif abs(seconds) < 7200:  # noqa: PLR2004 - two hours read best as minutes
+    elif abs(seconds) < 7200:  # noqa: PLR2004 - up to two hours
         text = f"{seconds / 60:,.1f} min"
     else:
         text = f"{seconds / 3600:,.1f} h"

@@ -1,4 +1,4 @@
-"""Ledger records to what the pages show; everything on a page comes from here, nothing is kept.
+"""Ledger records to what the pages show; nothing is kept between calls.
 
 Not here: HTML (templates), one decision's detail (`decision`), the book's fold (`positions`).
 """
@@ -23,6 +23,7 @@ from gateway.surfaces.web.views.evidence import download
 from gateway.surfaces.web.views.positions import (
     POSITION_KINDS,
     PositionsView,
+    RunRow,
     account_of,
     positions_view,
 )
@@ -38,11 +39,11 @@ START_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_F
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFrame:
-    """What every page says at its top.
+    """What every page says at its top, about the newest run.
 
     Attributes:
-        first_as_of_us: the run's first decision may know nothing later than this.
-        data_cutoff_us: the last instant that the models' training and validation data reach.
+        first_as_of_us: as-of time of the run's first decision.
+        data_cutoff_us: end of the models' training and validation data.
     """
 
     run_id: str = ""
@@ -54,19 +55,9 @@ class PageFrame:
 
     @property
     def outside_training(self) -> bool:
-        """Whether the first decision is later than all data the models saw."""
+        """Return whether the first decision is later than all data that the models saw."""
         first, cutoff = self.first_as_of_us, self.data_cutoff_us
         return first is not None and cutoff is not None and first > cutoff
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
-    """One run, for the filter."""
-
-    run_id: str
-    account: str
-    started_us: int
-    seq: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +80,7 @@ class DecisionRow:
     order_state: str
 
     def is_called(self, name: str) -> bool:
-        """Tell whether the decision ended so or, while it is under way, its order stands so."""
+        """Return whether this is the outcome or, while the decision is open, the order's state."""
         return self.outcome == name or (
             self.outcome in {"approved", "open"} and self.order_state == name
         )
@@ -135,7 +126,7 @@ class LedgerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inclusion:
-    """The path from a record to the last signed root; `holds` when it recomputes."""
+    """The path from a record to the last signed root; `holds` if it leads there."""
 
     seq: int
     size: int
@@ -174,9 +165,13 @@ class Views:
         *,
         stored: LedgerReader | None = None,
     ) -> None:
-        """Keep the reader, the drafter's table for its probabilities, and the witness policy.
+        """Keep the parts.
 
-        `stored` gives single records whoever wrote them, also such as officers disavowed.
+        Args:
+            reader: the ledger's records, without disavowed ones.
+            table: the drafter's table, for its probabilities.
+            policy: the witness policy of proofs.
+            stored: reads single records, disavowed ones too; None: `reader`.
         """
         self._reader = reader
         self._stored = stored or reader
@@ -184,7 +179,7 @@ class Views:
         self._policy = policy
 
     def frame(self) -> PageFrame:
-        """Return the latest run's line."""
+        """Return what the newest run says of itself."""
         found = self._reader.records(
             stream="control", kinds=(Kind.RUN_STARTED,), newest_first=True, limit=1
         )
@@ -215,7 +210,7 @@ class Views:
         )
 
     def decisions(self, *, run_id: str, outcome: str, before: int | None) -> DecisionsView:
-        """Return a page of decisions of a run (all runs when empty) with an outcome (any)."""
+        """Return a page of decisions; an empty `run_id` or `outcome` means all."""
         rows: list[DecisionRow] = []
         older: int | None = None
         for start in self._starts(run_id, outcome, before):
@@ -231,18 +226,18 @@ class Views:
         )
 
     def decision(self, decision_id: str, path_page: int = 0) -> DecisionView | None:
-        """Return one decision as the walk, or None when the ledger has none of that id."""
+        """Return one decision as the walk, or None if the ledger has no such decision."""
         records = tuple(self._reader.records(stream=PREFIX + decision_id))
         if not records:
             return None
         return decision_view(decision_id, records, self._reader, self._table, path_page)
 
     def positions(self, run_id: str, account: str = "") -> PositionsView | None:
-        """Return the book of a run's account at the run's end; None without such a run or account.
+        """Return the book of an account at a run's end; None without such a run or account.
 
-        Agents trade in the account `<account>.agent`, with the same equity. An account that lasts
-        over runs is folded over all of its records, as the rules do. Without a name it is the one
-        in which something was judged, the run's own first.
+        Agents trade in the account `<account>.agent`, with the same equity. An account that
+        outlives runs is folded over all of its records, as the rules do. `account_of` chooses the
+        account if none is named.
         """
         runs = self.runs()
         chosen = next((r for r in runs if r.run_id == run_id or not run_id), None)
@@ -261,11 +256,11 @@ class Views:
         return positions_view(runs, replace(chosen, account=name), equity, records)
 
     def disavowed_by(self, seq: int) -> int | None:
-        """Return the record by which officers disavowed one, None if nobody did."""
+        """Return the number of the record that disavows this one, or None."""
         return self._reader.disavowals().get(seq)
 
     def record(self, seq: int) -> Record | None:
-        """Return one record."""
+        """Return one record, which may be disavowed."""
         return self._stored.record(seq)
 
     def ledger(self, before: int | None) -> LedgerView:
@@ -290,11 +285,11 @@ class Views:
         )
 
     def download(self, seq: int, form: str) -> Response | None:
-        """Return one file of a record's evidence, None when there is none."""
+        """Return one file of a record's evidence, or None."""
         return download(self._reader, seq, form, self._policy)
 
     def inclusion(self, record: Record) -> Inclusion | None:
-        """Return a record's path to the last checkpoint's root, checked; None when not covered."""
+        """Return a record's checked path to the last checkpoint's root; None if not covered."""
         last = next(iter(self._reader.checkpoints(limit=1)), None)
         if last is None or record.seq >= last.size:
             return None
@@ -315,10 +310,10 @@ class Views:
         )
 
     def _starts(self, run_id: str, outcome: str, before: int | None) -> Iterator[Record]:
-        """Yield first records of decisions, newest first, in bounded bites.
+        """Yield first records of decisions, newest first, in bounded reads.
 
-        With an outcome, decisions that are sealed with another one are left out by one query a
-        bite, so that a rare outcome does not read every decision.
+        With an outcome, one query a read leaves out decisions sealed with another one, so that a
+        rare outcome does not read every decision.
         """
         while True:
             bite = tuple(
@@ -328,8 +323,9 @@ class Views:
             )
             sealed = self._sealed(bite[-1].seq) if outcome and bite else {}
             for record in bite:
+                ours = not run_id or Body(record.body).text("run_id") == run_id
                 wanted = sealed.get(record.stream, outcome) == outcome
-                if wanted and _starts_here(record) and (not run_id or _run(record) == run_id):
+                if wanted and ours and record.stream_seq == 0:
                     yield record
             if len(bite) < BITE:
                 return
@@ -379,14 +375,6 @@ class Views:
             ),
             order_state=_order_state(by_kind),
         )
-
-
-def _starts_here(record: Record) -> bool:
-    return record.stream_seq == 0
-
-
-def _run(record: Record) -> str:
-    return Body(record.body).text("run_id")
 
 
 def _order_state(by_kind: Mapping[Kind, Body]) -> str:

@@ -1,8 +1,9 @@
 """Values to SVG text, on the server: fan chart and line plot; no script, no style attribute.
 
-Every plot has a title and a description for readers who do not see it; colours come from classes in
-static/site.css, and no meaning rests on colour alone. All text is escaped here. Not here: which
-numbers are drawn (`gateway.surfaces.web.views.lists`).
+Every plot has a title and a description for readers who do not see it. Colours come from classes in
+`static/site.css`, and no meaning rests on colour alone. All text is escaped here.
+
+Not here: which numbers are drawn (`decision`, `positions`).
 """
 
 import itertools
@@ -19,7 +20,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 14, 12, 34
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caption:
-    """What a plot is called; `key` makes the ids of title and description unique on the page."""
+    """A plot's title and description; `key` makes their ids unique on the page."""
 
     key: str
     title: str
@@ -32,7 +33,7 @@ class Fan:
 
     Attributes:
         past: closes up to the as-of line, oldest first.
-        bands: quantile level in basis points -> price per step, in ascending level order.
+        bands: pairs of quantile level in basis points and price per step, levels ascending.
         actual: closes after the as-of line, as far as they are known.
         labels: text under the first bar, the as-of line and the last step.
     """
@@ -62,13 +63,13 @@ class AxisScale:
     stop: float
 
     def __call__(self, value: float) -> float:
-        """Return the place of `value`, to a hundredth of a unit."""
+        """Return the place of `value`, rounded to a hundredth of a unit."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.stop - self.start), 2)
 
 
 def fan_range(*fans: Fan) -> tuple[float, float]:
-    """Return the price range that holds every given fan, so that twins share an axis."""
+    """Return the price range that holds every fan, so that twins share an axis."""
     values = [
         v for f in fans for v in (*f.past, *f.actual, *(x for _, band in f.bands for x in band))
     ]
@@ -119,9 +120,13 @@ def line_plot(
 ) -> Markup:
     """Draw lines over the same equidistant points.
 
-    `labels` stand under the first and the last point, `suffix` is the unit of the axis; `steps`
-    draws levels that hold until the next point instead of slopes; `zero` keeps zero in range and
-    marks it.
+    Args:
+        lines: what is drawn.
+        caption: title and description.
+        labels: text under the first and the last point.
+        suffix: unit of the axis.
+        steps: draw levels that hold until the next point, instead of slopes.
+        zero: keep zero in range and mark it.
     """
     count = max((len(line.values) for line in lines), default=0)
     values = [v for line in lines for v in line.values if v is not None]

@@ -1,11 +1,11 @@
-"""Positions, exposure and profit of an account and its placebo twin, folded as the rules do.
+"""Positions, exposure and profit of an account and its placebo twin, folded as for the rules.
 
 Not here: limits, and what a record does to a book (`gateway.walk.projections.book`).
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from markupsafe import Markup
 
@@ -30,18 +30,14 @@ POSITION_KINDS: Final = tuple(dict.fromkeys((*BOOK_KINDS, *PLACEBO_KINDS)))
 ROWS_SHOWN: Final = 40
 
 
-class Run(Protocol):
-    """What the page needs to know of a run."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """One run; `seq` is that of its first record."""
 
-    @property
-    def run_id(self) -> str:
-        """Its id."""
-        ...
-
-    @property
-    def account(self) -> str:
-        """Its account."""
-        ...
+    run_id: str
+    account: str
+    started_us: int
+    seq: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +49,7 @@ class Point:
     placebo: Book
 
     def exposure_bp(self, instrument: str) -> int:
-        """Value of a holding over equity, basis points."""
+        """Return a holding's value over equity, in basis points."""
         return _exposure_bp(self.book, instrument)
 
 
@@ -71,12 +67,12 @@ class PositionsView:
     """The page's values.
 
     Attributes:
-        fills: trades that stand; one that was taken back is none.
-        points: the last closes, newest first: the plots' table twin.
+        fills: trades that stand; a busted one does not count.
+        points: the last closes, newest first: the plots as a table.
         unbooked: records that the book refused; more than zero is a fault.
     """
 
-    runs: Sequence[Run]
+    runs: Sequence[RunRow]
     run_id: str
     account: str
     book: Book
@@ -89,9 +85,9 @@ class PositionsView:
 
 
 def account_of(reader: LedgerReader, own: str, wanted: str, before_seq: int | None) -> str | None:
-    """Return an account of a run by its name, None if the run has none of that name.
+    """Return the account of a run that `wanted` names, or None if the run has no such account.
 
-    Without a name it is the one in which something was judged by then, the run's own first.
+    An empty `wanted` means the account with a verdict before `before_seq`, the run's own first.
     """
     agent = f"{own}.agent"
     if wanted:
@@ -104,7 +100,7 @@ def account_of(reader: LedgerReader, own: str, wanted: str, before_seq: int | No
 
 
 def positions_view(
-    runs: Sequence[Run], run: Run, equity_minor: int, records: Iterable[Record]
+    runs: Sequence[RunRow], run: RunRow, equity_minor: int, records: Iterable[Record]
 ) -> PositionsView:
     """Fold an account's records, in ledger order, into points and plots."""
     books = BookFold(Book.empty(run.account, equity_minor))
@@ -146,7 +142,7 @@ def positions_view(
 
 
 def _trades(record: Record) -> int:
-    """Return how many more trades stand after a record: one less after a bust."""
+    """Return by how much a record changes the number of standing trades: -1 for a bust."""
     if record.kind is not Kind.ORDER_REPORTED:
         return 0
     if record.body.get("undoes_seq") is not None:

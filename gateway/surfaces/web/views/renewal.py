@@ -1,7 +1,7 @@
-"""What an approver saw beside what was renewed after the answer, both from the record.
+"""What an approver saw beside what was renewed after the answer.
 
-A renewal samples, prices and judges a held decision again (`gateway.walk.approval`). The page keeps
-the first of each step where the walk shows it; here stand the later ones, and a table of the two.
+A renewal samples, prices and judges a held decision again (`gateway.walk.approval`).
+
 Not here: the other steps (`decision`).
 """
 
@@ -25,12 +25,12 @@ ATTEMPTED = frozenset(
         Kind.VERDICT_GIVEN,
     }
 )
-"""The kinds of record that each attempt at a decision has of its own."""
+"""The record kinds that each attempt at a decision repeats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """One line of the table: what it is, as shown, what was agreed to, as renewed."""
+    """One line of the table: shown to the approver, agreed to, renewed."""
 
     what: str
     shown: str
@@ -40,7 +40,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenewalSteps:
-    """The records of one attempt, by kind, as bodies; empty where a step did not happen."""
+    """The payloads of one attempt; empty where a step did not happen."""
 
     prompt: Body
     made: Body
@@ -56,7 +56,7 @@ class RenewalSteps:
 
 
 def split(records: Sequence[Record]) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-    """Return a decision's records without its renewal, and the renewal's own steps."""
+    """Return a decision's records without its renewal, and the renewal's records."""
     given = next((r.seq for r in records if r.kind is Kind.APPROVAL_GIVEN), None)
     if given is None:
         return tuple(records), ()
@@ -82,7 +82,7 @@ def steps_of(records: Sequence[Record]) -> RenewalSteps:
 
 
 def compared(shown: RenewalSteps, renewed: RenewalSteps, band: Body) -> tuple[Compared, ...]:
-    """Return the table of the two; `band` is what the person agreed to."""
+    """Return the comparison; `band` is what the approver agreed to."""
     rows = (
         ("Side", _intent(shown, "side"), band.text("side"), _intent(renewed, "side")),
         (
@@ -122,7 +122,7 @@ def compared(shown: RenewalSteps, renewed: RenewalSteps, band: Body) -> tuple[Co
             renewed.verdict.child("verdict").text("action") or formats.DASH,
         ),
         (
-            "Came to",
+            "Result",
             shown.verdict.text("result") or formats.DASH,
             "",
             renewed.verdict.text("result") or renewed.failed.text("reason") or "no trade",

@@ -13,7 +13,7 @@ from inference.codec import vocabulary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPart:
-    """A run of prompt tokens with one meaning."""
+    """Adjacent prompt tokens with one meaning."""
 
     name: str
     note: str
@@ -91,7 +91,7 @@ def measured(value: int | None, unit: str) -> str:
         "us": lambda: formats.duration(value),
         "ticks": lambda: f"{formats.price(value)} USD".replace("-", "−"),
         "log_return_1e8": lambda: formats.log_return(value),
-        "flag": lambda: {0: "fine", 1: "at fault"}.get(value, str(value)),
+        "flag": lambda: {0: "no fault", 1: "fault"}.get(value, str(value)),
         "count": lambda: formats.whole(value),
         "per_s": lambda: f"{formats.whole(value)} /s",
     }
@@ -103,7 +103,7 @@ def _meaning(token: int) -> tuple[str, str]:
     if v.is_bin(token):
         return "returns", "bars, in bins of the causal volatility; drafter and target see them"
     if token in v.NARRATIVE_IDS:
-        return "narrative", "type, lean and age of three events; only the target sees them"
+        return "narrative", "type, direction and age of three events; only the target sees them"
     if token < v.CLASS_START:
         return "start", "beginning of the prompt"
     if token < v.CLOCK_START:

@@ -1,7 +1,6 @@
 """Draft rounds as a person reads them: each draft with its fate and the numbers that decided it.
 
-Not here: deciding again whether the record holds (`inference.speculation.evidence.Judge`), only its
-result.
+Not here: whether the record holds (`inference.speculation.evidence.Judge`).
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from inference.speculation.seeds import accept_draw
 PATHS_PER_PAGE = 4
 SHADES = 5
 _SHADE_FROM = 0.70
-"""Entropy over its maximum at which shading starts; return rows hardly ever fall below."""
+"""Share of the maximum entropy at which shading starts; return rows are rarely below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +25,11 @@ class Chip:
     Attributes:
         text: the return in sigma at the middle of its bin.
         fate: accepted, rejected, discarded, recovered, bonus or plain.
-        mark: the same in one character, for readers who do not see colour.
-        p: the target's probability, q the drafter's, u the draw; accepted iff u <= p / q.
-        entropy: of the target's row, nats; None where no row decided.
+        mark: the fate as one character, for readers who do not see colour.
+        p: the target's probability; q is the drafter's, u the draw: accepted iff u <= p / q.
+        entropy: of the target's row, in nats; None where no row decided.
         shade: 0 (certain) to 4 (near uniform).
-        beyond: the token fell behind the horizon and was dropped.
+        beyond: the token lies beyond the horizon and was dropped.
     """
 
     text: str
@@ -70,12 +69,11 @@ class PathView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokensView:
-    """A page of trajectories with the counts of all.
+    """A page of trajectories, with counts over all of them.
 
     Attributes:
-        checked: positions decided again from the record, over all trajectories; None when the
-            drafter's table is not at hand.
-        faults: positions that did not follow from the record.
+        checked: positions recomputed from the record; None without the drafter's table.
+        faults: positions that do not follow from the record.
     """
 
     drafter: str
@@ -130,7 +128,7 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
 def _judge(capture: Evidence, table: QTable | None) -> Judge | None:
     try:
         return Judge(capture, table)
-    except CaptureError:  # the drafter's table is not at hand: nothing claims to be checked
+    except CaptureError:  # the drafter's table is missing: nothing claims to be checked
         return None
 
 

@@ -46,7 +46,7 @@ def test_the_help_names_every_verb() -> None:
 
 def test_help_is_wrapped_by_the_terminal_alone_and_explains_every_argument() -> None:
     shown = CliRunner().invoke(app, ["backup", "--help"], env={"COLUMNS": "200"})
-    assert "was erased. Personal values are in it as they are stored" in plain(shown.output)
+    assert "whether it is complete. Personal values stay encrypted in it" in plain(shown.output)
     group = get_command(app)
     assert isinstance(group, TyperGroup)
     silent = [

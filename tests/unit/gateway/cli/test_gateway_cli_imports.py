@@ -43,7 +43,8 @@ def loaded_by(*verbs: list[str]) -> tuple[list[int], set[str]]:
 
 def names() -> list[str]:
     return [
-        str(one.name or getattr(one.callback, "__name__", "")) for one in app.registered_commands
+        str(one.name or getattr(one.callback, "__name__", "")).replace("_", "-")
+        for one in app.registered_commands
     ]
 
 

@@ -47,7 +47,7 @@ def test_an_open_route_is_open_for_its_method_only() -> None:
 def test_what_is_read_behind_a_door_must_be_said_to_be_on_record() -> None:
     app = bare()
     app.add_api_route("/new", behind, methods=["GET"])
-    with pytest.raises(DoorlessError, match="GET /new is read"):
+    with pytest.raises(DoorlessError, match="GET /new is a read"):
         access_rows(app)
 
 

@@ -32,7 +32,7 @@ def test_fix_separator_is_shown_as_a_bar() -> None:
         (2_500_000, "us", "2.500 s"),
         (90_000_000_000, "us", "25.0 h"),
         (-300_000_000, "us", "−5.0 min"),
-        (1, "flag", "at fault"),
+        (1, "flag", "fault"),
         (26_837, "ticks", "268.37 USD"),
         (7, "lots", "7 lots"),
         (3, "per_s", "3 /s"),
