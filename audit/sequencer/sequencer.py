@@ -35,7 +35,7 @@ from audit.sequencer.clock_watch import ClockWatch
 from audit.sequencer.lanes import Append, Lanes, Request, Resolve
 from audit.sequencer.promise import wake
 from audit.store.connection import LogHead, Store
-from audit.store.pipe import Answer
+from audit.store.pipe import CommitOutcome
 from audit.store.tables import DatabaseError
 from audit.store.watchdog import Watchdog
 
@@ -163,7 +163,7 @@ class Sequencer:
             else:
                 _fill(builder, more)
         self._flight = None
-        if answer is not Answer.COMMITTED:
+        if answer is not CommitOutcome.COMMITTED:
             self._recover(flight, answer)
             if self._held:
                 self._launch(self._build(self._held, None))
@@ -196,14 +196,14 @@ class Sequencer:
                 self._flight = None
                 self._recover(builder, error)
 
-    def _recover(self, builder: Builder, answer: Answer | DatabaseError) -> None:
+    def _recover(self, builder: Builder, answer: CommitOutcome | DatabaseError) -> None:
         """Find out whether a refused or unanswered batch landed; if not, do it again.
 
         Raises:
             LedgerFencedError: the stored head is not ours.
             LedgerTimeoutError: the database did not answer in time.
         """
-        if answer is Answer.NOT_OURS:
+        if answer is CommitOutcome.NOT_OURS:
             raise LedgerFencedError("the stored head is not this sequencer's")
         if isinstance(answer, DatabaseError):
             LOG.warning("commit_in_doubt error=%r", answer)
@@ -215,7 +215,7 @@ class Sequencer:
 
     def _carry_out(self, requests: Sequence[Request]) -> None:
         """Carry out requests one batch at a time, looking up their idempotency keys first."""
-        problem: Answer | DatabaseError | None = None
+        problem: CommitOutcome | DatabaseError | None = None
         for _ in range(_ATTEMPTS):
             builder = None
             try:
@@ -223,9 +223,9 @@ class Sequencer:
                 if builder.finish().rows:
                     self._write(builder)
                     problem = self._store.answer(self._config.commit_deadline_s)
-                    if problem is Answer.NOT_OURS:
+                    if problem is CommitOutcome.NOT_OURS:
                         raise LedgerFencedError("the stored head is not this sequencer's")
-                    if problem is not Answer.COMMITTED:
+                    if problem is not CommitOutcome.COMMITTED:
                         continue
             except DatabaseError as error:
                 LOG.warning("commit_in_doubt error=%r", error)
@@ -284,7 +284,7 @@ class Sequencer:
         self._store.send(rows, head, self._config.commit_deadline_s)
         # a crash here leaves the whole batch or nothing; the next opening finds which
 
-    def _ask(self, timeout_s: float) -> Answer | DatabaseError | None:
+    def _ask(self, timeout_s: float) -> CommitOutcome | DatabaseError | None:
         """Return the answer to the batch in flight, None while there is none."""
         try:
             return self._store.answer(timeout_s)

@@ -13,7 +13,7 @@ _KNOWN_MAX = 10_000
 
 
 class Blobs:
-    """Stores blobs, and knows which of the recent ones are stored; safe for many threads."""
+    """Stores blobs, and remembers recent ones; safe for many threads."""
 
     def __init__(self, pool: Pool) -> None:
         """Write through a pool of connections."""
@@ -24,7 +24,7 @@ class Blobs:
         """Store bytes under their SHA-256 and return it in hex; durable on return, idempotent.
 
         Raises:
-            DraftError: too large.
+            DraftError: the blob is too large.
             LedgerWriteError: the database refused or did not answer; safe to try again.
         """
         if len(data) > BLOB_BYTES_MAX:
@@ -43,15 +43,15 @@ class Blobs:
         return digest.hex()
 
     def unknown(self, prepared: Sequence[Prepared]) -> set[str]:
-        """Return the blobs that drafts name and of which it is not known that they are stored."""
+        """Return the blobs named by drafts that are not known to be stored."""
         return {blob for item in prepared for blob in item.blobs if blob not in self._known}
 
     def check(self, asked: set[str], timeout_s: float) -> None:
-        """Make sure that blobs are stored.
+        """Check that blobs are stored.
 
         Raises:
-            BlobMissingError: one is not.
-            LedgerTimeoutError: not known; nothing was written.
+            BlobMissingError: one is not stored.
+            LedgerTimeoutError: unknown; nothing was written.
         """
         if not asked:
             return

@@ -1,17 +1,17 @@
-"""Whether the ledger's tables still are the migrations', before anything is read from them.
+"""Whether the ledger's tables still match the migrations, before anything is read from them.
 
-What a superuser puts in a table's place can show a checker other rows than everybody else: a view,
-a policy, a rule, a child table, a column of another type, a cast. A table that lost a constraint
-takes rows twice; an index that was not kept for a moment leads its readers to other rows than the
-table holds; a constraint that was never checked lets the planner leave rows out. So all that the
-catalogue says of a table becomes one digest, which a test holds against a fresh database; a ledger
-with another one is not opened, and fsck says so.
+A superuser can replace a table so that a checker sees other rows than everybody else: by a view, a
+policy, a rule, a child table, a column of another type or a cast. A table that lost a constraint
+takes rows twice. An index that was suspended for a moment leads to other rows than the table holds.
+A constraint that was never validated lets the planner leave rows out. So the catalogue's whole
+description of a table becomes one digest, which a test compares with a fresh database. A ledger
+with another digest is not opened, and `fsck` reports it.
 
-A row without a key, which no reading in order of keys meets, is looked for, and so are rows without
-the head that every log has. Not here: whether the rows obey. Whoever may change the catalogue may
-change it back, so fsck also counts the rows (`audit.upkeep.fsck.counts`) and verifies each. Whoever
-can load code into the server, or write its files, can make it say anything: against him only a copy
-of the rows elsewhere helps.
+Also looked for: rows without a key, which a scan in key order never meets, and rows without a head.
+
+Not here: whether the rows obey. A superuser can change the catalogue back, so `fsck` also counts
+the rows (`audit.upkeep.fsck.counts`) and verifies each. Somebody who can load code into the server
+or write its files can make it answer anything; only a copy of the rows elsewhere helps against him.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ DIGESTS: Mapping[str, str] = {
     "ledger.head": "39cdb34fcc0d1e88d6a6edf90a2dc694a79ccb897c25f5fee22cee3188cd2e14",
     "ledger.tile": "1a03820463e6776e8fc8203ec7bad25b950f42c1dd836686e8b4c35769574269",
 }
-"""Of what the migrations make: SHA-256 over the lines of `_SQL`, by table."""
+"""Of the migrated schema: SHA-256 over the lines of `_SQL`, by table."""
 _SQL = rb"""
 WITH t AS (
   SELECT c.*, 'ledger.' || relname AS part FROM pg_class c
@@ -84,7 +84,7 @@ SELECT 'casts of numbers to text', castfunc::text FROM pg_cast
 WHERE oid >= 16384 AND casttarget = 'text'::regtype
   AND castsource IN ('bigint'::regtype, 'integer'::regtype)
 """
-"""16384 is PostgreSQL's first number for what an installation makes by itself."""
+"""16384 is PostgreSQL's first OID for objects that users make."""
 _HEADS_SQL = """
 SELECT id <> 1 OR num_nulls(id, origin, size, root, frontier) > 0
   OR size NOT BETWEEN 0 AND 9007199254740991 FROM ledger.head
@@ -92,7 +92,7 @@ SELECT id <> 1 OR num_nulls(id, origin, size, root, frontier) > 0
 
 
 def strange_tables(connection: TupleConnection) -> list[str]:
-    """Return what is not as the migration made it, in words; nothing more should then be read.
+    """Return what differs from the migrations, in words; read nothing if there is anything.
 
     Raises:
         LedgerWriteError: the schema is another revision's.
@@ -111,7 +111,7 @@ def strange_tables(connection: TupleConnection) -> list[str]:
 
 
 def digests(connection: TupleConnection) -> dict[str, str]:
-    """Return the digests of a database's catalogue, in the form of `DIGESTS`."""
+    """Return the digests of a database's catalogue, as in `DIGESTS`."""
     said: dict[str, list[str]] = {}
     for part, line in connection.execute(_SQL).fetchall():
         said.setdefault(part, []).append(line)
@@ -122,7 +122,7 @@ def digests(connection: TupleConnection) -> dict[str, str]:
 
 
 def changed_schema(connection: TupleConnection) -> list[str]:
-    """Return what is not as the migrations made it, in words; the rows are not looked at."""
+    """Return what differs from the migrations, in words; does not look at rows."""
     found = digests(connection)
     return [
         f"{part}: not as the migrations made it"
@@ -132,9 +132,9 @@ def changed_schema(connection: TupleConnection) -> list[str]:
 
 
 def headless(connection: TupleConnection) -> str:
-    """Say what is wrong with the head: there is one, unless nothing was ever written.
+    """Return what is wrong with the head, or an empty text.
 
-    A log is opened by writing its head, before any other row, and nothing ever deletes it.
+    A log's head is written before any other row and never deleted, so only an empty log has none.
     """
     rows = connection.execute(_HEADS_SQL).fetchmany(2)
     if len(rows) > 1:
@@ -151,16 +151,15 @@ def headless(connection: TupleConnection) -> str:
 
 
 def _any(connection: TupleConnection, rows: str) -> bool:
-    """Say whether there are any rows of a table."""
     query = f"SELECT EXISTS (SELECT FROM ledger.{rows})"  # noqa: S608 - this file's constants
     return connection.execute(query.encode()).fetchone() == (True,)
 
 
 def _keyless(connection: TupleConnection, name: str, key: str) -> bool:
-    """Say whether a row lacks a value of its key.
+    """Return whether a row lacks a value of its key.
 
-    Never by `IS NULL`, which the planner takes to be false of a column that is said to be NOT NULL.
-    A key of one column is asked of its index, at whose end NULL stands.
+    Not by `IS NULL`, which the planner takes to be false for a NOT NULL column. For a key of one
+    column, the end of its index shows a NULL.
     """
     if "," in key:
         return _any(connection, f"{name} WHERE num_nulls({key}) > 0")

@@ -1,8 +1,6 @@
 """The psycopg door for writing: the fenced connection of the sequencer, and a small pool.
 
-Not here: what is written and in which order (sequencer), and reading for people (queries).
-
-`synchronous_commit` is set per session, never trusted from the server's defaults.
+Not here: what is written and in which order (`sequencer`), and reading for people (`reader`).
 """
 
 import contextlib
@@ -18,7 +16,7 @@ from audit.errors import LedgerFencedError, LedgerUnsafeError
 from audit.records.record import Record
 from audit.records.row import Row
 from audit.store.catalog import changed_schema
-from audit.store.pipe import Answer, Pipe
+from audit.store.pipe import CommitOutcome, Pipe
 from audit.store.tables import (
     RECORD_SQL,
     SCHEMA_REVISION,
@@ -61,9 +59,12 @@ _PUT_BACK = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+HEAD_SQL = "origin, size, root, frontier, fence"
+
+
+@dataclass(frozen=True, slots=True)
 class LogHead:
-    """The log's head as stored."""
+    """The log's head as stored: a row of `HEAD_SQL`."""
 
     origin: str
     size: int
@@ -78,10 +79,10 @@ class Store:
     def __init__(self, dsn: str, origin: str, lock_wait_s: float, watchdog: Watchdog) -> None:
         """Connect, refuse an unsafe server, take the session lock and raise the fence.
 
-        A server that accepts the connection and then hangs is given up by the watchdog.
+        The watchdog ends the attempt if the server accepts the connection and then hangs.
 
         Raises:
-            LedgerUnsafeError: settings, schema or origin are not what they must be.
+            LedgerUnsafeError: settings, schema or origin are wrong.
             LedgerFencedError: another sequencer holds the lock.
             psycopg.Error: the database does not answer.
         """
@@ -119,7 +120,7 @@ class Store:
         )
 
     def _lock(self, wait_s: float) -> None:
-        """Take the session lock; a dying predecessor's back end gets `wait_s` to vanish."""
+        """Take the session lock, waiting `wait_s` for a dying predecessor's back end to end."""
         deadline = time.monotonic() + wait_s
         while True:
             row = self._connection.execute(
@@ -132,14 +133,13 @@ class Store:
             time.sleep(_LOCK_POLL_S)
 
     def _fence(self, origin: str) -> LogHead:
-        """Raise the fence: whatever an older sequencer still tries will not find its head."""
+        """Raise the fence, so that an older sequencer's late commit does not find its head."""
         row = self._connection.execute(
-            "UPDATE ledger.head SET fence = fence + 1 WHERE id = 1"
-            " RETURNING origin, size, root, frontier, fence"
+            f"UPDATE ledger.head SET fence = fence + 1 WHERE id = 1 RETURNING {HEAD_SQL}"  # noqa: S608 - constants
         ).fetchone()
         if row is None:
             raise LedgerUnsafeError("the ledger has no head")
-        head = LogHead(origin=row[0], size=row[1], root=row[2], frontier=row[3], fence=row[4])
+        head = LogHead(*row)
         if head.origin != origin:
             raise LedgerUnsafeError(f"the ledger is {head.origin!r}, not {origin!r}")
         return head
@@ -147,8 +147,8 @@ class Store:
     def existing(self, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Record]:
         """Return the records that hold these (stream, idempotency key) pairs.
 
-        A row outside the log holds its key too, but is no record: what is appended under that key
-        is refused, never answered with it.
+        A row outside the log holds its key, too, but is left out: an append under that key is
+        refused, not answered with the row.
         """
         rows = self._connection.execute(
             f"SELECT {RECORD_SQL} FROM ledger.entry JOIN unnest(%s::text[], %s::text[])"  # noqa: S608
@@ -160,7 +160,7 @@ class Store:
         return {(record.stream, record.idem_key): record for record in records}
 
     def send(self, rows: Sequence[Row], head: LogHead, deadline_s: float) -> None:
-        """Send rows and head as one durable commit; `answer` says what became of it.
+        """Send rows and head as one durable commit; `answer` returns its outcome.
 
         Raises:
             psycopg.Error: in doubt; the caller must look.
@@ -170,25 +170,25 @@ class Store:
         self._sent = head
         self._pipe.send(rows, moved, deadline_s)
 
-    def answer(self, timeout_s: float) -> Answer | None:
-        """Wait for what became of the commit that was sent; None if that is not known yet.
+    def answer(self, timeout_s: float) -> CommitOutcome | None:
+        """Wait for the outcome of the commit that was sent; None if it is not known yet.
 
         Raises:
             psycopg.Error: refused, overdue or in doubt; the caller must look.
         """
-        answer = self._pipe.answer(timeout_s)
-        if answer is Answer.COMMITTED:
+        outcome = self._pipe.answer(timeout_s)
+        if outcome is CommitOutcome.COMMITTED:
             self.head = self._sent
-        return answer
+        return outcome
 
     def commit(self, rows: Sequence[Row], head: LogHead, deadline_s: float = 60.0) -> bool:
-        """Send a commit and wait for it; say False if the head was not ours or a key is taken.
+        """Commit and return whether it succeeded: not if the head was not ours or a key is taken.
 
         Raises:
             psycopg.Error: as `answer`.
         """
         self.send(rows, head, deadline_s)
-        return self.answer(deadline_s) is Answer.COMMITTED
+        return self.answer(deadline_s) is CommitOutcome.COMMITTED
 
     def close(self) -> None:
         """Drop the connection and with it the lock."""
@@ -200,7 +200,7 @@ class Pool:
     """A few writer connections for blobs and checkpoints; safe for many threads."""
 
     def __init__(self, dsn: str, watchdog: Watchdog, role: str = WRITER_ROLE) -> None:
-        """Keep where to connect; connections are made when needed."""
+        """Connect to nothing yet."""
         self._dsn = dsn
         self._role = role
         self._watchdog = watchdog
@@ -208,7 +208,7 @@ class Pool:
 
     @contextlib.contextmanager
     def connection(self, timeout_s: float) -> Iterator[TupleConnection]:
-        """Lend a connection for at most `timeout_s`; one that broke, lent or idle, is not lent.
+        """Lend a connection for at most `timeout_s`; a broken one is not lent again.
 
         Raises:
             psycopg.Error: the database does not answer or refuses.
@@ -226,9 +226,9 @@ class Pool:
             self._idle.put(lent)
 
     def _alive(self) -> TupleConnection | None:
-        """Take an idle connection whose server has not hung up since; None if there is none.
+        """Take an idle connection that the server has not closed; None if there is none.
 
-        A server has nothing to say to a connection that asks nothing, but that it is over.
+        A server sends to an idle connection only to end it, so any byte means that it ended.
         """
         with contextlib.suppress(Empty):
             while True:

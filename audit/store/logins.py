@@ -1,13 +1,13 @@
-"""Who logs in: a user who may be writer, reader or eraser, and nothing else.
+"""The login: a user who may be writer, reader or eraser, and nothing else.
 
-`SET ROLE` alone is no lock: `SET ROLE NONE` gives back whatever the login had, and a superuser
-switches triggers off. So the login itself must have nothing to give back.
+`SET ROLE` alone protects nothing: `SET ROLE NONE` returns to the login's own rights, and a
+superuser can switch triggers off. So the login must have no rights of its own.
 
-Rules it keeps:
+Rules:
 
-- a login inherits nothing: without `SET ROLE` it sees no table of the ledger;
-- only a login that these functions made is changed by them; one that may more is refused;
-- passwords reach the server as SCRAM verifiers, so that no log of statements has them.
+- A login inherits nothing: without `SET ROLE` it sees no table of the ledger.
+- These functions change only a login that they made, and refuse one with more rights.
+- Passwords reach the server as SCRAM verifiers, so that no statement log holds them.
 """
 
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from audit.errors import LedgerUnsafeError
-from audit.store.tables import CONNECT_TIMEOUT_S, ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect
+from audit.store.tables import ERASER_ROLE, READER_ROLE, WRITER_ROLE, connect, refusal
 
 LOGIN_ROLE = "countersign_app"
-"""The login of the embedded server, and of an installation that chooses no other name."""
+"""The default login, and that of the embedded server."""
 _ROLES = (WRITER_ROLE, READER_ROLE, ERASER_ROLE)
 _LOGIN_LOCK = 4_369_023
 
@@ -54,9 +54,7 @@ class Login:
     """What a login may do.
 
     Attributes:
-        name: of the user.
-        excess: what it may beyond writer, reader and eraser, in words; the ledger's own rights do
-            not hold against it.
+        excess: rights beyond writer, reader and eraser, in words.
         lacking: the roles it may not take.
     """
 
@@ -66,7 +64,7 @@ class Login:
 
 
 def login_of(dsn: str) -> Login:
-    """Return what the user of a DSN may do, as its server says.
+    """Return what the user of a DSN may do.
 
     Raises:
         psycopg.Error: the database does not answer, or refuses the user.
@@ -74,21 +72,21 @@ def login_of(dsn: str) -> Login:
     with connect(dsn, name="countersign-login") as connection:
         (user,) = connection.execute("SELECT session_user").fetchone() or ("",)
         found = _rights(connection, str(user))
-    assert found is not None  # noqa: S101 - whoever has a session has a row
+    assert found is not None  # noqa: S101 - every session's user has a row
     return found
 
 
 def admit(admin_dsn: str, dsn: str) -> None:
-    """Make the user of a DSN a login with the three roles; one that is right is left as it is.
+    """Make the user of a DSN a login with the three roles, or leave a correct one as it is.
 
-    One transaction: killed at any statement, it never happened.
+    All in one transaction: a crash leaves nothing.
 
     Args:
         admin_dsn: of a user who may create roles, on the migrated database.
-        dsn: of the login to be; user and password are taken from it.
+        dsn: has the login's user and password.
 
     Raises:
-        LedgerUnsafeError: the DSN names no user, or one who is somebody else.
+        LedgerUnsafeError: the DSN names no user, or a user with other rights or another password.
         psycopg.Error: the database does not answer, or the administrator may not.
     """
     given = conninfo_to_dict(dsn)
@@ -96,7 +94,7 @@ def admit(admin_dsn: str, dsn: str) -> None:
     if not name:
         raise LedgerUnsafeError("the DSN (COUNTERSIGN_LEDGER__DSN) names no user to make")
     with connect(admin_dsn, name="countersign-admit") as admin, admin.transaction():
-        admin.execute("SET LOCAL lock_timeout = '15s'")  # anybody may hold such a lock
+        admin.execute("SET LOCAL lock_timeout = '15s'")  # any user can hold this lock
         admin.execute("SELECT pg_advisory_xact_lock(%s)", (_LOGIN_LOCK,))
         found = _rights(admin, name)
         user = sql.Identifier(name)
@@ -110,7 +108,7 @@ def admit(admin_dsn: str, dsn: str) -> None:
             admin.execute(sql.SQL("CREATE ROLE {} LOGIN NOINHERIT {}").format(user, secret))
         elif found.excess:
             raise LedgerUnsafeError(f"the user {name} {', '.join(found.excess)}: choose another")
-        elif not _enters(dsn):
+        elif refusal(dsn) is not None:
             if found.lacking == _ROLES:
                 raise LedgerUnsafeError(f"there is a user {name} with another password already")
             admin.execute(sql.SQL("ALTER ROLE {} LOGIN {}").format(user, secret))
@@ -119,7 +117,7 @@ def admit(admin_dsn: str, dsn: str) -> None:
 
 
 def drop_passwords(admin_dsn: str, *names: str) -> None:
-    """Take the passwords of users away who are let in without one.
+    """Remove the passwords of users who log in without one.
 
     Raises:
         psycopg.Error: the database does not answer, or the administrator may not.
@@ -134,18 +132,9 @@ def drop_passwords(admin_dsn: str, *names: str) -> None:
 
 
 def _rights(connection: psycopg.Connection, name: str) -> Login | None:
-    """Return what a user may do, None when there is no such user."""
+    """Return what a user may do, None if there is no such user."""
     asked = {"roles": list(_ROLES), "login": name}
     row = connection.execute(_RIGHTS_SQL, asked).fetchone()
     if row is None:
         return None
     return Login(name=name, excess=tuple(row[0]), lacking=tuple(row[1]))
-
-
-def _enters(dsn: str) -> bool:
-    """Say whether the server lets the user of a DSN in."""
-    try:
-        psycopg.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S).close()
-    except psycopg.OperationalError:
-        return False
-    return True

@@ -1,11 +1,9 @@
-"""One commit on the wire, sent without waiting: the next batch is built while it is answered.
+"""One commit on the wire, sent without waiting: the next batch is built meanwhile.
 
-Below the driver's cursors on purpose: they wait, and adapt every value anew. What is said here is
-one prepared statement (up to `UNNEST_ROWS_MAX` rows), or one query string of an UPDATE and a COPY,
+Below the driver's cursors on purpose: they wait, and adapt every value anew. A commit is one
+prepared statement (up to `UNNEST_ROWS_MAX` rows), or one query string of an UPDATE and a COPY,
 which the server runs as a single transaction. Both move the head by compare-and-swap and insert the
-rows, or do neither.
-
-Deadlines are kept here: an answer that is overdue is an error, and the commit is in doubt.
+rows, or do neither. An overdue answer is an error, and the commit is in doubt.
 
 Source: PostgreSQL 18 documentation, 32.4 "Asynchronous Command Processing" and 54.2.2.1
 "Multiple Statements in a Simple Query".
@@ -67,29 +65,25 @@ _COPY_SQL = " ".join(
 _INT8 = Struct(">q").pack
 
 
-class Answer(StrEnum):
-    """What became of a commit."""
+class CommitOutcome(StrEnum):
+    """The server's answer to a commit."""
 
     COMMITTED = "committed"
     NOT_OURS = "not ours"
-    """The stored head is not the one that the batch was built on; nothing is written."""
+    """The batch was built on another head than the stored one; nothing is written."""
     KEY_TAKEN = "key taken"
     """A key is on record already; nothing is written."""
 
 
 Moved = tuple[int, bytes, bytes, int, bytes, int]
-"""New size, root and frontier; old size and root, and the fence."""
+"""New size, root and frontier, old size and root, and the fence."""
 
 
 class Pipe:
     """Sends commits over a connection, one at a time; for one thread."""
 
     def __init__(self, connection: TupleConnection) -> None:
-        """Prepare the statement.
-
-        Raises:
-            psycopg.Error: refused.
-        """
+        """Prepare the statement; raises psycopg's errors."""
         connection.execute("SET plan_cache_mode = force_generic_plan")
         self._pg = connection.pgconn
         self._pg.nonblocking = 1
@@ -98,13 +92,13 @@ class Pipe:
         self._written: int | None = None
         self._deadline = 0.0
         self._error: psycopg.Error | None = None
-        self._refused: Answer | None = None
+        self._refused: CommitOutcome | None = None
         prepared = self._pg.prepare(_NAME, _APPEND_SQL.encode(), _APPEND_OIDS)
         if prepared.status != ExecStatus.COMMAND_OK:
             raise _error_of(prepared)
 
     def send(self, rows: Sequence[Row], moved: Moved, deadline_s: float) -> None:
-        """Send a batch; `answer` says what became of it.
+        """Send a batch; `answer` returns its outcome.
 
         Raises:
             psycopg.Error: in doubt.
@@ -128,8 +122,8 @@ class Pipe:
         self._pg.send_query_prepared(_NAME, values, [Format.BINARY] * len(values))
         self._pg.flush()
 
-    def answer(self, timeout_s: float) -> Answer | None:
-        """Wait for the answer; None if there is none yet.
+    def answer(self, timeout_s: float) -> CommitOutcome | None:
+        """Wait for the outcome; None if it is not known yet.
 
         Raises:
             psycopg.Error: refused, overdue or in doubt.
@@ -161,11 +155,11 @@ class Pipe:
                 return
             self._read(result)
             ours = self._error is None and self._written == 1
-            self._refused = None if ours else Answer.NOT_OURS
+            self._refused = None if ours else CommitOutcome.NOT_OURS
         raise psycopg.OperationalError("the database does not take the batch")
 
     def _ready(self, until: float) -> bool:
-        """Move bytes until the next result can be read; False when it is `until`.
+        """Move bytes until the next result can be read; return False if that takes past `until`.
 
         Raises:
             psycopg.Error: the connection broke, or the deadline passed.
@@ -185,27 +179,27 @@ class Pipe:
         return True
 
     def _read(self, result: PGresult) -> None:
-        """Take note of one result; the last count of rows is the batch's."""
+        """Note one result; the last row count is the batch's."""
         if result.status == ExecStatus.COMMAND_OK:
             self._written = result.command_tuples
         elif self._error is None:
             self._error = _error_of(result)
             constraint = result.error_field(DiagnosticField.CONSTRAINT_NAME)
             if self._error.sqlstate == _UNIQUE_VIOLATION and constraint == _ONCE:
-                self._refused = Answer.KEY_TAKEN
+                self._refused = CommitOutcome.KEY_TAKEN
 
-    def _conclude(self) -> Answer:
+    def _conclude(self) -> CommitOutcome:
         if self._refused is not None:
             return self._refused
         if self._error is not None:
             raise self._error
         if self._written is None:
-            raise psycopg.OperationalError("the database said nothing")
-        return Answer.COMMITTED if self._written == self._rows else Answer.NOT_OURS
+            raise psycopg.OperationalError("the database gave no result")
+        all_written = self._written == self._rows
+        return CommitOutcome.COMMITTED if all_written else CommitOutcome.NOT_OURS
 
 
 def _error_of(result: PGresult) -> psycopg.Error:
-    """Return the error that the server answered with."""
     text = result.error_message.decode("utf-8", "replace").strip()
     state = (result.error_field(DiagnosticField.SQLSTATE) or b"").decode("ascii", "replace")
     try:

@@ -1,11 +1,10 @@
 """The read side: records, blobs, heads, checkpoints and proofs, as the reader role.
 
-Reads the primary only. Safe for many threads. Proofs and tiles are made by `tiles`, from a
-number of reads that grows with the tree's height.
+Reads the primary only. Safe for many threads. A proof takes as many reads as the tree has levels of
+tiles.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import psycopg
 from psycopg.rows import TupleRow
@@ -15,7 +14,7 @@ from audit.records.chain import StreamHead
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.row_key import RowKey
-from audit.store.connection import Pool
+from audit.store.connection import HEAD_SQL, LogHead, Pool
 from audit.store.row_judge import RowJudge, refuse_gaps
 from audit.store.tables import READER_ROLE, RECORD_SQL, record_from_row
 from audit.store.tiles import TileStore
@@ -28,21 +27,12 @@ from audit.tlog.tiles import consistency_from, inclusion_from
 _PAGE_ROWS = 500
 _TIMEOUT_S = 15.0
 _SIZE_SQL = "coalesce((SELECT size FROM ledger.head WHERE id = 1), 0)"
-"""Where the log ends. A row from there on, which the writer role can insert, is no record.
+"""The log's end. The writer role can insert rows beyond it, but they are not records.
 
-A column beside the records' own and no condition: the planner would not know how many rows it lets
-through, and would read all of a kind for a page of it.
+A column and not a condition: the planner could not estimate the condition, and would read all
+records of a kind for one page of it.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogHead:
-    """The stored head: origin, size and root of the log."""
-
-    origin: str
-    size: int
-    root: bytes
-    fence: int
+_RECORDS_SQL = f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry WHERE "  # noqa: S608 - constants
 
 
 class LedgerReader:
@@ -51,13 +41,13 @@ class LedgerReader:
     def __init__(
         self, dsn: str, timeout_s: float = _TIMEOUT_S, *, row_key: RowKey | None = None
     ) -> None:
-        """Keep where to read; connections are made when needed.
+        """Connect to nothing yet.
 
         Args:
             dsn: of a user who may `SET ROLE countersign_reader`.
-            timeout_s: of one query; past it the call raises.
-            row_key: what every record is held against before it is given; a reader whose answers
-                lead to an effect has one. None shows what is stored, whoever wrote it.
+            timeout_s: for one query; after that it raises.
+            row_key: checks every record before it is returned; required if answers lead to an
+                effect. None returns what is stored, whoever wrote it.
         """
         self._watchdog = Watchdog()
         self._pool = Pool(dsn, self._watchdog, READER_ROLE)
@@ -77,21 +67,12 @@ class LedgerReader:
         limit: int | None = None,
         newest_first: bool = False,
     ) -> Iterator[Record]:
-        """Yield records in order of `seq`, a page at a time.
-
-        Args:
-            stream: only this stream's.
-            kinds: only these kinds'.
-            account: only records whose payload names this account.
-            after_seq: only `seq` greater than this.
-            before_seq: only `seq` less than this.
-            limit: at most so many.
-            newest_first: descending order.
+        """Yield records in order of `seq`, a page at a time; `account` is the payload's.
 
         Raises:
             LedgerError: the database does not answer.
             RowRefusedError: with a row key: a row is not the gateway's.
-            LedgerUnsafeError: with a row key, and all records asked for: one is missing.
+            LedgerUnsafeError: with a row key and without a filter: a record is missing.
         """
         wanted = None if kinds is None else [kind.value for kind in kinds]
         left = limit
@@ -99,7 +80,7 @@ class LedgerReader:
         while left is None or left > 0:
             asked = _PAGE_ROWS if left is None else min(left, _PAGE_ROWS)
             rows = self._rows(
-                f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry WHERE seq > %(after)s"  # noqa: S608 - constants
+                f"{_RECORDS_SQL} seq > %(after)s"
                 " AND (%(before)s::bigint IS NULL OR seq < %(before)s)"
                 " AND (%(stream)s::text IS NULL OR stream = %(stream)s)"
                 " AND (%(kinds)s::text[] IS NULL OR kind = ANY(%(kinds)s))"
@@ -125,11 +106,11 @@ class LedgerReader:
             after_seq, before_seq = (after_seq, last) if newest_first else (last, before_seq)
 
     def record(self, seq: int) -> Record | None:
-        """Return the record of a sequence number."""
+        """Return a record, or None."""
         return next(self.records(after_seq=seq - 1, before_seq=seq + 1, limit=1), None)
 
     def leaf(self, seq: int) -> tuple[str, bytes] | None:
-        """Return the stream and the leaf that stand under a number, whoever wrote them."""
+        """Return the stream and the leaf of a row in the log, whoever wrote it."""
         rows = self._rows(
             "SELECT stream, leaf FROM ledger.entry WHERE seq = %(seq)s AND seq < %(size)s",
             {"seq": seq, "size": self._size()},
@@ -137,32 +118,31 @@ class LedgerReader:
         return (str(rows[0][0]), bytes(rows[0][1])) if rows else None
 
     def key_of(self, seq: int) -> tuple[str, str] | None:
-        """Return the stream and the idempotency key that a row holds, whoever wrote it."""
+        """Return the stream and the idempotency key of a row, whoever wrote it."""
         rows = self._rows(
             "SELECT stream, idem_key FROM ledger.entry WHERE seq = %(seq)s", {"seq": seq}
         )
         return (str(rows[0][0]), str(rows[0][1])) if rows else None
 
     def disavowals(self) -> dict[int, int]:
-        """Return which records are disavowed on record, each with the record that says so.
+        """Return the disavowed records, each with the record that disavows it; for display.
 
-        To be shown: without a row key nobody looks whether the officers' signatures hold.
+        The officers' signatures are not checked here.
         """
         found = self.records(stream="control", kinds=(Kind.RECORD_DISAVOWED,))
         named = ((record.body.get("seq"), record.seq) for record in found)
         return {seq: by for seq, by in named if isinstance(seq, int)}
 
     def by_key(self, stream: str, idem_key: str) -> Record | None:
-        """Return the record of an idempotency key."""
+        """Return the record of an idempotency key, or None."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
-            " WHERE stream = %(stream)s AND idem_key = %(key)s",
+            f"{_RECORDS_SQL} stream = %(stream)s AND idem_key = %(key)s",
             {"stream": stream, "key": idem_key},
         )
         return next(iter(self._in_log(rows)), None)
 
     def blob(self, digest: str) -> bytes | None:
-        """Return a blob by its SHA-256 in hex."""
+        """Return a blob by its SHA-256 in hex, or None."""
         rows = self._rows(
             "SELECT data FROM ledger.blob WHERE digest = %(digest)s",
             {"digest": bytes.fromhex(digest)},
@@ -173,43 +153,30 @@ class LedgerReader:
         """Return the stored head.
 
         Raises:
-            LedgerError: no ledger was ever opened here.
+            LedgerError: no ledger was ever opened in this database.
         """
-        rows = self._rows("SELECT origin, size, root, fence FROM ledger.head", {})
+        rows = self._rows(f"SELECT {HEAD_SQL} FROM ledger.head", {})  # noqa: S608 - constants
         if not rows:
             raise LedgerError("the ledger has no head yet")
-        origin, size, root, fence = rows[0]
-        return LogHead(origin=origin, size=size, root=root, fence=fence)
+        return LogHead(*rows[0])
 
     def checkpoints(
         self, *, limit: int | None = None, newest_first: bool = True
     ) -> tuple[Checkpoint, ...]:
-        """Return stored checkpoints; their signatures are not judged here."""
+        """Return stored checkpoints; their signatures are not checked here."""
         order = "DESC" if newest_first else "ASC"
-        rows = self._rows(
-            f"SELECT note FROM ledger.checkpoint ORDER BY size {order} LIMIT %(limit)s",  # noqa: S608 - constants
-            {"limit": limit},
-        )
-        return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
+        return self._checkpoints_where(f"ORDER BY size {order} LIMIT %(limit)s", limit=limit)
 
     def checkpoint_after(self, seq: int) -> Checkpoint | None:
         """Return the smallest stored checkpoint whose tree holds a record."""
-        rows = self._rows(
-            "SELECT note FROM ledger.checkpoint WHERE size > %(seq)s ORDER BY size LIMIT 1",
-            {"seq": seq},
-        )
-        return parse_checkpoint(rows[0][0]) if rows else None
+        return self._checkpoint_where("WHERE size > %(seq)s ORDER BY size LIMIT 1", seq=seq)
 
     def checkpoint_not_above(self, seq: int) -> Checkpoint | None:
         """Return the largest stored checkpoint whose tree ends before a record."""
-        rows = self._rows(
-            "SELECT note FROM ledger.checkpoint WHERE size <= %(seq)s ORDER BY size DESC LIMIT 1",
-            {"seq": seq},
-        )
-        return parse_checkpoint(bytes(rows[0][0])) if rows else None
+        return self._checkpoint_where("WHERE size <= %(seq)s ORDER BY size DESC LIMIT 1", seq=seq)
 
     def streams(self, prefix: str = "") -> dict[str, StreamHead]:
-        """Return the heads of the streams whose name starts with a prefix."""
+        """Return the heads of the streams whose names start with a prefix."""
         rows = self._rows(
             "SELECT DISTINCT ON (stream) stream, stream_seq, leaf FROM ledger.entry"
             " WHERE starts_with(stream, %(prefix)s) AND seq >= 0 AND seq < %(size)s"
@@ -219,7 +186,7 @@ class LedgerReader:
         return {row[0]: StreamHead(stream_seq=int(row[1]), leaf=bytes(row[2])) for row in rows}
 
     def kind_counts(self) -> dict[Kind, int]:
-        """Return how many records of each kind there are."""
+        """Return the number of records of each kind."""
         rows = self._rows(
             "SELECT kind, count(*)::bigint FROM ledger.entry"
             " WHERE seq >= 0 AND seq < %(size)s GROUP BY kind",
@@ -232,24 +199,21 @@ class LedgerReader:
 
         Raises:
             ProofError: the record is not in that tree.
-            LedgerError: there are not so many records.
+            LedgerError: the log has fewer records.
         """
         return inclusion_from(self.tiles.reader(size), seq, size)
 
     def consistency_proof(self, old_size: int, size: int) -> tuple[bytes, ...]:
-        """Return the path that shows that a tree extends an older one.
+        """Return the consistency path between two trees.
 
         Raises:
-            ProofError: the old tree is not smaller.
-            LedgerError: there are not so many records.
+            ProofError: the old tree is larger.
+            LedgerError: the log has fewer records.
         """
         return consistency_from(self.tiles.reader(size), old_size, size)
 
     def cosigned_note(self, checkpoint: Checkpoint) -> bytes:
-        """Return a checkpoint's note with the lines of every witness that cosigned it.
-
-        What outsiders are given: one file that a policy can judge.
-        """
+        """Return a checkpoint's note with every stored cosignature: the file for outsiders."""
         rows = self._rows(
             "SELECT line FROM ledger.cosignature WHERE size = %(size)s ORDER BY name, key_id",
             {"size": checkpoint.size},
@@ -259,51 +223,42 @@ class LedgerReader:
 
     def cosigned_after(self, seq: int) -> Checkpoint | None:
         """Return the smallest cosigned checkpoint whose tree holds a record."""
-        rows = self._rows(
-            "SELECT note FROM ledger.checkpoint WHERE size ="
-            " (SELECT min(size) FROM ledger.cosignature WHERE size > %(seq)s)",
-            {"seq": seq},
+        return self._checkpoint_where(
+            "WHERE size = (SELECT min(size) FROM ledger.cosignature WHERE size > %(seq)s)", seq=seq
         )
-        return parse_checkpoint(rows[0][0]) if rows else None
 
     def checkpoint_of(self, size: int) -> Checkpoint | None:
         """Return the stored checkpoint of a size."""
-        rows = self._rows(
-            "SELECT note FROM ledger.checkpoint WHERE size = %(size)s", {"size": size}
-        )
-        return parse_checkpoint(rows[0][0]) if rows else None
+        return self._checkpoint_where("WHERE size = %(size)s", size=size)
 
     def stream_range(self, stream: str, first: int, last: int) -> tuple[Record, ...]:
-        """Return the records of a stream by their numbers in it, both ends included."""
+        """Return the records of a stream by `stream_seq`, both ends included."""
         rows = self._rows(
-            f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry"  # noqa: S608 - constants
-            " WHERE stream = %(stream)s"
+            f"{_RECORDS_SQL} stream = %(stream)s"
             " AND stream_seq BETWEEN %(first)s AND %(last)s ORDER BY stream_seq",
             {"stream": stream, "first": first, "last": last},
         )
         return self._in_log(rows)
 
     def cosigned_checkpoints(self, *, limit: int) -> tuple[Checkpoint, ...]:
-        """Return the newest checkpoints that a witness cosigned, newest first."""
-        rows = self._rows(
-            "SELECT note FROM ledger.checkpoint JOIN (SELECT DISTINCT size FROM ledger.cosignature"
+        """Return the newest cosigned checkpoints, newest first."""
+        return self._checkpoints_where(
+            "JOIN (SELECT DISTINCT size FROM ledger.cosignature"
             " ORDER BY size DESC LIMIT %(limit)s) AS cosigned USING (size) ORDER BY size DESC",
-            {"limit": limit},
+            limit=limit,
         )
-        return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
 
     def quorum_sizes(
         self, policy: QuorumPolicy, start: int, *, newest_first: bool
     ) -> Iterator[int]:
-        """Yield the sizes, from one on, for which cosignatures of a quorum are stored.
+        """Yield the sizes from `start` on whose stored cosignatures are a quorum; not verified.
 
-        They are stored, not verified. The primary key is read in its order up to the next quorum,
-        and nothing is kept of what lies in between.
+        Reads the primary key in order up to the next quorum, in bounded memory.
 
         Args:
-            policy: one that asks for witnesses.
-            start: the first size that may be among them.
-            newest_first: smaller and smaller ones; else larger and larger ones.
+            policy: requires at least one witness.
+            start: the first size that may be yielded.
+            newest_first: descending order, else ascending.
 
         Raises:
             LedgerError: the database does not answer.
@@ -335,9 +290,7 @@ class LedgerReader:
         self._watchdog.close()
 
     def _in_log(self, rows: Iterable[TupleRow]) -> tuple[Record, ...]:
-        """Build the records of rows that end with MAC and the log's size.
-
-        What lies outside the log, or was disavowed, is left out.
+        """Return the records of `_RECORDS_SQL` rows, without disavowed and stray ones.
 
         Raises:
             RowRefusedError: a row is not the gateway's.
@@ -349,8 +302,15 @@ class LedgerReader:
         return tuple(judge.sound(row[:-2]) for row in inside if judge.counts(row[:-2], row[-2]))
 
     def _size(self) -> int:
-        """Return where the log ends, as a number that a query can be planned with."""
+        """Return the log's end, as a number that the planner can use."""
         return int(self._rows(f"SELECT {_SIZE_SQL}", {})[0][0])
+
+    def _checkpoint_where(self, which: str, **values: int) -> Checkpoint | None:
+        return next(iter(self._checkpoints_where(which, **values)), None)
+
+    def _checkpoints_where(self, which: str, **values: int | None) -> tuple[Checkpoint, ...]:
+        rows = self._rows(f"SELECT note FROM ledger.checkpoint {which}", values)  # noqa: S608 - constants
+        return tuple(parse_checkpoint(bytes(row[0])) for row in rows)
 
     def _rows(self, query: str, values: Mapping[str, object]) -> list[TupleRow]:
         try:
@@ -361,16 +321,13 @@ class LedgerReader:
 
 
 def _quorum_sql(policy: QuorumPolicy) -> tuple[str, dict[str, object]]:
-    """Return the condition that the rows of one size are a quorum, and its values.
-
-    A name is a member of one group at most, so the condition is no longer than the policy.
-    """
+    """Return the SQL condition that the rows of one size are a quorum, and its values."""
     values: dict[str, object] = {}
     met: dict[bytes, str] = {}
     for n, witness in enumerate(policy.witnesses):
         values |= {f"name{n}": witness.key.name, f"id{n}": witness.key.key_id}
         met[witness.name] = f"bool_or(name = %(name{n})s AND key_id = %(id{n})s)"
-    for group in policy.groups:  # which come after their members
+    for group in policy.groups:  # they come after their members
         if policy.quorum in met:
             break
         counted = " + ".join(f"({met.pop(member)})::int" for member in group.members)

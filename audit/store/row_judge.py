@@ -1,9 +1,10 @@
-"""Rows held against a row key as they are read: who wrote them, what was disavowed, what is gone.
+"""Rows checked against a row key as they are read: foreign, disavowed and missing ones.
 
 Not here: what a MAC covers (`row_key`), and how rows are read (`reader`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from audit.errors import LedgerUnsafeError, RowRefusedError
@@ -11,7 +12,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.row_key import RowKey, disavowal, signed_by_all
 from audit.records.sound import is_sound
-from audit.store.tables import RECORD_COLUMNS, RECORD_SQL, record_from_row
+from audit.store.tables import RECORD_COLUMNS, RECORD_SQL, Rows, record_from_row
 from audit.tlog.merkle import Frontier, push
 
 _LEAVES_AT_ONCE = 8_192
@@ -26,20 +27,32 @@ _DISAVOWED_SQL = (
 )
 
 Row = Sequence[Any]
-Rows = Callable[[str, Mapping[str, object]], Sequence[Row]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disavowal:
+    """A `record_disavowed` record: the disavowed row, its leaf, hex signatures by role."""
+
+    seq: int
+    leaf: bytes
+    signatures: Mapping[str, str]
+
+
+def disavowal_on(record: Record) -> Disavowal | None:
+    """Return the disavowal that a record makes, None if it is malformed."""
+    body = record.body
+    try:
+        seq, leaf = int(str(body["seq"])), bytes.fromhex(str(body["leaf"]))
+        return Disavowal(seq=seq, leaf=leaf, signatures=body["signatures"])
+    except (KeyError, ValueError):
+        return None
 
 
 class RowJudge:
     """Judges rows for one reader."""
 
     def __init__(self, key: RowKey, rows: Rows, *, below: int | None = None) -> None:
-        """Start with nothing read.
-
-        Args:
-            key: what rows are held against.
-            rows: asks the database.
-            below: disavowals count only if their own number is smaller; None for all.
-        """
+        """Read nothing yet; with `below`, only disavowals of a smaller number count."""
         self._key = key
         self._rows = rows
         self._below = below
@@ -47,27 +60,19 @@ class RowJudge:
         self._disavowed: Mapping[int, bytes] | None = None
 
     def counts(self, row: Row, mac: bytes | None) -> bool:
-        """Say whether a row is the gateway's; False of one that officers have disavowed.
-
-        Args:
-            row: of `RECORD_COLUMNS`.
-            mac: as it is stored beside.
+        """Return whether a row (`RECORD_COLUMNS`) counts; False if officers have disavowed it.
 
         Raises:
-            RowRefusedError: it is neither.
-            LedgerUnsafeError: the rows from before there was a key are not those accepted.
+            RowRefusedError: it is neither the gateway's nor disavowed.
+            LedgerUnsafeError: the rows from before there was a key are not the accepted ones.
         """
         return self.stands(row[_SEQ], str(row[_STREAM]), bytes(row[_LEAF]), mac)
 
     def stands(self, seq: int, stream: str, leaf: bytes, mac: bytes | None) -> bool:
-        """Say the same of a row by what of it is judged.
+        """Return the same for a row's parts; raises as `counts`.
 
-        Disavowals come before acceptance: a backup has no MACs, so after its restore every row
-        counts that was in it, those too that officers had disavowed before.
-
-        Raises:
-            RowRefusedError: see `counts`.
-            LedgerUnsafeError: see `counts`.
+        A disavowal outweighs acceptance: a backup has no MACs, so its restore accepts every row,
+        also those that officers had disavowed.
         """
         if self._key.made(leaf, mac):
             return True
@@ -84,7 +89,7 @@ class RowJudge:
         """Return the record of a row that counts.
 
         Raises:
-            RowRefusedError: its columns are not what its leaf says.
+            RowRefusedError: its columns do not match its leaf.
         """
         record = record_from_row(row)
         if not is_sound(record):
@@ -93,35 +98,29 @@ class RowJudge:
         return record
 
     def _read_disavowed(self) -> dict[int, bytes]:
-        """Return the leaves of the rows that officers have disavowed, by their numbers.
-
-        A disavowal that the gateway did not write disavows nothing, and may itself be disavowed.
-        """
+        """Return the leaves of disavowed rows, by number; only the gateway's disavowals count."""
         found: dict[int, bytes] = {}
         for *row, mac in self._rows(_DISAVOWED_SQL, {"kind": Kind.RECORD_DISAVOWED.value}):
             if self._problem(row, mac):
                 continue
             if self._below is not None and row[_SEQ] >= self._below:
                 continue
-            record = self.sound(row)
-            try:
-                body = record.body
-                seq, leaf = int(str(body["seq"])), bytes.fromhex(str(body["leaf"]))
-                signatures = body["signatures"]
-            except (KeyError, TypeError, ValueError):
-                continue  # a stranger's, disavowed, that a restore made count: it says nothing
-            if signed_by_all(disavowal(self._key.log, seq, leaf), signatures, self._key.officers):
-                found[seq] = leaf
+            said = disavowal_on(self.sound(row))
+            if said is None:
+                continue  # a foreign row, disavowed, that a restore has accepted
+            statement = disavowal(self._key.log, said.seq, said.leaf)
+            if signed_by_all(statement, said.signatures, self._key.officers):
+                found[said.seq] = said.leaf
         return found
 
     def _problem(self, row: Row, mac: bytes | None) -> str:
         return self._key.problem(row[_SEQ], bytes(row[_LEAF]), mac, self._accepted)
 
     def _accepted(self) -> bytes:
-        """Return the leaves of rows from before there was a key, held against their root once.
+        """Return the joined leaves of the accepted rows, after one check of their root.
 
         Raises:
-            LedgerUnsafeError: they are not those that were accepted.
+            LedgerUnsafeError: they are not the accepted ones.
         """
         if self._leaves is None:
             accepted = self._key.accepted
@@ -135,18 +134,18 @@ class RowJudge:
             root = Frontier(size=len(leaves), nodes=tuple(nodes)).root()
             if (len(leaves), root) != (accepted.size, accepted.root):
                 raise LedgerUnsafeError(
-                    f"the {accepted.size} rows from before there was a key are not those of root"
-                    f" {accepted.root.hex()}, which were accepted: {_ADVICE}"
+                    f"the first {accepted.size} rows, accepted without a MAC, do not have root"
+                    f" {accepted.root.hex()}: {_ADVICE}"
                 )
             self._leaves = b"".join(leaves)
         return self._leaves
 
 
 def refuse_gaps(rows: Sequence[Row], after_seq: int) -> None:
-    """Refuse a page of all records in which one is missing.
+    """Refuse a page of all records if one is missing.
 
     Raises:
-        LedgerUnsafeError: one is.
+        LedgerUnsafeError: a record is missing.
     """
     for expected, row in enumerate(rows, after_seq + 1):
         if row[0] != expected:

@@ -1,12 +1,13 @@
-"""The schema's version, how a database gets it, and the columns that everybody reads.
+"""The schema's version, how a database gets it, and a record's columns.
 
-Not here: what the tables are. That is `migrations/versions/`, as SQL.
+Not here: the tables' definitions (`migrations/versions/`).
 """
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from psycopg import sql
@@ -23,12 +24,14 @@ ERASER_ROLE = "countersign_eraser"
 CONNECT_TIMEOUT_S = 3
 TupleConnection = psycopg.Connection[TupleRow]
 DatabaseError = psycopg.Error
-"""What the driver raises; whoever catches it needs no door of its own."""
+"""The driver's errors, for callers that may not import the driver."""
+Rows = Callable[[str, Mapping[str, object]], Sequence[Sequence[Any]]]
+"""Runs one statement with its values and returns the rows."""
 _OPTIONS = (
     "synchronous_commit=on",
     "search_path=pg_catalog",  # every function is PostgreSQL's own
-    "row_security=off",  # a policy which would hide rows is an error
-    "constraint_exclusion=off",  # a CHECK that lies leaves no rows out
+    "row_security=off",  # a policy that would hide rows becomes an error
+    "constraint_exclusion=off",  # a false CHECK leaves no rows out
     "transform_null_equals=off",
     "array_nulls=on",
     "standard_conforming_strings=on",
@@ -37,18 +40,18 @@ _OPTIONS = (
     "client_encoding=UTF8",
     "default_transaction_isolation=read\\ committed",
 )
-"""What changes what a statement means, and what any user may set for himself.
+"""Settings that change what a statement means and that any user may change.
 
-Not `session_replication_role`, which no user of the ledger may: its triggers fire always.
+Not `session_replication_role`: no user of the ledger may set it, so triggers always fire.
 """
 _READING = """
 SET search_path = pg_catalog, pg_temp; SET row_security = off; SET constraint_exclusion = off;
 SET transform_null_equals = off; SET array_nulls = on; SET standard_conforming_strings = on;
 SET bytea_output = hex; SET quote_all_identifiers = off; SET client_encoding = 'UTF8'
 """
-"""Said again to who reads and judges, for a superuser's login trigger runs after `_OPTIONS`.
+"""Set again for readers, because a superuser's login trigger runs after `_OPTIONS`.
 
-Temporary tables come last here: unnamed they would come before those of the catalog.
+`pg_temp` is named last; if it were not named, temporary tables would come first.
 """
 _MIGRATION_LOCK = 4_369_020
 _POLL_S = 0.05
@@ -69,7 +72,7 @@ RECORD_COLUMNS = (
     "payload",
     "leaf",
 )
-"""The columns of `Record`, in the order that `record_from_row` takes."""
+"""The columns of `Record`, in the order of `record_from_row`."""
 
 RECORD_SQL = ", ".join(RECORD_COLUMNS)
 
@@ -91,8 +94,8 @@ def record_from_row(row: Sequence[object]) -> Record:
 def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> TupleConnection:
     """Open an autocommit connection, as a role if one is given.
 
-    Role and durability are part of the connection's start, so they cost no round trip and
-    `RESET` leads back to them. So are `_OPTIONS`, whatever the database or the user would set.
+    Role and `_OPTIONS` are part of the start message: they cost no round trip, override what the
+    database or the user sets, and `RESET` returns to them.
     """
     options = " ".join(f"-c {option}" for option in _OPTIONS)
     options += "" if role is None else f" -c role={role}"
@@ -113,22 +116,18 @@ def connect(dsn: str, *, role: str | None = None, name: str = "countersign") -> 
 
 
 def migrate(dsn: str, revision: str = "head") -> None:
-    """Bring a database to this program's schema; safe to call at every start, and to kill.
+    """Bring a database to this program's schema, in one transaction; safe to call at every start.
 
-    Where something is missing it needs a user who may create roles and schemas, and adds it in one
-    transaction. Where nothing is, any user of the ledger will do.
-
-    Args:
-        dsn: of the database.
-        revision: where to stop; an older one only to try what follows it.
+    A change needs a user who may create roles and schemas; without one, any user of the ledger may
+    call this. `revision` is an older one only in tests.
 
     Raises:
-        LedgerUnsafeError: the database's schema is newer than this program, or not ours, or the
-            user may not change it.
+        LedgerUnsafeError: the schema is newer than this program or not ours, or the user may not
+            change it.
     """
     if revision == "head" and _revision_of(dsn) == SCHEMA_REVISION:
         return
-    # Half a second of imports, which every reader process of a check would pay for nothing.
+    # Half a second of imports, which the reader processes of a check do not need.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
@@ -152,14 +151,14 @@ def migrate(dsn: str, revision: str = "head") -> None:
             if not isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
                 raise
             raise LedgerUnsafeError(
-                f"the user finds no schema {SCHEMA_REVISION} in the database and may not migrate"
+                f"the database does not have schema {SCHEMA_REVISION} and this user may not migrate"
                 " it: run `countersign migrate` as its administrator"
             ) from error
         connection.commit()
 
 
 def is_current(dsn: str) -> bool:
-    """Say whether the user of a DSN is let in and finds this program's schema."""
+    """Return whether the user of a DSN can log in and finds this program's schema."""
     try:
         return _revision_of(dsn) == SCHEMA_REVISION
     except psycopg.OperationalError:
@@ -167,7 +166,7 @@ def is_current(dsn: str) -> bool:
 
 
 def _revision_of(dsn: str) -> str | None:
-    """Return a database's revision as a login sees it that has no right of its own."""
+    """Return a database's revision, as the reader role if the user may take it."""
     with psycopg.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         with contextlib.suppress(
             psycopg.errors.InvalidParameterValue, psycopg.errors.InsufficientPrivilege
@@ -177,14 +176,14 @@ def _revision_of(dsn: str) -> str | None:
 
 
 def has_schema(dsn: str) -> bool:
-    """Say whether a database was ever made one for a ledger; anybody who enters it may ask."""
+    """Return whether a database was ever migrated; any user may ask."""
     with psycopg.connect(dsn, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S) as connection:
         row = connection.execute("SELECT to_regnamespace('ledger') IS NOT NULL").fetchone()
     return row is not None and bool(row[0])
 
 
 def schema_revision(connection: TupleConnection) -> str | None:
-    """Return the database's schema revision, None when it has none."""
+    """Return the database's schema revision, None if it has none."""
     try:
         row = connection.execute("SELECT version_num FROM public.alembic_version").fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
@@ -193,10 +192,10 @@ def schema_revision(connection: TupleConnection) -> str | None:
 
 
 def wait_until_ready(dsn: str, timeout_s: float, check: Callable[[], None]) -> None:
-    """Wait until the server takes connections, whoever may enter; `check` may raise to stop.
+    """Wait until the server accepts connections of any user; `check` may raise to stop.
 
     Raises:
-        LedgerUnsafeError: it does not answer in time.
+        LedgerUnsafeError: the server does not answer in time.
     """
     deadline = time.monotonic() + timeout_s
     asked = psycopg.conninfo.make_conninfo(dsn, connect_timeout=CONNECT_TIMEOUT_S).encode()
@@ -210,21 +209,21 @@ def wait_until_ready(dsn: str, timeout_s: float, check: Callable[[], None]) -> N
 
 
 def wait_until_admitted(dsn: str, timeout_s: float, *, admitted: bool = True) -> None:
-    """Wait until the server lets the user of a DSN in, or no longer does.
+    """Wait until the user of a DSN can log in, or no longer can.
 
     Raises:
-        LedgerUnsafeError: it does otherwise still.
+        LedgerUnsafeError: not in time.
     """
     deadline = time.monotonic() + timeout_s
-    while ((error := _refusal(dsn)) is None) is not admitted:
+    while ((error := refusal(dsn)) is None) is not admitted:
         if time.monotonic() > deadline:
             still = "still lets its administrator in" if error is None else f"refuses: {error}"
             raise LedgerUnsafeError(f"PostgreSQL {still}")
         time.sleep(_POLL_S)
 
 
-def _refusal(dsn: str) -> psycopg.OperationalError | None:
-    """Return why a server does not let the user of a DSN in, or None."""
+def refusal(dsn: str) -> psycopg.OperationalError | None:
+    """Return why the user of a DSN cannot log in, or None."""
     try:
         psycopg.connect(dsn, connect_timeout=CONNECT_TIMEOUT_S).close()
     except psycopg.OperationalError as error:
@@ -241,7 +240,7 @@ def ensure_database(dsn: str, name: str) -> None:
 
 
 def out_of_reach(error: DatabaseError) -> str:
-    """Say on one line that the database does not answer; never the text of a DSN."""
+    """Return one line that says why the database does not answer; never a DSN's text."""
     if error.sqlstate is None and isinstance(error, psycopg.ProgrammingError):
-        return "the DSN (COUNTERSIGN_LEDGER__DSN) is no connection string"
+        return "the DSN (COUNTERSIGN_LEDGER__DSN) is not a connection string"
     return f"cannot use the database: {' '.join(str(error).split())}"

@@ -1,26 +1,24 @@
-"""Tiles over the database: full ones are stored, partial ones are made when asked for.
+"""Tiles over the database: full ones are stored, partial ones are made on request.
 
-Rules it keeps:
+Rules:
 
-- a stored tile is only a cache of leaves: without it the same bytes are made from the leaves, so a
-  ledger that no publisher ever served answers too;
-- a tile that is stored already is compared, never replaced: other content is an alarm;
-- a proof reads one tile per level, not the log; what never changes (full tiles, their roots) is
-  kept in memory in bounded numbers;
-- entry bundles are made from the header bytes, which are the tree's entries.
+- A stored tile is only a cache: without it the same bytes are made from the leaves.
+- A stored tile is compared, never replaced; other content is an alarm.
+- A proof reads one tile per level, not the log. Full tiles and their roots, which never change,
+  are kept in memory in bounded numbers.
+- Entry bundles are made from the header bytes, which are the tree's entries.
 
-Not here: paths and the arithmetic of tiles (`tiles`), which connection is used (the caller's), and
-who may read (`gateway`).
+Not here: paths and the arithmetic of tiles (`audit.tlog.tiles`), and who may read (`gateway`).
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from audit.errors import LedgerError, LedgerUnsafeError, LedgerWriteError
 from audit.store.connection import Pool
-from audit.store.tables import DatabaseError
+from audit.store.tables import DatabaseError, Rows
 from audit.tlog.merkle import HASH_BYTES
 from audit.tlog.tiles import (
     TILE_BYTES,
@@ -33,9 +31,6 @@ from audit.tlog.tiles import (
     perfect_root,
     split_hashes,
 )
-
-Rows = Callable[[str, Mapping[str, object]], Sequence[Sequence[Any]]]
-"""Runs one statement and returns its rows; raises `LedgerError` when the database does not."""
 
 _TILES_KEPT = 256
 _ROOTS_KEPT = 8_192
@@ -61,7 +56,7 @@ class TileStore:
     """Reads tiles and entry bundles; safe for many threads."""
 
     def __init__(self, rows: Rows) -> None:
-        """Read through `rows`."""
+        """Read through `rows`, which raises `LedgerError` if the database does not answer."""
         self._rows = rows
         self._lock = threading.Lock()
         self._tiles: OrderedDict[tuple[int, int], bytes] = OrderedDict()
@@ -72,10 +67,10 @@ class TileStore:
         return TileReader(self.fetch, size)
 
     def fetch(self, tile: Tile) -> bytes:
-        """Return a tile's bytes, or an entry bundle's; partial ones are made here and now.
+        """Return the bytes of a tile or an entry bundle.
 
         Raises:
-            LedgerError: so many records do not exist, or the database does not answer.
+            LedgerError: the log has fewer records, or the database does not answer.
         """
         if tile.level is None:
             return self._bundle(tile.index, tile.width)
@@ -94,7 +89,7 @@ class TileStore:
         return self._keep_root(level, n, data)
 
     def make(self, level: int, n: int, width: int = TILE_WIDTH) -> bytes:
-        """Make a tile from what lies below it, whether it is stored or not.
+        """Make a tile from the level below, whether it is stored or not.
 
         Raises:
             LedgerError: as `fetch`.
@@ -106,7 +101,7 @@ class TileStore:
         return b"".join(self.root_of(level - 1, first + i) for i in range(width))
 
     def make_full(self, level: int, batch: range) -> list[bytes]:
-        """Make neighbouring full tiles; the leaves of all of them are one read.
+        """Make neighbouring full tiles, reading all their leaves at once.
 
         Raises:
             LedgerError: as `fetch`.
@@ -136,7 +131,7 @@ class TileStore:
         return self._keep_tile(level, n, bytes(rows[0][0]))
 
     def _fetch_below(self, level: int, first: int, count: int) -> None:
-        """Fetch stored tiles whose roots a partial tile is made of, many in one read."""
+        """Fetch the stored tiles below a partial tile, many in one read."""
         missing = [
             n for n in range(first, first + count) if self._kept(self._roots, (level, n)) is None
         ]
@@ -156,7 +151,7 @@ class TileStore:
         )
         joined, found = rows[0]
         if found != count:
-            raise LedgerError(f"{first + found} records exist, asked for {first + count}")
+            raise LedgerError(f"the log has {first + found} records, not {first + count}")
         return bytes(joined)
 
     def _bundle(self, n: int, width: int) -> bytes:
@@ -166,7 +161,7 @@ class TileStore:
             {"first": first, "end": first + width},
         )
         if len(rows) != width:
-            raise LedgerError(f"{first + len(rows)} records exist, asked for {first + width}")
+            raise LedgerError(f"the log has {first + len(rows)} records, not {first + width}")
         return encode_bundle([bytes(row[0]) for row in rows])
 
     def _keep_tile(self, level: int, n: int, data: bytes) -> bytes:
@@ -194,18 +189,18 @@ class TileWriter:
     """Stores full tiles as the log grows; one thread at a time."""
 
     def __init__(self, rows: Rows, store: TileStore) -> None:
-        """Write through `rows` (the writer role's) what `store` makes."""
+        """Write what `store` makes through `rows`, as the writer role."""
         self._rows = rows
         self._store = store
         self._next: dict[int, int] | None = None
 
     def write(self, size: int) -> int:
-        """Store every full tile of the tree of `size` leaves that is missing; return how many.
+        """Store every missing full tile of the tree of `size` leaves; return how many.
 
-        Killed at any point it goes on from there: whole tiles are stored, lower levels first.
+        A crash leaves whole tiles, lower levels first; the next call goes on from there.
 
         Raises:
-            LedgerUnsafeError: a stored tile is not what the leaves say.
+            LedgerUnsafeError: a stored tile does not match the leaves.
             LedgerError: the database does not answer, or has fewer leaves.
         """
         if self._next is None:
@@ -220,7 +215,7 @@ class TileWriter:
         return written
 
     def _resume(self) -> dict[int, int]:
-        """Return the first missing tile of each level; a level with a gap begins anew."""
+        """Return the first missing tile of each level; a level with a gap starts again at 0."""
         rows = self._rows(
             "SELECT level, count(*)::bigint, max(n) + 1 FROM ledger.tile GROUP BY level", {}
         )
@@ -243,8 +238,8 @@ class TileWriter:
         )
         if same[0][0] != len(batch):
             raise LedgerUnsafeError(
-                f"a stored tile of level {level}, {batch[0]} to {batch[-1]}, is not what the"
-                " leaves say"
+                f"a stored tile of level {level}, {batch[0]} to {batch[-1]}, does not match the"
+                " leaves"
             )
 
 

@@ -1,8 +1,7 @@
-"""Deadlines for database calls that no server can be trusted to keep.
+"""Deadlines for database calls.
 
-A hung server answers neither the query nor a cancel request. So past its deadline a call's socket
-is shut down under it: the blocked thread wakes with a connection error, and what it wrote is in
-doubt until the database is asked again.
+A hung server answers neither a query nor a cancel request. So when a deadline passes, the call's
+socket is shut down: the blocked thread wakes with a connection error, and its write is in doubt.
 """
 
 import contextlib
@@ -18,7 +17,7 @@ _TICK_S = 0.05
 
 
 class Watchdog:
-    """One thread that ends overdue calls; `close` it when done."""
+    """One thread that ends overdue calls, until `close`."""
 
     def __init__(self) -> None:
         """Start the thread."""

@@ -1,8 +1,8 @@
 """Rows as PostgreSQL's binary wire forms: array parameters, and the COPY stream. Pure.
 
-Written out by hand because a driver's adaptation of sixteen columns costs more per row than
-building the record does. A wrong byte here cannot become a wrong record: the server checks each
-row's hashes again, and refuses a stream that does not parse.
+Written by hand because the driver's adaptation of sixteen columns costs more per row than building
+the record. A wrong byte here cannot become a wrong record: the server checks each row's hashes
+again, and refuses a stream that does not parse.
 
 Source: PostgreSQL 18 documentation, COPY, "Binary Format"; src/backend/utils/adt/arrayfuncs.c
 (array_send) for arrays.
@@ -31,7 +31,7 @@ COLUMNS: Mapping[str, str] = {
     "commitments": "bytea",
     "mac": "bytea",
 }
-"""The columns of `ledger.entry` with their types, in the order of every form here."""
+"""The columns of `ledger.entry` with their types, in the order of every form."""
 
 _BYTEA, _INT8, _INT4, _TEXT = 17, 20, 23, 25
 ARRAY_OIDS = {"bigint": 1016, "text": 1009, "integer": 1007, "bytea": 1001}
@@ -131,6 +131,6 @@ def _field(data: bytes) -> bytes:
 
 
 def _array(oid: int, fields: Sequence[bytes]) -> bytes:
-    """Join fields as an array of one dimension that starts at 1; NULL where a field says so."""
+    """Join fields as an array of one dimension that starts at 1."""
     has_null = 1 if _NULL in fields else 0
     return b"".join((_ARRAY(1, has_null, oid, len(fields), 1), *fields))

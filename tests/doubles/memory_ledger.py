@@ -15,7 +15,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft, Record, prepare
 from audit.sequencer.batch import Builder, LogPosition
 from audit.sequencer.lanes import Append, Guard, Lane
-from audit.store.reader import LogHead
+from audit.store.connection import LogHead
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.merkle import Frontier
 from gateway.clock import wall_us
@@ -161,7 +161,7 @@ class MemoryLedger:
         """Return where the log ends."""
         with self._lock:
             edge = self._position.frontier
-            return LogHead(origin=self._position.log, size=edge.size, root=edge.root(), fence=1)
+            return LogHead(self._position.log, edge.size, edge.root(), edge.to_bytes(), 1)
 
     def of_kind(self, *kinds: Kind) -> list[Record]:
         """Return every record of some kinds, in order."""
