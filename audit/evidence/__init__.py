@@ -1,7 +1,7 @@
-"""Files that prove themselves: bundle and receipt.
+"""Evidence about single records and decisions, in files that an outsider can verify.
 
-Not here: whom to trust.
+Not here: the verifier; whom to trust.
 
     bundle   one decision as a canonical ZIP
-    receipt  a receipt, a record's proof, a range of a stream: small files
+    receipt  receipts, proofs of a record, ranges of a stream: small files
 """

@@ -1,12 +1,10 @@
 """One decision as a canonical ZIP that an outsider checks with `verify.py` and a key.
 
-In it: the decision's records, the records they refer to (policy, run, model, inbound FIX), what was
-known of the clock at each, the stream-head map that shows where the decision ends, inclusion
-proofs, the checkpoint, the blobs, FIX messages as text, and a copy of `verify.py` (to read; a
-verifier from the bundle proves nothing). The checkpoint is the first that covers the decision; when
-witnesses cosigned not that one but a later one, that one comes too, with the proof that it extends
-the first. Two builds of the same decision are equal to the byte as long as no new cosignature came
-between them.
+It holds the decision's records, the records they refer to (policy, run, model, inbound FIX, clock),
+the stream-head map that shows where the decision ends, inclusion proofs, the checkpoint, the blobs,
+FIX messages as text, and a copy of `verify.py` for reading. The checkpoint is the first that covers
+the decision. If witnesses cosigned only a later one, that one is added with a consistency proof.
+Two builds of a decision have equal bytes unless a cosignature came between them.
 """
 
 from bisect import bisect
@@ -35,11 +33,11 @@ _HARMLESS = {
     Kind.STREAM_HEADS,
     Kind.RUN_FINISHED,
 }
-"""Kinds of the control stream that say nothing of other decisions, nor of who reads them."""
+"""Kinds of the control stream that reveal nothing about other decisions or readers."""
 
 
 class NotYetSignedError(LedgerError):
-    """No checkpoint covers the decision's last record yet; make one or wait for the cadence."""
+    """No checkpoint covers the decision's last record yet."""
 
     code = "not_yet_signed"
 
@@ -52,18 +50,18 @@ def build_bundle(
     Args:
         reader: of the ledger.
         decision_id: which one.
-        policy: whose quorum the later, cosigned checkpoint shall meet; none: any cosignature does.
+        policy: the later checkpoint must meet its quorum; without a policy any cosignature counts.
 
     Raises:
         LedgerError: there is no such decision.
-        NotYetSignedError: its last record is not under a checkpoint yet.
+        NotYetSignedError: no checkpoint covers its last record yet.
     """
     stream = f"decision/{decision_id}"
     own = list(reader.records(stream=stream))
     if not own:
         raise LedgerError(f"no decision {decision_id}")
     checkpoint = covering(reader, own[-1].seq)
-    own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # more came meanwhile
+    own = list(reader.records(stream=stream, before_seq=checkpoint.size))  # with those since added
     maps = _own_map(reader, checkpoint)
     context = [*context_of(reader, own), *_inbound(reader, own)]
     context += reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
@@ -96,11 +94,11 @@ def build_bundle(
 
 
 def seeds_of(reader: LedgerReader, own: Sequence[Record], size: int) -> Iterator[Record]:
-    """Yield what shows that no later checkpoint stood before a decision was opened.
+    """Yield the records that show from which checkpoints the seeds came (decision 037).
 
-    That is the map that ends the tree of each seed's root, and what follows in the stream of maps
-    until one record is behind the opening one. Where a record lies between that is nothing to
-    whoever reads of this decision, nothing is shown, and the verifier says that it cannot check.
+    For each seed: the map that ends its root's tree, and the control stream from there to the first
+    record after the decision's opening one. If a record between them reveals something about
+    others, only the map is shown, and the verifier says that it cannot check the seed.
 
     Args:
         reader: of the ledger.
@@ -118,7 +116,7 @@ def seeds_of(reader: LedgerReader, own: Sequence[Record], size: int) -> Iterator
 
 
 def _line(reader: LedgerReader, last: Record, opened: int, size: int) -> Iterator[Record]:
-    """Yield a map whole, and the records of its stream up to the first behind `opened`."""
+    """Yield a whole map, and the records of its stream up to the first after `opened`."""
     found = list(whole_map(reader, last))
     for record in reader.records(stream=last.stream, after_seq=last.seq, before_seq=size):
         if record.kind not in _HARMLESS:
@@ -131,7 +129,7 @@ def _line(reader: LedgerReader, last: Record, opened: int, size: int) -> Iterato
 
 
 def covering(reader: LedgerReader, seq: int) -> Checkpoint:
-    """Return the smallest stored checkpoint whose tree holds a record.
+    """Return the smallest stored checkpoint that covers a record.
 
     Raises:
         NotYetSignedError: there is none yet.
@@ -145,10 +143,9 @@ def covering(reader: LedgerReader, seq: int) -> Checkpoint:
 def cosigned_covering(
     reader: LedgerReader, seq: int, policy: QuorumPolicy | None
 ) -> Checkpoint | None:
-    """Return the smallest checkpoint over a record that witnesses cosigned, as a policy asks.
+    """Return the smallest checkpoint that covers a record and meets a policy; None if none does.
 
-    None if there is none yet, however many checkpoints there are; without a policy, the first that
-    anybody cosigned.
+    Without a policy any cosignature counts.
     """
     if policy is None:
         return reader.cosigned_after(seq)
@@ -157,9 +154,7 @@ def cosigned_covering(
 
 
 def consistency(reader: LedgerReader, old_size: int, checkpoint: Checkpoint) -> bytes:
-    """Return the proof that a checkpoint's tree extends an older one.
-
-    Its form is the body of an add-checkpoint request, which witnesses read as well.
+    """Return the proof that a checkpoint extends an older tree, as an add-checkpoint request.
 
     Raises:
         ProofError: the old tree is not smaller.
@@ -171,7 +166,7 @@ def consistency(reader: LedgerReader, old_size: int, checkpoint: Checkpoint) -> 
 
 
 def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> bytes:
-    """Return the way to a later checkpoint; none where the log's keys changed in between."""
+    """Return the proof to a later checkpoint; b"" if there is none or the keys changed between."""
     if later is None or later.size <= first.size:
         return b""
     changes = reader.records(
@@ -181,12 +176,10 @@ def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> 
 
 
 def whole_map(reader: LedgerReader, part: Record) -> tuple[Record, ...]:
-    """Return all parts of the stream-head map that a record is a part of.
-
-    Evidence holds all of them: a record between two parts would be in no map.
+    """Return all parts of the stream-head map that a record belongs to (decision 018).
 
     Raises:
-        LedgerError: one of them is not where it must be.
+        LedgerError: a part is missing.
     """
     number, parts = int(str(part.body["part"])), int(str(part.body["parts"]))
     first = part.seq - number
@@ -199,7 +192,7 @@ def whole_map(reader: LedgerReader, part: Record) -> tuple[Record, ...]:
 
 
 def _own_map(reader: LedgerReader, checkpoint: Checkpoint) -> tuple[Record, ...]:
-    """Return the map that was made for a checkpoint: it ends with the tree."""
+    """Return the map made for a checkpoint: it ends with the tree."""
     last = reader.record(checkpoint.size - 1)
     if last is None or last.kind is not Kind.STREAM_HEADS:
         raise LedgerError(f"the checkpoint of {checkpoint.size} has no stream-head map")
@@ -207,11 +200,7 @@ def _own_map(reader: LedgerReader, checkpoint: Checkpoint) -> tuple[Record, ...]
 
 
 def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
-    """Yield what a decision's records rest on.
-
-    That is the runs and policies that they name, the model last loaded before, and the evidence of
-    the clock that gave them their times.
-    """
+    """Yield the runs and policies that a decision names, its model, and its clock evidence."""
     for run_id in sorted({str(r.body["run_id"]) for r in own if "run_id" in r.body}):
         started = reader.by_key("control", f"run_started:{run_id}")
         if started is not None:
@@ -229,7 +218,7 @@ def context_of(reader: LedgerReader, own: Sequence[Record]) -> Iterator[Record]:
 
 
 def clocks_of(reader: LedgerReader, own: Sequence[Record]) -> tuple[Record | None, ...]:
-    """Return the clock evidence of each of some records, in order: the last one before it."""
+    """Return the last clock evidence before each record, in order."""
     first, last = own[0].seq, own[-1].seq
     kinds = (Kind.CLOCK_OBSERVED,)
     known = list(reader.records(kinds=kinds, before_seq=first, limit=1, newest_first=True))

@@ -1,17 +1,14 @@
 """Evidence in one small file: a decision's receipt, one record, a range of one stream.
 
-Each is a C2SP tlog-proof, so any C2SP tool can check the entry that it is of; its extra data has
-the records that our own verifier checks beyond that. (It stands in one line, which the format does
-not bound but readers may: transparency-dev's stops at 64 KiB, which a long range is beyond.)
+Each is a C2SP tlog-proof, so any C2SP tool can check its entry. The extra data has the records that
+our own verifier checks in addition. It is one line of any length; transparency-dev's reader stops
+at 64 KiB, which a long range exceeds.
 
-- a record's proof has its payload;
-- a receipt is the proof of the decision's seal and has the header of every record of the decision.
-  Headers are chained by `prev`, and the stream-head map says, proven by its own path, which one is
-  the last: so the list holds all of them and no other. A map of several parts (which is rare) comes
-  with all of them, for a record between two parts would be in no map: the format's version 2;
-- a range has, in the same way, the records of a stream between two numbers.
-
-The format is `audit/verifier/verify.py`'s, which judges it; nothing here is trusted there unproven.
+- A record's proof has its payload.
+- A receipt proves the decision's seal and has the header of every record of the decision. Headers
+  are chained by `prev`, and a proven stream-head map states which one is the last, so the list is
+  complete. A map of several parts comes whole (decision 018): version 2 of the format.
+- A range has the records of a stream between two numbers in the same way.
 
 Source: https://c2sp.org/tlog-proof
 """
@@ -37,9 +34,9 @@ from audit.tlog.proof import TlogProof
 from audit.verifier.verify import RANGE, RECEIPT, RECORD, WITH_PARTS
 
 _MAPS_FIRST = 8
-"""A map that names a stream is nearly always among so many; only then all are read."""
+"""The stream is nearly always in one of so many maps; only otherwise all are read."""
 RANGE_MAX = 10_000
-"""More headers than this make no small file; a dump is the better evidence then."""
+"""Headers in a range; beyond that a dump is the better evidence."""
 
 
 def prove_record(
@@ -51,7 +48,7 @@ def prove_record(
         reader: of the ledger.
         seq: which record.
         policy: see `build_receipt`.
-        size_min: the checkpoint's tree shall have so many records at least.
+        size_min: the smallest size of the checkpoint.
 
     Raises:
         LedgerError: there is no such record, or no checkpoint covers it yet.
@@ -77,7 +74,7 @@ def build_receipt(
     Args:
         reader: of the ledger.
         decision_id: which one.
-        policy: whose quorum the checkpoint shall meet; the first that covers it if none does.
+        policy: the checkpoint meets its quorum, or is the first that covers the decision.
 
     Raises:
         LedgerError: there is no such decision, it is not sealed, or no checkpoint covers it yet.
@@ -90,7 +87,7 @@ def build_receipt(
         raise LedgerError(f"decision {decision_id} is not sealed: it is still going on")
     stream, last = own[0].stream, own[-1].stream_seq
     parts = _map(reader, stream, own[-1])
-    own += reader.stream_range(stream, last + 1, _ended(parts, stream))  # recorded since
+    own += reader.stream_range(stream, last + 1, _ended(parts, stream))  # those since added
     checkpoint = _best(reader, parts[-1].seq, policy)
     extra = _object(
         format=canonical(_format(RECEIPT, parts)),
@@ -108,7 +105,7 @@ def prove_range(
     bounds: tuple[int, int],
     policy: QuorumPolicy | None = None,
 ) -> bytes:
-    """Return the proof that these are all records of a stream from one number to another.
+    """Return the proof of all records of a stream from one number to another.
 
     Args:
         reader: of the ledger.
@@ -117,12 +114,12 @@ def prove_range(
         policy: see `build_receipt`.
 
     Raises:
-        LedgerError: the stream has not so many records, or no checkpoint covers them yet.
+        LedgerError: the stream lacks one of them, they are too many, or no checkpoint covers them.
     """
     first, last = bounds
     wanted = reader.stream_range(stream, first, last)
     if not 0 <= first <= last or len(wanted) != last - first + 1:
-        raise LedgerError(f"{stream} has not all numbers from {first} to {last}")
+        raise LedgerError(f"{stream} lacks some number from {first} to {last}")
     parts = _map(reader, stream, wanted[-1])
     checkpoint = _best(reader, parts[-1].seq, policy)
     ended = _ended(parts, stream)
@@ -142,13 +139,13 @@ def prove_range(
 
 
 def _best(reader: LedgerReader, seq: int, policy: QuorumPolicy | None) -> Checkpoint:
-    """Return the first cosigned checkpoint over a record, the first at all if there is none."""
+    """Return the first cosigned checkpoint that covers a record, or else the first at all."""
     first = covering(reader, seq)
     return cosigned_covering(reader, seq, policy) or first
 
 
 def _map(reader: LedgerReader, stream: str, last: Record) -> tuple[Record, ...]:
-    """Return all parts of the first stream-head map that a record of the stream stands before."""
+    """Return all parts of the first stream-head map that covers a record of the stream."""
     for limit in (_MAPS_FIRST, None):
         maps = reader.records(kinds=(Kind.STREAM_HEADS,), after_seq=last.seq, limit=limit)
         for found in maps:
@@ -164,7 +161,7 @@ def _ended(parts: Sequence[Record], stream: str) -> int:
 def mapped_until(reader: LedgerReader, stream: str) -> int:
     """Return the last number of a stream that a stream-head map names.
 
-    A map does not name itself, so the control stream's own newest maps are beyond it.
+    A map does not name itself, so the newest maps of the control stream come after that number.
 
     Raises:
         LedgerError: no map names the stream.
@@ -184,12 +181,12 @@ def _rows(found: Record) -> Sequence[Any]:
 
 
 def _format(name: str, parts: Sequence[Record]) -> str:
-    """Return the version that can show such a map; the first one has room for one part."""
+    """Return the format's version: the first one has room for a map of one part only."""
     return name if len(parts) == 1 else WITH_PARTS[name]
 
 
 def _shown_map(reader: LedgerReader, parts: Sequence[Record], checkpoint: Checkpoint) -> bytes:
-    """Return a map's parts, each with its own path."""
+    """Return a map's parts, each with its inclusion path."""
     shown = [
         _object(
             header=part.header,
@@ -204,7 +201,7 @@ def _shown_map(reader: LedgerReader, parts: Sequence[Record], checkpoint: Checkp
 
 
 def _keys(reader: LedgerReader, checkpoint: Checkpoint) -> bytes:
-    """Return the statements about the log's keys that lead to the checkpoint's."""
+    """Return the changes of the log's keys up to the checkpoint."""
     records = reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     return canonical([record.body["statement"] for record in records])
 
@@ -219,7 +216,7 @@ def _proof(reader: LedgerReader, record: Record, checkpoint: Checkpoint, extra: 
 
 
 def _object(**parts: bytes) -> bytes:
-    """Join canonical parts to one canonical object; so the parts stay the hashed bytes."""
+    """Return canonical parts as one canonical object, without changing their hashed bytes."""
     ordered: Mapping[str, bytes] = dict(sorted(parts.items()))
     return b"{" + b",".join(canonical(k) + b":" + part for k, part in ordered.items()) + b"}"
 

@@ -1,7 +1,7 @@
 """A database or a dump, streamed through the one-file verifier; and the dump itself.
 
-`verify` keeps no row: memory grows with streams, blobs and checkpoints, not with records.
-The database is read in one snapshot, so a running gateway does not disturb the result.
+Memory grows with streams, blobs, checkpoints and a digest of each record's key. The database is
+read in one snapshot, so a running gateway does not disturb the result.
 """
 
 import base64
@@ -48,15 +48,15 @@ def verify_database(
     outside: Outside | None = None,
     on_record: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Verify every row of a ledger's database.
+    """Return the verifier's report on every row of a ledger's database.
 
     Args:
         dsn: of a user who may `SET ROLE countersign_reader`.
         vkeys: trusted keys, from outside.
         notes: checkpoints kept outside the database, which its tree must contain.
-        now_us: the time, if a gateway may be writing: its newest records may then wait for
-            their checkpoint (see `LogVerifier.finish`). None: all must be signed.
-        outside: what else is given from outside: a witness policy, changes of keys.
+        now_us: the time, if a gateway may be writing (see `LogVerifier.finish`). None: all records
+            must be signed.
+        outside: a witness policy, changes of keys and the like.
         on_record: called with the records done and the records that the head states.
 
     Raises:
@@ -90,7 +90,7 @@ def verify_database(
 
 
 def _take(log: LogVerifier, kind: str, row: dict[str, Any]) -> None:
-    """Give a row to the verifier; what lacks a value that a dump's line must have is a finding."""
+    """Give a row to the verifier; a missing value is a finding."""
     match kind:
         case "head":
             log.head(row)
@@ -114,13 +114,15 @@ def verify_dump(
     notes: Sequence[bytes] = (),
     outside: Outside | None = None,
 ) -> Report:
-    """Verify a dump file."""
+    """Return the verifier's report on a dump file."""
     with path.open("rb") as lines:
         return verify_lines(lines, vkeys, notes, outside)
 
 
 def dump(dsn: str, path: Path, on_record: Callable[[int, int], None] = lambda *_: None) -> int:
-    """Write a dump that `verify.py` reads; durable and whole, or not there. Return its records.
+    """Write a dump that `verify.py` reads; return how many records it has.
+
+    The file appears complete and durable, or not at all.
 
     Args:
         dsn: of a user who may `SET ROLE countersign_reader`.
@@ -129,7 +131,7 @@ def dump(dsn: str, path: Path, on_record: Callable[[int, int], None] = lambda *_
 
     Raises:
         LedgerWriteError: the database cannot be read.
-        FileError: something that is no file has that name.
+        FileError: the path exists and is not a file.
     """
     entries = stated = 0
     try:
@@ -137,9 +139,9 @@ def dump(dsn: str, path: Path, on_record: Callable[[int, int], None] = lambda *_
             for kind, row in _rows(connection):
                 entries += kind == "entry"
                 if kind == "entry" and _says(row["header"], row["commitments"]):
-                    del row["commitments"]  # of which a dump has no need; others make it none
+                    del row["commitments"]  # the header lists them; any others spoil the dump
                 if kind == "head" and row["id"] == 1:
-                    del row["id"]  # the same
+                    del row["id"]  # any other id spoils the dump
                 if kind == "head":
                     stated = row["size"] or 0
                 elif kind == "entry":
@@ -153,14 +155,14 @@ def dump(dsn: str, path: Path, on_record: Callable[[int, int], None] = lambda *_
 
 @contextlib.contextmanager
 def _snapshot(dsn: str) -> Iterator[TupleConnection]:
-    """Give a connection in one read-only snapshot."""
+    """Yield a connection in one read-only snapshot."""
     with connect(dsn, role=READER_ROLE, name="countersign-fsck") as connection:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield connection
 
 
 def _rows(connection: TupleConnection) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every row with its type, in the order that the verifier takes them."""
+    """Yield every row with its type, in the verifier's order."""
     with connection.cursor(row_factory=dict_row) as cursor:
         query = sql.SQL("SELECT {} FROM ledger.head").format(_columns(_HEAD))
         for row in cursor.execute(query):
@@ -179,19 +181,16 @@ def _rows(connection: TupleConnection) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _cosigned(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a checkpoint's row with the witnesses' lines in its note, where they belong.
-
-    NULL makes of it what no note is.
-    """
+    """Return a checkpoint's row with the witnesses' lines in its note; NULL gives no valid note."""
     note = _NO_NOTE if row["note"] is None else row["note"]
     lines = ((line or b"").rstrip(b"\n") + b"\n" for line in row["lines"])
     return {"size": row["size"], "note": note + b"".join(lines)}
 
 
 def _says(header: bytes | None, commitments: bytes | None) -> bool:
-    """Say whether a header lists just these commitments.
+    """Return whether a header lists exactly these commitments.
 
-    Inside a text of a header a quote is escaped, so what is looked for is no part of a text.
+    A text in a header has its quotes escaped, so it cannot contain the searched bytes.
     """
     if header is None or commitments is None:
         return False
@@ -205,7 +204,7 @@ def _columns(names: Sequence[str]) -> sql.Composed:
 
 
 def _line(row: dict[str, Any]) -> bytes:
-    """Encode one row; bytes as base64."""
+    """Return one row as a line; bytes are base64."""
     plain = {
         name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
         for name, value in row.items()

@@ -1,12 +1,12 @@
-"""Verify what Countersign hands out, without trusting who made it.
+"""Verify files that Countersign hands out, without trusting who made them.
 
     python verify.py FILE --key VKEY [--policy POLICY] [--checkpoint NOTE] ..
 
-One file, standard library + cryptography. Take it, the key and the policy from places you trust,
-never from beside FILE. The formats are written a second time on purpose: nothing here is shared
-with the ledger that it judges, and for the same reason this file is longer than the others.
+One file; it needs the standard library and cryptography. Take it, the key and the policy from
+places you trust, never from beside FILE. It reads the formats with code of its own: it shares
+nothing with the ledger that it judges.
 
-FILE is recognised by its content:
+The type of FILE is recognised by its content:
 
     bundle        ZIP: one decision, what it rests on, its checkpoint
     receipt       one decision's list of records and its seal, as a C2SP tlog-proof
@@ -18,9 +18,6 @@ FILE is recognised by its content:
 
 Exit codes: 0 all as signed; 1 tampered; 2 incomplete (records, blobs or cosignatures missing);
 3 not checkable (no trusted key, an unknown version, a signature type that is missing here).
-
-Reading order: what was found (Report), bytes (canonical JSON, hashes, trees), who may sign (keys,
-notes, policy, Trust), records, then one section for each sort of FILE, then the command line.
 
 Source: RFC 6962 section 2.1, RFC 9162 section 2.1, RFC 8785, https://c2sp.org/signed-note,
 tlog-checkpoint, tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles and tlog-witness.
@@ -50,13 +47,13 @@ from typing import Any, NamedTuple
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-try:  # an older cryptography has no ML-DSA: its lines are then said to be not checkable here
+try:  # an older cryptography has no ML-DSA: its lines are then reported as not checkable
     from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
 except ImportError:
     MLDSA44PublicKey = None  # type: ignore[assignment,misc]
 
 # ---------------------------------------------------------------- report
-# What was found: a report's findings, exit code and lines for people.
+# The report: findings, the exit code, lines for people.
 
 OK, TAMPERED, INCOMPLETE, NOT_CHECKABLE = 0, 1, 2, 3
 WORDS = {OK: "OK", TAMPERED: "TAMPERED", INCOMPLETE: "INCOMPLETE", NOT_CHECKABLE: "NOT CHECKABLE"}
@@ -69,12 +66,12 @@ class Bad(Exception):  # noqa: N818 - reads as what it says: this input is bad
 
 
 class Unknown(Bad):
-    """The input is of a version that this file does not know: it says nothing about it."""
+    """The input has a version that this file does not know, so nothing is said about it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was found: exit code and why, lines for people, first bad record, first unsigned."""
+    """The exit code and its reason, lines for people, the first bad and first unsigned record."""
 
     exit_code: int = OK
     reason: str = ""
@@ -84,7 +81,7 @@ class Report:
     unsigned_from: int | None = None
 
     def find(self, code: int, text: str, seq: int | None = None) -> None:
-        """Note a finding; tampered outweighs incomplete, which outweighs not checkable."""
+        """Add a finding; tampered outweighs incomplete, which outweighs not checkable."""
         self.findings += 1
         if seq is not None:
             text = f"record {seq}: {text}"
@@ -96,19 +93,19 @@ class Report:
             self.say(f"{WORDS[code]}: {text}")
 
     def conclude(self) -> None:
-        """Add the last line: the word that the exit code stands for, and the first reason."""
+        """Add the last line: the exit code's word and the first reason."""
         default = "all as signed" if self.exit_code == OK else "see above"
         self.say(f"{WORDS[self.exit_code]}: {self.reason or default}")
         if self.lines[-2:-1] == self.lines[-1:]:
             self.lines.pop()
 
     def say(self, text: str) -> None:
-        """Add a line; what the input put into it stays printable anywhere, and short."""
+        """Add a line, cut short and in printable ASCII: the input may have written part of it."""
         shown = (c if " " <= c <= "~" else ascii(c)[1:-1] for c in text[:TEXT_MAX])
         self.lines.append("".join(shown))
 
     def caught(self, error: Exception) -> None:
-        """Note why the judging stopped; a sound input cannot break this file."""
+        """Add the error that stopped the verification as a finding; a sound file causes none."""
         text = str(error)
         if not isinstance(error, Bad):
             text = f"the input cannot be judged: {type(error).__name__}: {error}"
@@ -117,7 +114,7 @@ class Report:
 
 @contextlib.contextmanager
 def judging() -> Iterator[Report]:
-    """Yield a report that takes as a finding whatever the input breaks."""
+    """Yield a report; an exception in the block becomes a finding."""
     report = Report()
     try:
         yield report
@@ -126,7 +123,7 @@ def judging() -> Iterator[Report]:
 
 
 def stamp(time_s: int) -> str:
-    """Return a time for people."""
+    """Return a Unix time in seconds as text for people."""
     try:
         return f"{dt.datetime.fromtimestamp(time_s, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, OSError):
@@ -134,23 +131,23 @@ def stamp(time_s: int) -> str:
 
 
 # ---------------------------------------------------------------- canonical
-# Bytes: canonical JSON (RFC 8785), base64, hex and decimals; only one spelling is taken.
+# Canonical JSON (RFC 8785), base64, hex and decimals; each value has one valid spelling.
 
 ZERO_HASH = bytes(32)
 DIGEST = re.compile(r"[0-9a-f]{64}")
 INT_MAX, DEPTH_MAX, ENTRY_MAX = 2**53 - 1, 32, 65_535
-"""No log writes larger numbers, deeper nests, longer headers or payloads: not all read them."""
+"""Limits that every log keeps: integers, nesting, bytes of a header or payload."""
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 SIZE_MAX = 2**63 - 1
 
 
 def canonical(value: object) -> bytes:
-    """Encode in RFC 8785's form, for values without floats."""
+    """Return a value without floats in RFC 8785's form; the caller orders the keys."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401 - any JSON
-    """Parse JSON that is exactly in canonical form, without floats and large integers."""
+    """Return the value of JSON in exact canonical form, without floats or large integers."""
 
     def ordered(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key.encode("utf-16-be") for key, _ in pairs]
@@ -178,7 +175,7 @@ def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401
 
 
 def _deeper(value: object, depth: int) -> bool:
-    """Say whether anything lies deeper in a value than so many levels."""
+    """Return whether a value is nested deeper than `depth` levels."""
     level: list[Any] = [value]
     for _ in range(depth + 1):
         nests = [item for item in level if isinstance(item, dict | list)]
@@ -187,7 +184,7 @@ def _deeper(value: object, depth: int) -> bool:
 
 
 def unbase64(text: object) -> bytes:
-    """Decode base64 that is exactly the encoding of its bytes."""
+    """Return the bytes of base64 in its one exact encoding."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else None
     except ValueError as error:
@@ -198,7 +195,7 @@ def unbase64(text: object) -> bytes:
 
 
 def unhash(text: str) -> bytes:
-    """Decode one hash in base64."""
+    """Return a SHA-256 digest written in base64."""
     digest = unbase64(text)
     if len(digest) != len(ZERO_HASH):
         raise Bad("a line is not a SHA-256 hash")
@@ -206,14 +203,14 @@ def unhash(text: str) -> bytes:
 
 
 def decimal(text: str) -> int:
-    """Read a number without sign or leading zeros, below 2^63."""
+    """Return a number below 2^63, written without sign or leading zeros."""
     if DECIMAL.fullmatch(text) is None or int(text) > SIZE_MAX:
         raise Bad(f"{text[:30]!r} is not a plain decimal")
     return int(text)
 
 
 def unhex(digest: object) -> bytes:
-    """Decode a SHA-256 in hex, of which only one spelling is taken."""
+    """Return a SHA-256 digest written in lower-case hex."""
     if not isinstance(digest, str) or DIGEST.fullmatch(digest) is None:
         raise Bad("not a SHA-256 in hex")
     return bytes.fromhex(digest)
@@ -224,12 +221,12 @@ def unhex(digest: object) -> bytes:
 
 
 def leaf_hash(entry: bytes) -> bytes:
-    """Hash a tree entry."""
+    """Return the leaf hash of a tree entry."""
     return hashlib.sha256(b"\x00" + entry).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Hash two subtrees."""
+    """Return the hash of a node above two subtrees."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
@@ -262,7 +259,7 @@ class Tree:
 
 
 def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
-    """Return the root that an inclusion path leads to, None if its or a hash's length is wrong."""
+    """Return the root that an inclusion path leads to; None if a length is wrong."""
     last, result = size - 1, leaf
     if {*map(len, (leaf, *path))} != {32}:  # a byte moved to the next node would hash the same
         return None
@@ -280,9 +277,9 @@ def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> b
 
 
 def root_up_to(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes:
-    """Return the root of the tree that ends with a leaf.
+    """Return the root of the tree that ends with a leaf, from its path in a larger tree.
 
-    The nodes on the left of its path, in a larger tree, are all that is before it.
+    The nodes on the left of the path cover everything before the leaf.
     """
     last, result = size - 1, leaf
     for node in path:
@@ -295,7 +292,7 @@ def root_up_to(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> byt
 
 
 def extends(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[bytes]) -> bool:
-    """Say whether a consistency path shows that a tree (size, root) extends an older one."""
+    """Return whether a consistency path proves that the tree `new` (size, root) extends `old`."""
     size, last = old[0], new[0] - 1
     if size in {0, new[0]}:
         return not path and old[1] == (new[1] if size == new[0] else Tree().root())
@@ -321,7 +318,7 @@ def extends(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[bytes
 
 
 # ---------------------------------------------------------------- note
-# Keys, signed notes and the text of a checkpoint, each read and verified by itself.
+# Verifier keys, signed notes, the text of a checkpoint, and signatures.
 
 ED25519, COSIGNER, COSIGNER_ML_DSA_44 = 1, 4, 6
 KEY_BYTES = {ED25519: 32, COSIGNER: 32, COSIGNER_ML_DSA_44: 1312}
@@ -332,7 +329,7 @@ _CONTROL, _NOT_IN_NAMES = re.compile(r"[\0-\x09\x0b-\x1f]"), re.compile(r"[\s+\0
 
 
 class Key(NamedTuple):
-    """A public key with its name and signature type."""
+    """A verifier key: name, key id, signature type, public key."""
 
     name: str
     key_id: bytes
@@ -341,7 +338,7 @@ class Key(NamedTuple):
 
 
 def split_vkey(text: str) -> Key:
-    """Split `<name>+<id>+<type and key>` of any type; nothing but its form is judged."""
+    """Return the fields of `<name>+<id>+<type and key>`; any type is accepted."""
     name, _, rest = text.partition("+")
     key_id, _, encoded = rest.partition("+")
     data = unbase64(encoded)
@@ -352,7 +349,7 @@ def split_vkey(text: str) -> Key:
 
 
 def read_vkey(text: str) -> Key:
-    """Read a key of a type that is known here; its id must fit."""
+    """Return a verifier key of a known type whose id fits its name and bytes."""
     key = split_vkey(text.strip(BLANK))
     if KEY_BYTES.get(key.kind) != len(key.public):
         raise Bad("key is neither Ed25519 (0x01, 0x04) nor ML-DSA-44 (0x06)")
@@ -371,14 +368,14 @@ def _check_name(name: str) -> None:
 
 
 class SignedNote(NamedTuple):
-    """A signed note: its text, and its lines of name, key id and signature."""
+    """A signed note: its text and its lines (name, key id, signature)."""
 
     text: str
     lines: tuple[tuple[str, bytes, bytes], ...]
 
 
 def read_note(data: bytes) -> SignedNote:
-    """Read a signed note; only its exact form is taken."""
+    """Return a signed note read from its exact form."""
     try:
         whole = data.decode()
     except ValueError as error:
@@ -401,7 +398,7 @@ def read_note(data: bytes) -> SignedNote:
 
 
 class Head(NamedTuple):
-    """What a checkpoint says."""
+    """The statement of a checkpoint."""
 
     origin: str
     size: int
@@ -413,7 +410,7 @@ def _long(origin: str) -> bool:
 
 
 def read_head(text: str) -> Head:
-    """Read a checkpoint's text; what follows origin, size and root is not interpreted."""
+    """Return a checkpoint's origin, size and root; further lines are not interpreted."""
     lines = text.split("\n")[:-1]
     if len(lines) < 3 or "" in lines or _long(lines[0]):  # noqa: PLR2004 - three
         raise Bad("checkpoint is malformed")
@@ -421,9 +418,12 @@ def read_head(text: str) -> Head:
 
 
 def signed_time(key: Key, signature: bytes, text: str) -> int | None:
-    """Verify a line of a known key; return the time that a cosigner states, 0 for a log's key.
+    """Return the time in seconds that a verified cosignature states, 0 for a log's signature.
 
-    None if this installation cannot verify such a signature.
+    None if this installation cannot verify this type of signature.
+
+    Raises:
+        Bad: the signature does not verify.
     """
     message, stated = text.encode(), 0
     if key.kind != ED25519:
@@ -457,16 +457,19 @@ def _opaque(text: str) -> bytes:
 
 
 class Signatures(NamedTuple):
-    """Lines of known keys: those that verify with their times, those of a type missing here."""
+    """The known keys on a note: those verified, with times, and those of a type missing here."""
 
     times: Mapping[Key, int]
     unread: frozenset[Key]
 
 
 def signatures_of(note: SignedNote, keys: Iterable[Key]) -> Signatures:
-    """Verify the lines of known keys; unknown ones are ignored, wrong or repeated ones are not.
+    """Return the verified signatures of known keys; lines of other keys are ignored.
 
-    A witness may sign again at another time: the earliest that it states counts, 0 is none.
+    A witness may sign again at another time: the earliest stated time counts, 0 states none.
+
+    Raises:
+        Bad: a known key's line does not verify or is repeated.
     """
     known = {(key.name, key.key_id): key for key in keys}
     times: dict[Key, int] = {}
@@ -487,12 +490,12 @@ def signatures_of(note: SignedNote, keys: Iterable[Key]) -> Signatures:
 
 
 # ---------------------------------------------------------------- policy
-# The witness policy: which logs, which witnesses, which quorum.
+# The witness policy (C2SP tlog-policy): logs, witnesses, groups and a quorum.
 
 
 @dataclass(slots=True)
 class WitnessPolicy:
-    """A C2SP tlog-policy: logs, witnesses by their name in the file, groups in order, a quorum."""
+    """A policy: logs, witnesses by their name in the file, groups in order, a quorum."""
 
     logs: list[Key] = field(default_factory=list)
     witnesses: dict[bytes, Key] = field(default_factory=dict)
@@ -502,11 +505,11 @@ class WitnessPolicy:
 
     @property
     def asks(self) -> bool:
-        """Whether it asks for any witness at all."""
+        """Return whether the policy requires any witness."""
         return self.quorum != b"none"
 
     def met(self, present: Iterable[bytes]) -> bool:
-        """Say whether these witnesses are a quorum."""
+        """Return whether these witnesses are a quorum."""
         there = {b"none", *present}
         for name, (threshold, members) in self.groups.items():
             if len(there & members) >= threshold:
@@ -514,7 +517,7 @@ class WitnessPolicy:
         return self.quorum in there
 
     def stood(self, times_s: Mapping[bytes, int]) -> int | None:
-        """Return when the last witness that the quorum needs signed; 0 states no time."""
+        """Return when the quorum was reached, in seconds; None if stated times do not show it."""
         for until_s in sorted(set(times_s.values()) - {0}) if self.asks else ():
             if self.met(name for name, at in times_s.items() if 0 < at <= until_s):
                 return until_s
@@ -574,7 +577,7 @@ def _threshold(word: bytes, count: int) -> int:
 
 
 def read_policy(data: bytes) -> WitnessPolicy:
-    """Read a policy file; one that cannot be read whole is refused: a part could be weaker."""
+    """Return a policy; one unreadable line refuses the file, as the rest could be weaker."""
     policy = WitnessPolicy()
     if any(c in b"\x7f" or (c < ord(" ") and c not in b"\t\n") for c in data):
         raise Bad("the policy holds a control character other than tab and newline")
@@ -594,7 +597,7 @@ def read_policy(data: bytes) -> WitnessPolicy:
 
 
 # ---------------------------------------------------------------- keys
-# Which keys count: those that were given, their successors, less those revoked.
+# The log keys that count: those given, plus their successors, minus the revoked.
 
 ROTATION = "countersign.dev/key-rotation/v1"
 REVOCATION = "countersign.dev/key-revocation/v1"
@@ -604,9 +607,9 @@ NO_TIME = "no witness says that it was signed before"
 
 
 class Change(NamedTuple):
-    """A change of keys: the old one is followed by a new one, or, with `new` the same, revoked.
+    """A rotation from `old` to `new`, or a revocation if both are the same key.
 
-    `bound` is the last size or the first microsecond, as the statement says.
+    `bound` is the last size that the old key signs, or the microsecond from which it is revoked.
     """
 
     note: SignedNote
@@ -617,10 +620,10 @@ class Change(NamedTuple):
 
 
 def read_change(statement: object, origin: str) -> Change:
-    """Read a change of keys; who signed a revocation is open.
+    """Return a change of keys; the signatures of a revocation are not verified yet.
 
     Raises:
-        Bad: it is malformed, of another log, or a rotation that not both keys signed.
+        Bad: it is malformed, of another log, or a rotation that both keys did not sign.
     """
     if not isinstance(statement, str):
         raise Bad("a change of keys is no text")
@@ -647,9 +650,9 @@ def read_change(statement: object, origin: str) -> Change:
 
 
 class SeenCheckpoint(NamedTuple):
-    """A checkpoint whose lines were judged: the logs' keys and the witnesses that signed it.
+    """A checkpoint with the log's keys and the witnesses whose signatures verified.
 
-    `strangers`: the log's name is on the line of a key that is not known, or not yet.
+    `strangers`: a line has the log's name but no key that is known so far.
     """
 
     head: Head
@@ -660,13 +663,13 @@ class SeenCheckpoint(NamedTuple):
 
 
 class Trust:
-    """What is trusted from outside: log keys, their successors, a witness policy."""
+    """The trust given from outside: log keys, their successors, a witness policy."""
 
     def __init__(self, vkeys: Iterable[str], policy: bytes | None = None) -> None:
-        """Read what was given.
+        """Read the keys and the policy.
 
         Raises:
-            Bad: a key or the policy is not one.
+            Bad: one of them is malformed.
         """
         self.policy = None if policy is None else read_policy(policy)
         self.keys = set() if self.policy is None else set(self.policy.logs)
@@ -682,7 +685,7 @@ class Trust:
         self._vouched: dict[Key, Key] = {}
 
     def open(self, data: bytes) -> SeenCheckpoint:
-        """Read a checkpoint and verify the lines of everybody known.
+        """Return a checkpoint after verifying the lines of all known keys.
 
         Raises:
             Bad: it is malformed, or such a line does not verify.
@@ -701,20 +704,20 @@ class Trust:
         )
 
     def met(self, seen: Iterable[SeenCheckpoint]) -> bool:
-        """Say whether the policy's quorum cosigned one of some checkpoints."""
+        """Return whether the policy's quorum cosigned one of these checkpoints."""
         return self.policy is None or any(self.policy.met(one.cosigners) for one in seen)
 
     def follow(self, statement: object, origin: str, *, given: bool = False) -> str:
-        """Follow a change of keys as far as it can be judged now; return what was done, in words.
+        """Apply a change of keys as far as it can be judged now; return what was done, in words.
 
-        A rotation is signed by both keys: the old one counts for trees up to the size that it
-        names, the new one for later ones. A revocation is signed by another trusted key than the
-        one that it names, which counts for nothing made from the stated time on.
+        Both keys sign a rotation: the old key counts for trees up to the stated size, the new one
+        for later trees. Another trusted key signs a revocation: the revoked key counts for nothing
+        made from the stated time on.
 
         Args:
-            statement: a signed note; those of the log come in the log's order.
+            statement: a signed note; statements of the log come in the log's order.
             origin: the log's name.
-            given: it comes from outside the file that is judged.
+            given: whether the statement comes from outside the judged file.
 
         Raises:
             Bad: the statement is malformed, of another log, or a signature does not verify.
@@ -724,7 +727,10 @@ class Trust:
         return change.words if self._take(change) else change.words + NOT_FOLLOWED
 
     def give(self, report: Report, statements: Iterable[str], origin: str) -> bool:
-        """Follow changes from outside; say whether all can be read: one says nothing of a file."""
+        """Apply changes from outside; return whether all are readable.
+
+        An unreadable one is a finding, but says nothing about the judged file.
+        """
         try:
             for statement in statements:
                 self.follow(statement, origin, given=True)
@@ -734,11 +740,12 @@ class Trust:
         return True
 
     def settle(self, report: Report) -> None:
-        """Follow all changes anew, now that all are here, and say what was done.
+        """Apply all changes again, now that all are here, and report what was done.
 
-        First those from outside, in whatever order they came; then the log's own, in their order,
-        and after each again those from outside, for the log may tell who signed them. The log may
-        hold any liar's that nobody follows; but on one that was given somebody relied.
+        Changes from outside come first, in any order; then the log's own, in their order, with
+        those from outside tried again after each, since the log may name the key that signed them.
+        A change in the log that no trusted key signed proves nothing and is only mentioned. Such
+        a change from outside is a finding, since somebody relied on it.
 
         Raises:
             Bad: a signature of a key that is known by now does not verify.
@@ -765,24 +772,24 @@ class Trust:
                 report.say(one.words + ("" if one in done else NOT_FOLLOWED))
 
     def _take_given(self, given: Iterable["Change"], done: set["Change"]) -> set["Change"]:
-        """Follow what was given as far as it leads: revocations first, else in any order."""
+        """Apply changes from outside until none is left to apply; revocations come first."""
         before = -1
         while len(done) > before:
             before = len(done)
             for change in given:
                 self._look_back([change])
             for change in given:
-                with contextlib.suppress(Bad):  # altered: it stays one that is not followed
+                with contextlib.suppress(Bad):  # an altered change is not applied
                     done.update([change] if change not in done and self._take(change) else ())
         return done
 
     def _look_back(self, changes: Sequence["Change"]) -> None:
-        """Add the keys before the trusted ones.
+        """Add the keys that preceded the trusted ones.
 
-        A key vouches for the one before it, unless it was replaced or revoked before it said so.
-        That is all that the older key is known for: it ends there, hands over to nobody else, and
-        counts for no more than the key that vouches. Its thief could name himself, and a thief of
-        both could have invented it.
+        A key vouches for its predecessor, unless it had been replaced or revoked before it did. The
+        older key ends at that rotation, hands over to no other key, and counts for no more than
+        the key that vouches: a thief of the older key could name his own successor, and a thief
+        of the newer one could invent the older.
         """
         ended: dict[Key, int] = {}
         for place, change in enumerate(changes):
@@ -795,7 +802,7 @@ class Trust:
                 self._vouched[old] = new
 
     def _take(self, change: "Change") -> bool:
-        """Follow one change, if a key that still counts says so."""
+        """Apply one change if a key that still counts signed it; return whether it applies."""
         old, new = change.old, change.new
         if new == old:
             if not signatures_of(change.note, self.keys - {old} - self.revoked.keys()).times:
@@ -803,7 +810,7 @@ class Trust:
             self.revoked[old] = min(change.bound, self.revoked.get(old, change.bound))
             return True
         if new in self.keys and self.until.get(old) == change.bound:
-            return True  # as was said before
+            return True  # applied before
         handed = old in self.keys and old not in self.until
         if not handed or (old in self.revoked and new not in self.keys):
             return False
@@ -812,12 +819,12 @@ class Trust:
         return True
 
     def made_us(self, seen: Iterable[SeenCheckpoint]) -> int:
-        """Return by when the first of some checkpoints had its quorum, as its witnesses say."""
+        """Return when the first of these checkpoints had its quorum, in microseconds."""
         stood = [] if self.policy is None else [self.policy.stood(one.cosigners) for one in seen]
         return min([SIZE_MAX, *(at * 1_000_000 for at in stood if at is not None)])
 
     def counts(self, signers: Iterable[Key], size: int, made_us: int) -> str:
-        """Return why none of the keys counts for a tree made by a time; nothing if one does."""
+        """Return why no key counts for a tree of this size and time; "" if one does."""
         current = [key for key in signers if size <= self.until.get(key, SIZE_MAX)]
         if any(made_us < self.revoked.get(key, SIZE_MAX + 1) for key in current):
             return ""
@@ -825,11 +832,11 @@ class Trust:
 
 
 # ---------------------------------------------------------------- checkpoint
-# Judge the checkpoint of a proof: signers, quorum, and checkpoints kept outside.
+# The judgement of one checkpoint: signers, quorum, and checkpoints kept outside.
 
 
 class Link(NamedTuple):
-    """A consistency proof: an old size, the path, the checkpoint that it leads to."""
+    """A consistency proof from an old size to a checkpoint."""
 
     old_size: int
     path: tuple[bytes, ...]
@@ -837,7 +844,7 @@ class Link(NamedTuple):
 
 
 def read_link(data: bytes) -> Link:
-    """Read a consistency proof in the form of C2SP tlog-witness's add-checkpoint request."""
+    """Return a consistency proof, read from C2SP tlog-witness's add-checkpoint form."""
     block, _, note = data.partition(b"\n\n")
     try:
         first, *lines = block.decode().split("\n")
@@ -850,15 +857,15 @@ def read_link(data: bytes) -> Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """Everything that comes from outside the file that is judged.
+    """Everything from outside the judged file.
 
     Attributes:
         vkeys: trusted log keys.
         policy: a C2SP tlog-policy.
         notes: checkpoints kept outside, which the log must contain.
-        links: consistency proofs between them and the file's own.
+        links: consistency proofs between checkpoints.
         rotations: changes of keys, as signed notes.
-        disclosures: personal values that somebody disclosed.
+        disclosures: disclosed personal values.
     """
 
     vkeys: Sequence[str] = ()
@@ -869,10 +876,10 @@ class Outside:
     disclosures: Sequence[bytes] = ()
 
     def check(self) -> None:
-        """Refuse what cannot be read, before it could look like a finding about the file.
+        """Refuse unreadable input, which must not look like a finding about the file.
 
         Raises:
-            Bad: something is not what it was given as.
+            Bad: something cannot be read.
         """
         try:
             Trust(self.vkeys, self.policy)
@@ -885,7 +892,7 @@ class Outside:
 
 
 def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> Head:
-    """Judge the one checkpoint of a proof: who signed, who cosigned, what was kept of the log.
+    """Return the checkpoint of a proof after judging signers, cosigners and kept checkpoints.
 
     Raises:
         Bad: it is malformed, or the line of a trusted key does not verify.
@@ -912,7 +919,7 @@ def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> H
 
 
 def _keeps(report: Report, trust: Trust, kept: SeenCheckpoint, seen: SeenCheckpoint) -> bool:
-    """Judge a kept checkpoint by itself; say whether it may be compared."""
+    """Return whether a kept checkpoint may be compared; if not, it is a finding."""
     if trust.keys and not kept.signers:
         text = f"the kept checkpoint of {kept.head.size} is signed by no trusted key"
     elif kept.head.origin != seen.head.origin:
@@ -928,10 +935,10 @@ def _keeps(report: Report, trust: Trust, kept: SeenCheckpoint, seen: SeenCheckpo
 def _joined(
     report: Report, trust: Trust, seen: SeenCheckpoint, outside: Outside
 ) -> list[SeenCheckpoint]:
-    """Return the checkpoints shown to contain this one's tree: equal or later ones of its log.
+    """Return the equal or later checkpoints of this log that are proven to contain this tree.
 
-    Two trees that extend the same older one can be a fork, so only what this tree is joined to by
-    proofs from old to new counts; what is older than such a tree agrees with this one as well.
+    Two trees that extend the same older one can be a fork. So a later tree counts only if proofs
+    lead from this tree to it; a tree older than such a one agrees with this tree as well.
     """
     kept = [one for one in map(trust.open, outside.notes) if _keeps(report, trust, one, seen)]
     links = [(link, trust.open(link.note)) for link in map(read_link, outside.links)]
@@ -960,7 +967,7 @@ def _joined(
 def _step(
     report: Report, trust: Trust, link: Link, new: SeenCheckpoint, there: Sequence[SeenCheckpoint]
 ) -> list[tuple[Head, Head]]:
-    """Judge one consistency proof by itself; return from which checkpoint to which it leads."""
+    """Return the checkpoints that one consistency proof leads from and to; none if it fails."""
     same_log = [one.head for one in there if one.head.origin == new.head.origin]
     old = next((head for head in same_log if head.size == link.old_size), None)
     forked = any(head.size == new.head.size and head != new.head for head in same_log)
@@ -977,7 +984,7 @@ def _step(
 
 
 def judge_quorum(report: Report, trust: Trust, seen: Sequence[SeenCheckpoint]) -> None:
-    """Judge whether witnesses made a checkpoint public as the policy asks."""
+    """Report whether the policy's quorum of witnesses cosigned a checkpoint."""
     policy = trust.policy
     if policy is None or not policy.asks:
         report.say("no witness policy given: that others saw this checkpoint is not shown")
@@ -995,14 +1002,14 @@ def judge_quorum(report: Report, trust: Trust, seen: Sequence[SeenCheckpoint]) -
 
 
 # ---------------------------------------------------------------- records
-# Records: headers, payloads, streams, stream-head maps, disclosed values.
+# Records: headers, payloads, places in the tree, streams, stream-head maps, disclosed values.
 
 _STRINGS = ("actor", "idem_key", "kind", "log", "payload_sha256", "prev", "stream")
+NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
 HEADER_FIELDS: dict[str, type] = dict.fromkeys(_STRINGS, str) | {"commitments": list}
-HEADER_FIELDS |= dict.fromkeys(("recorded_at_us", "seq", "stream_seq", "version"), int)
+HEADER_FIELDS |= dict.fromkeys(NUMBERS, int)
 HEADER_FIELDS = dict(sorted(HEADER_FIELDS.items()))
 COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
-NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
 KIND = re.compile(r"[a-z_]{1,64}")
 _KINDS = """
 clock_observed run_started policy_activated model_loaded engine_event instrument_listed
@@ -1016,12 +1023,8 @@ key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_ex
 subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
-"""What this file can interpret, with the version; of the rest only the bytes are verified."""
-
-
+"""The kinds that this file interprets, with their version; of others it verifies the bytes only."""
 MAP_BROKEN = "the parts of a stream-head map do not follow each other, without a record between"
-
-
 Header = Mapping[str, Any]
 
 
@@ -1044,12 +1047,12 @@ def read_header(header: bytes) -> dict[str, Any]:
 
 
 def known(head: Mapping[str, Any]) -> bool:
-    """Say whether this file knows what a record of this kind and version means."""
+    """Return whether this file interprets records of this kind and version."""
     return bool(KNOWN_KINDS.get(head["kind"]) == head["version"])
 
 
 def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a record's header and payload once the one is shown to bind the other."""
+    """Return a record's header and payload; the header must name the payload's hash."""
     head, body = read_header(header), parse_canonical(payload)
     if not isinstance(body, dict) or len(payload) > ENTRY_MAX:
         raise Bad("the payload has another shape, or is too long")
@@ -1061,7 +1064,7 @@ def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str
 
 
 def _check_map(body: Mapping[str, Any]) -> None:
-    """Refuse a stream-head map that does not have the shape of one."""
+    """Refuse a malformed stream-head map."""
     part, parts, heads = (body.get(name) for name in ("part", "parts", "heads"))
     if type(part) is not int or type(parts) is not int or not 0 <= part < parts:
         raise Bad("the stream-head map counts its parts in another way")
@@ -1072,7 +1075,7 @@ def _check_map(body: Mapping[str, Any]) -> None:
 
 
 def blobs_of(value: object) -> Iterator[str]:
-    """Yield the digests of `*_blob` fields, however deep; anything else there is refused."""
+    """Yield the digests of `*_blob` fields at any depth; anything else in them is refused."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -1087,17 +1090,17 @@ def blobs_of(value: object) -> Iterator[str]:
 
 
 class Disclosed:
-    """Personal values that somebody disclosed, held against the commitments of the records."""
+    """Disclosed personal values, compared with the commitments of the records."""
 
     def __init__(self, disclosures: Iterable[bytes]) -> None:
-        """Take disclosures: base64url of `[salt, path, value]`, committed to by their SHA-256."""
+        """Take disclosures: base64url of `[salt, path, value]`; a commitment is their SHA-256."""
         self._open: dict[str, str | None] = {}
         for data in disclosures:
             text = data.removesuffix(b"\n")
             self._open[hashlib.sha256(text).hexdigest()] = _path_of(text)
 
     def see(self, report: Report, head: Mapping[str, Any]) -> None:
-        """Look for them among a verified record's commitments."""
+        """Look for disclosed values among a verified record's commitments."""
         for digest in head["commitments"] if self._open else ():
             if digest in self._open:
                 path = self._open.pop(digest)
@@ -1107,14 +1110,14 @@ class Disclosed:
                     report.say(f"record {head['seq']} commits to the disclosed value of {path}")
 
     def finish(self, report: Report) -> None:
-        """Refuse those that nothing commits to."""
+        """Report the disclosures that no record commits to."""
         for path in self._open.values():
             text = f"no record here commits to the disclosed value of {path or 'nothing known'}"
             report.find(TAMPERED, text)
 
 
 def _path_of(text: bytes) -> str | None:
-    """Return the path that a disclosure states, None if it is not one."""
+    """Return the path that a disclosure states; None if it is malformed."""
     try:
         data = base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
         parts = parse_canonical(data)
@@ -1126,7 +1129,7 @@ def _path_of(text: bytes) -> str | None:
 
 
 class Streams:
-    """Where every stream stands: its records are dense, chained by `prev`, each key is once."""
+    """The end of every stream; records must be dense, chained by `prev`, with unique keys."""
 
     def __init__(self) -> None:
         """Start before the first record."""
@@ -1134,7 +1137,7 @@ class Streams:
         self.keys: set[bytes] = set()
 
     def follow(self, report: Report, head: Mapping[str, Any], leaf: bytes) -> None:
-        """Hold a record against the last one of its stream."""
+        """Compare a record with the last one of its stream."""
         number, before, last = self.heads.get(head["stream"], (-1, ZERO_HASH, -1))
         if head["stream_seq"] != number + 1:
             code = INCOMPLETE if head["stream_seq"] > number else TAMPERED
@@ -1153,13 +1156,13 @@ class Streams:
 
 
 def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-    """Follow a record that changes the log's keys; its statement proves itself."""
+    """Apply a record that changes the log's keys; its statement is signed by itself."""
     if known(head) and head["kind"] in {"key_rotated", "key_revoked"}:
         trust.follow(body.get("statement"), head["log"])
 
 
 def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
-    """Count the records whose kind or version is unknown here."""
+    """Return how many records have each unknown kind and version."""
     return Counter((head["kind"], head["version"]) for head in heads if not known(head))
 
 
@@ -1175,7 +1178,7 @@ def judge_place(
 
 
 def judge_end(report: Report, row: Sequence[Any], number: int, leaf: bytes) -> None:
-    """Hold where a stream ends here against a row of a stream-head map."""
+    """Compare the end of a stream here with its row of a stream-head map."""
     if list(row[1:]) != [number, leaf.hex()]:
         text = f"{row[0]} ends at {row[1]} in the signed map, at {number} here"
         report.find(INCOMPLETE if row[1] > number else TAMPERED, text)
@@ -1193,7 +1196,7 @@ def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) 
 
 
 def next_part(awaited: list[int], body: Mapping[str, Any], seq: int) -> tuple[bool, list[int]]:
-    """Say whether a part of a map comes where it must; return which must come next, if any."""
+    """Return whether a part of a map is in its place, and what must come next."""
     part, parts = body["part"], body["parts"]
     joins = (awaited or [seq, 0, parts]) == [seq, part, parts]
     return joins, [] if part + 1 == parts else [seq + 1, part + 1, parts]
@@ -1205,11 +1208,11 @@ def judge_map(
     signed_size: int,
     others: Iterable[Header],
 ) -> None:
-    """Require that a map is shown whole: all parts in one row, in the signed tree.
+    """Require all parts of each map, one after the other, in the signed tree.
 
-    It says where streams ended before its first part. A record between two parts would be in no
-    map, so where a part is not shown, a record of the stream may stand in its place. `shown` are
-    header and payload of each part as they are listed, `others` the other records' headers.
+    A map says where streams ended before its first part. A record between two parts would be in no
+    map, so a part that is not shown could be a hidden record of the stream. `shown` has the
+    header and payload of each part in the order listed, `others` the other records' headers.
     """
     maps: dict[tuple[int, int], list[int]] = {}
     for head, body in shown:
@@ -1233,7 +1236,7 @@ def judge_map(
 
 
 def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
-    """Say of which records only the bytes were judged; maps must be read to see an end."""
+    """Report the records of which only the bytes were verified; an unread map is a finding."""
     for (kind, version), count in sorted(unread.items()):
         text = f"{kind} version {version} is not known here"
         if kind == "stream_heads" and version == 0:
@@ -1244,23 +1247,21 @@ def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
 
 
 # ---------------------------------------------------------------- seeds
-# Where seeds come from.
+# The seeds of forecasts: which root of the log they must come from.
 
 SEED_RULE, SEEDS_BOUND, LEDGER_WIDE = 2, 3, "control"
-"""Rule 2: a seed's root is that of the largest checkpoint not above the decision's opening record,
-for a renewal its approval record. Runs whose `record_rules` are 3 or more have promised it.
+"""Rule 2: a seed's root is that of the largest checkpoint before the decision's opening record,
+for a renewal before its approval record. Runs with `record_rules` of 3 or more promise this rule.
 
-Every checkpoint ends with a stream-head map, which is a record of the stream `control`, dense and
-chained: so the log itself shows that none stood between the one named and the opening record.
+Every checkpoint ends with a stream-head map, a record of the dense and chained stream `control`. So
+the log itself shows that no checkpoint stood between the named one and the opening record.
 """
 _SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
-
-
 UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable"
 
 
 def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
-    """Return the seeds of a decision's attempt, as they stand on record."""
+    """Return the seeds of a decision's attempt in the form that records have."""
     key = hmac.digest(_SALT, root, "sha256")
     info = stream.removeprefix("decision/").encode() + b"\0" + attempt.to_bytes(4, "big")
     seed = hmac.digest(key, info + b"\1", "sha256")
@@ -1271,7 +1272,7 @@ def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
 def judge_rule(
     report: Report, head: Mapping[str, Any], body: Mapping[str, Any], promised: int
 ) -> bool:
-    """Say whether a request's seed follows the rule that can be judged here."""
+    """Return whether a request's seed follows rule 2; a missing promised rule is a finding."""
     rule = body.get("seed_rule")
     if type(rule) is int and rule == SEED_RULE:
         return True
@@ -1283,7 +1284,7 @@ def judge_rule(
 def judge_seed(
     report: Report, head: Mapping[str, Any], body: Mapping[str, Any], opened: int, number: int
 ) -> bool:
-    """Check that seeds follow from the root that is named, and that this is not a later one."""
+    """Return whether the seeds follow from the named root and it is not a later one."""
     seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
     size = body.get("seed_size")
     if type(size) is not int or not isinstance(seeds, list):
@@ -1298,10 +1299,10 @@ def judge_seed(
 
 
 class Seeds:
-    """The seeds of a whole log, judged as its records go by."""
+    """The seeds of a whole log, judged record by record."""
 
     def __init__(self) -> None:
-        """Begin before the first record."""
+        """Start before the first record."""
         self.earlier = 0
         self._promised = 1
         self._opened: dict[str, tuple[int, int, int]] = {}
@@ -1314,7 +1315,7 @@ class Seeds:
         mapped: int,
         roots: Mapping[int, bytes],
     ) -> None:
-        """Take a record; `mapped` is the size of the tree that ends with the last whole map."""
+        """Judge a record; `mapped` is the size of the tree that ends with the last whole map."""
         stream, seq = head["stream"], head["seq"]
         if head["kind"] == "run_started":
             self._promised = max(self._promised, rules_of(body))
@@ -1354,7 +1355,7 @@ class Seeds:
 
 
 def rules_of(run: Mapping[str, Any]) -> int:
-    """Return what a run promises of its records; 1 for one of an earlier version."""
+    """Return the version of the rules that a run promises; 1 if it states none."""
     rules = run.get("record_rules")
     return rules if type(rules) is int else 1
 
@@ -1369,7 +1370,7 @@ class ShownRecord(NamedTuple):
 
 
 def judge_requests(report: Report, stream: str, shown: Mapping[int, ShownRecord]) -> None:
-    """Judge each request for a forecast by the rule its run promised, as far as is shown."""
+    """Judge each request for a forecast by its run's rule, as far as records are shown."""
     runs = (s.body for s in shown.values() if known(s.head) and s.head["kind"] == "run_started")
     promised = max(map(rules_of, runs), default=1)
     own = [shown[seq] for seq in sorted(shown) if shown[seq].head["stream"] == stream]
@@ -1389,7 +1390,7 @@ def judge_requests(report: Report, stream: str, shown: Mapping[int, ShownRecord]
 def _judge_last(
     report: Report, asked: ShownRecord, opened: int, shown: Mapping[int, ShownRecord]
 ) -> None:
-    """Check that no later checkpoint stood before the opening record, by the stream of maps."""
+    """Check by the stream of maps that no later checkpoint stood before the opening record."""
     seq, size = asked.head["seq"], asked.body["seed_size"]
     before = shown.get(size - 1)
     if before is None or not known(before.head):
@@ -1414,7 +1415,7 @@ def _judge_last(
 
 
 def _ends_map(one: ShownRecord) -> bool:
-    """Say whether a record is the last part of a stream-head map."""
+    """Return whether a record is the last part of a stream-head map."""
     if one.head["kind"] != "stream_heads" or not known(one.head):
         return False
     return bool(one.body["part"] + 1 == one.body["parts"])
@@ -1424,15 +1425,16 @@ def _ends_map(one: ShownRecord) -> bool:
 # A whole log, record by record.
 
 TAIL_S = 5
-"""A live log's newest signed record may be so old; what follows it waits for its checkpoint."""
+"""Seconds that a live log may take until a checkpoint covers its newest records."""
 ORDER = ("head", "checkpoint", "blob", "entry", "end")
 
 
 class LogVerifier:
-    """A whole log; memory grows with streams, blobs, checkpoints and a digest of each record's key.
+    """The verification of a whole log.
 
-    Call `head` once, then `checkpoint`, `blob` and `entry` in this order, then `finish`: a
-    checkpoint that comes after its records would never be compared with them.
+    Memory grows with streams, blobs, checkpoints, and a digest of each record's key. Call
+    `head` once, then `checkpoint`, `blob` and `entry` in this order, then `finish`: a checkpoint
+    after its records would never be compared with them.
     """
 
     def __init__(
@@ -1441,10 +1443,10 @@ class LogVerifier:
         notes: Sequence[bytes] = (),
         outside: Outside | None = None,
     ) -> None:
-        """Keep the trusted keys and the policy, and take the checkpoints kept outside.
+        """Take the trusted keys, the policy, and the checkpoints kept outside.
 
         Raises:
-            Bad: a key, the policy or a disclosure is not one.
+            Bad: a key, the policy or a disclosure is malformed.
         """
         self.report = Report()
         outside = outside or Outside()
@@ -1481,11 +1483,11 @@ class LogVerifier:
 
     @property
     def size(self) -> int:
-        """How many records were taken."""
+        """Return how many records were taken."""
         return self._tree.size
 
     def _enter(self, stage: str) -> None:
-        """Hold the order: exactly one head, first; then what `ORDER` says."""
+        """Require exactly one head, first, then the stages in `ORDER`."""
         before, self._stage = self._stage, stage
         if before == "":
             right = stage == ORDER[0]
@@ -1504,7 +1506,7 @@ class LogVerifier:
         self._trust.give(self.report, self._rotations, row["origin"])
 
     def checkpoint(self, size: int, note: bytes) -> None:
-        """Take a checkpoint, stored under a size, with its cosignature lines if there are any."""
+        """Take a checkpoint stored under a size, with its cosignatures if there are any."""
         self._enter("checkpoint")
         self._take_note(size, note)
 
@@ -1534,7 +1536,7 @@ class LogVerifier:
             self._public.add(stated)
 
     def _compare(self, root: bytes) -> bool:
-        """Compare a checkpoint's root with the tree of now."""
+        """Return whether a checkpoint's root is that of the tree so far."""
         self._compared.add(self._tree.size)
         return root == self._tree.root()
 
@@ -1546,7 +1548,7 @@ class LogVerifier:
         self._blobs.add(digest.hex())
 
     def entry(self, row: Mapping[str, Any]) -> None:
-        """Take the next record with all its columns; bytes as bytes."""
+        """Take the next record with all its columns."""
         self._enter("entry")
         seq, leaf = row["seq"], bytes(row["leaf"])
         if seq != self._last + 1:
@@ -1567,7 +1569,7 @@ class LogVerifier:
             self._under(root, row)
 
     def _under(self, root: bytes, row: Mapping[str, Any]) -> None:
-        """Compare the tree of now with the checkpoint of its size."""
+        """Compare the tree so far with the checkpoint of its size."""
         size, report = self._tree.size, self.report
         if not self._compare(root):
             where = None if report.first_bad_seq is not None else self._checked
@@ -1581,7 +1583,7 @@ class LogVerifier:
             self._witnessed, self._witnessed_at_us = size, row["recorded_at_us"]
 
     def _entry(self, row: Mapping[str, Any], leaf: bytes) -> None:
-        """Hold every column against the hashed bytes, and the record against its stream."""
+        """Compare every column with the hashed bytes, and the record with its stream."""
         if leaf_hash(row["header"]) != leaf:
             raise Bad("the leaf is not the header's hash")
         head, body = read_record(row["header"], row["payload"])
@@ -1610,7 +1612,7 @@ class LogVerifier:
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
 
     def _interpret(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        """Judge what a record of a known kind and version says."""
+        """Judge the content of a record of a known kind and version."""
         for digest in sorted(set(blobs_of(body)) - self._blobs):
             self.report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
         if head["kind"] == "stream_heads":
@@ -1619,7 +1621,7 @@ class LogVerifier:
             self._trust.follow(body.get("statement"), head["log"])
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
-        """Hold a map, which may have parts, against the streams that changed since the last one."""
+        """Compare a map, part by part, with the streams that changed since the last one."""
         joins, self._map_next = next_part(self._map_next, body, seq)
         if self._whole and not joins:
             self.report.find(TAMPERED, MAP_BROKEN, seq)
@@ -1646,10 +1648,12 @@ class LogVerifier:
                 self.report.find(INCOMPLETE, text)
 
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
-        """Judge the end: the number of records that the source states, head, keys, witnesses.
+        """Judge what only the end shows: the number of records, the head, keys, witnesses.
 
-        `now_us` is the time of reading a log that is being written: records may wait for their
-        checkpoint if the newest signed one is at most `TAIL_S` older than this.
+        Args:
+            expected: the number of records that the source announced.
+            now_us: the time of reading a live log: its tail may be unsigned if the newest signed
+                record is at most `TAIL_S` older.
         """
         size, report = self._tree.size, self.report
         if expected is not None and expected != size:
@@ -1678,7 +1682,7 @@ class LogVerifier:
         return report
 
     def _judge_stored_head(self) -> None:
-        """Hold the stored head against the tree; a sound one of a larger tree shows a lost tail."""
+        """Compare the stored head with the tree; a sound, larger one shows a lost tail."""
         stated, frontier = self._head["size"], bytes(self._head["frontier"])
         larger = Tree()
         larger.nodes = [frontier[i : i + 32] for i in range(0, len(frontier), 32)]
@@ -1691,10 +1695,7 @@ class LogVerifier:
             self.report.find(TAMPERED, text)
 
     def _judge_keys(self) -> None:
-        """Judge who signed each checkpoint, by the keys that the log came to have.
-
-        The tree holds its own changes of keys, so all of them are known only now.
-        """
+        """Judge who signed each checkpoint; all changes of keys in the log are known only now."""
         trust, report = self._trust, self.report
         try:
             trust.settle(report)
@@ -1722,7 +1723,7 @@ class LogVerifier:
             covered = covered or (bool(signers) and not why)
 
     def _judge_signatures(self, now_us: int | None) -> None:
-        """Require that every checkpoint was compared, and that they cover all there is."""
+        """Require that every checkpoint was compared, and that they cover all records."""
         size, report = self._tree.size, self.report
         for missed in sorted(self._roots.keys() - self._compared):
             if missed <= size:
@@ -1734,7 +1735,7 @@ class LogVerifier:
             self._judge_lag(text, self._checked, self._signed_at_us, now_us)
 
     def _judge_witnesses(self, now_us: int | None) -> None:
-        """Require that what is signed is also cosigned as the policy asks."""
+        """Require the policy's quorum for what is signed."""
         policy = self._trust.policy
         if policy is None or not policy.asks:
             self.report.say("no witness policy given: that others saw this log is not shown")
@@ -1747,7 +1748,7 @@ class LogVerifier:
             judge_quorum(self.report, self._trust, [self._newest])
 
     def _judge_lag(self, text: str, since: int, at_us: int, now_us: int | None) -> None:
-        """Accept a tail that a running log has not dealt with yet."""
+        """Report an unsigned or uncosigned tail; a short one of a live log is no finding."""
         before = self.report.unsigned_from
         self.report.unsigned_from = since if before is None else min(since, before)
         if now_us is not None and abs(now_us - at_us) <= TAIL_S * 1_000_000:
@@ -1757,7 +1758,7 @@ class LogVerifier:
 
 
 # ---------------------------------------------------------------- dump
-# A dump: the whole log as JSON lines.
+# A dump: a whole log as JSON lines.
 
 _TEXT = ("stream", "kind", "actor", "idem_key")
 _BYTES = ("prev", "payload_digest", "leaf", "header", "payload")
@@ -1781,9 +1782,9 @@ def verify_dump(
     notes: Sequence[bytes] = (),
     outside: Outside | None = None,
 ) -> Report:
-    """Verify a dump: JSON lines, each with its type; the last announces the number of records.
+    """Return the report on a dump: one head, checkpoints, blobs, entries, the end.
 
-    They come as one head, checkpoints, blobs, entries, the end. Its tree must contain the `notes`.
+    The end announces the number of records. The tree must contain the checkpoints in `notes`.
     """
     log = LogVerifier(vkeys, notes, outside)
     expected = None
@@ -1803,7 +1804,7 @@ def verify_dump(
 
 
 def take_line(log: LogVerifier, line: bytes) -> int | None:
-    """Give one line of a dump to the verifier; return the announced number if it is the last."""
+    """Give one line of a dump to the verifier; return the announced number at the end."""
     kind, row = _read_line(line)
     match kind:
         case "head":
@@ -1820,7 +1821,7 @@ def take_line(log: LogVerifier, line: bytes) -> int | None:
 
 
 def _read_line(line: bytes) -> tuple[str, dict[str, Any]]:
-    """Parse one line of a dump into its type and typed fields; bytes are base64."""
+    """Return a line's type and its fields; bytes are base64 in the line."""
     try:
         row = json.loads(line.decode(), object_pairs_hook=_unrepeated)
     except (ValueError, RecursionError) as error:
@@ -1847,11 +1848,11 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------- bundle
-# One decision: a bundle.
+# A bundle: one decision and its evidence as a canonical ZIP.
 
 BUNDLE = "countersign-bundle/2"
 OLD_BUNDLE = "countersign-bundle/1"
-"""Its manifest does not name its copy of verify.py: only published ones are accepted there."""
+"""The first format does not name its copy of verify.py: only published copies are accepted."""
 PUBLISHED = {
     "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
     "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
@@ -1865,8 +1866,8 @@ class Bundle:
     """One decision's evidence: records with their inclusion paths, a checkpoint, blobs.
 
     Attributes:
-        verifier: a copy of this file as it was then, for reading; the manifest has its digest.
-        link: a consistency proof to a later checkpoint that witnesses cosigned, or nothing.
+        verifier: a copy of this file at that time, for reading; the manifest has its digest.
+        link: a consistency proof to a later checkpoint that witnesses cosigned; b"" if none.
     """
 
     stream: str
@@ -1878,7 +1879,7 @@ class Bundle:
     version: str = BUNDLE
 
     def to_zip(self) -> bytes:
-        """Return the canonical ZIP: sorted names, stored, no times; a function of the evidence."""
+        """Return the canonical ZIP: sorted names, no compression, no times."""
         files = {"checkpoint.txt": self.note, "verify.py": self.verifier}
         if self.link:
             files |= {"consistency.txt": self.link, "witnessed.txt": read_link(self.link).note}
@@ -1907,7 +1908,7 @@ class Bundle:
 
 
 def read_bundle(data: bytes) -> Bundle:
-    """Parse a bundle; what is not part of the format is dropped here and missed later."""
+    """Return a bundle; foreign files in it are dropped here and found by `to_zip` later."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -1938,10 +1939,10 @@ def read_bundle(data: bytes) -> Bundle:
 
 
 def _judge_copy(report: Report, bundle: Bundle) -> None:
-    """Judge the copy of this file; its digest in the manifest binds it to no signature.
+    """Report a copy of this file that is unknown: nobody should run it.
 
-    It is part of no evidence, so that a newer verifier may judge an older bundle and the other
-    way round; but one that is not known is said, for nobody should run it.
+    No signature covers the copy and no evidence depends on it, so verifiers of any version can
+    judge bundles of any version.
     """
     digest = hashlib.sha256(bundle.verifier).hexdigest()
     own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
@@ -1954,7 +1955,7 @@ def _judge_copy(report: Report, bundle: Bundle) -> None:
 
 
 def _check_format(name: object) -> None:
-    """Refuse a bundle of another format; of a later one nothing is said."""
+    """Refuse a bundle of another format; a later one is `Unknown`."""
     if name not in {BUNDLE, OLD_BUNDLE}:
         if isinstance(name, str) and re.fullmatch(r"countersign-bundle/[1-9][0-9]{0,3}", name):
             raise Unknown(f"a bundle of the format {name} is not known here")
@@ -1967,7 +1968,7 @@ def verify_bundle(
     notes: Sequence[bytes] = (),
     outside: Outside | None = None,
 ) -> Report:
-    """Verify a bundle's bytes; a kept checkpoint of another size needs a consistency proof."""
+    """Return the report on a bundle; a kept checkpoint of another size needs a proof."""
     with judging() as report:
         given, bundle = outside or Outside(), read_bundle(data)
         outside = replace(given, vkeys=(*vkeys, *given.vkeys), notes=(*notes, *given.notes))
@@ -1994,7 +1995,7 @@ def verify_bundle(
 
 
 def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
-    """Check that what the decision rests on and names is there, recorded before it was named."""
+    """Check that runs, policies and inbound messages were recorded before they were named."""
     there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
     for head, body, _ in records:
         match head["kind"] if known(head) else "":
@@ -2022,7 +2023,7 @@ def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) ->
 
 
 def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
-    """Check that every blob named is there, and every blob there is named and what it says."""
+    """Check that every named blob is there, and that every blob is named and has its digest."""
     named: set[str] = set()
     for head, body, _ in records:
         digests = set(blobs_of(body))
@@ -2042,7 +2043,7 @@ _Proven = tuple[dict[str, Any], dict[str, Any], bytes]
 def _proven(
     report: Report, stem: str, item: tuple[bytes, bytes, Sequence[bytes]], signed: Head
 ) -> _Proven:
-    """Read one record and check that it sits where it says in the signed tree."""
+    """Return one record after checking its place in the signed tree."""
     try:
         head, body = read_record(item[0], item[1])
     except Bad as error:
@@ -2053,7 +2054,7 @@ def _proven(
 
 
 def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size: int) -> None:
-    """Check that the decision's records are all there are: dense, chained, mapped, sealed."""
+    """Check that the decision's records are complete: dense, chained, mapped, sealed."""
     own = [(head, leaf) for head, _, leaf in records if head["stream"] == stream]
     streams = Streams()
     for head, leaf in own:
@@ -2086,7 +2087,7 @@ def _judge_seeds(report: Report, bundle: Bundle, records: Sequence[_Proven], sig
 
 
 # ---------------------------------------------------------------- proof
-# Proofs, receipts, and checkpoints alone.
+# Proofs and receipts, consistency proofs, and checkpoints alone.
 
 PROOF = "c2sp.org/tlog-proof@v1"
 RECORD, RECEIPT, RANGE = "countersign-record/1", "countersign-receipt/1", "countersign-range/1"
@@ -2099,12 +2100,12 @@ _SHAPES: dict[str, dict[str, type]] = {
 }
 _SHAPES |= {new: {**_SHAPES[old], "map": list} for old, new in WITH_PARTS.items()}
 EXTRA_FIELDS = {name: dict(sorted({"format": str, **x}.items())) for name, x in _SHAPES.items()}
-"""What the extra line of our proofs holds: records as they are hashed, never trusted unproven.
+"""The fields of the extra line of our proofs; nothing in it is trusted unproven.
 
-A receipt has every header of a decision and the payload of its seal; a range has the headers of a
-stream from `first` to where a stream-head map says that it ended, and payloads up to `last`.
-`map` is that map: its one record, in the second version a list of all its parts, in their order.
-`keys` are statements about the log's keys.
+A receipt has every header of a decision and the payload of its seal. A range has the headers of a
+stream from `first` to the end that a stream-head map states, and payloads up to `last`. `map` is
+that map: one record, or in the second version a list of all its parts in order. `keys` are
+changes of the log's keys.
 """
 
 
@@ -2119,7 +2120,7 @@ class Proof:
 
 
 def read_proof(data: bytes) -> Proof:
-    """Read a tlog-proof; only its exact form is taken."""
+    """Return a tlog-proof read from its exact form."""
     block, _, note = data.partition(b"\n\n")
     try:
         lines = block.decode().split("\n")
@@ -2141,13 +2142,13 @@ def read_proof(data: bytes) -> Proof:
 def verify_proof(
     data: bytes, outside: Outside, entry: bytes | None = None, payload: bytes | None = None
 ) -> Report:
-    """Verify a proof or receipt.
+    """Return the report on a proof or receipt.
 
     Args:
         data: the file.
         outside: what is trusted.
-        entry: the entry's bytes, if they are not in the proof's extra data.
-        payload: the payload of the record that is proven, if it is not there either.
+        entry: the entry's bytes, if the proof's extra data lacks them.
+        payload: the payload of the proven record, if the extra data lacks it.
     """
     with judging() as report:
         proof = read_proof(data)
@@ -2170,7 +2171,7 @@ def verify_proof(
 
 
 def read_extra(data: bytes | None) -> dict[str, Any]:
-    """Read our extra data; a header alone is taken too, and foreign data is left alone."""
+    """Return our extra data, or a header alone; foreign data gives an empty mapping."""
     if data is None or not data.startswith(b"{"):
         return {}
     try:
@@ -2200,7 +2201,7 @@ def _judge_entry(
     signed: Head,
     disclosed: Disclosed,
 ) -> None:
-    """Judge the proof of one entry, which may be no record of ours."""
+    """Judge the proof of one entry, which need not be a record of ours."""
     data = canonical(extra["header"]) if "header" in extra else entry
     if data is None:
         report.find(NOT_CHECKABLE, "no entry: give its bytes with --header")
@@ -2226,7 +2227,7 @@ def _judge_entry(
 
 
 def say_record(report: Report, head: Mapping[str, Any]) -> None:
-    """Say which record this is."""
+    """Report which record this is."""
     at = stamp(head["recorded_at_us"] // 1_000_000)
     text = f"record {head['seq']} of {head['log']}: {head['kind']} by {head['actor']} at {at}"
     report.say(f"{text}, number {head['stream_seq']} of {head['stream']}")
@@ -2237,7 +2238,7 @@ def _judge_list(
 ) -> None:
     """Judge a receipt or a range: a chain of headers that ends where a proven map says.
 
-    One entry is proven by its path; the map by its own; the others by the chain between them.
+    One entry and the map are proven by their paths, the other entries by the chain.
     """
     headers = [canonical(header) for header in extra["headers"]]
     heads = [read_header(header) for header in headers]
@@ -2281,7 +2282,7 @@ def _judge_list(
 def _judge_payloads(
     report: Report, payloads: Sequence[Any], heads: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Hold payloads against the headers that name them, in the same order."""
+    """Compare payloads with the headers that name them, in the same order."""
     for head in heads:
         say_record(report, head)
     if len(payloads) != len(heads):
@@ -2296,7 +2297,7 @@ def _judge_payloads(
 def _parts(
     report: Report, shown: Sequence[Any], signed: Head
 ) -> list[tuple[Header, Header]] | None:
-    """Return header and payload of each part of a map, held to the tree; None if unreadable."""
+    """Return each part of a map after checking its place; None if its version is unknown."""
     parts: list[tuple[Header, Header]] = []
     for item in shown:
         shape = ["header", "path", "payload"]
@@ -2319,7 +2320,7 @@ def _parts(
 def _judge_end_of(
     report: Report, stream: str, streams: Streams, parts: Sequence[tuple[Header, Header]]
 ) -> None:
-    """Hold a list's end against a map, which is later than all that it lists."""
+    """Compare a list's end with a map that is later than all records listed."""
     number, leaf, last = streams.heads[stream]
     later = [(head, body) for head, body in parts if head["seq"] - body["part"] > last]
     rows = [(row, head) for head, body in later for row in body["heads"] if row[0] == stream]
@@ -2332,7 +2333,7 @@ def _judge_end_of(
 
 
 def verify_link(data: bytes, outside: Outside) -> Report:
-    """Verify a consistency proof: its checkpoint extends one that was kept."""
+    """Return the report on a consistency proof: its checkpoint must extend a kept one."""
     with judging() as report:
         trust = Trust(outside.vkeys, outside.policy)
         link = read_link(data)
@@ -2346,7 +2347,7 @@ def verify_link(data: bytes, outside: Outside) -> Report:
 
 
 def verify_note(data: bytes, outside: Outside) -> Report:
-    """Verify a checkpoint alone: who signed and cosigned it, and that a kept one agrees."""
+    """Return the report on a checkpoint alone: signers, cosigners, kept checkpoints."""
     with judging() as report:
         head = judge_head(report, Trust(outside.vkeys, outside.policy), data, outside)
         report.say(f"checkpoint of {head.origin} at {head.size}")
@@ -2354,13 +2355,13 @@ def verify_note(data: bytes, outside: Outside) -> Report:
 
 
 # ---------------------------------------------------------------- tiles
-# A folder of tiles: the log's hashes and headers.
+# A folder of C2SP tlog-tiles: a log's hashes and headers.
 
 TILE_WIDTH = 256
 
 
 def read_within(path: Path) -> bytes | None:
-    """Return a file's bytes, never more than shows that it is too long; None if it is no file."""
+    """Return a file's bytes, cut off beyond the longest valid tile; None if there is no file."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -2368,7 +2369,7 @@ def read_within(path: Path) -> bytes | None:
 
 
 class Tiles:
-    """A folder of tiles, read level by level and held against the tree that its entries make."""
+    """A folder of tiles, compared level by level with the tree that its entries make."""
 
     def __init__(self, report: Report, folder: Path, head: Head) -> None:
         """Start before the first entry."""
@@ -2383,7 +2384,7 @@ class Tiles:
         self._foreign = 0
 
     def run(self, over: Callable[[range], Iterable[int]] = iter) -> None:
-        """Judge every tile and every entry."""
+        """Judge every tile and entry; `over` may report progress."""
         size, report = self._head.size, self._report
         for n in over(range(-(-size // TILE_WIDTH))):
             width = min(TILE_WIDTH, size - n * TILE_WIDTH)
@@ -2407,7 +2408,7 @@ class Tiles:
         report.say(f"{size} entries, {len(self._streams.heads)} streams{unread}")
 
     def _raise(self, level: int, hashes: Sequence[bytes]) -> None:
-        """Carry a full tile's root to the level above."""
+        """Add a full tile's root to the level above."""
         if len(hashes) < TILE_WIDTH:
             return
         if len(self._above) == level:
@@ -2424,7 +2425,7 @@ class Tiles:
             self._raise(level + 1, full)
 
     def _hold(self, level: int, hashes: Sequence[bytes]) -> None:
-        """Compare a stored tile above the lowest with what the tiles below make."""
+        """Compare a stored tile above level 0 with the tiles below it."""
         n = self._counts[level - 1]
         stored = self._hashes(level, n, len(hashes))
         if stored is not None and stored != list(hashes):
@@ -2454,7 +2455,7 @@ class Tiles:
         return entries
 
     def _file(self, level: str, n: int, width: int) -> bytes | None:
-        """Return a tile's bytes: the partial one, or the full one in its stead."""
+        """Return a tile's bytes: the partial tile, or else the full one."""
         digits = str(n).zfill(-(-len(str(n)) // 3) * 3)
         parts = [digits[i : i + 3] for i in range(0, len(digits), 3)]
         path = "/".join(["tile", level, *(f"x{part}" for part in parts[:-1]), parts[-1]])
@@ -2466,7 +2467,7 @@ class Tiles:
         return None
 
     def _entry(self, seq: int, entry: bytes, leaf: bytes) -> None:
-        """Judge an entry's header; its payload is not part of the tiles."""
+        """Judge an entry's header; tiles have no payloads."""
         report = self._report
         if leaf_hash(entry) != leaf:
             report.find(TAMPERED, "the entry is not the one in its tile", seq)
@@ -2485,7 +2486,7 @@ class Tiles:
 def verify_tiles(
     folder: Path, outside: Outside, over: Callable[[range], Iterable[int]] = iter
 ) -> Report:
-    """Verify a folder of tiles: every hash, entry, and stream; who gives `over` sees how far."""
+    """Return the report on a folder of tiles: every hash, entry and stream."""
     with judging() as report:
         note = read_within(folder / "checkpoint")
         if note is None:
@@ -2524,7 +2525,7 @@ the last line is the code's word and the first reason for it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Verify a file from the command line."""
+    """Verify a file from the command line; return the exit code."""
     parser = argparse.ArgumentParser(
         allow_abbrev=False,
         description="Verify a Countersign bundle, receipt, proof, checkpoint, dump or tiles.",
@@ -2563,7 +2564,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _judge(asked: argparse.Namespace) -> Report:
-    """Read what is trusted, then judge the file by its first bytes."""
+    """Return the report on a file, whose type is told by its first bytes."""
     outside = Outside(
         vkeys=[key for given in asked.key for key in read_keys(given)],
         policy=None if asked.policy is None else asked.policy.read_bytes(),
@@ -2597,7 +2598,7 @@ def _judge(asked: argparse.Namespace) -> Report:
 
 
 def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -> Report:
-    """Say which options say nothing about such a file: silence would read as a check."""
+    """Report options that do not apply to such a file: silence would read as a check."""
     for name in names:
         if getattr(asked, name):
             report.find(NOT_CHECKABLE, f"--{name} does not apply to {sort}")
@@ -2605,19 +2606,19 @@ def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text.
+    """Return a file's text with its own line ends.
 
     Raises:
-        Bad: it is none.
+        Bad: it is not UTF-8.
     """
     try:
-        return path.read_bytes().decode()  # with the line ends that it has
+        return path.read_bytes().decode()
     except ValueError as error:
         raise Bad(f"{path} is not UTF-8") from error
 
 
 def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Say on stderr how far a long reading is, every two seconds."""
+    """Yield lines; print progress to stderr every two seconds."""
     done, said = 0, time.monotonic()
     for line in lines:
         yield line
@@ -2628,10 +2629,10 @@ def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def read_keys(given: str) -> tuple[str, ...]:
-    """Return trusted keys, given as text or as a file with one on each line.
+    """Return trusted keys, given as text or as a file with one key on each line.
 
     Raises:
-        Bad: there is none.
+        Bad: it has no key, or a malformed one.
     """
     with contextlib.suppress(Bad):
         read_vkey(given)
@@ -2640,7 +2641,7 @@ def read_keys(given: str) -> tuple[str, ...]:
         text = read_text(Path(given))
     except OSError:
         if "+" in given:
-            read_vkey(given)  # says why it is none
+            read_vkey(given)  # raises the reason
         raise
     keys = tuple(line.strip(BLANK) for line in text.split("\n") if line.strip(BLANK))
     for key in keys:

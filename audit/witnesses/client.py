@@ -1,12 +1,10 @@
-"""The log's side of tlog-witness: one question to one witness, over HTTP, bounded in every way.
+"""The log's side of tlog-witness: one HTTP request to one witness, bounded in time and size.
 
-Rules it keeps:
+Rules:
 
-- a call ends in time whatever the peer does (it may answer a byte a second): past the deadline its
-  socket is shut down;
-- no answer is read beyond `ANSWER_BYTES_MAX`; no redirect is followed, no proxy asked: the only
-  address is the one that the policy names;
-- a cosignature that is not a trusted key's, does not verify or says no time, is never returned.
+- A call ends in time even if the peer sends a byte a second: at the deadline the socket is shut.
+- No answer is read beyond `ANSWER_BYTES_MAX`. No redirect is followed and no proxy used.
+- Only cosignatures of trusted keys that verify and state a time are returned.
 
 Source: https://c2sp.org/tlog-witness
 """
@@ -26,7 +24,7 @@ from audit.tlog.treehead import parse_size
 from audit.witnesses.witness import SIZE_TYPE, Status, encode_request
 
 ANSWER_BYTES_MAX = 131_072
-"""Bytes of an answer that is still read: 16 signatures of nearly 5 kB (signed-note)."""
+"""Enough for 16 signatures of nearly 5 kB (signed-note)."""
 RETRY_AFTER_S_MAX = 600.0
 _PORTS = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 _SHOWN = 120
@@ -34,7 +32,7 @@ _SHOWN = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cosigned:
-    """The witness cosigned: its lines, each of them verified."""
+    """The witness cosigned: its verified lines."""
 
     lines: tuple[NoteSignature, ...]
 
@@ -48,12 +46,12 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The witness said no, or something that is no answer.
+    """The witness refused, broke the protocol, or did not answer in time.
 
     Attributes:
-        status: the HTTP code; 0 for an answer that breaks the protocol or none in time.
-        why: what the operator is told.
-        retry_after_s: how long the witness asks to be left alone.
+        status: the HTTP code; 0 without a valid answer.
+        why: the reason, for the operator.
+        retry_after_s: how long the witness asks not to be asked again.
     """
 
     status: int
@@ -65,18 +63,18 @@ Outcome = Cosigned | Conflict | Refused
 
 
 class WitnessClient:
-    """One witness's submission prefix; keeps its connection open. One thread at a time."""
+    """A client of one witness; keeps its connection open. Not thread-safe."""
 
     def __init__(self, url: str, keys: Sequence[VerifierKey], timeout_s: float) -> None:
-        """Say where the witness is and which of its keys are trusted.
+        """Connect to nothing yet.
 
         Args:
-            url: the submission prefix: http or https, a host, perhaps a port and a path.
-            keys: cosigner keys; lines of others are ignored.
-            timeout_s: of one question, connecting included.
+            url: the submission prefix: http or https, a host, optionally a port and a path.
+            keys: trusted cosigner keys; lines of other keys are ignored.
+            timeout_s: for one request, connecting included.
 
         Raises:
-            WitnessError: not such an address.
+            WitnessError: the address is malformed.
         """
         self._make, self._host, self._path = _address(url)
         self._keys = tuple(keys)
@@ -84,7 +82,7 @@ class WitnessClient:
         self._connection: http.client.HTTPConnection | None = None
 
     def add_checkpoint(self, old_size: int, proof: Sequence[bytes], note: bytes) -> Outcome:
-        """Ask for cosignatures of a checkpoint that extends the tree of `old_size`."""
+        """Return the answer to a request to cosign a checkpoint that extends `old_size`."""
         body = encode_request(old_size, proof, note)
         reused = self._connection is not None
         try:
@@ -93,7 +91,7 @@ class WitnessClient:
             self.close()
             if not reused or isinstance(error, TimeoutError):
                 return Refused(status=0, why=_reason(error))
-            try:  # a connection that was kept open may have died of age
+            try:  # the server may have closed the idle connection
                 status, headers, data = self._post(body)
             except (OSError, http.client.HTTPException) as again:
                 self.close()
@@ -108,7 +106,7 @@ class WitnessClient:
             self._connection = None
 
     def _post(self, body: bytes) -> tuple[int, http.client.HTTPMessage, bytes]:
-        """Send one request; the connection stays open if the answer was read whole."""
+        """Return status, headers and body; the connection stays open after a complete answer."""
         connection = self._connection or self._make(self._host, timeout=self._timeout_s)
         self._connection = connection
         with _deadline(connection, self._timeout_s) as late:
@@ -149,11 +147,11 @@ class WitnessClient:
 def verified_lines(
     data: bytes, note: Note, keys: Sequence[VerifierKey]
 ) -> tuple[NoteSignature, ...]:
-    """Return the lines of trusted keys in an answer, each verified; others are ignored.
+    """Return the verified lines of trusted keys in an answer; other lines are ignored.
 
     Raises:
-        NoteError: no line of a trusted key, one that does not verify or says no time, or bytes
-            that are no lines.
+        NoteError: the answer is malformed, has no line of a trusted key, or such a line does not
+            verify or states no time.
     """
     lines = parse_signature_lines(data.decode("utf-8"))
     known = [line for line in lines if any(line.made_by(key) for key in keys)]
@@ -169,14 +167,14 @@ def verified_lines(
 def _deadline(
     connection: http.client.HTTPConnection, timeout_s: float
 ) -> Iterator[threading.Event]:
-    """Shut the socket down when the block takes longer than `timeout_s`; yield whether it did."""
+    """Shut the socket down if the block takes longer than `timeout_s`; yield whether it did."""
     late = threading.Event()
 
     def end() -> None:
         late.set()
         if connection.sock is not None:
             with contextlib.suppress(OSError):
-                # the plain socket's: TLS must not be unwrapped under the thread that reads
+                # the plain socket's method: unwrapping TLS would race with the reading thread
                 socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
 
     timer = threading.Timer(timeout_s, end)
@@ -185,12 +183,12 @@ def _deadline(
     try:
         yield late
     except (OSError, http.client.HTTPException) as error:
-        if late.is_set() or isinstance(error, TimeoutError):  # the socket's own may come first
+        if late.is_set() or isinstance(error, TimeoutError):  # the socket's timeout may come first
             raise TimeoutError(f"no answer in {timeout_s:g} s") from error
         raise
     finally:
         timer.cancel()
-    if late.is_set():  # a body that was cut off by the deadline looks like a short one
+    if late.is_set():  # a body cut off by the deadline looks like a short body
         raise TimeoutError(f"no answer in {timeout_s:g} s")
 
 
@@ -224,6 +222,6 @@ def _reason(error: Exception) -> str:
 
 
 def _shown(data: bytes) -> str:
-    """Return an answer's first words, as something that can stand in a log line."""
+    """Return the beginning of an answer as one printable line."""
     text = data[:_SHOWN].decode("utf-8", "replace")
     return " ".join("".join(ch if ch.isprintable() else " " for ch in text).split())

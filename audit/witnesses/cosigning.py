@@ -1,12 +1,12 @@
-"""Asking one witness: a thread of its own, so that a dead witness delays nobody.
+"""A thread for each witness, so that an unreachable witness delays no other.
 
-Rules it keeps:
+Rules:
 
-- one question at a time; behind, it skips checkpoints (`quorum_watch.next_target`);
-- the witness's memory decides where a proof starts: its own answer (409) is believed for that, and
-  for nothing else; one that remembers less than it cosigned is named in the operator's log;
-- a witness that refuses is asked again after 1 s, then 2 s, up to 30 s, or when it says;
-- only verified lines are passed on, and the next question comes after they are stored.
+- One request at a time; a slow witness skips checkpoints (`quorum_watch.next_target`).
+- A 409 answer decides where the next proof starts, and nothing else. A witness that remembers
+  less than it cosigned is named in the operator's log.
+- A witness that refuses is asked again after 1 s, then 2 s, up to 30 s, or when it asks to be.
+- Only verified lines are passed on; the next request comes after they are stored.
 """
 
 import logging
@@ -28,13 +28,13 @@ _JOIN_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the worker needs of the publisher; every call is safe from its thread.
+    """The calls that a worker makes to the publisher, from the worker's thread.
 
     Attributes:
-        next: waits for a checkpoint that the witness should cosign; None: stop.
-        prove: the consistency path between two sizes.
-        store: keeps a checkpoint's verified lines.
-        changed: hears that `trouble` is another.
+        next: waits for a checkpoint that the witness should cosign; None means stop.
+        prove: returns the consistency path between two sizes.
+        store: stores a checkpoint's verified lines.
+        changed: is told that `trouble` has changed.
     """
 
     next: Callable[["WitnessWorker"], Checkpoint | None]
@@ -44,22 +44,27 @@ class Work:
 
 
 class WitnessWorker:
-    """One witness: its address, its keys, what it cosigned last, and what is wrong with it."""
+    """The thread that asks one witness.
+
+    Attributes:
+        cosigned_size: the tree that it cosigned last in this run.
+        trouble: why it does not cosign; None while it does.
+    """
 
     def __init__(
         self, url: str, keys: Sequence[VerifierKey], work: Work, timeout_s: float, seen: int
     ) -> None:
-        """Say who is asked.
+        """Prepare the thread; `start` starts it.
 
         Args:
             url: the submission prefix.
             keys: its cosigner keys.
             work: see `Work`.
-            timeout_s: of one question.
-            seen: the size that the witness is thought to have cosigned last.
+            timeout_s: for one request.
+            seen: the size that the witness probably cosigned last.
 
         Raises:
-            WitnessError: the address is none.
+            WitnessError: the address is malformed.
         """
         self.url = url
         self.keys = tuple(keys)
@@ -75,15 +80,15 @@ class WitnessWorker:
 
     @property
     def name(self) -> str:
-        """The witness's key name."""
+        """Return the witness's key name."""
         return self.keys[0].name
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start asking."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the question in hand, or leave its thread to its deadline."""
+        """Stop after the current request; a thread that still waits ends at its deadline."""
         self._stopping.set()
         self._thread.join(_JOIN_S)
 
@@ -106,7 +111,7 @@ class WitnessWorker:
         self._client.close()
 
     def _ask(self, checkpoint: Checkpoint) -> Refused | None:
-        """Ask until the witness cosigns or refuses; a conflict says where it stands."""
+        """Ask until the witness cosigns (None) or refuses; a conflict states its size."""
         outcome: Outcome | None = None
         for _ in range(_QUESTIONS_MAX):
             proof = self._work.prove(self._seen, checkpoint.size)
@@ -118,7 +123,7 @@ class WitnessWorker:
                     self.cosigned_size = checkpoint.size
                     return None
                 case Conflict(size=size) if size != self._seen and size <= checkpoint.size:
-                    if size < self._seen:  # it would cosign another history from there
+                    if size < self._seen:  # from there it would cosign a second history
                         LOG.warning(
                             "witness_went_back url=%s cosigned=%d remembers=%d",
                             *(self.url, self._seen, size),

@@ -1,14 +1,14 @@
-"""What a witness remembers: the last tree of each log that it cosigned, on disk.
+"""The memory of a witness, on disk: the last tree of each log that it cosigned.
 
-Rules it keeps:
+Rules:
 
-- `remember` returns when the new tree would survive a power cut: temporary file, fsync, rename,
-  fsync of the folder; a crash leaves the old tree or the new one; the folders are in their parents,
-  on disk, before the first question;
-- one update of a log at a time (`turn`); one process in a folder (a lock that dies with it);
-- a file that cannot be read stops its log: a witness that forgot would cosign a second history.
+- `remember` returns once the new tree survives a power cut: temporary file, fsync, rename, fsync
+  of the folder. A crash leaves the old tree or the new one. The folders are durable before the
+  first request.
+- One update of a log at a time (`turn`); one process in a folder (a lock that ends with it).
+- An unreadable file stops its log: a witness that forgot would cosign a second history.
 
-A log's file holds the checkpoint that was cosigned last, with the lines that the caller gives it.
+A log's file holds the checkpoint cosigned last, as the caller passed it.
 """
 
 import contextlib
@@ -31,10 +31,10 @@ _ORIGIN_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class WitnessMemory:
-    """The memory of one witness; safe for many threads."""
+    """The memory of one witness; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder, made when it is missing, for this process.
+        """Lock the folder for this process; create it if it is missing.
 
         Raises:
             WitnessError: another process has it, or it cannot be used.
@@ -55,7 +55,7 @@ class WitnessMemory:
 
     @contextlib.contextmanager
     def turn(self, origin: str) -> Iterator[Seen]:
-        """Hold a log for one request and yield its last tree.
+        """Lock a log for one request and yield its last tree.
 
         Raises:
             WitnessError: the log's file cannot be read.
@@ -66,7 +66,7 @@ class WitnessMemory:
             yield self.seen(origin)
 
     def seen(self, origin: str) -> Seen:
-        """Return the last tree of a log; of one that was never cosigned, the empty tree.
+        """Return the last tree of a log; the empty tree if none was cosigned.
 
         Raises:
             WitnessError: the log's file cannot be read, or is another log's.
@@ -83,9 +83,10 @@ class WitnessMemory:
         return Seen(size=checkpoint.size, root=checkpoint.root)
 
     def latest(self, origin_hash: str) -> bytes | None:
-        """Return the note cosigned last of the log whose origin has this SHA-256 (lower case hex).
+        """Return the last cosigned note of a log; None if none was cosigned.
 
-        None: no log of that origin was cosigned.
+        Args:
+            origin_hash: the SHA-256 of the log's origin in lower-case hex.
 
         Raises:
             WitnessError: the log's file cannot be read.
@@ -100,10 +101,10 @@ class WitnessMemory:
             raise WitnessError(f"cannot read a checkpoint: {error.strerror}") from error
 
     def remember(self, checkpoint: Checkpoint) -> None:
-        """Make a tree the last one of its log; durable on return. Call it inside `turn`.
+        """Store a tree as the last one of its log; durable on return. Call it inside `turn`.
 
         Raises:
-            WitnessError: it could not be written; nothing may be answered then.
+            WitnessError: it could not be written; the witness must not answer then.
         """
         path = self._path(checkpoint.origin)
         scratch = path.with_suffix(".new")
@@ -119,7 +120,7 @@ class WitnessMemory:
             raise WitnessError(f"cannot remember a checkpoint: {error.strerror}") from error
 
     def close(self) -> None:
-        """Let another process have the folder."""
+        """Unlock the folder."""
         os.close(self._lock)
 
     def _path(self, origin: str) -> Path:
@@ -127,10 +128,11 @@ class WitnessMemory:
 
 
 def _make_durable(folder: Path) -> None:
-    """Make a folder; on return it is on disk in its parent, where a witness's keys are.
+    """Create a folder durably: on return its entry in its parent is on disk.
 
-    One that is there may have been made just before a power cut, so its parent is synced as well.
-    Those above hold keys and memory together: they are lost together, where they may not be read.
+    An existing folder may have been created just before a power cut, so its parent is synced too.
+    Parents that may not be read are skipped: they hold the keys as well as the memory, so both
+    would be lost together.
     """
     made = [one for one in folder.parents if not one.exists()]
     folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)

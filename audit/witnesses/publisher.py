@@ -1,13 +1,13 @@
-"""What happens to a checkpoint after it is stored: tiles, cosignatures, and how far they lag.
+"""The publication of stored checkpoints: tiles, cosignatures, and how far they lag.
 
-Nothing here can hold the ledger up: `offer` notes the checkpoint and returns. Threads: one writes
-full tiles, one watches the quorum, and each witness has one of its own (`cosigning`).
+Nothing here delays the ledger: `offer` queues the checkpoint and returns. One thread writes full
+tiles, one watches the quorum, and each witness has its own (`cosigning`).
 
-Rules it keeps:
+Rules:
 
-- a cosignature is stored after it was verified, and counts after it was stored;
-- the same tree may be offered again and again: everything stored here is stored once;
-- the only addresses asked are the policy's.
+- A cosignature is stored after it was verified, and counts after it was stored.
+- The same tree may be offered several times; everything is stored once.
+- Only addresses of the policy are asked.
 
 Source: https://c2sp.org/tlog-witness, https://c2sp.org/tlog-tiles
 """
@@ -40,7 +40,7 @@ from audit.witnesses.quorum_watch import Lags, Quorum, QuorumWatch, next_target
 
 LOG = logging.getLogger(__name__)
 _OFFERED_MAX = 256
-_WITNESSES_MAX = SIGNATURES_MAX - 8  # the log's own: two keys of each type at most, and grease
+_WITNESSES_MAX = SIGNATURES_MAX - 8  # the log's own lines: two keys of each type, and grease
 _TICK_S = 0.5
 _RETRY_S = 5.0
 _DATABASE_S = 10.0
@@ -48,13 +48,13 @@ _DATABASE_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublisherConfig:
-    """How the publisher runs.
+    """The configuration of a publisher.
 
     Attributes:
         dsn: of a user who may `SET ROLE countersign_writer`.
         policy: witnesses with addresses, and the quorum; None: tiles only.
-        timeout_s: of one question to a witness.
-        lost_after_s: a checkpoint without its quorum for so long means that the quorum is lost.
+        timeout_s: for one request to a witness.
+        lost_after_s: how long a checkpoint may wait before the quorum counts as lost.
     """
 
     dsn: str
@@ -65,7 +65,7 @@ class PublisherConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessStanding:
-    """One witness as it stands: `trouble` is None while it cosigns."""
+    """The state of one witness; `trouble` is None while it cosigns."""
 
     name: str
     url: str
@@ -75,12 +75,12 @@ class WitnessStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """How publishing stands.
+    """The state of publication.
 
     Attributes:
         tiles: None, or why full tiles are not written.
         quorum: None without a policy that asks for witnesses.
-        cosigned_size: the largest tree under a quorum.
+        cosigned_size: the largest tree that a quorum cosigned.
         waiting_s: how long the oldest checkpoint without a quorum has waited.
     """
 
@@ -93,7 +93,7 @@ class Publication:
 
 
 class Publisher:
-    """Publishes the checkpoints of one ledger; made before it, stopped after it."""
+    """The publisher of one ledger's checkpoints; created before the ledger, stopped after it."""
 
     def __init__(
         self,
@@ -102,16 +102,16 @@ class Publisher:
         clock: Callable[[], int],
         on_change: Callable[[Publication], None] = lambda _: None,
     ) -> None:
-        """Check the policy; nothing is asked before `start`.
+        """Check the policy; no witness is asked before `start`.
 
         Args:
             config: see `PublisherConfig`.
             log_key: the log's own key, which the policy need not list.
             clock: microseconds UTC.
-            on_change: told when the quorum is met or lost, on a thread of the publisher's.
+            on_change: called when the quorum is met or lost, on the publisher's thread.
 
         Raises:
-            WitnessError: a witness of the policy has no address, or a bad one.
+            WitnessError: a witness has no address, or a malformed one; or there are too many.
         """
         self._addresses = _addresses(config)
         self._watchdog = Watchdog()
@@ -140,7 +140,7 @@ class Publisher:
         return self._policy is not None and self._policy.quorum != NONE
 
     def offer(self, checkpoint: Checkpoint) -> None:
-        """Take a new checkpoint; returns at once."""
+        """Queue a new checkpoint; returns at once."""
         with self._changed:
             if checkpoint.size in self._offered:
                 return
@@ -151,7 +151,7 @@ class Publisher:
             self._changed.notify_all()
 
     def start(self) -> None:
-        """Begin to publish what is offered.
+        """Start publishing.
 
         Raises:
             LedgerError: the database does not answer.
@@ -177,12 +177,12 @@ class Publisher:
             thread.start()
 
     def remembered(self, checkpoint: Checkpoint) -> dict[str, int]:
-        """Ask every witness how large a tree it has seen, before `start`; return those larger.
+        """Return the witnesses that have seen a larger tree, with its size. Call it before `start`.
 
-        A witness that does not answer is left out, and so is one that has seen no more than this.
+        A witness that does not answer is left out.
 
         Args:
-            checkpoint: our newest one; it is shown as one that is already known.
+            checkpoint: our newest one; it is sent as one that the witness already knows.
         """
 
         def ask(address: tuple[str, tuple[VerifierKey, ...]]) -> int:
@@ -202,7 +202,7 @@ class Publisher:
         return {name: size for name, size in named if size > checkpoint.size}
 
     def standing(self) -> Publication:
-        """Return how publishing stands now."""
+        """Return the current state of publication."""
         now_s = time.monotonic()
         with self._changed:
             return Publication(
@@ -223,7 +223,7 @@ class Publisher:
             )
 
     def stop(self, patience_s: float = 2.0) -> None:
-        """Stop; a quorum that is met gets a moment to cosign the last checkpoint too."""
+        """Stop; if the quorum is met, wait up to `patience_s` for the last checkpoint's."""
         deadline = time.monotonic() + patience_s
         with self._changed:
             while (
@@ -244,7 +244,7 @@ class Publisher:
         self._watchdog.close()
 
     def _next(self, worker: WitnessWorker) -> Checkpoint | None:
-        """Wait until there is a checkpoint that the witness should be asked for."""
+        """Wait for a checkpoint that this witness should cosign; None once stopping."""
         with self._changed:
             while not self._stopping:
                 self._aim()
@@ -263,7 +263,7 @@ class Publisher:
             self._changed.notify_all()
 
     def _told(self) -> None:
-        """Hear that a witness is in trouble or out of it: the others need not wait for it."""
+        """Wake all workers: a witness got into trouble or out, which may change the target."""
         with self._changed:
             self._changed.notify_all()
 
@@ -271,7 +271,7 @@ class Publisher:
         return consistency_from(self._store.reader(size), old_size, size)
 
     def _keep(self, checkpoint: Checkpoint, lines: Sequence[NoteSignature]) -> None:
-        """Store verified lines and see whether they complete a quorum."""
+        """Store verified lines, then check whether they complete a quorum."""
         self._rows(
             "INSERT INTO ledger.cosignature (size, name, key_id, line, received_at_us)"
             " SELECT %(size)s, name, key_id, line, %(now)s"
@@ -329,7 +329,7 @@ class Publisher:
         return None
 
     def _look(self) -> None:
-        """Tell of a quorum that is met or lost, once for each change."""
+        """Report that the quorum is met or lost, once for each change."""
         told = Quorum.STARTING
         while True:
             with self._changed:
@@ -339,7 +339,7 @@ class Publisher:
                     return
             if state in {told, Quorum.STARTING}:
                 continue
-            # a start is no news; that a lost quorum is back is, to whoever was told of the loss
+            # the first quorum is no news; one that is back after a loss is
             LOG.log(
                 logging.WARNING if Quorum.LOST in {told, state} else logging.INFO,
                 "quorum_%s",
@@ -353,10 +353,10 @@ class Publisher:
 
 
 def _addresses(config: PublisherConfig) -> dict[str, tuple[VerifierKey, ...]]:
-    """Return each address with the keys of the witnesses there; none if no quorum is asked for.
+    """Return each address with its witnesses' keys; empty if the policy asks for no quorum.
 
     Raises:
-        WitnessError: a witness has no address, or a bad one; or they are more than a note holds.
+        WitnessError: a witness has no address, or a malformed one; or there are too many.
     """
     found: dict[str, tuple[VerifierKey, ...]] = {}
     policy = config.policy
@@ -372,6 +372,6 @@ def _addresses(config: PublisherConfig) -> dict[str, tuple[VerifierKey, ...]]:
             name = witness.name.decode("utf-8", "replace")
             raise WitnessError(f"the policy has no address for its witness {name!r}")
         url = witness.url.decode("utf-8", "replace").rstrip("/")
-        WitnessClient(url, (), config.timeout_s)  # refuses what is no address
+        WitnessClient(url, (), config.timeout_s)  # refuses a malformed address
         found[url] = (*found.get(url, ()), witness.key)
     return found

@@ -1,11 +1,10 @@
-"""Checkpoints that meet a witness policy, however many that do not lie in between.
+"""The stored checkpoints that meet a witness policy.
 
-Rules it keeps:
+Rules:
 
-- The database finds where cosignatures of a quorum are stored; only those checkpoints are read and
-  judged, one at a time.
+- The database finds the sizes with a quorum of cosignature rows; only those are read, one by one.
 - A row is no proof: a checkpoint is returned after its witnesses' lines were verified.
-- Who signed as the log is not judged here: its key may have been another one then.
+- The log's own signature is not judged here: the log may have had another key then.
 """
 
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ from audit.tlog.treehead import SIZE_MAX
 
 
 def newest_quorate(reader: LedgerReader, policy: QuorumPolicy) -> tuple[Checkpoint, bytes] | None:
-    """Return the newest checkpoint that meets a policy, with its cosigned note.
+    """Return the newest checkpoint that meets a policy, with its cosigned note, or None.
 
     Raises:
         LedgerError: the database does not answer.
@@ -33,7 +32,7 @@ def newest_quorate(reader: LedgerReader, policy: QuorumPolicy) -> tuple[Checkpoi
 def first_quorate(
     reader: LedgerReader, policy: QuorumPolicy, seq: int
 ) -> tuple[Checkpoint, bytes] | None:
-    """Return the smallest checkpoint over a record that meets a policy, with its cosigned note.
+    """Return the smallest such checkpoint that covers a record, with its cosigned note, or None.
 
     Raises:
         LedgerError: the database does not answer.
@@ -47,7 +46,7 @@ def first_quorate(
 def _first(
     reader: LedgerReader, policy: QuorumPolicy, sizes: Iterable[int]
 ) -> tuple[Checkpoint, bytes] | None:
-    """Return the first checkpoint of some sizes whose witnesses' lines verify."""
+    """Return the first checkpoint of these sizes whose cosignatures verify and meet the policy."""
     for checkpoint in filter(None, map(reader.checkpoint_of, sizes)):
         try:
             note = reader.cosigned_note(checkpoint)

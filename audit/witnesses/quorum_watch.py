@@ -1,9 +1,7 @@
-"""How far witnesses are behind: what to ask for next, lags, a quorum met or lost. Pure.
+"""Lags of witnesses, quorums met and lost, and which checkpoint to ask for next. Pure.
 
-The lag of a checkpoint is the time from its storing until a quorum has cosigned it or a later one:
-witnesses cosign one history, so the later one covers it.
-
-Times are arguments, in seconds of one monotonic clock.
+A checkpoint's lag is the time until a quorum has cosigned it or a later one, which covers it. Times
+are arguments, in seconds of one monotonic clock.
 """
 
 from collections import deque
@@ -17,7 +15,7 @@ WAITING_MAX = 10_000
 
 
 class Quorum(StrEnum):
-    """Where a log stands with its witnesses."""
+    """The state of a log's quorum of witnesses."""
 
     STARTING = "starting"
     MET = "met"
@@ -37,10 +35,10 @@ class Lags:
 
 @dataclass(slots=True)
 class QuorumWatch:
-    """Counts checkpoints in and quorums out.
+    """The checkpoints that wait for a quorum, and the lags of those that had it.
 
     Attributes:
-        lost_after_s: a checkpoint that waits longer for its quorum means that the quorum is lost.
+        lost_after_s: how long a checkpoint may wait before the quorum counts as lost.
         cosigned_size: the largest tree that a quorum has cosigned.
     """
 
@@ -51,27 +49,27 @@ class QuorumWatch:
     _count: int = 0
 
     def stored(self, size: int, at_s: float) -> None:
-        """Note that a checkpoint waits for its quorum; the oldest one is never forgotten."""
+        """Record a checkpoint that waits for its quorum; the oldest is never dropped."""
         if size > self.cosigned_size:
             if len(self._waiting) >= WAITING_MAX:
                 self._waiting.pop()
             self._waiting.append((size, at_s))
 
     def cosigned(self, size: int, at_s: float) -> None:
-        """Note that a quorum has cosigned a tree of this size."""
+        """Record that a quorum cosigned a tree of this size."""
         self.cosigned_size = max(self.cosigned_size, size)
         while self._waiting and self._waiting[0][0] <= size:
             self._lags.append(at_s - self._waiting.popleft()[1])
             self._count += 1
 
     def state(self, at_s: float) -> Quorum:
-        """Return where the log stands now."""
+        """Return the state of the quorum."""
         if self._waiting and at_s - self._waiting[0][1] > self.lost_after_s:
             return Quorum.LOST
         return Quorum.MET if self.cosigned_size else Quorum.STARTING
 
     def waiting_s(self, at_s: float) -> float:
-        """Return how long the oldest checkpoint without a quorum has waited; 0 if none waits."""
+        """Return how long the oldest waiting checkpoint has waited; 0 if none waits."""
         return at_s - self._waiting[0][1] if self._waiting else 0.0
 
     def lags(self) -> Lags:
@@ -89,22 +87,22 @@ class QuorumWatch:
 
 
 def percentile(ordered: list[float], percent: int) -> float:
-    """Return the smallest value that so many percent do not exceed (nearest rank)."""
+    """Return a percentile by the nearest-rank method."""
     return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]
 
 
 def next_target(target: int, newest: int, quorum_size: int, healthy: Iterable[int]) -> int:
-    """Return the size of the checkpoint that witnesses are asked for.
+    """Return the size of the checkpoint that all witnesses are asked for.
 
-    One for all of them: if each got the newest at its own pace, slow ones could pick different
-    checkpoints for ever, and none would have a quorum. It is left behind for the newest as soon as
-    it has its quorum, or when every witness in good order has cosigned it.
+    All get the same one: if each got the newest at its own pace, slow witnesses could cosign
+    different checkpoints for ever, and none would have a quorum. The target moves on to the newest
+    checkpoint once it has its quorum, or once every healthy witness has cosigned it.
 
     Args:
-        target: what they are asked for now.
-        newest: the newest checkpoint.
-        quorum_size: the largest tree under a quorum.
-        healthy: what each witness in good order cosigned last.
+        target: the current target's size.
+        newest: the newest checkpoint's size.
+        quorum_size: the largest tree that a quorum cosigned.
+        healthy: the size that each healthy witness cosigned last.
     """
     settled = quorum_size >= target or all(size >= target for size in healthy)
     return newest if settled else target

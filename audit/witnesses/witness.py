@@ -1,10 +1,9 @@
-"""What a witness answers to `add-checkpoint`. Pure.
+"""The answers of a witness to `add-checkpoint`. Pure.
 
-A witness promises one thing: of each log it cosigns one history. So it refuses whatever does not
-extend the last tree that it cosigned, and it remembers before it answers.
-
-`judge` decides; its caller holds the log's lock from before `judge` until the new tree is durable
-(`memory`), or two requests could both extend the same tree.
+A witness promises to cosign one history of each log. So it refuses a tree that does not extend the
+last one that it cosigned, and it remembers the new tree before it answers. The caller of `judge`
+must hold the log's lock until the new tree is durable (`memory`), or two requests could both
+extend the same tree.
 
 Source: https://c2sp.org/tlog-witness
 """
@@ -23,13 +22,13 @@ from audit.tlog.treehead import parse_size
 
 PROOF_LINES_MAX = 63
 BODY_BYTES_MAX = 262_144
-"""Bytes of a request that is still read: 63 proof lines and a note of 60 large signatures."""
+"""Enough for 63 proof lines and a note of 60 large signatures."""
 TEXT = "text/plain; charset=utf-8"
 SIZE_TYPE = "text/x.tlog.size"
 
 
 class Status(IntEnum):
-    """The codes that the protocol names."""
+    """The HTTP status codes of the protocol."""
 
     COSIGNED = 200
     MALFORMED = 400
@@ -41,7 +40,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessAnswer:
-    """An HTTP answer."""
+    """An HTTP answer: status, body, content type."""
 
     status: int
     body: bytes
@@ -58,9 +57,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddCheckpoint:
-    """A request: the tree that the witness is thought to have seen, the way from there, the note.
+    """A request: the size that the witness has probably seen, the proof from there, the checkpoint.
 
-    `checkpoint` is parsed and not judged: whoever asks may have made it up.
+    The checkpoint is parsed but not verified.
     """
 
     old_size: int
@@ -75,10 +74,10 @@ def encode_request(old_size: int, proof: Sequence[bytes], note: bytes) -> bytes:
 
 
 def parse_request(body: bytes) -> AddCheckpoint:
-    """Read a request's body; only the exact form is taken.
+    """Return a request read from its exact form.
 
     Raises:
-        WitnessError: any bytes that are not a request.
+        WitnessError: the bytes are not a request.
     """
     head, separator, note = body.partition(b"\n\n")
     try:
@@ -100,9 +99,9 @@ def parse_request(body: bytes) -> AddCheckpoint:
 def refuse_stranger(
     request: AddCheckpoint, trusted: Mapping[str, Sequence[VerifierKey]]
 ) -> WitnessAnswer | None:
-    """Return the refusal of a log that is not known, or of a note that it did not sign.
+    """Return a refusal if the log is unknown or did not sign the note, else None.
 
-    Needs no memory, so it comes before anything is locked.
+    This needs no memory, so it comes before the lock.
 
     Args:
         request: what was asked.
@@ -119,7 +118,7 @@ def refuse_stranger(
 
 
 def judge(request: AddCheckpoint, seen: Seen) -> WitnessAnswer | None:
-    """Return the refusal of a tree that does not extend what was seen; None: it may be cosigned."""
+    """Return a refusal if the tree does not extend the last one; None if it may be cosigned."""
     checkpoint = request.checkpoint
     if request.old_size > checkpoint.size:
         return _refusal(Status.MALFORMED, "the old size is beyond the checkpoint's")
@@ -128,7 +127,7 @@ def judge(request: AddCheckpoint, seen: Seen) -> WitnessAnswer | None:
     if checkpoint.size == 0 and checkpoint.root != EMPTY_ROOT:
         return _refusal(Status.INCONSISTENT, "a tree of no leaves has another root")
     if checkpoint.size == seen.size and checkpoint.root != seen.root:
-        # in plain words: a log that read a size here would ask again from it, and for ever
+        # not as a size: a log would ask again from that size, for ever
         return _refusal(Status.CONFLICT, f"another tree of {seen.size} leaves was cosigned")
     try:
         verify_consistency(
@@ -140,13 +139,13 @@ def judge(request: AddCheckpoint, seen: Seen) -> WitnessAnswer | None:
 
 
 def conflict(seen: Seen) -> WitnessAnswer:
-    """Return the answer that tells which tree was cosigned last."""
+    """Return the answer that states the size of the last cosigned tree."""
     body = f"{seen.size}\n".encode()
     return WitnessAnswer(status=Status.CONFLICT, body=body, content_type=SIZE_TYPE)
 
 
 def malformed(error: WitnessError) -> WitnessAnswer:
-    """Return the answer to bytes that are no request."""
+    """Return the answer to a malformed request."""
     return _refusal(Status.MALFORMED, str(error))
 
 

@@ -1,9 +1,9 @@
-"""One file out, verified back in.
+"""The whole ledger as one file, verified when it is restored.
 
-Not here: keys.
+Not here: keys, which a backup never has.
 
-    form     the lines of a backup: what each may hold, written and read
-    backup   the whole ledger as one file that knows whether it is whole
-    judge    cosignature lines and encrypted values, held against the log
-    restore  a backup brought back, verified, or not at all
+    form     the lines of a backup, written and read
+    backup   the writing of a backup
+    judge    cosignatures, encrypted values and later checkpoints, compared with the log
+    restore  the restore of a backup: verified and complete, or nothing
 """

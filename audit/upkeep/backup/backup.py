@@ -1,12 +1,11 @@
-"""A backup: the whole ledger as one compressed file that says itself whether it is whole.
+"""A backup: the whole ledger as one compressed file that shows whether it is complete.
 
-The tables as they are stored, from one snapshot (a running gateway goes on), in the lines of
-`form`. It ends at the snapshot's newest checkpoint: what nobody signed yet is left to the
-next backup, for a restore believes nothing unsigned. Whether the content is a sound log is not the
-file's to say: `restore` asks the verifier, with keys from outside.
+It has the tables as stored, from one snapshot, in the lines of `form`; a running gateway goes on.
+It ends at the snapshot's newest checkpoint, since a restore accepts nothing unsigned. `restore`
+asks the verifier, with keys from outside, whether the content is a sound log.
 
-Not in it: tiles, which are made from the leaves again; and subject keys, on purpose, for a backup
-must not bring back what was erased. Disclosures are in it as they are stored: encrypted.
+Not in it: tiles, which are built from the leaves; and subject keys, since a backup must not bring
+back erased values. Disclosures are in it as stored: encrypted.
 """
 
 import gzip
@@ -30,7 +29,7 @@ from audit.upkeep.backup.form import ABOUT, DONE, FORMAT, HEAD, KEYS, STAGES, TA
 
 Progress = Callable[[str, int, int], None]
 _UP_TO = {"entry": "seq < {}", "disclosure": "seq < {}"}
-"""Of checkpoints all: one beyond the head is how a restore learns that the end was lost."""
+"""Checkpoints have no limit: one beyond the head tells a restore that the end was lost."""
 _BATCH_ROWS = 500
 _LEAVES = 10_000
 _LEVEL = 3
@@ -45,22 +44,22 @@ def backup(
     *,
     row_key: RowKey | None = None,
 ) -> About:
-    """Write a backup: durable and whole, or not there.
+    """Write a backup: complete and durable, or not at all.
 
     Args:
         dsn: of a user who may `SET ROLE countersign_reader`.
         path: of the file, or `-`; an older one there is replaced at the end, in one step.
         taken_at_us: the time, for people; nothing is judged by it.
-        progress: told how far it is.
-        row_key: what every row is held against first: the file has no MACs, and once it is restored
-            all its rows count that nobody disavowed. None writes whatever is stored.
+        progress: called with the stage, the position and the total.
+        row_key: the key that every row is checked with first. The file has no MACs, and after a
+            restore all its rows count unless disavowed. None writes every row unchecked.
 
     Raises:
         LedgerWriteError: the database cannot be read.
         LedgerUnsafeError: the rows from before there was a key are not those accepted.
-        BackupError: there is no ledger, an erasure in it is not signed yet, a row is a stranger's,
-            or the file cannot be written.
-        FileError: something that is no file has that name.
+        BackupError: there is no ledger, an erasure in it is not signed yet, the gateway did not
+            write a row, or the file cannot be written.
+        FileError: the path exists and is not a file.
     """
     try:
         with connect(dsn, role=READER_ROLE, name="countersign-backup") as connection:
@@ -83,10 +82,10 @@ def backup(
 
 
 def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> None:
-    """Refuse to end before the record of an erasure whose values may be gone already.
+    """Refuse to leave out the record of an erasure, since its values may be gone already.
 
     Raises:
-        BackupError: such a record is signed by nobody yet.
+        BackupError: such a record is not signed yet.
     """
     query = "SELECT min(seq) FROM ledger.entry WHERE kind = %s AND seq >= %s"
     row = connection.execute(query, (Kind.SUBJECT_ERASED, size)).fetchone()
@@ -100,10 +99,10 @@ def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> Non
 def _refuse_strangers(
     connection: "psycopg.Connection[Any]", size: int, row_key: RowKey, progress: Progress
 ) -> None:
-    """Refuse a row that the gateway did not write, unless a disavowal of it is in the backup too.
+    """Refuse a row that the gateway did not write, unless the backup has a disavowal of it.
 
     Raises:
-        BackupError: there is one; says which and what to do.
+        BackupError: there is such a row.
     """
 
     def rows(query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
@@ -127,7 +126,7 @@ def _refuse_strangers(
 
 
 def _signed_head(connection: "psycopg.Connection[Any]") -> dict[str, Any]:
-    """Return the head at the newest checkpoint; the stored one may be some records further.
+    """Return the head at the newest checkpoint; the stored head may be some records further.
 
     Raises:
         BackupError: there is no ledger.
@@ -160,7 +159,7 @@ def _write(
     head: dict[str, Any],
     progress: Progress,
 ) -> None:
-    """Write every line."""
+    """Write every line, and last their number and digest."""
     digest, lines = hashlib.sha256(), 0
     for kind, row in _rows(connection, about, head):
         line = encoded({"type": kind, **row})

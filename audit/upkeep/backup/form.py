@@ -1,9 +1,9 @@
-"""The lines of a backup: what each may hold, written and read; no other form is taken.
+"""The lines of a backup, written and read; no other form is accepted.
 
-One gzip member over JSON lines, each exactly as `encoded` writes it: what it is of; the head; then
-the tables in the order of `STAGES`, each row once and in the order of its key; last the number of
-lines and the SHA-256 of all before. After that nothing, not even zeros. The reader holds one line
-and needs memory for no more, whatever the file claims. What the rows mean is not judged here.
+One gzip member of JSON lines, each exactly as `encoded` writes it: a first line about the backup,
+the head, the tables in the order of `STAGES` with each row once in the order of its key, and last
+the number of lines and their SHA-256. Nothing may follow, not even zeros. The reader's memory holds
+one line, whatever the file claims. Not here: what the rows mean.
 """
 
 import binascii
@@ -19,11 +19,11 @@ from audit.errors import BackupError
 FORMAT = "countersign-backup/1"
 ABOUT, HEAD, DONE = "backup", "head", "done"
 LINE_MAX = 96 << 20
-"""A blob of 64 MiB in base64, and what stands around it."""
+"""Bytes of a line: a blob of 64 MiB in base64, and its row."""
 
 
 def _columns(text: str) -> dict[str, str]:
-    """Read `name type, name type`."""
+    """Return the columns of `name type, name type`."""
     return {name: sort for name, _, sort in (one.partition(" ") for one in text.split(", "))}
 
 
@@ -39,9 +39,9 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     ),
     "disclosure": _columns("seq int8, position int2, subject text, sealed bytea"),
 }
-"""Every table of a ledger but tiles: columns and types; `head` without the fence of this server."""
+"""The columns of every table but tiles; `head` lacks the fence, which belongs to one server."""
 STAGES = tuple(TABLES)
-"""The order in the file: what the verifier needs first comes first."""
+"""The order in the file: the one in which the verifier needs the tables."""
 KEYS: Mapping[str, tuple[str, ...]] = {
     "cosignature": ("size", "name", "key_id"),
     "checkpoint": ("size",),
@@ -62,7 +62,7 @@ _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a backup is of."""
+    """The log, its size, and when the backup was taken."""
 
     origin: str
     size: int
@@ -70,10 +70,10 @@ class About:
 
 
 def encoded(row: Mapping[str, Any]) -> bytes:
-    """Write a row as a line; bytes as base64 behind a mark.
+    """Return a row as a line; bytes are base64 in an object `b`.
 
     Raises:
-        ValueError: a text that is no Unicode.
+        ValueError: a text is not valid Unicode.
     """
     plain = {
         name: {"b": binascii.b2a_base64(value, newline=False).decode()}
@@ -85,7 +85,7 @@ def encoded(row: Mapping[str, Any]) -> bytes:
 
 
 def read_backup(file: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the lines of a backup with their types; the last one only once all is as announced.
+    """Yield the lines of a backup with their types; the last one only if all lines match it.
 
     Raises:
         BackupError: the file is cut off, damaged, goes on after its end, or is no backup.
@@ -113,7 +113,7 @@ def read_backup(file: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class _Order:
-    """Holds every line against the one before it, and the head against the first."""
+    """The order of the lines, and the agreement of the head with the first line."""
 
     def __init__(self) -> None:
         self._places = (ABOUT, *STAGES, DONE)
@@ -122,10 +122,10 @@ class _Order:
         self._about: dict[str, Any] = {}
 
     def take(self, kind: str, row: dict[str, Any]) -> None:
-        """Take the next line.
+        """Check the next line.
 
         Raises:
-            BackupError: it does not stand here.
+            BackupError: it is out of order, repeated, or contradicts the first line.
         """
         place, before = self._places.index(kind), self._stage
         skipped = before < self._places.index(HEAD) and place > before + 1
@@ -133,21 +133,21 @@ class _Order:
             raise BackupError(f"a {kind} stands out of order")
         self._stage = place
         key = tuple(row[name] for name in KEYS.get(kind, ()))
-        # of entries the verifier says better what is missing and what is twice
+        # for entries the verifier's message is better: it names what is missing or repeated
         if place == before and kind != "entry" and key <= self._key:
             raise BackupError(f"a {kind} stands out of order, or twice")
         self._key = key
         if kind == ABOUT:
             self._about = row
         elif kind == HEAD and any(row[name] != self._about[name] for name in ("origin", "size")):
-            raise BackupError("the backup says of itself what its head does not")
+            raise BackupError("the first line of the backup contradicts its head")
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the unpacked lines of one gzip member, after which the file ends.
+    """Yield the unpacked lines of one gzip member.
 
     Raises:
-        BackupError: it is cut off, too long in a line, or something follows.
+        BackupError: it is cut off, has too long a line, or something follows.
         zlib.error: it is damaged.
     """
     unpack = zlib.decompressobj(_GZIP_ONLY)
@@ -177,11 +177,11 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _decoded(line: bytes) -> tuple[str, dict[str, Any]]:
-    """Read `encoded`: exactly the columns of its type, in exactly its form.
+    """Return the type and row of a line that `encoded` wrote.
 
     Raises:
-        BackupError: it is no such line.
-        ValueError: it is no JSON or base64.
+        BackupError: the line has another form or other columns.
+        ValueError: it is not JSON, or has malformed base64.
     """
     row = json.loads(line)
     if not isinstance(row, dict) or not isinstance(kind := row.pop("type", None), str):
@@ -202,7 +202,7 @@ def _decoded(line: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def _fits(value: object, column: str) -> bool:
-    """Say whether a value is one that a database's column can hold."""
+    """Return whether a database column of this type can hold a value."""
     if column == "bytea":
         return isinstance(value, bytes)
     if column in _BITS:

@@ -1,16 +1,16 @@
 """What a restore judges beside the outsider's verifier: cosignatures, values, later checkpoints.
 
-Nothing of the first two tables is in the tree, so each row is held against what is:
+The tree does not cover the rows of the first two, so each is compared with what the tree covers.
 
-- a cosignature is one signature line, of the name and key id that it is stored under, and there is
-  the checkpoint that it is about; that it verifies is the verifier's to say, where a policy names
-  its witness;
-- an encrypted value belongs to a record that commits to a value in that place and names its
-  subject there, and it has the form of one; where the subject's key is at hand it must open, and
-  to the very value that the record commits to;
-- the other way round, a value that a record names may be missing only if the erasure of its
-  subject is on record under a checkpoint: that deletes the rows. A caller's own commitments, which
-  name nobody, have none.
+Rules:
+
+- A cosignature is one signature line, stored under its own name and key id, of a checkpoint that is
+  there. The verifier judges the signature, if a policy names the witness.
+- An encrypted value belongs to a record that commits to a value at that position and names its
+  subject, and has the form that a vault writes. With the subject's key at hand it must open, to the
+  value that the record commits to.
+- A value that a record names may be missing only if the erasure of its subject is on record under
+  a checkpoint. A caller's own commitments name no subject and have no values.
 """
 
 import contextlib
@@ -56,14 +56,14 @@ WHERE kind = %s AND seq < (SELECT coalesce(max(size), 0) FROM ledger.checkpoint)
 
 
 class Cosignatures:
-    """Cosignature rows, which come before the checkpoints that they are about."""
+    """Cosignature rows, which come before their checkpoints."""
 
     def __init__(self) -> None:
         """Start with none."""
         self._lines: dict[int, list[bytes]] = {}
 
     def take(self, report: Report, row: dict[str, Any]) -> None:
-        """Take a row, held against its own line."""
+        """Take a row; its columns must be those of its line."""
         size, text = row["size"], row["line"].rstrip(b"\n") + b"\n"
         try:
             line = NoteSignature.parse(text.decode())
@@ -75,27 +75,26 @@ class Cosignatures:
         self._lines.setdefault(size, []).append(text)
 
     def of(self, size: int) -> bytes:
-        """Return the lines of a checkpoint, once."""
+        """Return the lines of a checkpoint and forget them."""
         return b"".join(self._lines.pop(size, []))
 
     def finish(self, report: Report) -> None:
-        """Find the rows whose checkpoint never came."""
+        """Report the rows whose checkpoint never came."""
         for size in sorted(self._lines):
             report.find(TAMPERED, f"a cosignature of {size}, and no such checkpoint")
 
 
 class Later:
-    """Checkpoints from outside that are of a larger tree: who signed them, judged as `verify` does.
+    """The signatures of checkpoints from outside that are of a larger tree than the backup's.
 
-    The log may have changed its key since the backup, or before: which keys count is known only
-    when all changes are, those given from outside and the log's own.
+    Which keys count is known only after all changes of keys, from outside and in the log.
     """
 
     def __init__(self, outside: Outside) -> None:
         """Start with none.
 
         Raises:
-            Bad: a key or the policy is not one.
+            Bad: a key or the policy is malformed.
         """
         self._trust = Trust(outside.vkeys, outside.policy)
         self._given = outside.rotations
@@ -107,13 +106,13 @@ class Later:
         self._notes.append(note)
 
     def entry(self, row: Mapping[str, Any]) -> None:
-        """Take a record of the log, which may change its keys."""
+        """Take a record of the log; it may change keys."""
         if self._notes and row["kind"] in {Kind.KEY_ROTATED, Kind.KEY_REVOKED}:
-            with contextlib.suppress(AuditError):  # the verifier has said what is wrong with it
+            with contextlib.suppress(AuditError):  # the verifier reports it
                 self._logged.append(parse_payload(row["payload"]).get("statement"))
 
     def finish(self, report: Report, origin: str) -> None:
-        """Judge them, when all records were taken and judged."""
+        """Judge the checkpoints; call it after all records were taken and judged."""
         if not self._notes or not self._trust.keys:
             return
         self._follow(origin)
@@ -124,7 +123,7 @@ class Later:
                 report.find(TAMPERED, f"a kept checkpoint: {error}")
 
     def _follow(self, origin: str) -> None:
-        """Follow all changes of keys; what is wrong with one, the verifier has said."""
+        """Apply all changes of keys; the verifier reports malformed ones."""
         self._trust.give(Report(), self._given, origin)
         for statement in self._logged:
             with contextlib.suppress(Bad):
@@ -158,9 +157,9 @@ class _Counts:
 def judge_values(
     connection: TupleConnection, report: Report, origin: str, vault: Vault | None
 ) -> None:
-    """Hold every encrypted value against its record, of a log that was verified just now.
+    """Compare every encrypted value with its record, in a log that was just verified.
 
-    Reads inside the caller's transaction, in memory that grows with subjects only.
+    Memory grows with subjects only.
 
     Args:
         connection: to the database, in a transaction.
@@ -169,7 +168,7 @@ def judge_values(
         vault: subject keys, if they are at hand.
 
     Raises:
-        CanonicalError: a payload that no verifier accepts.
+        CanonicalError: a payload is malformed, which the verifier has reported.
     """
     counts = _Counts()
     with connection.cursor(name="judge_values") as cursor:
@@ -199,7 +198,7 @@ def _judge_record(
     rows: list[tuple[Any, ...]],
     bound: tuple[str, Vault | None],
 ) -> None:
-    """Judge the values of one record, and note those that it names and that are not there."""
+    """Judge the values of one record, and count those that it names and that are missing."""
     origin, vault = bound
     _, stream, idem_key, payload, commitments, *_ = rows[0]
     named = {} if payload is None else named_by(payload, len(commitments) // HASH_BYTES)
@@ -227,7 +226,7 @@ def _judge_record(
 
 
 def _opens(vault: Vault, row: Sealed, place: dict[str, str], digest: bytes) -> bool:
-    """Say whether a value opens in its place, and to what the record commits to."""
+    """Return whether a value opens in its place to what the record commits to."""
     try:
         return commitment(vault.open(row, **place)) == digest.hex()
     except VaultError:
@@ -235,7 +234,7 @@ def _opens(vault: Vault, row: Sealed, place: dict[str, str], digest: bytes) -> b
 
 
 def _erased(connection: TupleConnection) -> Iterator[str]:
-    """Yield the subjects whose erasure is on record."""
+    """Yield the subjects whose erasure is on record and signed."""
     with connection.cursor(name="judge_erased") as cursor:
         for (payload,) in cursor.execute(_ERASED_SQL, (Kind.SUBJECT_ERASED,)):
             yield str(parse_payload(payload).get("subject"))

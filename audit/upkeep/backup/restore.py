@@ -1,15 +1,16 @@
-"""A backup brought back into an empty ledger, verified while it is loaded, or not at all.
+"""A backup loaded into an empty ledger and verified meanwhile: completely, or not at all.
 
 Everything happens in one transaction under the sequencer's lock: whatever stops it, a bad record
-or SIGKILL, the database is as empty as before. Keys, a witness policy and checkpoints known to the
-outside come from the caller:
+or SIGKILL, the database stays empty. Keys, a witness policy and checkpoints come from outside.
 
-- the log must be signed to its last record: what follows the newest checkpoint anybody could have
-  written, and the time that the file states of itself excuses nothing;
-- a checkpoint of at most the backup's size must be one of its tree: otherwise the log forked;
-- a larger one that a key of the log signed shows that the backup is older than what was once
-  published: whoever goes on from it signs other trees of sizes already seen, which to a witness
-  is a fork. That takes `accept_older`, and says how many records are lost.
+Rules:
+
+- The log must be signed to its last record: anybody could have written what follows the newest
+  checkpoint.
+- A checkpoint from outside of at most the backup's size must be one of its tree, or the log forked.
+- A larger one that the log signed shows that the backup is older than what was published. Going on
+  from it signs different trees of sizes already seen, which a witness takes for a fork. So it
+  requires `accept_older`, and the report says how many records are lost.
 """
 
 import contextlib
@@ -41,13 +42,13 @@ _SHOWN_EVERY = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """What became of it.
+    """The result of a restore.
 
     Attributes:
-        report: the verifier's; unless its exit code is 0 nothing was restored.
+        report: the verifier's; nothing was restored unless its exit code is 0.
         size: records of the backup.
         root: of their tree.
-        known_size: the largest size that a checkpoint from outside shows.
+        known_size: the largest size of a checkpoint from outside.
     """
 
     report: Report
@@ -57,7 +58,7 @@ class Restored:
 
     @property
     def lost(self) -> int:
-        """How many records were published once and are not in the backup."""
+        """Return how many published records the backup lacks."""
         return max(0, self.known_size - self.size)
 
 
@@ -70,22 +71,22 @@ def restore(
     accept_older: bool,
     vault: Vault | None = None,
 ) -> Restored:
-    """Load a backup into an empty, migrated database.
+    """Load a backup into an empty, migrated database and return the result.
 
     Args:
         dsn: of a user who may `SET ROLE countersign_writer`.
         path: of the backup.
         outside: keys, policy and checkpoints that do not come from the backup.
-        progress: told how far it is.
+        progress: called with the stage, the position and the total.
         accept_older: restore although a checkpoint from outside is of a larger tree.
         vault: subject keys, if they are at hand: encrypted values must open with them.
 
     Raises:
         BackupError: the file is damaged, cut off or no backup.
-        LedgerUnsafeError: the database holds a ledger already, or another schema.
+        LedgerUnsafeError: the database has a ledger already, or another schema.
         LedgerFencedError: a gateway is running on it.
         LedgerWriteError: the database refused.
-        Bad: a key, the policy or a checkpoint from outside is not one.
+        Bad: a key, the policy or a checkpoint from outside is malformed.
     """
     try:
         with path.open("rb") as file, connect(dsn, role=WRITER_ROLE) as connection:
@@ -103,7 +104,7 @@ def restore(
 
 
 def _take_empty(connection: TupleConnection) -> None:
-    """Take the sequencer's lock on a ledger without records."""
+    """Lock the ledger as the sequencer does, and require that it has no records."""
     if schema_revision(connection) != SCHEMA_REVISION:
         raise LedgerUnsafeError("the database's schema is not this program's: migrate")
     row = connection.execute("SELECT pg_try_advisory_lock(%s)", (SEQUENCER_LOCK,)).fetchone()
@@ -147,11 +148,11 @@ class _Loading:
         """Load and verify every line.
 
         Raises:
-            _NotSoundError: the verifier found something; nothing may stay.
+            _NotSoundError: the verifier found something; the transaction must roll back.
         """
         lines = read_backup(file)
         self._kind, self._row = next(lines)
-        self._next(lines)  # the head: `read_backup` lets no other line stand here
+        self._next(lines)  # the head: `read_backup` lets no other line come second
         try:
             self._begin(accept_older=accept_older)
             self._next(lines)
@@ -173,7 +174,7 @@ class _Loading:
         )
 
     def _finish(self) -> Report:
-        """Judge what only the end shows."""
+        """Return the report after judging what only the end shows."""
         self._cosignatures.finish(self._log.report)
         report = self._log.finish(int(self._head["size"]))
         self._later.finish(report, self._head["origin"])
@@ -186,7 +187,7 @@ class _Loading:
         return report
 
     def result(self) -> Restored:
-        """Return what became of it."""
+        """Return the result."""
         return Restored(
             report=self._log.report,
             size=self._head["size"],
@@ -198,10 +199,10 @@ class _Loading:
         self._kind, self._row = next(lines)
 
     def _begin(self, *, accept_older: bool) -> None:
-        """Take the head, and sort what the outside knows into what must be here and what is lost.
+        """Take the head; give checkpoints within its size to the verifier, later ones to `Later`.
 
         Raises:
-            Bad: a checkpoint from outside is not one.
+            Bad: a checkpoint from outside is malformed.
         """
         self._head = head = self._row
         size, trust = head["size"], Trust(self._outside.vkeys, self._outside.policy)
@@ -238,7 +239,7 @@ class _Loading:
             raise LedgerUnsafeError("the database belongs to another log")
 
     def _load(self, table: str, lines: Iterator[tuple[str, dict[str, Any]]]) -> None:
-        """Copy one table's lines, each given to the verifier first."""
+        """Copy one table's lines; the verifier gets each line first."""
         copy_sql = sql.SQL("COPY ledger.{} ({}) FROM STDIN (FORMAT BINARY)").format(
             sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, TABLES[table]))
         )
@@ -265,4 +266,4 @@ class _Loading:
                 if self._log.size % _SHOWN_EVERY == 0:
                     self._progress("records", self._log.size, self._head["size"])
             case _:
-                pass  # encrypted values: held against the records when all are there
+                pass  # encrypted values: compared with the records when all are there

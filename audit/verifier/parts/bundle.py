@@ -1,4 +1,4 @@
-"""One decision: a bundle."""
+"""A bundle: one decision and its evidence as a canonical ZIP."""
 
 import hashlib
 import io
@@ -33,7 +33,7 @@ from audit.verifier.parts.trust.note import Head
 
 BUNDLE = "countersign-bundle/2"
 OLD_BUNDLE = "countersign-bundle/1"
-"""Its manifest does not name its copy of verify.py: only published ones are accepted there."""
+"""The first format does not name its copy of verify.py: only published copies are accepted."""
 PUBLISHED = {
     "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
     "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
@@ -47,8 +47,8 @@ class Bundle:
     """One decision's evidence: records with their inclusion paths, a checkpoint, blobs.
 
     Attributes:
-        verifier: a copy of this file as it was then, for reading; the manifest has its digest.
-        link: a consistency proof to a later checkpoint that witnesses cosigned, or nothing.
+        verifier: a copy of this file at that time, for reading; the manifest has its digest.
+        link: a consistency proof to a later checkpoint that witnesses cosigned; b"" if none.
     """
 
     stream: str
@@ -60,7 +60,7 @@ class Bundle:
     version: str = BUNDLE
 
     def to_zip(self) -> bytes:
-        """Return the canonical ZIP: sorted names, stored, no times; a function of the evidence."""
+        """Return the canonical ZIP: sorted names, no compression, no times."""
         files = {"checkpoint.txt": self.note, "verify.py": self.verifier}
         if self.link:
             files |= {"consistency.txt": self.link, "witnessed.txt": read_link(self.link).note}
@@ -89,7 +89,7 @@ class Bundle:
 
 
 def read_bundle(data: bytes) -> Bundle:
-    """Parse a bundle; what is not part of the format is dropped here and missed later."""
+    """Return a bundle; foreign files in it are dropped here and found by `to_zip` later."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -120,10 +120,10 @@ def read_bundle(data: bytes) -> Bundle:
 
 
 def _judge_copy(report: Report, bundle: Bundle) -> None:
-    """Judge the copy of this file; its digest in the manifest binds it to no signature.
+    """Report a copy of this file that is unknown: nobody should run it.
 
-    It is part of no evidence, so that a newer verifier may judge an older bundle and the other
-    way round; but one that is not known is said, for nobody should run it.
+    No signature covers the copy and no evidence depends on it, so verifiers of any version can
+    judge bundles of any version.
     """
     digest = hashlib.sha256(bundle.verifier).hexdigest()
     own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
@@ -136,7 +136,7 @@ def _judge_copy(report: Report, bundle: Bundle) -> None:
 
 
 def _check_format(name: object) -> None:
-    """Refuse a bundle of another format; of a later one nothing is said."""
+    """Refuse a bundle of another format; a later one is `Unknown`."""
     if name not in {BUNDLE, OLD_BUNDLE}:
         if isinstance(name, str) and re.fullmatch(r"countersign-bundle/[1-9][0-9]{0,3}", name):
             raise Unknown(f"a bundle of the format {name} is not known here")
@@ -149,7 +149,7 @@ def verify_bundle(
     notes: Sequence[bytes] = (),
     outside: Outside | None = None,
 ) -> Report:
-    """Verify a bundle's bytes; a kept checkpoint of another size needs a consistency proof."""
+    """Return the report on a bundle; a kept checkpoint of another size needs a proof."""
     with judging() as report:
         given, bundle = outside or Outside(), read_bundle(data)
         outside = replace(given, vkeys=(*vkeys, *given.vkeys), notes=(*notes, *given.notes))
@@ -176,7 +176,7 @@ def verify_bundle(
 
 
 def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
-    """Check that what the decision rests on and names is there, recorded before it was named."""
+    """Check that runs, policies and inbound messages were recorded before they were named."""
     there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
     for head, body, _ in records:
         match head["kind"] if known(head) else "":
@@ -204,7 +204,7 @@ def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) ->
 
 
 def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
-    """Check that every blob named is there, and every blob there is named and what it says."""
+    """Check that every named blob is there, and that every blob is named and has its digest."""
     named: set[str] = set()
     for head, body, _ in records:
         digests = set(blobs_of(body))
@@ -224,7 +224,7 @@ _Proven = tuple[dict[str, Any], dict[str, Any], bytes]
 def _proven(
     report: Report, stem: str, item: tuple[bytes, bytes, Sequence[bytes]], signed: Head
 ) -> _Proven:
-    """Read one record and check that it sits where it says in the signed tree."""
+    """Return one record after checking its place in the signed tree."""
     try:
         head, body = read_record(item[0], item[1])
     except Bad as error:
@@ -235,7 +235,7 @@ def _proven(
 
 
 def _judge_stream(report: Report, stream: str, records: Sequence[_Proven], size: int) -> None:
-    """Check that the decision's records are all there are: dense, chained, mapped, sealed."""
+    """Check that the decision's records are complete: dense, chained, mapped, sealed."""
     own = [(head, leaf) for head, _, leaf in records if head["stream"] == stream]
     streams = Streams()
     for head, leaf in own:

@@ -1,4 +1,4 @@
-"""Bytes: canonical JSON (RFC 8785), base64, hex and decimals; only one spelling is taken."""
+"""Canonical JSON (RFC 8785), base64, hex and decimals; each value has one valid spelling."""
 
 import base64
 import itertools
@@ -11,18 +11,18 @@ from audit.verifier.parts.report import Bad
 ZERO_HASH = bytes(32)
 DIGEST = re.compile(r"[0-9a-f]{64}")
 INT_MAX, DEPTH_MAX, ENTRY_MAX = 2**53 - 1, 32, 65_535
-"""No log writes larger numbers, deeper nests, longer headers or payloads: not all read them."""
+"""Limits that every log keeps: integers, nesting, bytes of a header or payload."""
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 SIZE_MAX = 2**63 - 1
 
 
 def canonical(value: object) -> bytes:
-    """Encode in RFC 8785's form, for values without floats."""
+    """Return a value without floats in RFC 8785's form; the caller orders the keys."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401 - any JSON
-    """Parse JSON that is exactly in canonical form, without floats and large integers."""
+    """Return the value of JSON in exact canonical form, without floats or large integers."""
 
     def ordered(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key.encode("utf-16-be") for key, _ in pairs]
@@ -50,7 +50,7 @@ def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401
 
 
 def _deeper(value: object, depth: int) -> bool:
-    """Say whether anything lies deeper in a value than so many levels."""
+    """Return whether a value is nested deeper than `depth` levels."""
     level: list[Any] = [value]
     for _ in range(depth + 1):
         nests = [item for item in level if isinstance(item, dict | list)]
@@ -59,7 +59,7 @@ def _deeper(value: object, depth: int) -> bool:
 
 
 def unbase64(text: object) -> bytes:
-    """Decode base64 that is exactly the encoding of its bytes."""
+    """Return the bytes of base64 in its one exact encoding."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else None
     except ValueError as error:
@@ -70,7 +70,7 @@ def unbase64(text: object) -> bytes:
 
 
 def unhash(text: str) -> bytes:
-    """Decode one hash in base64."""
+    """Return a SHA-256 digest written in base64."""
     digest = unbase64(text)
     if len(digest) != len(ZERO_HASH):
         raise Bad("a line is not a SHA-256 hash")
@@ -78,14 +78,14 @@ def unhash(text: str) -> bytes:
 
 
 def decimal(text: str) -> int:
-    """Read a number without sign or leading zeros, below 2^63."""
+    """Return a number below 2^63, written without sign or leading zeros."""
     if DECIMAL.fullmatch(text) is None or int(text) > SIZE_MAX:
         raise Bad(f"{text[:30]!r} is not a plain decimal")
     return int(text)
 
 
 def unhex(digest: object) -> bytes:
-    """Decode a SHA-256 in hex, of which only one spelling is taken."""
+    """Return a SHA-256 digest written in lower-case hex."""
     if not isinstance(digest, str) or DIGEST.fullmatch(digest) is None:
         raise Bad("not a SHA-256 in hex")
     return bytes.fromhex(digest)

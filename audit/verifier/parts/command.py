@@ -1,12 +1,12 @@
-"""Verify what Countersign hands out, without trusting who made it.
+"""Verify files that Countersign hands out, without trusting who made them.
 
     python verify.py FILE --key VKEY [--policy POLICY] [--checkpoint NOTE] ..
 
-One file, standard library + cryptography. Take it, the key and the policy from places you trust,
-never from beside FILE. The formats are written a second time on purpose: nothing here is shared
-with the ledger that it judges, and for the same reason this file is longer than the others.
+One file; it needs the standard library and cryptography. Take it, the key and the policy from
+places you trust, never from beside FILE. It reads the formats with code of its own: it shares
+nothing with the ledger that it judges.
 
-FILE is recognised by its content:
+The type of FILE is recognised by its content:
 
     bundle        ZIP: one decision, what it rests on, its checkpoint
     receipt       one decision's list of records and its seal, as a C2SP tlog-proof
@@ -18,9 +18,6 @@ FILE is recognised by its content:
 
 Exit codes: 0 all as signed; 1 tampered; 2 incomplete (records, blobs or cosignatures missing);
 3 not checkable (no trusted key, an unknown version, a signature type that is missing here).
-
-Reading order: what was found (Report), bytes (canonical JSON, hashes, trees), who may sign (keys,
-notes, policy, Trust), records, then one section for each sort of FILE, then the command line.
 
 Source: RFC 6962 section 2.1, RFC 9162 section 2.1, RFC 8785, https://c2sp.org/signed-note,
 tlog-checkpoint, tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles and tlog-witness.
@@ -70,7 +67,7 @@ the last line is the code's word and the first reason for it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Verify a file from the command line."""
+    """Verify a file from the command line; return the exit code."""
     parser = argparse.ArgumentParser(
         allow_abbrev=False,
         description="Verify a Countersign bundle, receipt, proof, checkpoint, dump or tiles.",
@@ -109,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _judge(asked: argparse.Namespace) -> Report:
-    """Read what is trusted, then judge the file by its first bytes."""
+    """Return the report on a file, whose type is told by its first bytes."""
     outside = Outside(
         vkeys=[key for given in asked.key for key in read_keys(given)],
         policy=None if asked.policy is None else asked.policy.read_bytes(),
@@ -143,7 +140,7 @@ def _judge(asked: argparse.Namespace) -> Report:
 
 
 def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -> Report:
-    """Say which options say nothing about such a file: silence would read as a check."""
+    """Report options that do not apply to such a file: silence would read as a check."""
     for name in names:
         if getattr(asked, name):
             report.find(NOT_CHECKABLE, f"--{name} does not apply to {sort}")
@@ -151,19 +148,19 @@ def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text.
+    """Return a file's text with its own line ends.
 
     Raises:
-        Bad: it is none.
+        Bad: it is not UTF-8.
     """
     try:
-        return path.read_bytes().decode()  # with the line ends that it has
+        return path.read_bytes().decode()
     except ValueError as error:
         raise Bad(f"{path} is not UTF-8") from error
 
 
 def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Say on stderr how far a long reading is, every two seconds."""
+    """Yield lines; print progress to stderr every two seconds."""
     done, said = 0, time.monotonic()
     for line in lines:
         yield line
@@ -174,10 +171,10 @@ def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def read_keys(given: str) -> tuple[str, ...]:
-    """Return trusted keys, given as text or as a file with one on each line.
+    """Return trusted keys, given as text or as a file with one key on each line.
 
     Raises:
-        Bad: there is none.
+        Bad: it has no key, or a malformed one.
     """
     with contextlib.suppress(Bad):
         read_vkey(given)
@@ -186,7 +183,7 @@ def read_keys(given: str) -> tuple[str, ...]:
         text = read_text(Path(given))
     except OSError:
         if "+" in given:
-            read_vkey(given)  # says why it is none
+            read_vkey(given)  # raises the reason
         raise
     keys = tuple(line.strip(BLANK) for line in text.split("\n") if line.strip(BLANK))
     for key in keys:

@@ -1,4 +1,4 @@
-"""A dump: the whole log as JSON lines."""
+"""A dump: a whole log as JSON lines."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -32,9 +32,9 @@ def verify_dump(
     notes: Sequence[bytes] = (),
     outside: Outside | None = None,
 ) -> Report:
-    """Verify a dump: JSON lines, each with its type; the last announces the number of records.
+    """Return the report on a dump: one head, checkpoints, blobs, entries, the end.
 
-    They come as one head, checkpoints, blobs, entries, the end. Its tree must contain the `notes`.
+    The end announces the number of records. The tree must contain the checkpoints in `notes`.
     """
     log = LogVerifier(vkeys, notes, outside)
     expected = None
@@ -54,7 +54,7 @@ def verify_dump(
 
 
 def take_line(log: LogVerifier, line: bytes) -> int | None:
-    """Give one line of a dump to the verifier; return the announced number if it is the last."""
+    """Give one line of a dump to the verifier; return the announced number at the end."""
     kind, row = _read_line(line)
     match kind:
         case "head":
@@ -71,7 +71,7 @@ def take_line(log: LogVerifier, line: bytes) -> int | None:
 
 
 def _read_line(line: bytes) -> tuple[str, dict[str, Any]]:
-    """Parse one line of a dump into its type and typed fields; bytes are base64."""
+    """Return a line's type and its fields; bytes are base64 in the line."""
     try:
         row = json.loads(line.decode(), object_pairs_hook=_unrepeated)
     except (ValueError, RecursionError) as error:

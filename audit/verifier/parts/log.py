@@ -25,15 +25,16 @@ from audit.verifier.parts.trust.keys import CHANGED, NO_TIME, SeenCheckpoint, Tr
 from audit.verifier.parts.trust.note import Key
 
 TAIL_S = 5
-"""A live log's newest signed record may be so old; what follows it waits for its checkpoint."""
+"""Seconds that a live log may take until a checkpoint covers its newest records."""
 ORDER = ("head", "checkpoint", "blob", "entry", "end")
 
 
 class LogVerifier:
-    """A whole log; memory grows with streams, blobs, checkpoints and a digest of each record's key.
+    """The verification of a whole log.
 
-    Call `head` once, then `checkpoint`, `blob` and `entry` in this order, then `finish`: a
-    checkpoint that comes after its records would never be compared with them.
+    Memory grows with streams, blobs, checkpoints, and a digest of each record's key. Call
+    `head` once, then `checkpoint`, `blob` and `entry` in this order, then `finish`: a checkpoint
+    after its records would never be compared with them.
     """
 
     def __init__(
@@ -42,10 +43,10 @@ class LogVerifier:
         notes: Sequence[bytes] = (),
         outside: Outside | None = None,
     ) -> None:
-        """Keep the trusted keys and the policy, and take the checkpoints kept outside.
+        """Take the trusted keys, the policy, and the checkpoints kept outside.
 
         Raises:
-            Bad: a key, the policy or a disclosure is not one.
+            Bad: a key, the policy or a disclosure is malformed.
         """
         self.report = Report()
         outside = outside or Outside()
@@ -82,11 +83,11 @@ class LogVerifier:
 
     @property
     def size(self) -> int:
-        """How many records were taken."""
+        """Return how many records were taken."""
         return self._tree.size
 
     def _enter(self, stage: str) -> None:
-        """Hold the order: exactly one head, first; then what `ORDER` says."""
+        """Require exactly one head, first, then the stages in `ORDER`."""
         before, self._stage = self._stage, stage
         if before == "":
             right = stage == ORDER[0]
@@ -105,7 +106,7 @@ class LogVerifier:
         self._trust.give(self.report, self._rotations, row["origin"])
 
     def checkpoint(self, size: int, note: bytes) -> None:
-        """Take a checkpoint, stored under a size, with its cosignature lines if there are any."""
+        """Take a checkpoint stored under a size, with its cosignatures if there are any."""
         self._enter("checkpoint")
         self._take_note(size, note)
 
@@ -135,7 +136,7 @@ class LogVerifier:
             self._public.add(stated)
 
     def _compare(self, root: bytes) -> bool:
-        """Compare a checkpoint's root with the tree of now."""
+        """Return whether a checkpoint's root is that of the tree so far."""
         self._compared.add(self._tree.size)
         return root == self._tree.root()
 
@@ -147,7 +148,7 @@ class LogVerifier:
         self._blobs.add(digest.hex())
 
     def entry(self, row: Mapping[str, Any]) -> None:
-        """Take the next record with all its columns; bytes as bytes."""
+        """Take the next record with all its columns."""
         self._enter("entry")
         seq, leaf = row["seq"], bytes(row["leaf"])
         if seq != self._last + 1:
@@ -168,7 +169,7 @@ class LogVerifier:
             self._under(root, row)
 
     def _under(self, root: bytes, row: Mapping[str, Any]) -> None:
-        """Compare the tree of now with the checkpoint of its size."""
+        """Compare the tree so far with the checkpoint of its size."""
         size, report = self._tree.size, self.report
         if not self._compare(root):
             where = None if report.first_bad_seq is not None else self._checked
@@ -182,7 +183,7 @@ class LogVerifier:
             self._witnessed, self._witnessed_at_us = size, row["recorded_at_us"]
 
     def _entry(self, row: Mapping[str, Any], leaf: bytes) -> None:
-        """Hold every column against the hashed bytes, and the record against its stream."""
+        """Compare every column with the hashed bytes, and the record with its stream."""
         if leaf_hash(row["header"]) != leaf:
             raise Bad("the leaf is not the header's hash")
         head, body = read_record(row["header"], row["payload"])
@@ -211,7 +212,7 @@ class LogVerifier:
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
 
     def _interpret(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        """Judge what a record of a known kind and version says."""
+        """Judge the content of a record of a known kind and version."""
         for digest in sorted(set(blobs_of(body)) - self._blobs):
             self.report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
         if head["kind"] == "stream_heads":
@@ -220,7 +221,7 @@ class LogVerifier:
             self._trust.follow(body.get("statement"), head["log"])
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
-        """Hold a map, which may have parts, against the streams that changed since the last one."""
+        """Compare a map, part by part, with the streams that changed since the last one."""
         joins, self._map_next = next_part(self._map_next, body, seq)
         if self._whole and not joins:
             self.report.find(TAMPERED, MAP_BROKEN, seq)
@@ -247,10 +248,12 @@ class LogVerifier:
                 self.report.find(INCOMPLETE, text)
 
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
-        """Judge the end: the number of records that the source states, head, keys, witnesses.
+        """Judge what only the end shows: the number of records, the head, keys, witnesses.
 
-        `now_us` is the time of reading a log that is being written: records may wait for their
-        checkpoint if the newest signed one is at most `TAIL_S` older than this.
+        Args:
+            expected: the number of records that the source announced.
+            now_us: the time of reading a live log: its tail may be unsigned if the newest signed
+                record is at most `TAIL_S` older.
         """
         size, report = self._tree.size, self.report
         if expected is not None and expected != size:
@@ -279,7 +282,7 @@ class LogVerifier:
         return report
 
     def _judge_stored_head(self) -> None:
-        """Hold the stored head against the tree; a sound one of a larger tree shows a lost tail."""
+        """Compare the stored head with the tree; a sound, larger one shows a lost tail."""
         stated, frontier = self._head["size"], bytes(self._head["frontier"])
         larger = Tree()
         larger.nodes = [frontier[i : i + 32] for i in range(0, len(frontier), 32)]
@@ -292,10 +295,7 @@ class LogVerifier:
             self.report.find(TAMPERED, text)
 
     def _judge_keys(self) -> None:
-        """Judge who signed each checkpoint, by the keys that the log came to have.
-
-        The tree holds its own changes of keys, so all of them are known only now.
-        """
+        """Judge who signed each checkpoint; all changes of keys in the log are known only now."""
         trust, report = self._trust, self.report
         try:
             trust.settle(report)
@@ -323,7 +323,7 @@ class LogVerifier:
             covered = covered or (bool(signers) and not why)
 
     def _judge_signatures(self, now_us: int | None) -> None:
-        """Require that every checkpoint was compared, and that they cover all there is."""
+        """Require that every checkpoint was compared, and that they cover all records."""
         size, report = self._tree.size, self.report
         for missed in sorted(self._roots.keys() - self._compared):
             if missed <= size:
@@ -335,7 +335,7 @@ class LogVerifier:
             self._judge_lag(text, self._checked, self._signed_at_us, now_us)
 
     def _judge_witnesses(self, now_us: int | None) -> None:
-        """Require that what is signed is also cosigned as the policy asks."""
+        """Require the policy's quorum for what is signed."""
         policy = self._trust.policy
         if policy is None or not policy.asks:
             self.report.say("no witness policy given: that others saw this log is not shown")
@@ -348,7 +348,7 @@ class LogVerifier:
             judge_quorum(self.report, self._trust, [self._newest])
 
     def _judge_lag(self, text: str, since: int, at_us: int, now_us: int | None) -> None:
-        """Accept a tail that a running log has not dealt with yet."""
+        """Report an unsigned or uncosigned tail; a short one of a live log is no finding."""
         before = self.report.unsigned_from
         self.report.unsigned_from = since if before is None else min(since, before)
         if now_us is not None and abs(now_us - at_us) <= TAIL_S * 1_000_000:

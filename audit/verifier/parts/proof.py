@@ -1,4 +1,4 @@
-"""Proofs, receipts, and checkpoints alone."""
+"""Proofs and receipts, consistency proofs, and checkpoints alone."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -55,12 +55,12 @@ _SHAPES: dict[str, dict[str, type]] = {
 }
 _SHAPES |= {new: {**_SHAPES[old], "map": list} for old, new in WITH_PARTS.items()}
 EXTRA_FIELDS = {name: dict(sorted({"format": str, **x}.items())) for name, x in _SHAPES.items()}
-"""What the extra line of our proofs holds: records as they are hashed, never trusted unproven.
+"""The fields of the extra line of our proofs; nothing in it is trusted unproven.
 
-A receipt has every header of a decision and the payload of its seal; a range has the headers of a
-stream from `first` to where a stream-head map says that it ended, and payloads up to `last`.
-`map` is that map: its one record, in the second version a list of all its parts, in their order.
-`keys` are statements about the log's keys.
+A receipt has every header of a decision and the payload of its seal. A range has the headers of a
+stream from `first` to the end that a stream-head map states, and payloads up to `last`. `map` is
+that map: one record, or in the second version a list of all its parts in order. `keys` are
+changes of the log's keys.
 """
 
 
@@ -75,7 +75,7 @@ class Proof:
 
 
 def read_proof(data: bytes) -> Proof:
-    """Read a tlog-proof; only its exact form is taken."""
+    """Return a tlog-proof read from its exact form."""
     block, _, note = data.partition(b"\n\n")
     try:
         lines = block.decode().split("\n")
@@ -97,13 +97,13 @@ def read_proof(data: bytes) -> Proof:
 def verify_proof(
     data: bytes, outside: Outside, entry: bytes | None = None, payload: bytes | None = None
 ) -> Report:
-    """Verify a proof or receipt.
+    """Return the report on a proof or receipt.
 
     Args:
         data: the file.
         outside: what is trusted.
-        entry: the entry's bytes, if they are not in the proof's extra data.
-        payload: the payload of the record that is proven, if it is not there either.
+        entry: the entry's bytes, if the proof's extra data lacks them.
+        payload: the payload of the proven record, if the extra data lacks it.
     """
     with judging() as report:
         proof = read_proof(data)
@@ -126,7 +126,7 @@ def verify_proof(
 
 
 def read_extra(data: bytes | None) -> dict[str, Any]:
-    """Read our extra data; a header alone is taken too, and foreign data is left alone."""
+    """Return our extra data, or a header alone; foreign data gives an empty mapping."""
     if data is None or not data.startswith(b"{"):
         return {}
     try:
@@ -156,7 +156,7 @@ def _judge_entry(
     signed: Head,
     disclosed: Disclosed,
 ) -> None:
-    """Judge the proof of one entry, which may be no record of ours."""
+    """Judge the proof of one entry, which need not be a record of ours."""
     data = canonical(extra["header"]) if "header" in extra else entry
     if data is None:
         report.find(NOT_CHECKABLE, "no entry: give its bytes with --header")
@@ -182,7 +182,7 @@ def _judge_entry(
 
 
 def say_record(report: Report, head: Mapping[str, Any]) -> None:
-    """Say which record this is."""
+    """Report which record this is."""
     at = stamp(head["recorded_at_us"] // 1_000_000)
     text = f"record {head['seq']} of {head['log']}: {head['kind']} by {head['actor']} at {at}"
     report.say(f"{text}, number {head['stream_seq']} of {head['stream']}")
@@ -193,7 +193,7 @@ def _judge_list(
 ) -> None:
     """Judge a receipt or a range: a chain of headers that ends where a proven map says.
 
-    One entry is proven by its path; the map by its own; the others by the chain between them.
+    One entry and the map are proven by their paths, the other entries by the chain.
     """
     headers = [canonical(header) for header in extra["headers"]]
     heads = [read_header(header) for header in headers]
@@ -237,7 +237,7 @@ def _judge_list(
 def _judge_payloads(
     report: Report, payloads: Sequence[Any], heads: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Hold payloads against the headers that name them, in the same order."""
+    """Compare payloads with the headers that name them, in the same order."""
     for head in heads:
         say_record(report, head)
     if len(payloads) != len(heads):
@@ -252,7 +252,7 @@ def _judge_payloads(
 def _parts(
     report: Report, shown: Sequence[Any], signed: Head
 ) -> list[tuple[Header, Header]] | None:
-    """Return header and payload of each part of a map, held to the tree; None if unreadable."""
+    """Return each part of a map after checking its place; None if its version is unknown."""
     parts: list[tuple[Header, Header]] = []
     for item in shown:
         shape = ["header", "path", "payload"]
@@ -275,7 +275,7 @@ def _parts(
 def _judge_end_of(
     report: Report, stream: str, streams: Streams, parts: Sequence[tuple[Header, Header]]
 ) -> None:
-    """Hold a list's end against a map, which is later than all that it lists."""
+    """Compare a list's end with a map that is later than all records listed."""
     number, leaf, last = streams.heads[stream]
     later = [(head, body) for head, body in parts if head["seq"] - body["part"] > last]
     rows = [(row, head) for head, body in later for row in body["heads"] if row[0] == stream]
@@ -288,7 +288,7 @@ def _judge_end_of(
 
 
 def verify_link(data: bytes, outside: Outside) -> Report:
-    """Verify a consistency proof: its checkpoint extends one that was kept."""
+    """Return the report on a consistency proof: its checkpoint must extend a kept one."""
     with judging() as report:
         trust = Trust(outside.vkeys, outside.policy)
         link = read_link(data)
@@ -302,7 +302,7 @@ def verify_link(data: bytes, outside: Outside) -> Report:
 
 
 def verify_note(data: bytes, outside: Outside) -> Report:
-    """Verify a checkpoint alone: who signed and cosigned it, and that a kept one agrees."""
+    """Return the report on a checkpoint alone: signers, cosigners, kept checkpoints."""
     with judging() as report:
         head = judge_head(report, Trust(outside.vkeys, outside.policy), data, outside)
         report.say(f"checkpoint of {head.origin} at {head.size}")

@@ -1,4 +1,4 @@
-"""Records: headers, payloads, streams, stream-head maps, disclosed values."""
+"""Records: headers, payloads, places in the tree, streams, stream-head maps, disclosed values."""
 
 import base64
 import hashlib
@@ -15,11 +15,11 @@ from audit.verifier.parts.trust.keys import Trust
 from audit.verifier.parts.trust.note import Head
 
 _STRINGS = ("actor", "idem_key", "kind", "log", "payload_sha256", "prev", "stream")
+NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
 HEADER_FIELDS: dict[str, type] = dict.fromkeys(_STRINGS, str) | {"commitments": list}
-HEADER_FIELDS |= dict.fromkeys(("recorded_at_us", "seq", "stream_seq", "version"), int)
+HEADER_FIELDS |= dict.fromkeys(NUMBERS, int)
 HEADER_FIELDS = dict(sorted(HEADER_FIELDS.items()))
 COLUMNS = ("seq", "stream", "stream_seq", "kind", "version", "recorded_at_us", "actor", "idem_key")
-NUMBERS = ("seq", "stream_seq", "version", "recorded_at_us")
 KIND = re.compile(r"[a-z_]{1,64}")
 _KINDS = """
 clock_observed run_started policy_activated model_loaded engine_event instrument_listed
@@ -33,12 +33,8 @@ key_destroyed ledger_restored witness_event hold_placed hold_lifted retention_ex
 subject_erased personal_disclosed stream_heads run_finished rows_accepted record_disavowed
 """
 KNOWN_KINDS = dict.fromkeys(_KINDS.split(), 1)
-"""What this file can interpret, with the version; of the rest only the bytes are verified."""
-
-
+"""The kinds that this file interprets, with their version; of others it verifies the bytes only."""
 MAP_BROKEN = "the parts of a stream-head map do not follow each other, without a record between"
-
-
 Header = Mapping[str, Any]
 
 
@@ -61,12 +57,12 @@ def read_header(header: bytes) -> dict[str, Any]:
 
 
 def known(head: Mapping[str, Any]) -> bool:
-    """Say whether this file knows what a record of this kind and version means."""
+    """Return whether this file interprets records of this kind and version."""
     return bool(KNOWN_KINDS.get(head["kind"]) == head["version"])
 
 
 def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a record's header and payload once the one is shown to bind the other."""
+    """Return a record's header and payload; the header must name the payload's hash."""
     head, body = read_header(header), parse_canonical(payload)
     if not isinstance(body, dict) or len(payload) > ENTRY_MAX:
         raise Bad("the payload has another shape, or is too long")
@@ -78,7 +74,7 @@ def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str
 
 
 def _check_map(body: Mapping[str, Any]) -> None:
-    """Refuse a stream-head map that does not have the shape of one."""
+    """Refuse a malformed stream-head map."""
     part, parts, heads = (body.get(name) for name in ("part", "parts", "heads"))
     if type(part) is not int or type(parts) is not int or not 0 <= part < parts:
         raise Bad("the stream-head map counts its parts in another way")
@@ -89,7 +85,7 @@ def _check_map(body: Mapping[str, Any]) -> None:
 
 
 def blobs_of(value: object) -> Iterator[str]:
-    """Yield the digests of `*_blob` fields, however deep; anything else there is refused."""
+    """Yield the digests of `*_blob` fields at any depth; anything else in them is refused."""
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -104,17 +100,17 @@ def blobs_of(value: object) -> Iterator[str]:
 
 
 class Disclosed:
-    """Personal values that somebody disclosed, held against the commitments of the records."""
+    """Disclosed personal values, compared with the commitments of the records."""
 
     def __init__(self, disclosures: Iterable[bytes]) -> None:
-        """Take disclosures: base64url of `[salt, path, value]`, committed to by their SHA-256."""
+        """Take disclosures: base64url of `[salt, path, value]`; a commitment is their SHA-256."""
         self._open: dict[str, str | None] = {}
         for data in disclosures:
             text = data.removesuffix(b"\n")
             self._open[hashlib.sha256(text).hexdigest()] = _path_of(text)
 
     def see(self, report: Report, head: Mapping[str, Any]) -> None:
-        """Look for them among a verified record's commitments."""
+        """Look for disclosed values among a verified record's commitments."""
         for digest in head["commitments"] if self._open else ():
             if digest in self._open:
                 path = self._open.pop(digest)
@@ -124,14 +120,14 @@ class Disclosed:
                     report.say(f"record {head['seq']} commits to the disclosed value of {path}")
 
     def finish(self, report: Report) -> None:
-        """Refuse those that nothing commits to."""
+        """Report the disclosures that no record commits to."""
         for path in self._open.values():
             text = f"no record here commits to the disclosed value of {path or 'nothing known'}"
             report.find(TAMPERED, text)
 
 
 def _path_of(text: bytes) -> str | None:
-    """Return the path that a disclosure states, None if it is not one."""
+    """Return the path that a disclosure states; None if it is malformed."""
     try:
         data = base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
         parts = parse_canonical(data)
@@ -143,7 +139,7 @@ def _path_of(text: bytes) -> str | None:
 
 
 class Streams:
-    """Where every stream stands: its records are dense, chained by `prev`, each key is once."""
+    """The end of every stream; records must be dense, chained by `prev`, with unique keys."""
 
     def __init__(self) -> None:
         """Start before the first record."""
@@ -151,7 +147,7 @@ class Streams:
         self.keys: set[bytes] = set()
 
     def follow(self, report: Report, head: Mapping[str, Any], leaf: bytes) -> None:
-        """Hold a record against the last one of its stream."""
+        """Compare a record with the last one of its stream."""
         number, before, last = self.heads.get(head["stream"], (-1, ZERO_HASH, -1))
         if head["stream_seq"] != number + 1:
             code = INCOMPLETE if head["stream_seq"] > number else TAMPERED
@@ -170,13 +166,13 @@ class Streams:
 
 
 def follow_keys(trust: Trust, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-    """Follow a record that changes the log's keys; its statement proves itself."""
+    """Apply a record that changes the log's keys; its statement is signed by itself."""
     if known(head) and head["kind"] in {"key_rotated", "key_revoked"}:
         trust.follow(body.get("statement"), head["log"])
 
 
 def unread_of(heads: Iterable[Mapping[str, Any]]) -> Counter[tuple[str, int]]:
-    """Count the records whose kind or version is unknown here."""
+    """Return how many records have each unknown kind and version."""
     return Counter((head["kind"], head["version"]) for head in heads if not known(head))
 
 
@@ -192,7 +188,7 @@ def judge_place(
 
 
 def judge_end(report: Report, row: Sequence[Any], number: int, leaf: bytes) -> None:
-    """Hold where a stream ends here against a row of a stream-head map."""
+    """Compare the end of a stream here with its row of a stream-head map."""
     if list(row[1:]) != [number, leaf.hex()]:
         text = f"{row[0]} ends at {row[1]} in the signed map, at {number} here"
         report.find(INCOMPLETE if row[1] > number else TAMPERED, text)
@@ -210,7 +206,7 @@ def judge_seal(report: Report, stream: str, heads: Sequence[Mapping[str, Any]]) 
 
 
 def next_part(awaited: list[int], body: Mapping[str, Any], seq: int) -> tuple[bool, list[int]]:
-    """Say whether a part of a map comes where it must; return which must come next, if any."""
+    """Return whether a part of a map is in its place, and what must come next."""
     part, parts = body["part"], body["parts"]
     joins = (awaited or [seq, 0, parts]) == [seq, part, parts]
     return joins, [] if part + 1 == parts else [seq + 1, part + 1, parts]
@@ -222,11 +218,11 @@ def judge_map(
     signed_size: int,
     others: Iterable[Header],
 ) -> None:
-    """Require that a map is shown whole: all parts in one row, in the signed tree.
+    """Require all parts of each map, one after the other, in the signed tree.
 
-    It says where streams ended before its first part. A record between two parts would be in no
-    map, so where a part is not shown, a record of the stream may stand in its place. `shown` are
-    header and payload of each part as they are listed, `others` the other records' headers.
+    A map says where streams ended before its first part. A record between two parts would be in no
+    map, so a part that is not shown could be a hidden record of the stream. `shown` has the
+    header and payload of each part in the order listed, `others` the other records' headers.
     """
     maps: dict[tuple[int, int], list[int]] = {}
     for head, body in shown:
@@ -250,7 +246,7 @@ def judge_map(
 
 
 def say_unread(report: Report, unread: Mapping[tuple[str, int], int]) -> None:
-    """Say of which records only the bytes were judged; maps must be read to see an end."""
+    """Report the records of which only the bytes were verified; an unread map is a finding."""
     for (kind, version), count in sorted(unread.items()):
         text = f"{kind} version {version} is not known here"
         if kind == "stream_heads" and version == 0:

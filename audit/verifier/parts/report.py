@@ -1,4 +1,4 @@
-"""What was found: a report's findings, exit code and lines for people."""
+"""The report: findings, the exit code, lines for people."""
 
 import contextlib
 import datetime as dt
@@ -16,12 +16,12 @@ class Bad(Exception):  # noqa: N818 - reads as what it says: this input is bad
 
 
 class Unknown(Bad):
-    """The input is of a version that this file does not know: it says nothing about it."""
+    """The input has a version that this file does not know, so nothing is said about it."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Report:
-    """What was found: exit code and why, lines for people, first bad record, first unsigned."""
+    """The exit code and its reason, lines for people, the first bad and first unsigned record."""
 
     exit_code: int = OK
     reason: str = ""
@@ -31,7 +31,7 @@ class Report:
     unsigned_from: int | None = None
 
     def find(self, code: int, text: str, seq: int | None = None) -> None:
-        """Note a finding; tampered outweighs incomplete, which outweighs not checkable."""
+        """Add a finding; tampered outweighs incomplete, which outweighs not checkable."""
         self.findings += 1
         if seq is not None:
             text = f"record {seq}: {text}"
@@ -43,19 +43,19 @@ class Report:
             self.say(f"{WORDS[code]}: {text}")
 
     def conclude(self) -> None:
-        """Add the last line: the word that the exit code stands for, and the first reason."""
+        """Add the last line: the exit code's word and the first reason."""
         default = "all as signed" if self.exit_code == OK else "see above"
         self.say(f"{WORDS[self.exit_code]}: {self.reason or default}")
         if self.lines[-2:-1] == self.lines[-1:]:
             self.lines.pop()
 
     def say(self, text: str) -> None:
-        """Add a line; what the input put into it stays printable anywhere, and short."""
+        """Add a line, cut short and in printable ASCII: the input may have written part of it."""
         shown = (c if " " <= c <= "~" else ascii(c)[1:-1] for c in text[:TEXT_MAX])
         self.lines.append("".join(shown))
 
     def caught(self, error: Exception) -> None:
-        """Note why the judging stopped; a sound input cannot break this file."""
+        """Add the error that stopped the verification as a finding; a sound file causes none."""
         text = str(error)
         if not isinstance(error, Bad):
             text = f"the input cannot be judged: {type(error).__name__}: {error}"
@@ -64,7 +64,7 @@ class Report:
 
 @contextlib.contextmanager
 def judging() -> Iterator[Report]:
-    """Yield a report that takes as a finding whatever the input breaks."""
+    """Yield a report; an exception in the block becomes a finding."""
     report = Report()
     try:
         yield report
@@ -73,7 +73,7 @@ def judging() -> Iterator[Report]:
 
 
 def stamp(time_s: int) -> str:
-    """Return a time for people."""
+    """Return a Unix time in seconds as text for people."""
     try:
         return f"{dt.datetime.fromtimestamp(time_s, dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""Where seeds come from."""
+"""The seeds of forecasts: which root of the log they must come from."""
 
 import hmac
 from collections.abc import Mapping
@@ -9,20 +9,18 @@ from audit.verifier.parts.records import known
 from audit.verifier.parts.report import INCOMPLETE, TAMPERED, Bad, Report
 
 SEED_RULE, SEEDS_BOUND, LEDGER_WIDE = 2, 3, "control"
-"""Rule 2: a seed's root is that of the largest checkpoint not above the decision's opening record,
-for a renewal its approval record. Runs whose `record_rules` are 3 or more have promised it.
+"""Rule 2: a seed's root is that of the largest checkpoint before the decision's opening record,
+for a renewal before its approval record. Runs with `record_rules` of 3 or more promise this rule.
 
-Every checkpoint ends with a stream-head map, which is a record of the stream `control`, dense and
-chained: so the log itself shows that none stood between the one named and the opening record.
+Every checkpoint ends with a stream-head map, a record of the dense and chained stream `control`. So
+the log itself shows that no checkpoint stood between the named one and the opening record.
 """
 _SALT, _TRAJECTORY = b"countersign/decision-seed/v1", b"countersign/trajectory/v1"
-
-
 UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable"
 
 
 def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
-    """Return the seeds of a decision's attempt, as they stand on record."""
+    """Return the seeds of a decision's attempt in the form that records have."""
     key = hmac.digest(_SALT, root, "sha256")
     info = stream.removeprefix("decision/").encode() + b"\0" + attempt.to_bytes(4, "big")
     seed = hmac.digest(key, info + b"\1", "sha256")
@@ -33,7 +31,7 @@ def seeds_of(root: bytes, stream: str, attempt: int, n: int) -> list[str]:
 def judge_rule(
     report: Report, head: Mapping[str, Any], body: Mapping[str, Any], promised: int
 ) -> bool:
-    """Say whether a request's seed follows the rule that can be judged here."""
+    """Return whether a request's seed follows rule 2; a missing promised rule is a finding."""
     rule = body.get("seed_rule")
     if type(rule) is int and rule == SEED_RULE:
         return True
@@ -45,7 +43,7 @@ def judge_rule(
 def judge_seed(
     report: Report, head: Mapping[str, Any], body: Mapping[str, Any], opened: int, number: int
 ) -> bool:
-    """Check that seeds follow from the root that is named, and that this is not a later one."""
+    """Return whether the seeds follow from the named root and it is not a later one."""
     seq, root, seeds = head["seq"], unhex(body.get("seed_root")), body.get("seeds")
     size = body.get("seed_size")
     if type(size) is not int or not isinstance(seeds, list):
@@ -60,10 +58,10 @@ def judge_seed(
 
 
 class Seeds:
-    """The seeds of a whole log, judged as its records go by."""
+    """The seeds of a whole log, judged record by record."""
 
     def __init__(self) -> None:
-        """Begin before the first record."""
+        """Start before the first record."""
         self.earlier = 0
         self._promised = 1
         self._opened: dict[str, tuple[int, int, int]] = {}
@@ -76,7 +74,7 @@ class Seeds:
         mapped: int,
         roots: Mapping[int, bytes],
     ) -> None:
-        """Take a record; `mapped` is the size of the tree that ends with the last whole map."""
+        """Judge a record; `mapped` is the size of the tree that ends with the last whole map."""
         stream, seq = head["stream"], head["seq"]
         if head["kind"] == "run_started":
             self._promised = max(self._promised, rules_of(body))
@@ -116,7 +114,7 @@ class Seeds:
 
 
 def rules_of(run: Mapping[str, Any]) -> int:
-    """Return what a run promises of its records; 1 for one of an earlier version."""
+    """Return the version of the rules that a run promises; 1 if it states none."""
     rules = run.get("record_rules")
     return rules if type(rules) is int else 1
 
@@ -131,7 +129,7 @@ class ShownRecord(NamedTuple):
 
 
 def judge_requests(report: Report, stream: str, shown: Mapping[int, ShownRecord]) -> None:
-    """Judge each request for a forecast by the rule its run promised, as far as is shown."""
+    """Judge each request for a forecast by its run's rule, as far as records are shown."""
     runs = (s.body for s in shown.values() if known(s.head) and s.head["kind"] == "run_started")
     promised = max(map(rules_of, runs), default=1)
     own = [shown[seq] for seq in sorted(shown) if shown[seq].head["stream"] == stream]
@@ -151,7 +149,7 @@ def judge_requests(report: Report, stream: str, shown: Mapping[int, ShownRecord]
 def _judge_last(
     report: Report, asked: ShownRecord, opened: int, shown: Mapping[int, ShownRecord]
 ) -> None:
-    """Check that no later checkpoint stood before the opening record, by the stream of maps."""
+    """Check by the stream of maps that no later checkpoint stood before the opening record."""
     seq, size = asked.head["seq"], asked.body["seed_size"]
     before = shown.get(size - 1)
     if before is None or not known(before.head):
@@ -176,7 +174,7 @@ def _judge_last(
 
 
 def _ends_map(one: ShownRecord) -> bool:
-    """Say whether a record is the last part of a stream-head map."""
+    """Return whether a record is the last part of a stream-head map."""
     if one.head["kind"] != "stream_heads" or not known(one.head):
         return False
     return bool(one.body["part"] + 1 == one.body["parts"])

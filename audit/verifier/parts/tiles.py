@@ -1,4 +1,4 @@
-"""A folder of tiles: the log's hashes and headers."""
+"""A folder of C2SP tlog-tiles: a log's hashes and headers."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ TILE_WIDTH = 256
 
 
 def read_within(path: Path) -> bytes | None:
-    """Return a file's bytes, never more than shows that it is too long; None if it is no file."""
+    """Return a file's bytes, cut off beyond the longest valid tile; None if there is no file."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -24,7 +24,7 @@ def read_within(path: Path) -> bytes | None:
 
 
 class Tiles:
-    """A folder of tiles, read level by level and held against the tree that its entries make."""
+    """A folder of tiles, compared level by level with the tree that its entries make."""
 
     def __init__(self, report: Report, folder: Path, head: Head) -> None:
         """Start before the first entry."""
@@ -39,7 +39,7 @@ class Tiles:
         self._foreign = 0
 
     def run(self, over: Callable[[range], Iterable[int]] = iter) -> None:
-        """Judge every tile and every entry."""
+        """Judge every tile and entry; `over` may report progress."""
         size, report = self._head.size, self._report
         for n in over(range(-(-size // TILE_WIDTH))):
             width = min(TILE_WIDTH, size - n * TILE_WIDTH)
@@ -63,7 +63,7 @@ class Tiles:
         report.say(f"{size} entries, {len(self._streams.heads)} streams{unread}")
 
     def _raise(self, level: int, hashes: Sequence[bytes]) -> None:
-        """Carry a full tile's root to the level above."""
+        """Add a full tile's root to the level above."""
         if len(hashes) < TILE_WIDTH:
             return
         if len(self._above) == level:
@@ -80,7 +80,7 @@ class Tiles:
             self._raise(level + 1, full)
 
     def _hold(self, level: int, hashes: Sequence[bytes]) -> None:
-        """Compare a stored tile above the lowest with what the tiles below make."""
+        """Compare a stored tile above level 0 with the tiles below it."""
         n = self._counts[level - 1]
         stored = self._hashes(level, n, len(hashes))
         if stored is not None and stored != list(hashes):
@@ -110,7 +110,7 @@ class Tiles:
         return entries
 
     def _file(self, level: str, n: int, width: int) -> bytes | None:
-        """Return a tile's bytes: the partial one, or the full one in its stead."""
+        """Return a tile's bytes: the partial tile, or else the full one."""
         digits = str(n).zfill(-(-len(str(n)) // 3) * 3)
         parts = [digits[i : i + 3] for i in range(0, len(digits), 3)]
         path = "/".join(["tile", level, *(f"x{part}" for part in parts[:-1]), parts[-1]])
@@ -122,7 +122,7 @@ class Tiles:
         return None
 
     def _entry(self, seq: int, entry: bytes, leaf: bytes) -> None:
-        """Judge an entry's header; its payload is not part of the tiles."""
+        """Judge an entry's header; tiles have no payloads."""
         report = self._report
         if leaf_hash(entry) != leaf:
             report.find(TAMPERED, "the entry is not the one in its tile", seq)
@@ -141,7 +141,7 @@ class Tiles:
 def verify_tiles(
     folder: Path, outside: Outside, over: Callable[[range], Iterable[int]] = iter
 ) -> Report:
-    """Verify a folder of tiles: every hash, entry, and stream; who gives `over` sees how far."""
+    """Return the report on a folder of tiles: every hash, entry and stream."""
     with judging() as report:
         note = read_within(folder / "checkpoint")
         if note is None:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 
 def leaf_hash(entry: bytes) -> bytes:
-    """Hash a tree entry."""
+    """Return the leaf hash of a tree entry."""
     return hashlib.sha256(b"\x00" + entry).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """Hash two subtrees."""
+    """Return the hash of a node above two subtrees."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
@@ -43,7 +43,7 @@ class Tree:
 
 
 def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
-    """Return the root that an inclusion path leads to, None if its or a hash's length is wrong."""
+    """Return the root that an inclusion path leads to; None if a length is wrong."""
     last, result = size - 1, leaf
     if {*map(len, (leaf, *path))} != {32}:  # a byte moved to the next node would hash the same
         return None
@@ -61,9 +61,9 @@ def root_by_path(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> b
 
 
 def root_up_to(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes:
-    """Return the root of the tree that ends with a leaf.
+    """Return the root of the tree that ends with a leaf, from its path in a larger tree.
 
-    The nodes on the left of its path, in a larger tree, are all that is before it.
+    The nodes on the left of the path cover everything before the leaf.
     """
     last, result = size - 1, leaf
     for node in path:
@@ -76,7 +76,7 @@ def root_up_to(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> byt
 
 
 def extends(old: tuple[int, bytes], new: tuple[int, bytes], path: Sequence[bytes]) -> bool:
-    """Say whether a consistency path shows that a tree (size, root) extends an older one."""
+    """Return whether a consistency path proves that the tree `new` (size, root) extends `old`."""
     size, last = old[0], new[0] - 1
     if size in {0, new[0]}:
         return not path and old[1] == (new[1] if size == new[0] else Tree().root())

@@ -1,4 +1,4 @@
-"""Judge the checkpoint of a proof: signers, quorum, and checkpoints kept outside."""
+"""The judgement of one checkpoint: signers, quorum, and checkpoints kept outside."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from audit.verifier.parts.trust.note import Head, read_head, read_note
 
 
 class Link(NamedTuple):
-    """A consistency proof: an old size, the path, the checkpoint that it leads to."""
+    """A consistency proof from an old size to a checkpoint."""
 
     old_size: int
     path: tuple[bytes, ...]
@@ -28,7 +28,7 @@ class Link(NamedTuple):
 
 
 def read_link(data: bytes) -> Link:
-    """Read a consistency proof in the form of C2SP tlog-witness's add-checkpoint request."""
+    """Return a consistency proof, read from C2SP tlog-witness's add-checkpoint form."""
     block, _, note = data.partition(b"\n\n")
     try:
         first, *lines = block.decode().split("\n")
@@ -41,15 +41,15 @@ def read_link(data: bytes) -> Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """Everything that comes from outside the file that is judged.
+    """Everything from outside the judged file.
 
     Attributes:
         vkeys: trusted log keys.
         policy: a C2SP tlog-policy.
         notes: checkpoints kept outside, which the log must contain.
-        links: consistency proofs between them and the file's own.
+        links: consistency proofs between checkpoints.
         rotations: changes of keys, as signed notes.
-        disclosures: personal values that somebody disclosed.
+        disclosures: disclosed personal values.
     """
 
     vkeys: Sequence[str] = ()
@@ -60,10 +60,10 @@ class Outside:
     disclosures: Sequence[bytes] = ()
 
     def check(self) -> None:
-        """Refuse what cannot be read, before it could look like a finding about the file.
+        """Refuse unreadable input, which must not look like a finding about the file.
 
         Raises:
-            Bad: something is not what it was given as.
+            Bad: something cannot be read.
         """
         try:
             Trust(self.vkeys, self.policy)
@@ -76,7 +76,7 @@ class Outside:
 
 
 def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> Head:
-    """Judge the one checkpoint of a proof: who signed, who cosigned, what was kept of the log.
+    """Return the checkpoint of a proof after judging signers, cosigners and kept checkpoints.
 
     Raises:
         Bad: it is malformed, or the line of a trusted key does not verify.
@@ -103,7 +103,7 @@ def judge_head(report: Report, trust: Trust, note: bytes, outside: Outside) -> H
 
 
 def _keeps(report: Report, trust: Trust, kept: SeenCheckpoint, seen: SeenCheckpoint) -> bool:
-    """Judge a kept checkpoint by itself; say whether it may be compared."""
+    """Return whether a kept checkpoint may be compared; if not, it is a finding."""
     if trust.keys and not kept.signers:
         text = f"the kept checkpoint of {kept.head.size} is signed by no trusted key"
     elif kept.head.origin != seen.head.origin:
@@ -119,10 +119,10 @@ def _keeps(report: Report, trust: Trust, kept: SeenCheckpoint, seen: SeenCheckpo
 def _joined(
     report: Report, trust: Trust, seen: SeenCheckpoint, outside: Outside
 ) -> list[SeenCheckpoint]:
-    """Return the checkpoints shown to contain this one's tree: equal or later ones of its log.
+    """Return the equal or later checkpoints of this log that are proven to contain this tree.
 
-    Two trees that extend the same older one can be a fork, so only what this tree is joined to by
-    proofs from old to new counts; what is older than such a tree agrees with this one as well.
+    Two trees that extend the same older one can be a fork. So a later tree counts only if proofs
+    lead from this tree to it; a tree older than such a one agrees with this tree as well.
     """
     kept = [one for one in map(trust.open, outside.notes) if _keeps(report, trust, one, seen)]
     links = [(link, trust.open(link.note)) for link in map(read_link, outside.links)]
@@ -151,7 +151,7 @@ def _joined(
 def _step(
     report: Report, trust: Trust, link: Link, new: SeenCheckpoint, there: Sequence[SeenCheckpoint]
 ) -> list[tuple[Head, Head]]:
-    """Judge one consistency proof by itself; return from which checkpoint to which it leads."""
+    """Return the checkpoints that one consistency proof leads from and to; none if it fails."""
     same_log = [one.head for one in there if one.head.origin == new.head.origin]
     old = next((head for head in same_log if head.size == link.old_size), None)
     forked = any(head.size == new.head.size and head != new.head for head in same_log)
@@ -168,7 +168,7 @@ def _step(
 
 
 def judge_quorum(report: Report, trust: Trust, seen: Sequence[SeenCheckpoint]) -> None:
-    """Judge whether witnesses made a checkpoint public as the policy asks."""
+    """Report whether the policy's quorum of witnesses cosigned a checkpoint."""
     policy = trust.policy
     if policy is None or not policy.asks:
         report.say("no witness policy given: that others saw this checkpoint is not shown")

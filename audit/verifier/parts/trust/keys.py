@@ -1,4 +1,4 @@
-"""Which keys count: those that were given, their successors, less those revoked."""
+"""The log keys that count: those given, plus their successors, minus the revoked."""
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,9 +26,9 @@ NO_TIME = "no witness says that it was signed before"
 
 
 class Change(NamedTuple):
-    """A change of keys: the old one is followed by a new one, or, with `new` the same, revoked.
+    """A rotation from `old` to `new`, or a revocation if both are the same key.
 
-    `bound` is the last size or the first microsecond, as the statement says.
+    `bound` is the last size that the old key signs, or the microsecond from which it is revoked.
     """
 
     note: SignedNote
@@ -39,10 +39,10 @@ class Change(NamedTuple):
 
 
 def read_change(statement: object, origin: str) -> Change:
-    """Read a change of keys; who signed a revocation is open.
+    """Return a change of keys; the signatures of a revocation are not verified yet.
 
     Raises:
-        Bad: it is malformed, of another log, or a rotation that not both keys signed.
+        Bad: it is malformed, of another log, or a rotation that both keys did not sign.
     """
     if not isinstance(statement, str):
         raise Bad("a change of keys is no text")
@@ -69,9 +69,9 @@ def read_change(statement: object, origin: str) -> Change:
 
 
 class SeenCheckpoint(NamedTuple):
-    """A checkpoint whose lines were judged: the logs' keys and the witnesses that signed it.
+    """A checkpoint with the log's keys and the witnesses whose signatures verified.
 
-    `strangers`: the log's name is on the line of a key that is not known, or not yet.
+    `strangers`: a line has the log's name but no key that is known so far.
     """
 
     head: Head
@@ -82,13 +82,13 @@ class SeenCheckpoint(NamedTuple):
 
 
 class Trust:
-    """What is trusted from outside: log keys, their successors, a witness policy."""
+    """The trust given from outside: log keys, their successors, a witness policy."""
 
     def __init__(self, vkeys: Iterable[str], policy: bytes | None = None) -> None:
-        """Read what was given.
+        """Read the keys and the policy.
 
         Raises:
-            Bad: a key or the policy is not one.
+            Bad: one of them is malformed.
         """
         self.policy = None if policy is None else read_policy(policy)
         self.keys = set() if self.policy is None else set(self.policy.logs)
@@ -104,7 +104,7 @@ class Trust:
         self._vouched: dict[Key, Key] = {}
 
     def open(self, data: bytes) -> SeenCheckpoint:
-        """Read a checkpoint and verify the lines of everybody known.
+        """Return a checkpoint after verifying the lines of all known keys.
 
         Raises:
             Bad: it is malformed, or such a line does not verify.
@@ -123,20 +123,20 @@ class Trust:
         )
 
     def met(self, seen: Iterable[SeenCheckpoint]) -> bool:
-        """Say whether the policy's quorum cosigned one of some checkpoints."""
+        """Return whether the policy's quorum cosigned one of these checkpoints."""
         return self.policy is None or any(self.policy.met(one.cosigners) for one in seen)
 
     def follow(self, statement: object, origin: str, *, given: bool = False) -> str:
-        """Follow a change of keys as far as it can be judged now; return what was done, in words.
+        """Apply a change of keys as far as it can be judged now; return what was done, in words.
 
-        A rotation is signed by both keys: the old one counts for trees up to the size that it
-        names, the new one for later ones. A revocation is signed by another trusted key than the
-        one that it names, which counts for nothing made from the stated time on.
+        Both keys sign a rotation: the old key counts for trees up to the stated size, the new one
+        for later trees. Another trusted key signs a revocation: the revoked key counts for nothing
+        made from the stated time on.
 
         Args:
-            statement: a signed note; those of the log come in the log's order.
+            statement: a signed note; statements of the log come in the log's order.
             origin: the log's name.
-            given: it comes from outside the file that is judged.
+            given: whether the statement comes from outside the judged file.
 
         Raises:
             Bad: the statement is malformed, of another log, or a signature does not verify.
@@ -146,7 +146,10 @@ class Trust:
         return change.words if self._take(change) else change.words + NOT_FOLLOWED
 
     def give(self, report: Report, statements: Iterable[str], origin: str) -> bool:
-        """Follow changes from outside; say whether all can be read: one says nothing of a file."""
+        """Apply changes from outside; return whether all are readable.
+
+        An unreadable one is a finding, but says nothing about the judged file.
+        """
         try:
             for statement in statements:
                 self.follow(statement, origin, given=True)
@@ -156,11 +159,12 @@ class Trust:
         return True
 
     def settle(self, report: Report) -> None:
-        """Follow all changes anew, now that all are here, and say what was done.
+        """Apply all changes again, now that all are here, and report what was done.
 
-        First those from outside, in whatever order they came; then the log's own, in their order,
-        and after each again those from outside, for the log may tell who signed them. The log may
-        hold any liar's that nobody follows; but on one that was given somebody relied.
+        Changes from outside come first, in any order; then the log's own, in their order, with
+        those from outside tried again after each, since the log may name the key that signed them.
+        A change in the log that no trusted key signed proves nothing and is only mentioned. Such
+        a change from outside is a finding, since somebody relied on it.
 
         Raises:
             Bad: a signature of a key that is known by now does not verify.
@@ -187,24 +191,24 @@ class Trust:
                 report.say(one.words + ("" if one in done else NOT_FOLLOWED))
 
     def _take_given(self, given: Iterable["Change"], done: set["Change"]) -> set["Change"]:
-        """Follow what was given as far as it leads: revocations first, else in any order."""
+        """Apply changes from outside until none is left to apply; revocations come first."""
         before = -1
         while len(done) > before:
             before = len(done)
             for change in given:
                 self._look_back([change])
             for change in given:
-                with contextlib.suppress(Bad):  # altered: it stays one that is not followed
+                with contextlib.suppress(Bad):  # an altered change is not applied
                     done.update([change] if change not in done and self._take(change) else ())
         return done
 
     def _look_back(self, changes: Sequence["Change"]) -> None:
-        """Add the keys before the trusted ones.
+        """Add the keys that preceded the trusted ones.
 
-        A key vouches for the one before it, unless it was replaced or revoked before it said so.
-        That is all that the older key is known for: it ends there, hands over to nobody else, and
-        counts for no more than the key that vouches. Its thief could name himself, and a thief of
-        both could have invented it.
+        A key vouches for its predecessor, unless it had been replaced or revoked before it did. The
+        older key ends at that rotation, hands over to no other key, and counts for no more than
+        the key that vouches: a thief of the older key could name his own successor, and a thief
+        of the newer one could invent the older.
         """
         ended: dict[Key, int] = {}
         for place, change in enumerate(changes):
@@ -217,7 +221,7 @@ class Trust:
                 self._vouched[old] = new
 
     def _take(self, change: "Change") -> bool:
-        """Follow one change, if a key that still counts says so."""
+        """Apply one change if a key that still counts signed it; return whether it applies."""
         old, new = change.old, change.new
         if new == old:
             if not signatures_of(change.note, self.keys - {old} - self.revoked.keys()).times:
@@ -225,7 +229,7 @@ class Trust:
             self.revoked[old] = min(change.bound, self.revoked.get(old, change.bound))
             return True
         if new in self.keys and self.until.get(old) == change.bound:
-            return True  # as was said before
+            return True  # applied before
         handed = old in self.keys and old not in self.until
         if not handed or (old in self.revoked and new not in self.keys):
             return False
@@ -234,12 +238,12 @@ class Trust:
         return True
 
     def made_us(self, seen: Iterable[SeenCheckpoint]) -> int:
-        """Return by when the first of some checkpoints had its quorum, as its witnesses say."""
+        """Return when the first of these checkpoints had its quorum, in microseconds."""
         stood = [] if self.policy is None else [self.policy.stood(one.cosigners) for one in seen]
         return min([SIZE_MAX, *(at * 1_000_000 for at in stood if at is not None)])
 
     def counts(self, signers: Iterable[Key], size: int, made_us: int) -> str:
-        """Return why none of the keys counts for a tree made by a time; nothing if one does."""
+        """Return why no key counts for a tree of this size and time; "" if one does."""
         current = [key for key in signers if size <= self.until.get(key, SIZE_MAX)]
         if any(made_us < self.revoked.get(key, SIZE_MAX + 1) for key in current):
             return ""

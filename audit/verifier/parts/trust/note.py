@@ -1,4 +1,4 @@
-"""Keys, signed notes and the text of a checkpoint, each read and verified by itself."""
+"""Verifier keys, signed notes, the text of a checkpoint, and signatures."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from audit.verifier.parts.canonical import SIZE_MAX, decimal, unbase64, unhash
 from audit.verifier.parts.report import Bad
 
-try:  # an older cryptography has no ML-DSA: its lines are then said to be not checkable here
+try:  # an older cryptography has no ML-DSA: its lines are then reported as not checkable
     from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PublicKey
 except ImportError:
     MLDSA44PublicKey = None  # type: ignore[assignment,misc]
@@ -25,7 +25,7 @@ _CONTROL, _NOT_IN_NAMES = re.compile(r"[\0-\x09\x0b-\x1f]"), re.compile(r"[\s+\0
 
 
 class Key(NamedTuple):
-    """A public key with its name and signature type."""
+    """A verifier key: name, key id, signature type, public key."""
 
     name: str
     key_id: bytes
@@ -34,7 +34,7 @@ class Key(NamedTuple):
 
 
 def split_vkey(text: str) -> Key:
-    """Split `<name>+<id>+<type and key>` of any type; nothing but its form is judged."""
+    """Return the fields of `<name>+<id>+<type and key>`; any type is accepted."""
     name, _, rest = text.partition("+")
     key_id, _, encoded = rest.partition("+")
     data = unbase64(encoded)
@@ -45,7 +45,7 @@ def split_vkey(text: str) -> Key:
 
 
 def read_vkey(text: str) -> Key:
-    """Read a key of a type that is known here; its id must fit."""
+    """Return a verifier key of a known type whose id fits its name and bytes."""
     key = split_vkey(text.strip(BLANK))
     if KEY_BYTES.get(key.kind) != len(key.public):
         raise Bad("key is neither Ed25519 (0x01, 0x04) nor ML-DSA-44 (0x06)")
@@ -64,14 +64,14 @@ def _check_name(name: str) -> None:
 
 
 class SignedNote(NamedTuple):
-    """A signed note: its text, and its lines of name, key id and signature."""
+    """A signed note: its text and its lines (name, key id, signature)."""
 
     text: str
     lines: tuple[tuple[str, bytes, bytes], ...]
 
 
 def read_note(data: bytes) -> SignedNote:
-    """Read a signed note; only its exact form is taken."""
+    """Return a signed note read from its exact form."""
     try:
         whole = data.decode()
     except ValueError as error:
@@ -94,7 +94,7 @@ def read_note(data: bytes) -> SignedNote:
 
 
 class Head(NamedTuple):
-    """What a checkpoint says."""
+    """The statement of a checkpoint."""
 
     origin: str
     size: int
@@ -106,7 +106,7 @@ def _long(origin: str) -> bool:
 
 
 def read_head(text: str) -> Head:
-    """Read a checkpoint's text; what follows origin, size and root is not interpreted."""
+    """Return a checkpoint's origin, size and root; further lines are not interpreted."""
     lines = text.split("\n")[:-1]
     if len(lines) < 3 or "" in lines or _long(lines[0]):  # noqa: PLR2004 - three
         raise Bad("checkpoint is malformed")
@@ -114,9 +114,12 @@ def read_head(text: str) -> Head:
 
 
 def signed_time(key: Key, signature: bytes, text: str) -> int | None:
-    """Verify a line of a known key; return the time that a cosigner states, 0 for a log's key.
+    """Return the time in seconds that a verified cosignature states, 0 for a log's signature.
 
-    None if this installation cannot verify such a signature.
+    None if this installation cannot verify this type of signature.
+
+    Raises:
+        Bad: the signature does not verify.
     """
     message, stated = text.encode(), 0
     if key.kind != ED25519:
@@ -150,16 +153,19 @@ def _opaque(text: str) -> bytes:
 
 
 class Signatures(NamedTuple):
-    """Lines of known keys: those that verify with their times, those of a type missing here."""
+    """The known keys on a note: those verified, with times, and those of a type missing here."""
 
     times: Mapping[Key, int]
     unread: frozenset[Key]
 
 
 def signatures_of(note: SignedNote, keys: Iterable[Key]) -> Signatures:
-    """Verify the lines of known keys; unknown ones are ignored, wrong or repeated ones are not.
+    """Return the verified signatures of known keys; lines of other keys are ignored.
 
-    A witness may sign again at another time: the earliest that it states counts, 0 is none.
+    A witness may sign again at another time: the earliest stated time counts, 0 states none.
+
+    Raises:
+        Bad: a known key's line does not verify or is repeated.
     """
     known = {(key.name, key.key_id): key for key in keys}
     times: dict[Key, int] = {}

@@ -1,4 +1,4 @@
-"""The witness policy: which logs, which witnesses, which quorum."""
+"""The witness policy (C2SP tlog-policy): logs, witnesses, groups and a quorum."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from audit.verifier.parts.trust.note import COSIGNER, ED25519, KEY_BYTES, Key, r
 
 @dataclass(slots=True)
 class WitnessPolicy:
-    """A C2SP tlog-policy: logs, witnesses by their name in the file, groups in order, a quorum."""
+    """A policy: logs, witnesses by their name in the file, groups in order, a quorum."""
 
     logs: list[Key] = field(default_factory=list)
     witnesses: dict[bytes, Key] = field(default_factory=dict)
@@ -20,11 +20,11 @@ class WitnessPolicy:
 
     @property
     def asks(self) -> bool:
-        """Whether it asks for any witness at all."""
+        """Return whether the policy requires any witness."""
         return self.quorum != b"none"
 
     def met(self, present: Iterable[bytes]) -> bool:
-        """Say whether these witnesses are a quorum."""
+        """Return whether these witnesses are a quorum."""
         there = {b"none", *present}
         for name, (threshold, members) in self.groups.items():
             if len(there & members) >= threshold:
@@ -32,7 +32,7 @@ class WitnessPolicy:
         return self.quorum in there
 
     def stood(self, times_s: Mapping[bytes, int]) -> int | None:
-        """Return when the last witness that the quorum needs signed; 0 states no time."""
+        """Return when the quorum was reached, in seconds; None if stated times do not show it."""
         for until_s in sorted(set(times_s.values()) - {0}) if self.asks else ():
             if self.met(name for name, at in times_s.items() if 0 < at <= until_s):
                 return until_s
@@ -92,7 +92,7 @@ def _threshold(word: bytes, count: int) -> int:
 
 
 def read_policy(data: bytes) -> WitnessPolicy:
-    """Read a policy file; one that cannot be read whole is refused: a part could be weaker."""
+    """Return a policy; one unreadable line refuses the file, as the rest could be weaker."""
     policy = WitnessPolicy()
     if any(c in b"\x7f" or (c < ord(" ") and c not in b"\t\n") for c in data):
         raise Bad("the policy holds a control character other than tab and newline")
