@@ -282,7 +282,7 @@ def test_keys_and_logs_of_a_witness(tmp_path: Path) -> None:
     again = open_witness(state, [str(LOG.vkey)], None)
     again.memory.close()
     assert [s.vkey for s in again.signers] == [s.vkey for s in first.signers]
-    with pytest.raises(SettingsError, match=r"of w\.example/1: start without"):
+    with pytest.raises(SettingsError, match=r"of w\.example/1: leave --keygen out"):
         open_witness(state, [str(LOG.vkey)], "w.example/2")
     for logs, name, why in (
         ([str(tmp_path / "nofile")], "w.example/1", "no file .*nofile"),
