@@ -47,7 +47,6 @@ class Worker:
     """One engine process that times requests on command."""
 
     def __init__(self, name: str, state: Path) -> None:
-        """Start it; `ready` waits."""
         kind, capture = WORKERS[name]
         engine = EngineConfig(model_dir=str(PAIR), drafter=kind, spec_k=SPEC_K, capture=capture)
         config = EngineChildConfig(engine=engine, state_dir=state)

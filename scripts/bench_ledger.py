@@ -94,7 +94,6 @@ class Bench:
     """The parts, in the order in which they run."""
 
     def __init__(self, plan: Plan, folder: Path, stack: ExitStack) -> None:
-        """Start a server and a ledger of its own."""
         server = EmbeddedPostgres(folder)
         server.start()
         stack.callback(server.stop)

@@ -92,7 +92,6 @@ class Yardsticks:
     """The identically constrained table, and the plain ways to write into it."""
 
     def __init__(self, dsn: str) -> None:
-        """Make the table."""
         self._connection: TupleConnection = connect(dsn)
         self._connection.execute(_TABLE_SQL)
         self._drafts = drafts(count())
@@ -170,7 +169,6 @@ class Appends:
     """The ledger's own append, by coroutines and by a thread."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """Write into an open ledger."""
         self._ledger = ledger
         self._drafts = drafts(count())
         self._made: deque[Draft] = deque()

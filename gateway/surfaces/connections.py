@@ -75,13 +75,7 @@ class BoundedConfig(uvicorn.Config):
         limits: ConnectionLimits,
         local_users: frozenset[int] | None = None,
     ) -> None:
-        """Serve `app`, whose owner starts and ends it.
-
-        Args:
-            app: the application.
-            limits: what callers are granted.
-            local_users: user ids that may use the Unix socket; None: root and our own.
-        """
+        """Serve `app`; `local_users` may use the Unix socket (None: root and our own user)."""
         super().__init__(
             app,
             http=BoundedConnection,
@@ -137,7 +131,6 @@ class BoundedConnection(H11Protocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Check that the configuration carries the limits."""
         if not isinstance(config, BoundedConfig):
             raise TypeError("the limits are missing")
         super().__init__(config, server_state, app_state, _loop)

@@ -27,7 +27,6 @@ class BodyLimit:
     """ASGI middleware that ends a request whose body is too large with 413."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Wrap an application."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -81,7 +81,7 @@ class Server:
             settings: where to listen.
             limits: what callers are granted.
             door: folder of the socket for local verbs; the caller holds its state folder's lock.
-            local_users: user ids that may use that socket; None: root and our own.
+            local_users: see `BoundedConfig`.
 
         Raises:
             SettingsError: when the address is taken or not ours.

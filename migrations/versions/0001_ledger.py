@@ -1,6 +1,6 @@
 """The ledger: tables, roles, triggers.
 
-There is no downgrade: a ledger is never made less.
+There is no downgrade: nothing may take records away.
 """
 
 from alembic import op

@@ -1,7 +1,7 @@
 """Tiles, cosignatures and disclosures; commitments as a column. No leaf changes.
 
-Locks `ledger.entry` for a moment only: a column with a constant default is metadata. Like every
-migration here, one transaction: killed at any statement, it never happened.
+Locks `ledger.entry` for a moment only: a column with a constant default changes metadata. Every
+migration here is one transaction: if it is killed at any statement, nothing has changed.
 """
 
 from alembic import op

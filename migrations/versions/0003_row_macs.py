@@ -1,7 +1,7 @@
-"""A MAC beside every row, by a key that the database does not have. No leaf changes.
+"""A MAC beside every row, made with a key that the database does not have. No leaf changes.
 
-Rows of before have none: the gateway accepts them once, up to a root that it names. A column
-without a default is metadata; the lock on `ledger.entry` is held for a moment.
+Earlier rows have none: the gateway accepts them once, up to a root that it names. Adding a column
+without a default changes metadata only, so `ledger.entry` is locked for a moment.
 """
 
 from alembic import op

@@ -68,7 +68,6 @@ class Copy:
     """A copy of the tree, with a runner of tests in it."""
 
     def __init__(self, folder: Path, runner: "subprocess.Popen[str]") -> None:
-        """Use a folder that was filled by `copied`."""
         self.folder = folder
         self._runner = runner
 

@@ -33,7 +33,6 @@ class Chosen:
     """Runs the chosen tests only, in the order given, and notes the first that fails."""
 
     def __init__(self, tests: list[str]) -> None:
-        """Keep the order."""
         self._order = {name: place for place, name in enumerate(tests)}
         self.failed = ""
 

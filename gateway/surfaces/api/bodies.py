@@ -28,8 +28,6 @@ class StrictRoute(APIRoute):
 
 
 class _StrictRequest(Request):
-    """A request whose body is read by `_once`."""
-
     @override
     async def json(self) -> Any:
         """Return the body's value.

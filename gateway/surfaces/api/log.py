@@ -28,7 +28,7 @@ _REFUSED: Final = re.compile(r"q=0(\.0{0,3})?")
 
 
 class LogReader(Door):
-    """A dependency that yields who reads, or None if everybody may."""
+    """The door of the log's files."""
 
     async def __call__(
         self,

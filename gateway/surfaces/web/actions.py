@@ -13,7 +13,6 @@ class DeskActions:
     """`pages.Actions` over one desk."""
 
     def __init__(self, desk: Desk) -> None:
-        """Keep the desk."""
         self._desk = desk
 
     def note_read(self, reader: Caller, what: str) -> None:

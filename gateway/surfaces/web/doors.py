@@ -65,7 +65,6 @@ class NotSignedInError(Exception):
     """A page was requested without a session; the browser is sent to `address`."""
 
     def __init__(self, address: str) -> None:
-        """Keep the address of the sign-in page."""
         super().__init__(address)
         self.address = address
 

@@ -135,7 +135,6 @@ class Pages:
     """The handlers; each reads the ledger again and keeps nothing."""
 
     def __init__(self, views: Views, actions: Actions, sheets: Sheets) -> None:
-        """Keep the parts."""
         self._views = views
         self._actions = actions
         self._sheets = sheets
@@ -295,7 +294,6 @@ class Pages:
         )
 
     def _noted(self, request: Request, what: str) -> None:
-        """Record a read before it is answered."""
         self._actions.note_read(reader_of(request), what)
 
     def _do(self, request: Request, heading: str, action: Callable[[], str]) -> Response:

@@ -28,8 +28,6 @@ _US: Final = 1_000_000
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A session, or a link that is not used yet."""
-
     key_digest: str
     began_us: int
     used_us: int
@@ -39,7 +37,6 @@ class Sessions:
     """The open sessions and links of one process; safe from any thread."""
 
     def __init__(self, keyring: Keyring, monotonic_us: Callable[[], int]) -> None:
-        """Start with nobody signed in."""
         self._keyring = keyring
         self._now_us = monotonic_us
         self._sessions: dict[str, _Open] = {}

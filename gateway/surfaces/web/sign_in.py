@@ -39,7 +39,6 @@ class SignIn:
     """The handlers of signing in and out."""
 
     def __init__(self, entrance: Entrance, sheets: Sheets) -> None:
-        """Keep the parts."""
         self._entrance = entrance
         self._sheets = sheets
         self._delayed = 0

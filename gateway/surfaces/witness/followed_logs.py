@@ -33,14 +33,10 @@ class FollowedLogs:
     """The logs of one witness, read again when a file changes; safe from any thread."""
 
     def __init__(self, given: Sequence[str], on_change: Callable[[LogKeys], None]) -> None:
-        """Read the keys.
-
-        Args:
-            given: see `log_keys`.
-            on_change: called with changed keys, before the first request that they serve.
+        """Read `given` as `log_keys` does; later changes go to `on_change` before they are used.
 
         Raises:
-            SettingsError: when there is no key, or one is not a key.
+            SettingsError: as of `log_keys`.
         """
         self._given = tuple(given)
         self._on_change = on_change

@@ -151,11 +151,8 @@ def open_witness(
 ) -> Witness:
     """Return the witness of a state folder.
 
-    Args:
-        state: its folder; made by `keygen`.
-        logs: see `log_keys`; files are read again when they change.
-        keygen: the name under which missing keys are made; None: keys must exist.
-        on_change: see `FollowedLogs`.
+    `keygen` is the name under which missing keys are made; None: the keys must exist. `logs` and
+    `on_change` are those of `FollowedLogs`.
 
     Raises:
         SettingsError: when the witness has no keys, or a log's key is not a key.
@@ -252,13 +249,8 @@ def serve_witness(
 ) -> int:
     """Serve until a signal; return the exit code.
 
-    Args:
-        state: see `open_witness`.
-        logs: see `open_witness`.
-        listen: HOST:PORT; port 0 takes a free one.
-        url: where the log reaches this witness, for the policy file; None: where it listens.
-        keygen: see `open_witness`.
-        limits: what its callers are granted.
+    `listen` is HOST:PORT, where port 0 takes a free one. `url` is where the log reaches this
+    witness, for the policy file (None: where it listens). The others: see `open_witness`.
 
     Raises:
         SettingsError: when the address, a key or a log is not usable.
@@ -322,7 +314,6 @@ def _listening(listen: str) -> socket.socket:
 
 
 async def _bounded(request: Request) -> bytes | None:
-    """Return the body, or None if it is too large."""
     body = bytearray()
     async for part in request.stream():
         body += part

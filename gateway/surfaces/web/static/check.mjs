@@ -1,4 +1,4 @@
-// The page's half of checking a record: fetch bytes, let verify.mjs judge them, show every hash.
+// Checks one record in the browser: fetches its files, lets verify.mjs judge them, shows every hash.
 import * as v from "./verify.mjs";
 
 const page = document.querySelector("#check");
@@ -18,14 +18,14 @@ function show(id, value, state = "") {
 
 const filesIn = (id) => Promise.all([...document.querySelector(id).files].map(async (file) => new Uint8Array(await file.arrayBuffer())));
 
-/** Read what whoever checks brings along: keys, a policy, signed changes of the log's keys. */
+/** Read what the user trusts: keys, a witness policy, signed changes of the log's keys. */
 async function given() {
   const keys = document.querySelector("#keys").value.split("\n").map((line) => line.trim()).filter(Boolean);
   const [policy = null] = await filesIn("#policy"), rotations = await filesIn("#rotations");
   try {
     return { trust: await v.readTrust({ keys, policy }), options: { rotations } };
   } catch (error) {
-    throw new v.Unknown(error.message); // a slip of whoever types is nobody's tampering
+    throw new v.Unknown(error.message); // a typing error is not tampering
   }
 }
 
@@ -37,7 +37,7 @@ async function check() {
     const { trust, options } = await given();
     report = await v.verifyBytes(proof, trust, options);
     for (const words of finds) report.find(v.TAMPERED, words);
-    signatures = await v.verifySignatures(proof, trust, options).catch(() => null); // the report has why
+    signatures = await v.verifySignatures(proof, trust, options).catch(() => null); // the report says why
     if (!trust.logs.size && signatures?.exitCode === v.NOT_CHECKABLE) signatures.lines = ["signature not checkable here: give the log's key"];
   } catch (error) {
     report.find(error instanceof v.Unknown ? v.NOT_CHECKABLE : error instanceof v.Bad ? v.TAMPERED : v.INCOMPLETE, error.message);
@@ -49,7 +49,7 @@ async function check() {
   page.dataset.exit = String(report.exitCode);
 }
 
-/** Show every hash from the payload to the root; return what does not fit. */
+/** Show every hash from the payload to the root; return the contradictions found. */
 async function recomputed({ index, path, checkpoint }, header, payload) {
   const leaf = await v.leafHash(header), hashes = (await v.climb(leaf, index, checkpoint.size, path)) ?? [leaf];
   const list = document.querySelector("#path");
@@ -69,7 +69,7 @@ async function recomputed({ index, path, checkpoint }, header, payload) {
   const finds = same ? [] : ["the path does not lead to the checkpoint's root"];
   try {
     const record = await v.readRecord(header, payload);
-    if (index !== record.header.seq || String(index) !== page.dataset.seq) finds.push("the bytes are those of another record");
+    if (index !== record.header.seq || String(index) !== page.dataset.seq) finds.push("the files belong to another record");
   } catch (error) {
     if (!(error instanceof v.Bad)) throw error;
     finds.push(error.message);
@@ -77,7 +77,7 @@ async function recomputed({ index, path, checkpoint }, header, payload) {
   return finds;
 }
 
-/** Say what is true of the signatures alone: what else is wrong with the record stands below. */
+/** Return the verdict on the signatures alone; other faults of the record are listed below it. */
 function signatureWords({ signed, lines }) {
   const told = lines.filter((line) => /^(TAMPERED|INCOMPLETE|NOT CHECKABLE|quorum met|signature not checkable here): /.test(line));
   return [...(signed ? ["the trusted key signed this root"] : []), ...told].join("; ");

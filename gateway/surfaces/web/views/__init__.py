@@ -7,7 +7,7 @@ Not here: routes, FastAPI.
     evidence   the files from which a browser checks a record by itself
     decision   one decision's records as the walk: a value per step, in order, for the template
     renewal    what an approver saw beside what was renewed after the answer
-    tables     two tables of the decision page: prompt tokens and rule checks
+    tables     two tables of the decision page: prompt tokens, rule checks
     tokens     draft rounds as a person reads them
     positions  positions, exposure and profit of an account and its placebo twin
     plots      values to SVG text, on the server: fan chart and line plot

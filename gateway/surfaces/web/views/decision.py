@@ -231,7 +231,6 @@ def _renewed(
 
 
 def _run(reader: LedgerReader, run_id: str) -> Body:
-    """Return the record of the run's start."""
     started = reader.by_key("control", f"run_started:{run_id}") if run_id else None
     return Body(None if started is None else started.body)
 
@@ -346,7 +345,6 @@ def _fan(forecast: Forecast, snapshot: Snapshot, happened: tuple[int, ...]) -> F
 
 
 def _messages(records: tuple[Record, ...], reader: LedgerReader) -> Iterator[FixMessage]:
-    """Yield the FIX messages of both directions, in ledger order."""
     for record in records:
         body = Body(record.body)
         if record.kind in {Kind.ORDER_SENT, Kind.CANCEL_SENT}:

@@ -165,13 +165,9 @@ class Views:
         *,
         stored: LedgerReader | None = None,
     ) -> None:
-        """Keep the parts.
+        """Read pages from `reader`, and single records from `stored`, disavowed ones too.
 
-        Args:
-            reader: the ledger's records, without disavowed ones.
-            table: the drafter's table, for its probabilities.
-            policy: the witness policy of proofs.
-            stored: reads single records, disavowed ones too; None: `reader`.
+        `table` gives the drafter's probabilities; `policy` is the witness policy of proofs.
         """
         self._reader = reader
         self._stored = stored or reader

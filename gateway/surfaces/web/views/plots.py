@@ -120,13 +120,8 @@ def line_plot(
 ) -> Markup:
     """Draw lines over the same equidistant points.
 
-    Args:
-        lines: what is drawn.
-        caption: title and description.
-        labels: text under the first and the last point.
-        suffix: unit of the axis.
-        steps: draw levels that hold until the next point, instead of slopes.
-        zero: keep zero in range and mark it.
+    `labels` are the texts under the first and the last point, `suffix` the unit of the axis.
+    `steps` draws levels that hold until the next point; `zero` keeps zero in range and marks it.
     """
     count = max((len(line.values) for line in lines), default=0)
     values = [v for line in lines for v in line.values if v is not None]

@@ -1,8 +1,6 @@
 """What an approver saw beside what was renewed after the answer.
 
 A renewal samples, prices and judges a held decision again (`gateway.walk.approval`).
-
-Not here: the other steps (`decision`).
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""Two tables of the decision page: the prompt's tokens by meaning, and a verdict's checks as text.
-
-Not here: the other steps (`decision`).
-"""
+"""Two tables of the decision page: prompt tokens by meaning, and a verdict's checks as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""Draft rounds as a person reads them: each draft with its fate and the numbers that decided it.
-
-Not here: whether the record holds (`inference.speculation.evidence.Judge`).
-"""
+"""Draft rounds as a person reads them: each draft with its fate and the numbers that decided it."""
 
 from dataclasses import dataclass
 from math import log

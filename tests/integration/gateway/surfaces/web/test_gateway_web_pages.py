@@ -153,7 +153,7 @@ def test_every_page_says_mode_dev_and_that_the_run_is_later_than_the_training_da
 ) -> None:
     for path in pages(desk):
         text = re.sub(r"<[^>]+>|\s+", " ", browser.get(path).text)
-        assert "dev=true: two dev keys are not two people" in text
+        assert "dev=true: one person may hold both officers' development keys" in text
         said = re.sub(r"\s+", " ", text)
         assert "first as-of 2018-01-02 14:30:00 UTC &gt; data cut-off 2017-12-31" in said
 
@@ -253,7 +253,7 @@ def test_the_ledger_page_shows_the_signed_checkpoint(browser: TestClient, desk: 
     sizes = range(before, desk.reader.head().size + 1)  # to look is on record, too
     assert any(f"{size:,}" in page for size in sizes)
     assert "pages.test" in page
-    assert "no witness asked" in page
+    assert "no cosignature yet" in page
 
 
 def test_the_ledger_page_names_who_cosigned(
@@ -271,7 +271,7 @@ def test_the_ledger_page_names_who_cosigned(
     page = browser.get("/ledger").text
     for said in ("w0.example", "Ed25519", "w9.example", "ML-DSA-44", "2027-01-15"):
         assert said in page
-    assert "no witness asked" not in page
+    assert "no cosignature yet" not in page
 
 
 @pytest.mark.parametrize(
