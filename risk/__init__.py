@@ -2,15 +2,15 @@
 
 Not here: I/O of any kind.
 
-    state/     what rules may look at: instrument, holding, book, and the state as documents
-    policy/    the numbers that officers sign
-    intent     what somebody wants to do
-    verdict    the answer, with every check behind it
-    canonical  bytes and digests of all of these
-    documents  values to documents and back, as their types say
+    state/     the state that rules read: instrument, holding, book
+    policy/    the signed limits
+    intent     a proposed order
+    verdict    the answer to an intent, with every check
+    canonical  canonical bytes and digests
+    documents  dataclasses to documents and back
     sizing     from forecast to intent
-    rules/     one file per family of rules
+    rules/     one file for each family of rules
     evaluate   all rules over one intent
-    approved   the only thing that may be sent
-    errors     what a parser, a fold or an approval raises
+    approved   the only order that may be sent
+    errors     errors of parsers, folds and approvals
 """

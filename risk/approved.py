@@ -1,14 +1,14 @@
-"""The approved order: the only value that may become a message, and the agreement behind it.
+"""The approved order, which is the only value that may become a message, and its approval.
 
 Not here: who a person is (the gateway's keys) and when to send (`dispatch`).
 
-Rules kept:
-- `approve` is the only way to make an `ApprovedOrder`; it refuses everything it cannot check.
-- ALLOW and WARN go; HOLD goes only with the agreement of another person than the author, inside
-  the band of price, size and exposure agreed to, before it ends. THROTTLE, REJECT and above never.
-- The agreement names the policy it was given under; under another policy it is void.
-- What a person agreed to binds the order that follows, also where no rule asks for a person any
-  more: a renewal that no longer needs the agreement is still the order that was shown, or none.
+Rules:
+- Only `approve` makes an `ApprovedOrder`, and it rejects what it cannot check.
+- ALLOW and WARN may be sent. HOLD needs the approval of a person other than the author, and the
+  order must stay inside its band of price, size and exposure, before it expires. THROTTLE, REJECT
+  and above are never sent.
+- An approval is void under another policy.
+- An approval binds the renewed order even if no rule asks for a person any more.
 """
 
 from dataclasses import InitVar, dataclass
@@ -26,20 +26,14 @@ _SEAL: Final = object()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """One person's agreement to one held order, within a band.
+    """One person's approval of one held order, within a band of price, size and exposure.
 
     Attributes:
         approver: The person; never the author.
-        intent_digest: The intent that was read when agreeing.
+        intent_digest: The intent that the person saw.
         verdict_digest: The verdict that held it.
-        policy_digest: The policy then in force.
         given_at_us: Wall clock.
-        expires_us: Wall clock; the order must be out before.
-        price_low_ticks: Lowest limit price agreed to.
-        price_high_ticks: Highest.
-        qty_max_lots: Largest quantity.
-        exposure_low_bp: Lowest target exposure.
-        exposure_high_bp: Highest.
+        expires_us: Wall clock; the order must be sent before.
     """
 
     decision_id: str
@@ -61,7 +55,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """What a person's yes to an intent would cover; the attributes are those of `Approval`."""
+    """The band of limit price, quantity and target exposure that an approval covers."""
 
     price_low_ticks: int
     price_high_ticks: int
@@ -72,16 +66,13 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovedOrder:
-    """An order that may be sent, once. Made by `approve` only.
+    """An order that may be sent once; only `approve` makes one.
 
     Attributes:
-        intent: What to send.
-        verdict_digest: The verdict that let it through.
-        policy_digest: The policy of that verdict.
-        approving_leaf: Leaf hash of the approving record; the order's name is made from it.
+        approving_leaf: Leaf hash of the approving record, from which ClOrdID derives.
         send_before_us: Wall clock; not sent from then on.
-        kill_epoch: Epoch of the kill latch it was judged under.
-        approver: Who agreed to it, empty where nobody was asked.
+        kill_epoch: Epoch of the kill latch that it was judged under.
+        approver: Who approved it; empty if no approval was needed.
     """
 
     intent: Intent
@@ -99,7 +90,7 @@ class ApprovedOrder:
 
     @property
     def decision_id(self) -> str:
-        """The decision that this order carries out."""
+        """Decision of the order."""
         return self.intent.decision_id
 
     @property
@@ -134,7 +125,7 @@ class ApprovedOrder:
 
 
 def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_us: int) -> Approval:
-    """Turn a person's yes into an agreement with a band and an end (wall clock).
+    """Return a person's approval of a held intent; `now_us` is wall clock.
 
     Raises:
         ApprovalError: The approver is the author, or the verdict is not a HOLD on this intent
@@ -167,7 +158,7 @@ def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_u
 
 
 def band_of(policy: Policy, intent: Intent) -> Band:
-    """Return what an agreement to this intent covers under this policy."""
+    """Return the band that an approval of this intent covers."""
     allowed = policy.approval
     price = intent.limit_ticks * allowed.price_band.value // BP
     return Band(
@@ -187,18 +178,18 @@ def approve(
     kill_epoch: int,
     approval: Approval | None = None,
 ) -> ApprovedOrder:
-    """Make the sendable order, or refuse.
+    """Return the order that may be sent.
 
     Args:
         intent: The intent as judged; on release of a hold, the renewed one.
-        verdict: The verdict on exactly this intent.
-        approving_leaf: Leaf hash of the record that approves: the verdict's, or the approval's.
-        send_before_us: Wall clock; for a held order not after the agreement's end.
-        kill_epoch: Epoch that the verdict's state carried.
-        approval: The agreement, needed for HOLD; one that is given binds whatever the action.
+        verdict: The verdict on this intent.
+        approving_leaf: Leaf hash of the approving record: the verdict's, or the approval's.
+        send_before_us: Wall clock; not after the approval expires.
+        kill_epoch: Epoch in the verdict's state.
+        approval: Needed for HOLD; binding for every action.
 
     Raises:
-        ApprovalError: Anything that does not permit sending.
+        ApprovalError: The order may not be sent.
     """
     _require(is_intact(verdict), "the verdict is not intact")
     _require(verdict.intent_digest == intent_digest(intent), "the verdict is on another intent")
@@ -223,7 +214,7 @@ def approve(
 
 
 def _agreed(intent: Intent, verdict: Verdict, send_before_us: int, approval: Approval) -> str:
-    """The approver, if the agreement covers this order."""
+    """Return the approver if the approval covers this order; raise otherwise."""
     same_order = (
         approval.decision_id == intent.decision_id
         and approval.account == intent.account
@@ -243,7 +234,7 @@ def _agreed(intent: Intent, verdict: Verdict, send_before_us: int, approval: App
 
 
 def _is_other(approver: str, intent: Intent) -> bool:
-    """Whether the approver is neither author nor strategy; case and outer space do not count."""
+    """Return whether the approver is neither author nor strategy, ignoring case and blanks."""
     name = approver.strip().casefold()
     return bool(name) and name not in {
         intent.author.strip().casefold(),

@@ -1,12 +1,12 @@
-"""Canonical bytes and digests of risk's documents, and the strict reader that takes them back.
+"""Canonical bytes and digests of risk's documents, and their strict reader.
 
-Not here: what the documents mean (each type's module writes and reads its own).
+Not here: what the documents mean.
 
-Rules kept:
-- A document holds null, booleans, integers, strings, lists and objects. No float, ever.
+Rules:
+- A document holds null, booleans, integers, strings, lists and objects, and never a float.
 - Integers beyond 2^53 - 1 are decimal strings, so every JSON reader sees the same number.
-- Object keys are ASCII, so sorting by code point equals RFC 8785's sorting by UTF-16 unit;
-  for this profile the bytes equal RFC 8785 (a test compares them with the reference library).
+- Object keys are ASCII, so sorting by code point equals RFC 8785's sorting by UTF-16 unit, and the
+  bytes equal RFC 8785 (a test compares them with the reference library).
 """
 
 import hashlib
@@ -19,14 +19,14 @@ from risk.errors import DocumentError
 JSON: TypeAlias = "bool | int | str | list[JSON] | dict[str, JSON] | None"
 JSON_SAFE: Final = 2**53 - 1
 RANGE: Final = 2**63
-"""Every integer in risk is smaller than this in size; beyond it an input is refused."""
+"""Every integer in risk has a smaller absolute value; other inputs are refused."""
 
 
 def canonical_bytes(document: JSON) -> bytes:
-    """Encode a document as its one canonical form.
+    """Return the canonical bytes of a document.
 
     Raises:
-        DocumentError: A value outside the profile (float, foreign type, big integer, bad text).
+        DocumentError: A value outside the profile (float, other type, big integer, bad text).
 
     Source: RFC 8785 (JSON Canonicalization Scheme), sections 3.2.2 and 3.2.3.
     """
@@ -39,12 +39,12 @@ def canonical_bytes(document: JSON) -> bytes:
 
 
 def digest(tag: str, document: JSON) -> str:
-    """SHA-256 in hex over a domain tag and the canonical bytes of a document."""
+    """Return the SHA-256 in hex of a domain tag and a document's canonical bytes."""
     return hashlib.sha256(tag.encode("ascii") + b"\n" + canonical_bytes(document)).hexdigest()
 
 
 def number(value: int) -> int | str:
-    """Write an integer: itself, or a decimal string beyond 2^53 - 1."""
+    """Return an integer, as a decimal string if beyond 2^53 - 1."""
     if type(value) is not int:
         raise DocumentError("an integer field holds another type")
     return value if -JSON_SAFE <= value <= JSON_SAFE else str(value)
@@ -73,9 +73,9 @@ def _check(value: object) -> None:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads one JSON object strictly: every field once, no field left over.
+    """Reads one JSON object strictly; all methods raise only `DocumentError`.
 
-    Call `done()` at the end. All methods raise `DocumentError` and nothing else.
+    Call `done()` at the end.
     """
 
     document: object
@@ -92,14 +92,14 @@ class Reader:
         return self._left.pop(name)
 
     def text(self, name: str) -> str:
-        """A string field."""
+        """Return a string field."""
         value = self._take(name)
         if type(value) is not str:
             raise DocumentError(f"field {name} is not text")
         return value
 
     def number(self, name: str) -> int:
-        """An integer field, plain or as the decimal string of a large one."""
+        """Return an integer field, plain or as the decimal string of a large one."""
         value = self._take(name)
         if type(value) is int:
             return value
@@ -109,40 +109,25 @@ class Reader:
                 return parsed
         raise DocumentError(f"field {name} is not an integer")
 
-    def maybe_number(self, name: str) -> int | None:
-        """An integer field or null."""
-        if self._left.get(name, 0) is None:
-            self._take(name)
-            return None
-        return self.number(name)
-
-    def has(self, name: str) -> bool:
-        """Whether a field that may be left out is there."""
-        return name in self._left
-
     def flag(self, name: str) -> bool:
-        """A boolean field."""
+        """Return a boolean field."""
         value = self._take(name)
         if type(value) is not bool:
             raise DocumentError(f"field {name} is not true or false")
         return value
 
     def items(self, name: str) -> list[object]:
-        """A list field, items unread."""
+        """Return a list field without reading its items."""
         value = self._take(name)
         if type(value) is not list:
             raise DocumentError(f"field {name} is not a list")
         return list(value)
 
-    def numbers(self, name: str) -> tuple[int, ...]:
-        """A list of integers."""
-        return tuple(Reader({"item": item}).number("item") for item in self.items(name))
-
     def inner(self, name: str) -> object:
-        """A field that another reader takes over."""
+        """Return a field unread, for another reader."""
         return self._take(name)
 
     def done(self) -> None:
-        """Refuse unknown fields."""
+        """Raise if a field was not read."""
         if self._left:
             raise DocumentError("unknown field " + ", ".join(sorted(map(str, self._left))))

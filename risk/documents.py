@@ -1,8 +1,9 @@
-"""Values to documents and back, field by field, as their types say.
+"""Dataclasses to documents and back, by their types.
 
-A dataclass is an object with its own fields, a tuple a list, an enum text, an integer beyond
-2^53 - 1 a decimal string (`risk.canonical`). Reading is strict: each field once, none left over, no
-other type. Not here: what a value means.
+A dataclass is an object, a tuple a list, an enum text, an integer beyond 2^53 - 1 a decimal string
+(`risk.canonical`). Reading is strict: each field once, no other field, no other type.
+
+Not here: what a value means.
 """
 
 from collections.abc import Callable
@@ -22,19 +23,19 @@ _PLANS: dict[type, tuple[tuple[str, _Write, _Read], ...]] = {}
 
 
 def document_of(value: object) -> dict[str, JSON]:
-    """Write a dataclass as a document.
+    """Return a dataclass as a document.
 
     Raises:
-        DocumentError: A number field holds something else.
+        DocumentError: An integer field holds another type.
     """
     return {name: write(getattr(value, name)) for name, write, _ in _plan(type(value))}
 
 
 def value_of(kind: type[T], document: object) -> T:
-    """Read a dataclass of a kind back.
+    """Return the dataclass of this kind that a document holds.
 
     Raises:
-        DocumentError: Not such a value's document.
+        DocumentError: The document does not fit the kind.
         inference.errors.ForecastError: A forecast in it does not parse.
     """
     read = Reader(document)

@@ -1,24 +1,19 @@
-"""Errors of risk: raised to the caller of a parser, a fold or an approval, never by `evaluate`.
+"""Errors of risk's parsers, folds and approvals.
 
     RiskError
-    ├── DocumentError      a document that is not one of ours
-    ├── PolicyError        a policy or bundle that may not be activated
-    ├── BookError          an event whose numbers cannot be booked
-    └── ApprovalError      an order that nobody may send
+    ├── DocumentError      a document does not parse
+    ├── PolicyError        a policy or bundle may not be activated
+    ├── BookError          an event's numbers cannot be booked
+    └── ApprovalError      an order may not be sent
 
-A refusal of an intent is a `Verdict`, not an exception.
+`evaluate` raises none: a refusal of an intent is a `Verdict`.
 """
 
 from typing import ClassVar
 
 
 class RiskError(Exception):
-    """Root of the package's errors.
-
-    Attributes:
-        code: Stable name for the outside (one table in the gateway maps it to an HTTP status).
-        detail: What was wrong: names and numbers, no free text from outside.
-    """
+    """Root of the package's errors; `code` is stable, `detail` has no free text from outside."""
 
     code: ClassVar[str] = "risk"
 

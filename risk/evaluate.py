@@ -1,11 +1,11 @@
-"""`evaluate`: every rule over one intent, fixed order, none skipped, no way out but a verdict.
+"""`evaluate` runs every rule over one intent and returns a verdict.
 
-Not here: the rules (`risk/rules`), and the section that records the answer (the gateway).
+Not here: the rules (`risk/rules`) and recording (the gateway).
 
-Rules kept:
-- Total: any policy, state and intent yield a verdict; what cannot be read or measured is refused.
-- Every rule runs on every intent; the action is the join, so order cannot matter.
-- The verdict binds digests of exactly what was seen.
+Rules:
+- Any policy, state and intent yield a verdict; an unreadable or unmeasurable input is refused.
+- Every rule runs on every intent, and the action is the join of all results.
+- The verdict has the digests of policy, state and intent.
 """
 
 from collections.abc import Callable
@@ -30,19 +30,15 @@ from risk.verdict import (
 )
 
 UNREADABLE: Final = "0" * 64
-"""Stands in a verdict for the digest of something that has no canonical form."""
+"""Digest in a verdict of an input without a canonical form."""
 
 
 def evaluate(
     policy: Policy, state: RiskState, intent: Intent, *, rules: tuple[Rule, ...] = RULES
 ) -> Verdict:
-    """Judge an intent. Never raises for any value of its arguments.
+    """Return the verdict on an intent; never raises, whatever its arguments.
 
-    Args:
-        policy: The policy that `state.policy_status` vouches for.
-        state: Everything else the rules may see.
-        intent: What is proposed.
-        rules: The catalogue; only tests pass another.
+    `policy` is the one verified in `state.policy_status`. Only tests pass `rules`.
     """
     policy_sealed = _sealed(lambda: policy_digest(policy))
     case = RuleCase(policy=policy, policy_digest=policy_sealed, state=state, intent=intent)
@@ -65,43 +61,31 @@ def evaluate(
 def _book_agrees(state: RiskState) -> tuple[RuleResult, ...]:
     """R00: an instrument whose book differs from the broker's reports takes no new intent.
 
-    The check stands in a verdict only when it is broken: verdicts of before it was there replay.
+    Only a breach appears in a verdict, so that verdicts older than this check replay.
     """
-    if getattr(state, "book_differs", False) is False:  # nonsense is refused as unreadable
+    if getattr(state, "book_differs", False) is False:  # any other type is unreadable
         return ()
-    return (
-        RuleResult(
-            rule_id=RuleId.R00,
-            check="book_agrees",
-            version=1,
-            scope=Scope.INSTRUMENT,
-            observed=1,
-            limit=0,
-            margin=-1,
-            unit=Unit.FLAG,
-            bound=Bound.MAX,
-            outcome=Outcome.BREACH,
-            action=Action.REJECT,
-            reason=Reason.BOOK_DIFFERS,
-        ),
-    )
+    return (_r00("book_agrees", Scope.INSTRUMENT, 1, Reason.BOOK_DIFFERS),)
 
 
 def _sealed(digest: Callable[[], str]) -> str:
     try:
         return digest()
-    except Exception:  # noqa: BLE001 - whatever has no digest is refused below
+    except Exception:  # noqa: BLE001 - an input without a digest is refused
         return UNREADABLE
 
 
 def _readable(check: str, sealed: str, reason: Reason) -> RuleResult:
-    """R00: what has no canonical form cannot be put on record, so it cannot be judged."""
-    bad = int(sealed == UNREADABLE)
+    """R00: an input without a canonical form cannot be recorded, so it is refused."""
+    return _r00(check, Scope.ORDER, int(sealed == UNREADABLE), reason)
+
+
+def _r00(check: str, scope: Scope, bad: int, reason: Reason) -> RuleResult:
     return RuleResult(
         rule_id=RuleId.R00,
         check=check,
         version=1,
-        scope=Scope.ORDER,
+        scope=scope,
         observed=bad,
         limit=0,
         margin=-bad,

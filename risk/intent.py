@@ -1,10 +1,10 @@
-"""The intent: what somebody wants to do, before anybody allowed it.
+"""The intent: a proposed order before its verdict.
 
-Not here: how an intent is sized (`risk/sizing.py`) and whether it may go (`risk/evaluate.py`).
+Not here: how an intent is sized (`risk/sizing.py`) and whether it may be sent (`risk/evaluate.py`).
 
-Rules kept:
-- The constructor checks nothing: `evaluate` must refuse any malformed intent, so one can be built.
-- The digest covers every field; the fingerprint covers only what the market would see.
+Rules:
+- The constructor checks nothing: `evaluate` refuses malformed intents.
+- The digest covers every field; the fingerprint covers what the market would see.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class Side(StrEnum):
 
     @property
     def sign(self) -> int:
-        """+1 for a buy, -1 for a sell."""
+        """1 for a buy, -1 for a sell."""
         return 1 if self is Side.BUY else -1
 
 
 class TimeInForce(StrEnum):
-    """How long an order lives at the broker."""
+    """How long an order stays at the broker."""
 
     DAY = "DAY"
     IOC = "IOC"
@@ -38,19 +38,15 @@ class Intent:
     """One proposed order.
 
     Attributes:
-        decision_id: The decision it belongs to; one intent per decision and attempt.
-        account: Account whose book it would change.
-        strategy: Strategy or agent that it is counted under.
+        decision_id: One intent for each decision and attempt.
+        strategy: Strategy or agent that it counts for.
         author: Person or program that proposed it; may never approve it.
-        instrument: Symbol.
-        side: Buy or sell.
         qty_lots: Quantity in lots, positive.
         limit_ticks: Limit price in ticks; there are no market orders.
-        tif: Time in force.
-        target_exposure_bp: Exposure aimed at after full execution, in basis points of equity,
-            negative for short.
-        directional: True if it claims to know where the price goes; a volatility-target
-            overlay does not.
+        target_exposure_bp: Exposure after full execution, in basis points of equity, negative for
+            short.
+        directional: True if it predicts the price's direction; a volatility-target overlay does
+            not.
     """
 
     decision_id: str
@@ -67,12 +63,12 @@ class Intent:
 
 
 def intent_digest(intent: Intent) -> str:
-    """Digest of every field of an intent (hex SHA-256)."""
+    """Return the digest of every field of an intent (hex SHA-256)."""
     return digest("countersign.intent/1", document_of(intent))
 
 
 def intent_fingerprint(intent: Intent) -> str:
-    """Digest of what the market would see: account, instrument, side, size, price, lifetime.
+    """Return the digest of what the market would see.
 
     Two intents with one fingerprint within a short time are the same order sent twice.
     """

@@ -1,12 +1,12 @@
-"""Sizing: how large a position a forecast justifies, and the order that leads there.
+"""Sizing: the position that a forecast justifies, and the order that leads there.
 
-Not here: whether the order may go (`risk/evaluate.py`).
+Not here: whether the order may be sent (`risk/evaluate.py`).
 
-Rules kept:
-- The overlay is honest about what the model knows: exposure = target volatility / forecast
-  volatility, long or flat, capped; no belief about direction enters.
-- No order inside the no-trade band, and no order larger than the policy's step.
-- An agent's wish is translated as it stands, uncapped: refusing it is the rules' business.
+Rules:
+- The overlay's exposure is target volatility / forecast volatility, long or flat, capped. No
+  prediction of direction enters.
+- There is no order inside the no-trade band, and none larger than the policy's step.
+- An agent's target exposure is not capped: the rules refuse it.
 - Quantities round toward zero, so rounding never adds risk. All arithmetic is on integers.
 """
 
@@ -27,14 +27,14 @@ ONE_1E8: Final = 100_000_000
 
 
 class SizingBasis(StrEnum):
-    """What the target came from."""
+    """Source of the target."""
 
     VOLATILITY = "VOLATILITY"
     EXPOSURE = "EXPOSURE"
 
 
 class SizingReason(StrEnum):
-    """What became of the target."""
+    """Why a sizing leads to its order or to none."""
 
     ORDER = "ORDER"
     ORDER_CAPPED_AT_STEP = "ORDER_CAPPED_AT_STEP"
@@ -47,20 +47,16 @@ class SizingReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """A target and the step toward it, with every number on the way.
+    """A target and the order toward it; quantities are signed lots, exposures of equity.
 
     Attributes:
-        vol_year_1e8: Forecast volatility per year, 0 where it was not used.
-        uncapped_bp: Exposure before the cap.
-        target_exposure_bp: Exposure aimed at, of equity.
+        vol_year_1e8: Forecast volatility per year, 0 if not used.
+        uncapped_bp: Target exposure before the cap.
         current_exposure_bp: Exposure of position and pending orders at mid.
-        equity_minor: Equity used.
-        current_lots: Position plus pending orders, signed.
-        target_lots: Position aimed at, signed.
-        wanted_lots: Whole way to the target, signed.
-        delta_qty: This order, signed; 0 for no order.
+        current_lots: Position plus pending orders.
+        wanted_lots: From the current to the target position.
+        delta_qty: Quantity of this order; 0 for no order.
         limit_ticks: Limit price of the order; 0 for no order.
-        reason: Why this delta.
     """
 
     instrument: str
@@ -96,7 +92,7 @@ def size(
     quote: Quote,
     equity_minor: int,
 ) -> Sizing:
-    """Size by volatility target: long or flat, capped, with a no-trade band and a largest step."""
+    """Return the sizing by volatility target."""
     vol_year = isqrt(max(0, forecast.step_vol_1e8) ** 2 * policy.steps_per_year.value)
     aimed_1e8 = policy.target_vol.value * ONE_1E8 // BP
     uncapped = aimed_1e8 * policy.risk_share.value // vol_year if vol_year else 0
@@ -121,7 +117,7 @@ def size_exposure(
     quote: Quote,
     equity_minor: int,
 ) -> Sizing:
-    """Translate a wished exposure (signed basis points of equity) as it stands."""
+    """Return the sizing for a given exposure (signed basis points of equity), uncapped."""
     target = _Target(
         basis=SizingBasis.EXPOSURE,
         vol_year_1e8=0,
@@ -143,7 +139,7 @@ def to_intent(
     directional: bool,
     tif: TimeInForce = TimeInForce.DAY,
 ) -> Intent | None:
-    """The intent that a sizing leads to; None where it leads to no order (see its reason)."""
+    """Return the intent of a sizing, or None if it leads to no order."""
     if sizing.delta_qty == 0:
         return None
     return Intent(
@@ -169,7 +165,7 @@ def _step(
     quote: Quote,
     equity_minor: int,
 ) -> Sizing:
-    """From target exposure to this order's quantity and limit price."""
+    """Return the sizing for a target exposure."""
     if quote.bid_ticks <= 0 or quote.ask_ticks <= 0:
         return _none(target, book, instrument, equity_minor, SizingReason.NO_PRICE)
     if equity_minor <= 0:
@@ -233,13 +229,13 @@ def _none(
 
 
 def _current(book: Book, symbol: str) -> int:
-    """Position as it will be when everything pending executes."""
+    """Return the position after everything pending executed."""
     bought = book.pending_lots(symbol, Side.BUY)
     return book.lots(symbol) + bought - book.pending_lots(symbol, Side.SELL)
 
 
 def _limit(policy: SizingPolicy, quote: Quote, wanted: int) -> int:
-    """A marketable limit: the touch plus an allowance, never below one tick."""
+    """Return a marketable limit: the touch plus an allowance, never below one tick."""
     allowance = policy.limit_allowance.value
     if wanted > 0:
         return quote.ask_ticks + allowance

@@ -1,10 +1,10 @@
-"""The verdict: what every rule said about one intent, and the join of it all.
+"""The verdict on one intent: the results of every rule, and their join.
 
-Not here: how a verdict comes about (`risk/evaluate.py`) and what it permits (`risk/approved.py`).
+Not here: how a verdict is made (`risk/evaluate.py`) and what it permits (`risk/approved.py`).
 
-Rules kept:
-- Actions form a lattice by severity; a verdict's action is the join of all its results.
-- Every reason comes from one closed list; beside it stand the measured value and the limit.
+Rules:
+- Actions are ordered by severity; a verdict's action is the most severe of its results.
+- Every reason comes from one closed list, beside the measured value and the limit.
 - A margin is never negative on a pass and always negative on a breach.
 """
 
@@ -18,7 +18,7 @@ from risk.errors import DocumentError
 
 
 class Action(IntEnum):
-    """What happens to the intent, mildest first; comparisons and `max` follow severity."""
+    """What happens to the intent, in order of severity."""
 
     ALLOW = 0
     WARN = 1
@@ -30,12 +30,12 @@ class Action(IntEnum):
 
 
 def join(actions: Iterable[Action]) -> Action:
-    """The most severe action; nothing at all joins to REJECT, because no rule has run."""
+    """Return the most severe action; REJECT for none, because no rule has run."""
     return max(actions, default=Action.REJECT)
 
 
 class RuleId(StrEnum):
-    """The closed list of rules, in the order in which they run and print."""
+    """The closed list of rules, in the order in which they run."""
 
     R00 = "R00"
     R01 = "R01"
@@ -66,14 +66,14 @@ class Outcome(StrEnum):
 
 
 class Bound(StrEnum):
-    """Which side of the limit passes."""
+    """Whether a limit is a maximum or a minimum."""
 
     MAX = "MAX"
     MIN = "MIN"
 
 
 class Scope(StrEnum):
-    """What a limit counts over."""
+    """What a limit applies to."""
 
     ORDER = "order"
     INSTRUMENT = "instrument"
@@ -82,7 +82,7 @@ class Scope(StrEnum):
 
 
 class Unit(StrEnum):
-    """Unit of a measured value and its limit."""
+    """Unit of observed value, limit and margin."""
 
     FLAG = "flag"
     LOTS = "lots"
@@ -98,7 +98,7 @@ class Unit(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a check ended as it did: the closed list."""
+    """Why a check ended as it did; a closed list."""
 
     WITHIN_LIMIT = "WITHIN_LIMIT"
     NEAR_LIMIT = "NEAR_LIMIT"
@@ -106,7 +106,7 @@ class Reason(StrEnum):
     DISARMED = "DISARMED"
     REDUCES_RISK = "REDUCES_RISK"
     NOT_DIRECTIONAL = "NOT_DIRECTIONAL"
-    # inputs that cannot be judged
+    # unusable inputs
     INPUT_MISSING = "INPUT_MISSING"
     NOT_AN_INTEGER = "NOT_AN_INTEGER"
     OUT_OF_RANGE = "OUT_OF_RANGE"
@@ -167,19 +167,13 @@ class RuleResult:
     """One check of one rule.
 
     Attributes:
-        rule_id: The rule.
         check: Which of the rule's checks ("age", "spread", ...).
         version: Version of the rule's code.
-        scope: What the limit counts over.
-        observed: Measured value, None when it could not be measured.
-        limit: The policy's limit in the same unit, None when there is none.
+        observed: Measured value, None if it could not be measured.
+        limit: The policy's limit, None if there is none.
         margin: How far inside (>= 0) or outside (< 0) the limit; None if either is missing.
-        unit: Unit of the three numbers.
-        bound: Whether the limit is a maximum or a minimum.
-        outcome: Pass, breach, not applicable, refused.
-        action: This check's contribution to the join.
-        reason: Closed-list reason.
-        note: The policy's own words where it disarmed the rule, else empty.
+        action: This check's part of the join.
+        note: The policy's reason for disarming the rule, or empty.
     """
 
     rule_id: RuleId
@@ -199,15 +193,13 @@ class RuleResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the rules said, bound to exactly what they saw.
+    """The rules' results, bound to their inputs.
 
     Attributes:
         action: The join of all results.
         results: Every check of every rule, in fixed order.
-        policy_digest: Policy evaluated under.
-        intent_digest: Intent judged (64 zeros when it could not be encoded: then it is refused).
-        state_digest: State seen (likewise).
-        verdict_digest: Digest of all of the above.
+        policy_digest: 64 zeros, as in the next two, if the input could not be encoded.
+        verdict_digest: Digest of all other fields.
     """
 
     action: Action
@@ -232,7 +224,7 @@ def make_verdict(
     intent_digest: str,
     state_digest: str,
 ) -> Verdict:
-    """Join results into a verdict and seal it with its digest."""
+    """Return the verdict of these results, with its digest."""
     unsealed = Verdict(
         action=join(result.action for result in results),
         results=results,
@@ -247,7 +239,7 @@ def make_verdict(
 
 
 def is_intact(verdict: Verdict) -> bool:
-    """Whether action and digest of a verdict follow from its results."""
+    """Return whether action and digest of a verdict follow from its results."""
     again = make_verdict(
         results=verdict.results,
         policy_digest=verdict.policy_digest,
@@ -258,10 +250,10 @@ def is_intact(verdict: Verdict) -> bool:
 
 
 def verdict_from_document(document: object) -> Verdict:
-    """Read a verdict back and check that it is intact.
+    """Parse a verdict and check that it is intact.
 
     Raises:
-        DocumentError: Not a verdict's document, or its digest or action does not follow.
+        DocumentError: The document is not a verdict, or its digest or action does not follow.
     """
     verdict = value_of(Verdict, document)
     if not is_intact(verdict):

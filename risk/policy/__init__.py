@@ -1,7 +1,7 @@
-"""The numbers that officers sign; `policies/` holds them as data.
+"""The signed policy; `policies/` holds policies as data.
 
 Not here: rules.
 
-    policy   the numbers that officers sign
-    signing  their signatures
+    policy   limits and parameters, parsed strictly
+    signing  signatures over a policy
 """

@@ -1,11 +1,11 @@
-"""The policy: the numbers that a risk officer and a compliance officer sign, as strict data.
+"""The policy: limits and parameters that a risk officer and a compliance officer sign.
 
-Not here: signatures (`risk/policy/signing.py`), what a number does (`risk/rules/`).
+Not here: signatures (`risk/policy/signing.py`) and what a number does (`risk/rules/`).
 
-Rules kept:
-- Every number carries unit, owner, rationale and review date; nothing has a default.
-- Parsing is strict: no unknown or repeated field, no float, no number given as text.
-- Every asset class says for every rule whether it is armed, and why not; R00 and R01 always are.
+Rules:
+- Every number has unit, owner, rationale and review date; nothing has a default.
+- Parsing is strict: no unknown or repeated field, no float, no number as text.
+- Every asset class arms each rule or gives a reason; R00 and R01 are always armed.
 """
 
 import json
@@ -97,7 +97,7 @@ class LogReturn(Stated):
 
 
 class Arming(_PolicyModel):
-    """Whether a rule is armed for a class, and the reason where it is not."""
+    """Whether a rule is armed for a class, and the reason if it is not."""
 
     rule: RuleId
     armed: bool
@@ -117,9 +117,9 @@ class ClassPolicy(_PolicyModel):
 
     Attributes:
         forecast_age_max: Age of a forecast, as a share of horizon times bar length.
-        directional_p_up_min: P(r > 0) that a directional buy needs; a sell needs the mirror image.
+        directional_p_up_min: P(r > 0) that a directional buy needs; a sell needs 1 - P(r > 0).
         interval_width_max: Width of the 90 % interval at the horizon.
-        clock_skew_max: How far `now` may lie behind the book's latest event.
+        clock_skew_max: How far `now` may be behind the book's latest event.
     """
 
     asset_class: Name
@@ -140,16 +140,12 @@ class ClassPolicy(_PolicyModel):
         return self
 
     def arming_of(self, rule: RuleId) -> Arming:
-        """The entry of one rule."""
+        """Return the entry of one rule."""
         return next(entry for entry in self.arming if entry.rule == rule)
 
 
 class InstrumentPolicy(_PolicyModel):
-    """Numbers of one instrument.
-
-    Attributes:
-        short_max: Largest short position; 0 forbids selling short.
-    """
+    """Numbers of one instrument; a `short_max` of 0 forbids selling short."""
 
     symbol: Name
     asset_class: Name
@@ -162,9 +158,9 @@ class AccountPolicy(_PolicyModel):
     """Numbers of an account.
 
     Attributes:
-        warn_at: Share of a loss limit from which a result warns.
-        cooling_days: Finished days whose loss still counts against the day limit.
-        message_reserve: Share of the burst that only cancels may use.
+        warn_at: Share of a loss limit above which a result warns.
+        cooling_days: Finished days whose loss counts against the day limit.
+        message_reserve: Share of the burst for cancels only.
     """
 
     order_notional_max: Minor
@@ -182,7 +178,7 @@ class AccountPolicy(_PolicyModel):
 
 
 class ApprovalPolicy(_PolicyModel):
-    """When a person must agree, and how far a renewed order may move inside the agreement."""
+    """When a person must approve, and how far a renewed order may differ."""
 
     human_notional: Minor
     ttl: Micros
@@ -195,12 +191,12 @@ class SizingPolicy(_PolicyModel):
     """Numbers of the volatility-target overlay.
 
     Attributes:
-        target_vol: Portfolio volatility aimed at, per year.
-        risk_share: Share of that target which each instrument gets.
+        target_vol: Target volatility of the portfolio per year.
+        risk_share: Share of that target for each instrument.
         exposure_max: Cap on one instrument's exposure, of equity.
-        no_trade_band: Exposure error that is not worth an order.
-        order_notional_max: Largest step of one order.
-        limit_allowance: Ticks beyond the touch that a limit price allows.
+        no_trade_band: Exposure error below which no order is made.
+        order_notional_max: Largest notional of one order.
+        limit_allowance: Ticks by which a limit price goes beyond the touch.
         steps_per_year: Forecast steps in a year.
     """
 
@@ -214,15 +210,15 @@ class SizingPolicy(_PolicyModel):
 
 
 class Policy(_PolicyModel):
-    """Everything the rules and the sizing may know besides the state.
+    """What rules and sizing read besides the state.
 
     Attributes:
-        version: Counts up with every activation.
-        parent: Digest of the policy that this one follows; empty for the first.
+        version: Rises with every activation.
+        parent: Digest of the policy before this one; empty for the first.
         author: Who wrote it; may not sign it.
         not_before_us: Wall-clock start of validity.
-        expires_us: Wall-clock end; from there everything is refused.
-        signatures_min: Signatures needed, never fewer than two.
+        expires_us: Wall-clock end; from then on everything is refused.
+        signatures_min: Signatures needed, at least two.
     """
 
     format: Literal["countersign.policy/1"]
@@ -252,11 +248,11 @@ class Policy(_PolicyModel):
         return self
 
     def of_class(self, asset_class: str) -> ClassPolicy | None:
-        """The section of an asset class, None if there is none."""
+        """Return the section of an asset class, or None."""
         return next((c for c in self.classes if c.asset_class == asset_class), None)
 
     def of_instrument(self, symbol: str) -> InstrumentPolicy | None:
-        """The section of an instrument, None if there is none."""
+        """Return the section of an instrument, or None."""
         return next((i for i in self.instruments if i.symbol == symbol), None)
 
 
@@ -268,7 +264,7 @@ def _unique(names: Iterable[str]) -> frozenset[str]:
 
 
 def _bounded(policy: Policy) -> None:
-    """Refuse shares above the whole, and numbers that switch a rule off in disguise."""
+    """Reject shares above 100 % and numbers that would in effect disarm a rule."""
     whole = 10_000
     shares = (
         policy.account.warn_at,
@@ -292,10 +288,10 @@ def _bounded(policy: Policy) -> None:
 
 
 def parse_policy(data: bytes) -> Policy:
-    """Read a policy from JSON bytes.
+    """Parse a policy from JSON bytes.
 
     Raises:
-        PolicyError: Anything but one well-formed, coherent policy.
+        PolicyError: The bytes are not a well-formed, coherent policy.
     """
     if len(data) > MAX_POLICY_BYTES:
         raise PolicyError("policy is too large")
@@ -314,7 +310,7 @@ def parse_policy(data: bytes) -> Policy:
 
 
 def policy_from_document(document: object) -> Policy:
-    """Read a policy from a parsed JSON object (as a record holds it).
+    """Parse a policy from the JSON object of a record.
 
     Raises:
         PolicyError: As `parse_policy`.
@@ -326,26 +322,26 @@ def policy_from_document(document: object) -> Policy:
 
 
 def policy_document(policy: Policy) -> dict[str, JSON]:
-    """Write a policy as a document."""
+    """Return a policy as a document."""
     document: dict[str, JSON] = policy.model_dump(mode="json")
     return document
 
 
 def policy_bytes(policy: Policy) -> bytes:
-    """Canonical bytes of a policy."""
+    """Return the canonical bytes of a policy."""
     return canonical_bytes(policy_document(policy))
 
 
 def policy_digest(policy: Policy) -> str:
-    """Digest that signatures and verdicts bind (hex SHA-256)."""
+    """Return the digest that signatures and verdicts bind (hex SHA-256)."""
     return digest("countersign.policy/1", policy_document(policy))
 
 
 def check_succession(active: Policy | None, candidate: Policy) -> None:
-    """Refuse a candidate that does not directly follow the active policy.
+    """Check that a candidate directly follows the active policy.
 
     Raises:
-        PolicyError: Wrong parent, or the version does not rise.
+        PolicyError: The parent is wrong, or the version does not rise.
     """
     parent = "" if active is None else policy_digest(active)
     if candidate.parent != parent:

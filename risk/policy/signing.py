@@ -1,11 +1,11 @@
-"""Signatures over a policy: n of m people, distinct roles, never the author.
+"""Signatures over a policy, by distinct people in distinct roles, never by its author.
 
-Not here: keys and clock, both are arguments. The only file of risk that uses `cryptography`.
+Not here: keys and clock, which are arguments. Only this file of risk uses `cryptography`.
 
-Rules kept:
+Rules:
 - A signature covers the policy's digest, the role and the signer, under a domain tag.
-- At least `signatures_min` valid signatures, from all of SIGNING_ROLES, by distinct people with
-  distinct keys; one bad signature spoils the bundle instead of being skipped.
+- A policy needs `signatures_min` valid signatures, from all of `SIGNING_ROLES`, by distinct people
+  with distinct keys. One invalid signature invalidates the bundle.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ SIGNING_ROLES: Final = ("risk", "compliance")
 
 
 class PolicyStanding(StrEnum):
-    """Whether a policy may be evaluated under."""
+    """Whether a policy may be used for verdicts."""
 
     ACTIVE = "ACTIVE"
     UNSIGNED = "UNSIGNED"
@@ -34,11 +34,10 @@ class PolicyStanding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyStatus:
-    """What verification found, bound to the policy it looked at.
+    """Result of verification.
 
     Attributes:
         policy_digest: The policy verified; `evaluate` refuses under any other.
-        standing: Result.
         checked_at_us: Wall-clock time of the check.
         signed_by: Valid signers as "role:signer", sorted.
     """
@@ -67,7 +66,7 @@ class SignedPolicy:
 
 
 def policy_statement(digest: str, role: str, signer: str) -> bytes:
-    """The bytes that a signer signs."""
+    """Return the bytes to sign."""
     return b"countersign policy signature v1\n" + canonical_bytes(
         {"policy": digest, "role": role, "signer": signer}
     )
@@ -80,11 +79,11 @@ def sign_policy(policy: Policy, role: str, signer: str, key: Ed25519PrivateKey) 
 
 
 def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: int) -> PolicyStatus:
-    """Say whether a bundle may be evaluated under at `now_us` (wall clock).
+    """Return the status of a signed policy.
 
     Args:
         bundle: The signed policy.
-        keys: Trusted raw Ed25519 public keys: role, or role:signer for several people in a role.
+        keys: Trusted raw Ed25519 public keys by role, or by role:signer for several in a role.
         now_us: Wall-clock microseconds.
     """
     policy, digest = bundle.policy, policy_digest(bundle.policy)
@@ -103,7 +102,7 @@ def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: i
 
 
 def signed_policy_document(bundle: SignedPolicy) -> dict[str, JSON]:
-    """Write a bundle as a document."""
+    """Return a bundle as a document."""
     return {
         "policy": policy_document(bundle.policy),
         "signatures": [document_of(one) for one in bundle.signatures],
@@ -111,10 +110,10 @@ def signed_policy_document(bundle: SignedPolicy) -> dict[str, JSON]:
 
 
 def signed_policy_from_document(document: object) -> SignedPolicy:
-    """Read a bundle back; its signatures are not checked here.
+    """Parse a bundle without checking its signatures.
 
     Raises:
-        DocumentError: Not a bundle.
+        DocumentError: The document is not a bundle.
         PolicyError: The policy in it does not parse.
     """
     read = Reader(document)
@@ -125,7 +124,7 @@ def signed_policy_from_document(document: object) -> SignedPolicy:
 
 
 def _signers(bundle: SignedPolicy, keys: Mapping[str, bytes], digest: str) -> tuple[str, ...]:
-    """Role:signer of every valid signature; none at all if any is invalid."""
+    """Return role:signer of every signature; none at all if any is invalid."""
     found: list[str] = []
     for one in bundle.signatures:
         key = _key(keys, one)

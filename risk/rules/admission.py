@@ -1,13 +1,13 @@
-"""R00 and R01: may this be judged at all, and is anything allowed to trade.
+"""R00 and R01: valid inputs, and the kill latch. Neither can be disarmed or waived.
 
-Not here: limits. Neither rule can be disarmed or waived.
+Not here: limits.
 """
 
 from typing import Final
 
 from risk.policy.signing import PolicyStanding
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, truth, whole
-from risk.verdict import Action, Reason, RuleId, Scope, Unit
+from risk.verdict import Reason, RuleId, Scope, Unit
 
 _STANDINGS: Final = {
     PolicyStanding.EXPIRED: Reason.POLICY_EXPIRED,
@@ -17,11 +17,9 @@ _STANDINGS: Final = {
 
 
 def _flag(reason: Reason | None) -> Measured:
-    """A breach with its reason, or a pass for None."""
+    """Return a breach with its reason, or a pass for None."""
     bad = reason is not None
-    return Measured(
-        observed=int(bad), limit=0, breach=Action.REJECT, reason=reason or Reason.WITHIN_LIMIT
-    )
+    return Measured(observed=int(bad), limit=0, reason=reason or Reason.WITHIN_LIMIT)
 
 
 def _policy(case: RuleCase) -> Measured:
@@ -34,7 +32,7 @@ def _policy(case: RuleCase) -> Measured:
 
 
 def _subject(case: RuleCase) -> Measured:
-    """The intent, the state and the policy speak of one account, instrument and currency."""
+    """Check that intent, state and policy have one account, instrument and currency."""
     intent, state = case.intent, case.state
     if intent.account != state.book.account or not intent.account:
         return _flag(Reason.ACCOUNT_MISMATCH)
@@ -58,7 +56,6 @@ def _admission(case: RuleCase) -> tuple[Measured, ...]:
     clock = Measured(
         observed=behind,
         limit=case.for_class.clock_skew_max.value,
-        breach=Action.REJECT,
         reason=Reason.CLOCK_BACKWARDS,
     )
     return (_policy(case), _subject(case), clock)
@@ -69,7 +66,7 @@ def _kill(case: RuleCase) -> tuple[Measured, ...]:
     apart = abs(whole(kill.kill_epoch) - whole(kill.egress_epoch))
     return (
         _flag(Reason.KILLED if truth(kill.killed) else None),
-        Measured(observed=apart, limit=0, breach=Action.REJECT, reason=Reason.KILL_EPOCH_DIFFERS),
+        Measured(observed=apart, limit=0, reason=Reason.KILL_EPOCH_DIFFERS),
     )
 
 

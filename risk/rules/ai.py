@@ -1,12 +1,13 @@
 """R26: a directional intent needs a forecast that supports its direction.
 
-Not here: fairness and drift of the model. P(r > 0) is closed-form from the model's own law of the
-next step; the interval comes from the sampled paths. No vote is counted.
+P(r > 0) is closed-form from the model's own law of the next step; the interval comes from the
+sampled paths.
 
-Rules kept:
-- Only intents that claim a direction are asked; an overlay that sizes by volatility is not.
-- A buy needs P(r > 0) >= the policy's number, a sell needs P(r > 0) <= its mirror image.
-- An order that only reduces risk needs no belief.
+Not here: fairness and drift of the model.
+
+Rules:
+- A buy needs P(r > 0) >= the policy's number, a sell needs 1 - P(r > 0) >= that number.
+- An order that only reduces risk is exempt, and so is a sizing by volatility.
 """
 
 from typing import Final
@@ -14,7 +15,7 @@ from typing import Final
 from risk.intent import Side
 from risk.rules.exposure import reduces, side_of
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, truth, whole
-from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
+from risk.verdict import Bound, Reason, RuleId, Scope, Unit
 
 BP: Final = 10_000
 
@@ -35,21 +36,18 @@ def _confidence(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=p_up if side_of(case) is Side.BUY else BP - p_up,
             limit=limits.directional_p_up_min.value,
-            breach=Action.REJECT,
             reason=Reason.DIRECTION_NOT_SUPPORTED,
             waived=waived,
         ),
         Measured(
             observed=whole(forecast.n_paths),
             limit=limits.paths_min.value,
-            breach=Action.REJECT,
             reason=Reason.TOO_FEW_PATHS,
             waived=waived,
         ),
         Measured(
             observed=width,
             limit=limits.interval_width_max.value,
-            breach=Action.REJECT,
             reason=Reason.INTERVAL_TOO_WIDE,
             waived=waived,
         ),

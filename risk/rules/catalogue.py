@@ -1,4 +1,4 @@
-"""All rules, in the one order in which they run and print."""
+"""All rules, in the order in which they run and print."""
 
 from typing import Final
 

@@ -1,11 +1,11 @@
-"""Exposure before and after an intent, worst case over everything that may still execute.
+"""Worst-case exposure after an intent, over everything that may still execute.
 
-Not here: limits. Shared by the position, exposure, loss and human-threshold rules.
+Not here: limits.
 
-Rules kept:
-- Held, unsent and working quantity counts like executed quantity, on the side where it hurts.
-- An order reduces risk only if the position strictly shrinks, without crossing zero, even when all
-  pending orders of the same side execute first; a pending reduction cannot fund another.
+Rules:
+- Held, unsent and working quantity counts as executed if that increases the exposure.
+- An order reduces risk only if the position shrinks without crossing zero, even after all pending
+  orders of its side executed.
 - On renewal the decision's own reservation is left out: it is the order being judged.
 """
 
@@ -19,13 +19,13 @@ from risk.verdict import Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposure:
-    """Worst cases for one intent; money in minor units, quantities in lots.
+    """Worst cases for one intent, which each includes; money in minor units, quantities in lots.
 
     Attributes:
         order_minor: Value of the order at its worst price.
-        high_lots: Position if all buys execute, the intent included.
-        low_lots: Position if all sells execute, the intent included.
-        gross_minor: Absolute value of everything held and pending, the order included.
+        high_lots: Position if all buys execute.
+        low_lots: Position if all sells execute.
+        gross_minor: Absolute value of everything held and pending.
         net_high_minor: Signed value if all buys execute.
         net_low_minor: Signed value if all sells execute.
         reduces: Whether the order can only shrink the position.
@@ -42,7 +42,7 @@ class Exposure:
 
 
 def side_of(case: RuleCase) -> Side:
-    """The intent's side, or a refusal."""
+    """Return the intent's side, or refuse."""
     side = case.intent.side
     if type(side) is not Side:
         raise RuleRefusal(Reason.UNKNOWN_VALUE)
@@ -50,7 +50,7 @@ def side_of(case: RuleCase) -> Side:
 
 
 def touch(case: RuleCase) -> tuple[int, int]:
-    """Bid and ask, both positive, or a refusal."""
+    """Return bid and ask, both positive, or refuse."""
     quote = case.state.quote
     if quote is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
@@ -58,7 +58,7 @@ def touch(case: RuleCase) -> tuple[int, int]:
 
 
 def order_minor(case: RuleCase) -> int:
-    """Value of the order at the worst of limit, bid and ask."""
+    """Return the order's value at the worst of limit, bid and ask."""
     instrument = case.state.instrument
     worst = max(positive(case.intent.limit_ticks), *touch(case))
     unit = positive(instrument.lot) * positive(instrument.tick_minor)
@@ -67,7 +67,7 @@ def order_minor(case: RuleCase) -> int:
 
 
 def equity_minor(book: Book) -> int:
-    """Equity at last marks, positive, or a refusal."""
+    """Return the equity at last marks, positive, or refuse."""
     equity = whole(book.cash_minor)
     for position in book.positions:
         equity += (
@@ -79,19 +79,19 @@ def equity_minor(book: Book) -> int:
 
 
 def own(case: RuleCase) -> str:
-    """The decision whose reservation is left out: the intent's own on renewal, else none."""
+    """Return the decision whose reservation is left out: the intent's own on renewal, or empty."""
     return case.intent.decision_id if is_renewal(case) else ""
 
 
 def is_renewal(case: RuleCase) -> bool:
-    """Whether this is a renewal; anything but a boolean is refused."""
+    """Return whether this is a renewal; anything but a boolean is refused."""
     if type(case.state.renewal) is not bool:
         raise RuleRefusal(Reason.UNKNOWN_VALUE)
     return case.state.renewal
 
 
 def lots_around(case: RuleCase) -> tuple[int, int, int]:
-    """Position and pending buys and sells of the intent's instrument, in lots."""
+    """Return position, pending buys and pending sells of the intent's instrument, in lots."""
     book, symbol, skip = case.state.book, case.intent.instrument, own(case)
     pending = {Side.BUY: 0, Side.SELL: 0}
     for held in book.reservations:
@@ -101,7 +101,7 @@ def lots_around(case: RuleCase) -> tuple[int, int, int]:
 
 
 def reduces(case: RuleCase) -> bool:
-    """Whether the order can only shrink the position, pending orders of its side included."""
+    """Return whether the order can only shrink the position, with its side's pending orders."""
     position, buys, sells = lots_around(case)
     side, qty = side_of(case), positive(case.intent.qty_lots)
     pending = buys if side is Side.BUY else sells
@@ -109,7 +109,7 @@ def reduces(case: RuleCase) -> bool:
 
 
 def exposure(case: RuleCase) -> Exposure:
-    """Measure everything at once, or refuse."""
+    """Return the worst cases, or refuse."""
     book, side, skip = case.state.book, side_of(case), own(case)
     order, qty = order_minor(case), positive(case.intent.qty_lots)
     position, buys, sells = lots_around(case)

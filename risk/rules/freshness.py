@@ -1,6 +1,6 @@
-"""R24 and R25: nothing is decided on old or broken inputs.
+"""R24 and R25: age and soundness of market data, forecast and narrative.
 
-Not here: where quotes, forecasts and narratives come from. Neither rule yields to reducing orders.
+Reducing orders are not exempt. Not here: where the inputs come from.
 """
 
 from typing import Final
@@ -8,11 +8,11 @@ from typing import Final
 from risk.rules.exposure import touch
 from risk.rules.rule import Check, Measured, Rule, RuleCase, RuleRefusal, positive, ratio_up, whole
 from risk.state.state import Phase
-from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
+from risk.verdict import Bound, Reason, RuleId, Scope, Unit
 
 
 def _at_most(observed: int, limit: int, reason: Reason) -> Measured:
-    return Measured(observed=observed, limit=limit, breach=Action.REJECT, reason=reason)
+    return Measured(observed=observed, limit=limit, reason=reason)
 
 
 def _market(case: RuleCase) -> tuple[Measured, ...]:
@@ -27,7 +27,7 @@ def _market(case: RuleCase) -> tuple[Measured, ...]:
     return (
         _at_most(age, case.for_class.quote_age_max.value, Reason.QUOTE_STALE),
         _at_most(max(0, -age), 0, Reason.QUOTE_FROM_THE_FUTURE),
-        Measured(observed=ask - bid, limit=1, breach=Action.REJECT, reason=Reason.QUOTE_CROSSED),
+        Measured(observed=ask - bid, limit=1, reason=Reason.QUOTE_CROSSED),
         _at_most(abs(gap), 0, Reason.MARKET_DATA_GAP),
         _at_most(int(quote.phase is not Phase.OPEN), 0, Reason.MARKET_NOT_OPEN),
     )

@@ -1,6 +1,6 @@
 """R03 to R09: size, price and exposure limits.
 
-Not here: the worst cases themselves (`exposure.py`). R06 to R09 yield to orders that only reduce.
+R06 to R09 exempt orders that only reduce risk. Not here: the worst cases (`exposure.py`).
 
 Source: 17 CFR 240.15c3-5(c)(1); Commission Delegated Regulation (EU) 2017/589 art. 15(1).
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 from risk.rules.exposure import Exposure, exposure, order_minor, touch
 from risk.rules.rule import Check, Measured, Rule, RuleCase, positive, ratio_up, whole
-from risk.verdict import Action, Bound, Reason, RuleId, Scope, Unit
+from risk.verdict import Bound, Reason, RuleId, Scope, Unit
 
 BP: Final = 10_000
 PERCENT: Final = 100
@@ -19,24 +19,9 @@ def _quantity(case: RuleCase) -> tuple[Measured, ...]:
     qty, smallest = whole(case.intent.qty_lots), positive(case.state.instrument.min_qty)
     maximum = case.for_instrument.order_qty_max.value
     return (
-        Measured(
-            observed=qty,
-            limit=maximum,
-            breach=Action.REJECT,
-            reason=Reason.QUANTITY_ABOVE_MAXIMUM,
-        ),
-        Measured(
-            observed=qty,
-            limit=smallest,
-            breach=Action.REJECT,
-            reason=Reason.QUANTITY_BELOW_MINIMUM,
-        ),
-        Measured(
-            observed=qty % smallest,
-            limit=0,
-            breach=Action.REJECT,
-            reason=Reason.QUANTITY_OFF_STEP,
-        ),
+        Measured(observed=qty, limit=maximum, reason=Reason.QUANTITY_ABOVE_MAXIMUM),
+        Measured(observed=qty, limit=smallest, reason=Reason.QUANTITY_BELOW_MINIMUM),
+        Measured(observed=qty % smallest, limit=0, reason=Reason.QUANTITY_OFF_STEP),
     )
 
 
@@ -45,7 +30,6 @@ def _notional(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=order_minor(case),
             limit=case.policy.account.order_notional_max.value,
-            breach=Action.REJECT,
             reason=Reason.NOTIONAL_ABOVE_MAXIMUM,
         ),
     )
@@ -59,7 +43,6 @@ def _collar(case: RuleCase) -> tuple[Measured, ...]:
         Measured(
             observed=ratio_up(distance, BP, twice_mid),
             limit=case.for_class.price_collar.value,
-            breach=Action.REJECT,
             reason=Reason.PRICE_OUTSIDE_COLLAR,
         ),
     )
@@ -69,7 +52,6 @@ def _yielding(found: Exposure, observed: int, limit: int, reason: Reason) -> Mea
     return Measured(
         observed=observed,
         limit=limit,
-        breach=Action.REJECT,
         reason=reason,
         waived=Reason.REDUCES_RISK if found.reduces else None,
     )

@@ -1,13 +1,13 @@
-"""R11 and R12: how much may be lost in a day, and from the peak.
+"""R11 and R12: loss of a day, and drawdown from the peak.
 
-Not here: where equity comes from (`risk/state/book.py`). Both rules yield to orders that only
-reduce.
+Not here: where equity comes from (`risk/state/book.py`).
 
-Rules kept:
-- The day's loss is its worst point, not its last: a halt does not lift because prices bounced.
-- Finished days still count while policy says so: with closing marks a day's loss is first seen
-  after that day's last decision.
-- The peak never resets. Trading again after a drawdown halt takes a newly signed policy.
+Rules:
+- Orders that only reduce risk are exempt.
+- A day's loss is measured at its worst point: a halt does not end because prices recover.
+- The last `cooling_days` count too: with closing marks a day's loss shows only after that day's
+  last decision.
+- The peak never resets. Trading after a drawdown halt needs a newly signed policy.
 """
 
 from typing import Final

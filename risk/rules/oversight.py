@@ -1,9 +1,9 @@
-"""R31: above a stated notional a person must agree.
+"""R31: an order above a stated notional needs a person's approval.
 
-It looks at one order: several below the threshold need nobody, however large in sum; what they may
-add up to is the account limits' business.
+Only single orders count: several below the threshold need no approval, whatever their sum. The
+account limits bound the sum.
 
-Not here: the agreement (`risk/approved.py`). HOLD never turns into ALLOW by itself.
+Not here: the approval (`risk/approved.py`).
 
 Source: Commission Delegated Regulation (EU) 2017/589 art. 15(6).
 """

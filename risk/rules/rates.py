@@ -1,11 +1,11 @@
 """R13 and R16: message rate and duplicates.
 
-Not here: sending. The bucket is recomputed from the book's message times and `now`; nothing ticks.
+Not here: sending. The bucket is recomputed from the book's message times and `now`.
 
-Rules kept:
-- Every order that may still be sent has its message spoken for already.
-- New orders leave a reserve of the bucket to cancels.
-- The same intent is refused at any age; the same order is refused within the window.
+Rules:
+- Every order that may still be sent counts as one message.
+- New orders leave a reserve of the bucket for cancels.
+- The same intent is refused at any age, the same order within the window.
 
 Source: Commission Delegated Regulation (EU) 2017/589 art. 15(1)(d), 15(2).
 """
@@ -22,10 +22,10 @@ MICRO: Final = 1_000_000
 
 
 def used_micro(times_us: tuple[int, ...], now_us: int, rate: int) -> int:
-    """Millionths of a message drawn from a bucket that refills at `rate` per second.
+    """Return the millionths of messages drawn from a bucket that refills at `rate` per second.
 
-    Times are sorted first; a time after `now_us` counts as now. What was drawn beyond the burst
-    stays drawn, so a flood is paid back before anything passes again.
+    A time after `now_us` counts as now. Draws beyond the burst count too, so nothing passes until
+    a flood is refilled.
     """
     used = last = 0
     for time_us in sorted(min(whole(t), now_us) for t in times_us):
@@ -53,12 +53,7 @@ def _messages(case: RuleCase) -> tuple[Measured, ...]:
             breach=Action.THROTTLE,
             reason=Reason.MESSAGE_RESERVE_REACHED,
         ),
-        Measured(
-            observed=wanted,
-            limit=burst,
-            breach=Action.REJECT,
-            reason=Reason.MESSAGE_RATE_ABOVE_MAXIMUM,
-        ),
+        Measured(observed=wanted, limit=burst, reason=Reason.MESSAGE_RATE_ABOVE_MAXIMUM),
     )
 
 
@@ -83,8 +78,8 @@ def _duplicates(case: RuleCase) -> tuple[Measured, ...]:
         if entry.fingerprint == same_order and abs(now - whole(entry.time_us)) <= window
     )
     return (
-        Measured(observed=repeated, limit=0, breach=Action.REJECT, reason=Reason.DUPLICATE_INTENT),
-        Measured(observed=doubled, limit=0, breach=Action.REJECT, reason=Reason.DUPLICATE_ORDER),
+        Measured(observed=repeated, limit=0, reason=Reason.DUPLICATE_INTENT),
+        Measured(observed=doubled, limit=0, reason=Reason.DUPLICATE_ORDER),
     )
 
 

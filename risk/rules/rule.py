@@ -1,11 +1,11 @@
-"""What a rule is, what it may look at, and how a measurement becomes a result.
+"""What a rule is, what it may read, and how a measurement becomes a result.
 
-Not here: any single rule. A rule only measures; passing, arming and failing are decided here, once.
+Not here: any single rule.
 
-Rules kept:
-- Pass iff observed <= limit (or >= for a minimum). There is no other comparison against a limit.
-- A measurement that is not an integer in range is refused, armed or not: it never passes.
-- A disarmed rule still measures, and shows what it measured.
+Rules:
+- A check passes iff observed <= limit (or >= for a minimum). Only this file compares with a limit.
+- A measurement that is not an integer in range is refused.
+- A disarmed rule still measures and shows the result.
 - An instrument or class that the policy does not know has no disarmed rules.
 """
 
@@ -19,8 +19,8 @@ from risk.state.state import RiskState
 from risk.verdict import Action, Bound, Outcome, Reason, RuleId, RuleResult, Scope, Unit
 
 
-class RuleRefusal(Exception):  # noqa: N818 - an outcome on its way up, caught in `run`
-    """A rule cannot judge; carries the closed-list reason."""
+class RuleRefusal(Exception):  # noqa: N818 - an outcome, caught in `run`
+    """A rule cannot judge, for this reason."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.value)
@@ -29,7 +29,7 @@ class RuleRefusal(Exception):  # noqa: N818 - an outcome on its way up, caught i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleCase:
-    """What a rule may look at; the digest is the policy's own, computed once."""
+    """What a rule may read."""
 
     policy: Policy
     policy_digest: str
@@ -38,7 +38,7 @@ class RuleCase:
 
     @property
     def for_instrument(self) -> InstrumentPolicy:
-        """The policy's section of the intent's instrument."""
+        """The policy's section of the intent's instrument, or a refusal."""
         section = self.policy.of_instrument(self.intent.instrument)
         if section is None:
             raise RuleRefusal(Reason.UNKNOWN_INSTRUMENT)
@@ -46,7 +46,7 @@ class RuleCase:
 
     @property
     def for_class(self) -> ClassPolicy:
-        """The policy's section of that instrument's class."""
+        """The policy's section of that instrument's class, or a refusal."""
         section = self.policy.of_class(self.for_instrument.asset_class)
         if section is None:
             raise RuleRefusal(Reason.UNKNOWN_CLASS)
@@ -55,7 +55,7 @@ class RuleCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One thing that a rule measures: its name, unit, scope, and which side of the limit passes."""
+    """One measurement of a rule: name, unit, scope, and the kind of limit."""
 
     name: str
     unit: Unit
@@ -68,25 +68,25 @@ class Measured:
     """What a check found.
 
     Attributes:
-        breach: Action if the limit is not kept.
-        reason: Reason then.
-        warn_at: From this value on (exclusive) a pass warns; None for no warning.
-        waived: Set when the check does not apply to this intent, with why.
+        reason: Reason on a breach.
+        breach: Action on a breach.
+        warn_at: Above this value a pass warns; None for no warning.
+        waived: Why the check does not apply to this intent; None if it does.
     """
 
     observed: int
     limit: int
-    breach: Action
     reason: Reason
+    breach: Action = Action.REJECT
     warn_at: int | None = None
     waived: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule: data, and one pure function that measures all its checks, in order.
+    """A rule; `measure` is pure and measures all checks in order.
 
-    `measure` may raise `RuleRefusal`; anything else it raises also refuses the intent.
+    It may raise `RuleRefusal`; any other exception also refuses the intent.
     """
 
     rule_id: RuleId
@@ -97,7 +97,7 @@ class Rule:
 
 
 def whole(value: object) -> int:
-    """An integer in range, or a refusal: None, bool, float and huge numbers never pass."""
+    """Return an integer in range, or refuse: None, bool, float and huge numbers never pass."""
     if value is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     if type(value) is not int:
@@ -108,7 +108,7 @@ def whole(value: object) -> int:
 
 
 def positive(value: object) -> int:
-    """An integer in range above zero, or a refusal."""
+    """Return an integer in range above zero, or refuse."""
     number = whole(value)
     if number <= 0:
         raise RuleRefusal(Reason.OUT_OF_RANGE)
@@ -116,7 +116,7 @@ def positive(value: object) -> int:
 
 
 def truth(value: object) -> bool:
-    """A boolean, or a refusal."""
+    """Return a boolean, or refuse."""
     if value is None:
         raise RuleRefusal(Reason.INPUT_MISSING)
     if type(value) is not bool:
@@ -125,12 +125,12 @@ def truth(value: object) -> bool:
 
 
 def ratio_up(part: int, scale: int, base: int) -> int:
-    """`part * scale / base`, rounded up, so that `<= limit` is exact for whole limits."""
+    """Return `part * scale / base` rounded up, so that `<= limit` is exact for whole limits."""
     return -((-part * scale) // positive(base))
 
 
 def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
-    """Every check of one rule, whatever happens."""
+    """Return the result of every check of a rule; never raises."""
     arming = Arming(rule=rule.rule_id, armed=True, reason="")
     try:
         if rule.rule_id not in ALWAYS_ARMED:
@@ -140,7 +140,7 @@ def run(rule: Rule, case: RuleCase) -> tuple[RuleResult, ...]:
         return tuple(_judge(rule, check, found, arming) for check, found in pairs)
     except RuleRefusal as refusal:
         reason = refusal.reason
-    except Exception:  # noqa: BLE001 - a rule that fails refuses; it never lets through
+    except Exception:  # noqa: BLE001 - a rule that fails refuses
         reason = Reason.RULE_FAILED
     return tuple(_refused(rule, check, arming, reason) for check in rule.checks)
 
@@ -175,7 +175,7 @@ def _judge(rule: Rule, check: Check, found: Measured, arming: Arming) -> RuleRes
 
 
 def _refused(rule: Rule, check: Check, arming: Arming, reason: Reason) -> RuleResult:
-    """What cannot be measured refuses the intent, unless policy disarmed the rule."""
+    """Return a refusal, or a result that does not apply if the rule is disarmed."""
     armed = arming.armed
     return RuleResult(
         rule_id=rule.rule_id,

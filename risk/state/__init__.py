@@ -1,10 +1,10 @@
-"""What rules may look at: instrument, holding, book, and the state as documents.
+"""The state that rules read: instrument, holding, book.
 
 Not here: limits.
 
-    instrument      the instrument an order is for: its units, nothing about its market
-    holding         one instrument at average cost
-    book            positions, reservations, losses, folded from events
-    busts           a book folded on past trades that the broker takes back or corrects
-    state           what the rules may look at
+    instrument  an instrument's units
+    holding     one instrument's position at average cost
+    book        positions, reservations and losses, folded from events
+    busts       the book's fold with busts and corrections
+    state       everything that rules read besides policy and intent
 """

@@ -1,16 +1,15 @@
-"""The book of one account, folded from committed events: holdings, losses, reservations.
+"""The book of one account, folded from committed events: positions, losses, reservations.
 
 Not here: average cost (`risk/state/holding.py`), limits (`risk/policy/policy.py`), and the records
-that events come from (the gateway).
+behind the events (the gateway).
 
-Rules kept:
-- `apply` is pure; the book is a value, and the same events in the same order give the same book.
-- Cash follows fills exactly: deposit + realised - fees = cash + cost of what is held.
-- A reservation holds its worst case from verdict to the end of its order; releasing an order that
-  was already sent changes nothing, because only the broker's word ends it.
-- A late fill (no reservation, or more than was open) is booked and counted, never dropped.
-- Peak equity only rises. No event resets it; a trade taken back is folded anew
-  (`risk/state/busts.py`).
+Rules:
+- `apply` is pure: the same events in the same order give the same book.
+- Cash follows fills exactly: deposit + realised - fees = cash + cost of the positions.
+- A reservation keeps its worst case from the verdict to the end of its order. Only the broker ends
+  an order that was sent; releasing it changes nothing.
+- A late fill (no reservation, or more than was open) is booked and counted.
+- No event lowers the peak equity; after a bust the book is folded again (`risk/state/busts.py`).
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +20,7 @@ from risk.intent import Side
 from risk.state.holding import Position, positive, trade, within
 
 MESSAGE_MEMORY_US: Final = 120_000_000
-"""How long sent messages are remembered; message rules may not look further back."""
+"""How long sent messages are remembered; rules may not look further back."""
 
 DAY_MEMORY: Final = 5
 """How many finished days' losses are remembered."""
@@ -29,12 +28,7 @@ DAY_MEMORY: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Quantity that an order may still execute: held by a person's decision, unsent, or working.
-
-    Attributes:
-        open_lots: Unexecuted quantity, positive.
-        sent: True once the order was handed to the broker.
-    """
+    """Quantity that a held, unsent or working order may still execute; `open_lots` is positive."""
 
     decision_id: str
     instrument: str
@@ -60,16 +54,15 @@ class Book:
     """State of one account; money in minor units, times in market microseconds.
 
     Attributes:
-        deposit_minor: Equity at the start of the run.
+        deposit_minor: Equity at the start.
         realised_minor: Realised profit and loss at average cost, before fees.
         positions: Sorted by instrument.
         reservations: Sorted by decision id.
         message_times_us: Messages of the last two minutes, oldest first.
-        peak_minor: Highest equity ever.
-        day: The running day.
+        peak_minor: Highest equity so far.
         past_days: The last finished days, oldest first.
         as_of_us: Latest event time.
-        late_fills: Fills that no reservation covered.
+        late_fills: Number of fills that no reservation covered.
     """
 
     account: str
@@ -88,7 +81,7 @@ class Book:
 
     @classmethod
     def empty(cls, account: str, equity_minor: int) -> "Book":
-        """A flat book with its deposit, before the first day."""
+        """Return a flat book with its deposit, before the first day."""
         deposit = within(equity_minor, "deposit")
         return cls(
             account=account,
@@ -112,30 +105,28 @@ class Book:
         return self.cash_minor + sum(position.value_minor for position in self.positions)
 
     def position(self, instrument: str) -> Position | None:
-        """The holding of an instrument, None if it was never traded."""
+        """Return the position in an instrument, None if it was never traded."""
         return next((p for p in self.positions if p.instrument == instrument), None)
 
     def lots(self, instrument: str) -> int:
-        """Signed quantity held."""
+        """Return the signed quantity held."""
         position = self.position(instrument)
         return 0 if position is None else position.lots
 
     def reservation(self, decision_id: str) -> Reservation | None:
-        """The open reservation of a decision."""
+        """Return the open reservation of a decision, or None."""
         return next((r for r in self.reservations if r.decision_id == decision_id), None)
 
-    def pending_lots(self, instrument: str, side: Side, *, without: str = "") -> int:
-        """Unexecuted quantity on one side, leaving out one decision's own reservation."""
+    def pending_lots(self, instrument: str, side: Side) -> int:
+        """Return the unexecuted quantity on one side."""
         return sum(
-            r.open_lots
-            for r in self.reservations
-            if r.instrument == instrument and r.side is side and r.decision_id != without
+            r.open_lots for r in self.reservations if r.instrument == instrument and r.side is side
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
-    """A verdict approved or held an intent; a second one for a decision replaces the first."""
+    """A verdict approved or held an intent; a second one for the decision replaces the first."""
 
     decision_id: str
     instrument: str
@@ -148,7 +139,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """An unsent order will not be sent: refused, withdrawn or expired."""
+    """An unsent order was refused, withdrawn or expired."""
 
     decision_id: str
     time_us: int
@@ -156,7 +147,7 @@ class Released:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageSent:
-    """A message left for the broker; `decision_id` is set when it was that decision's order."""
+    """A message was sent to the broker; `decision_id` is set if it was that decision's order."""
 
     decision_id: str | None
     time_us: int
@@ -166,8 +157,7 @@ class MessageSent:
 class Filled:
     """An execution; quantity positive, fee as charged (negative is a rebate).
 
-    Attributes:
-        trade: Number by which it can be taken back; 0 for what never is.
+    `trade` is the number by which it can be busted or corrected; 0 if it never is.
     """
 
     decision_id: str | None
@@ -191,7 +181,7 @@ class OrderClosed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """A price to value holdings at."""
+    """A price at which positions are valued."""
 
     instrument: str
     price_ticks: int
@@ -212,10 +202,10 @@ BookEvent: TypeAlias = (
 
 
 def apply(book: Book, event: BookEvent) -> Book:
-    """The book after one more event.
+    """Return the book after one more event.
 
     Raises:
-        BookError: A quantity, price or unit that cannot be booked.
+        BookError: A quantity, price or unit cannot be booked.
     """
     book = replace(book, as_of_us=max(book.as_of_us, within(event.time_us, "time")))
     match event:
@@ -263,7 +253,7 @@ def _reserve(book: Book, event: Reserved) -> Book:
 
 
 def _send(book: Book, event: MessageSent) -> Book:
-    # Sorted, so that a late-committed record cannot make the order of the fold matter.
+    # Sorted, so that a record committed late gives the same book.
     oldest = book.as_of_us - MESSAGE_MEMORY_US
     times = sorted(t for t in (*book.message_times_us, event.time_us) if t >= oldest)
     reservations = tuple(
@@ -274,7 +264,7 @@ def _send(book: Book, event: MessageSent) -> Book:
 
 
 def _execute(book: Book, event: Filled) -> Book:
-    """Take a fill off its reservation; count what no reservation covered."""
+    """Reduce the fill's reservation, or count a late fill."""
     qty = positive(event.qty_lots, "quantity")
     held = None if event.decision_id is None else book.reservation(event.decision_id)
     fits = held is not None and held.instrument == event.instrument and held.side is event.side
@@ -327,7 +317,7 @@ def _mark(book: Book, event: Marked) -> Book:
 
 
 def _measure(book: Book) -> Book:
-    """Carry the new equity into peak and the day's low."""
+    """Update the peak and the day's low with the new equity."""
     equity = within(book.equity_minor, "equity")
     return replace(
         book,

@@ -1,15 +1,14 @@
-"""A book that is folded on: also past a trade that the broker takes back or corrects later.
+"""The fold of a book whose trades the broker may later bust or correct.
 
 Not here: what one event does to a book (`risk/state/book.py`).
 
-Rules kept:
-- After a bust the book is what it would be had the trade never been, after a correction what it
-  would be had it been the corrected one: holdings, cash, fees, profit, peak, days, reservation.
-- An order that works again, because a trade was taken back or because the broker says so, reserves
-  what it may still execute.
-- What a person booked for an order beside its trades counts as executed: the order reserves its
-  quantity less trades and adjustments, never less than nothing.
-- Average cost does not run backwards, so the events are kept and folded again from the start.
+Rules:
+- After a bust the whole book is as if the trade had never been; after a correction, as if the
+  trade had been the corrected one from the start.
+- An order that works again reserves what it may still execute.
+- A person's adjustment counts as executed: the order reserves its quantity less trades and
+  adjustments, at least zero.
+- Average cost cannot be reversed, so all events are kept and folded again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,13 +31,12 @@ from risk.state.book import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TradeUndone:
-    """The broker took a trade back (`instead` is None), or corrected it.
+    """The broker busted a trade (`instead` is None) or corrected it.
 
     Attributes:
-        decision_id: The order's decision.
-        trade: The trade's number, as `Filled.trade`.
-        instead: The trade as it is now; it stands at the place and time of the first one.
-        reopens: True if the order works again: what closed it before is undone too.
+        trade: Number of the trade, as in `Filled`.
+        instead: The corrected trade; it takes the place and time of the first one.
+        reopens: True if the order works again, so that its closing is undone too.
     """
 
     decision_id: str
@@ -50,7 +48,7 @@ class TradeUndone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reopened:
-    """An order that was over works again at the broker: what closed it is undone."""
+    """An ended order works again at the broker, so that its closing is undone."""
 
     decision_id: str
     time_us: int
@@ -58,10 +56,9 @@ class Reopened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
-    """A person booked for an order what its reports had not, or took out what was too much.
+    """A person booked or took out a quantity that differs from the order's reports.
 
-    Attributes:
-        fill: What is booked, without a decision; its side is the order's, or the opposite.
+    `fill` is what is booked, without a decision; on the order's side or the opposite.
     """
 
     decision_id: str
@@ -74,26 +71,20 @@ FoldEvent: TypeAlias = KeptEvent | TradeUndone | Reopened
 
 @dataclass(slots=True)
 class BookFold:
-    """One account's book and the events behind it.
-
-    Attributes:
-        start: The book before the first event.
-        book: The book now.
-    """
+    """One account's present book, the book before the first event, and the events."""
 
     start: Book
     book: Book = field(init=False)
     _events: list[KeptEvent] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        """Begin with nothing folded."""
         self.book = self.start
 
     def take(self, event: FoldEvent) -> None:
         """Fold one more event.
 
         Raises:
-            BookError: A quantity, price or unit that cannot be booked, or an unknown trade.
+            BookError: A quantity, price or unit cannot be booked, or the trade is unknown.
         """
         if not isinstance(event, TradeUndone | Reopened):
             self.book = _folded(self.book, self._events, event)
@@ -112,16 +103,16 @@ class BookFold:
 
 
 def _folded(book: Book, before: Sequence[KeptEvent], event: KeptEvent) -> Book:
-    """Return the book after one more event; `before` are those that led to it."""
+    """Return the book after one more event; `before` are the earlier events."""
     if not isinstance(event, Adjusted):
         return apply(book, event)
     return _reserving_the_rest(apply(book, event.fill), (*before, event), event.decision_id)
 
 
 def _reserving_the_rest(book: Book, events: Iterable[KeptEvent], decision_id: str) -> Book:
-    """Return the book in which an order reserves its quantity less what was executed of it.
+    """Return the book with what an order may still execute as its reservation.
 
-    An order that is over, or that never reserved anything, reserves nothing.
+    An ended order, or one that never reserved anything, reserves nothing.
     """
     reserved: Reserved | None = None
     executed, over = 0, False
@@ -158,7 +149,7 @@ def _reserving_the_rest(book: Book, events: Iterable[KeptEvent], decision_id: st
 
 
 def surviving(events: Iterable[KeptEvent], undone: TradeUndone) -> list[KeptEvent]:
-    """Return the events as they would be had the trade been as it is now known to be.
+    """Return the events without a busted trade, or with the corrected one.
 
     Raises:
         BookError: The trade is not among them.
@@ -180,7 +171,7 @@ def surviving(events: Iterable[KeptEvent], undone: TradeUndone) -> list[KeptEven
 
 
 def without_its_end(events: Iterable[KeptEvent], decision_id: str) -> list[KeptEvent]:
-    """Return the events but for those that closed this decision's order."""
+    """Return the events without those that closed this decision's order."""
     return [
         event
         for event in events

@@ -1,10 +1,9 @@
-"""One instrument's holding, and what a trade does to it at average cost.
+"""One instrument's position, and the effect of a trade on it at average cost.
+
+Closed lots take their share of the cost, rounded half-even, and the rest stays with the remaining
+lots, so no minor unit is lost. A trade through zero closes the position and opens a new one.
 
 Not here: cash, fees and reservations (`risk/state/book.py`).
-
-Rules kept:
-- Closing lots give up their share of the cost, rounded half-even; what remains keeps the rest, so
-  no minor unit is ever lost. A trade through zero closes everything first and opens anew.
 """
 
 from dataclasses import dataclass, replace
@@ -15,14 +14,14 @@ from risk.errors import BookError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """Holding of one instrument; kept when flat, for its mark.
+    """Position in one instrument; kept when flat, for its mark.
 
     Attributes:
         lots: Signed quantity.
-        cost_minor: Signed cost of the lots held (proceeds are negative), fees apart.
+        cost_minor: Signed cost of the lots held (proceeds are negative), without fees.
         unit_minor: Value of one tick of one lot.
         mark_ticks: Last mark, or the first fill's price before any mark.
-        mark_time_us: Market time of that mark.
+        mark_time_us: Market time of the mark.
     """
 
     instrument: str
@@ -39,10 +38,10 @@ class Position:
 
 
 def trade(position: Position, signed_lots: int, price_ticks: int) -> tuple[Position, int]:
-    """The holding after a trade, and the profit that it realised (minor units, before fees).
+    """Return the position after a trade and the realised profit (minor units, before fees).
 
     Raises:
-        BookError: The holding's value leaves the range.
+        BookError: The position's value leaves the range.
     """
     price = price_ticks * position.unit_minor
     opposite = position.lots * signed_lots < 0
@@ -59,10 +58,10 @@ def trade(position: Position, signed_lots: int, price_ticks: int) -> tuple[Posit
 
 
 def within(value: int, what: str) -> int:
-    """An integer in range.
+    """Return an integer in range.
 
     Raises:
-        BookError: It is not.
+        BookError: It is not one.
     """
     if type(value) is not int or not -RANGE < value < RANGE:
         raise BookError(f"{what} is not an integer in range")
@@ -70,10 +69,10 @@ def within(value: int, what: str) -> int:
 
 
 def positive(value: int, what: str) -> int:
-    """An integer in range above zero.
+    """Return an integer in range above zero.
 
     Raises:
-        BookError: It is not.
+        BookError: It is not one.
     """
     if within(value, what) <= 0:
         raise BookError(f"{what} must be positive")
@@ -81,7 +80,7 @@ def positive(value: int, what: str) -> int:
 
 
 def _share(total: int, part: int, whole: int) -> int:
-    """`total * part / whole`, half-even; all of it when part is whole."""
+    """Return `total * part / whole`, half-even; all of it if part is whole."""
     if part == 0:
         return 0
     quotient, remainder = divmod(total * part, whole)

@@ -1,6 +1,6 @@
-"""The instrument an order is for: its units, nothing about its market.
+"""An instrument's units.
 
-Not here: limits per instrument (`risk/policy/policy.py`) and prices (`risk/state/state.py`).
+Not here: its limits (`risk/policy/policy.py`) and prices (`risk/state/state.py`).
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,11 @@ class Instrument:
     """Reference data of one instrument.
 
     Attributes:
-        symbol: Our name of it.
         asset_class: Key of the policy's class section ("index", "equity", "fx", ...).
         tick_minor: Minor currency units per price tick and unit of quantity.
         lot: Units per lot; quantities are counted in lots.
         multiplier: Contract multiplier.
-        currency: ISO 4217 code of price and money.
+        currency: ISO 4217 code.
         min_qty: Smallest order and quantity step, in lots.
     """
 
@@ -30,5 +29,5 @@ class Instrument:
 
     @property
     def unit_minor(self) -> int:
-        """Minor units by which one lot changes in value when the price moves one tick."""
+        """Value of one tick of one lot, in minor units."""
         return self.lot * self.tick_minor * self.multiplier

@@ -1,7 +1,6 @@
-"""What the rules may look at for one intent: market, book, forecast, kill latch, history, policy.
+"""The state: everything that a verdict depends on besides policy and intent.
 
-Not here: how the gateway gathers it. A state is a value with a digest; everything the verdict
-depends on besides policy and intent is in it.
+Not here: how the gateway gathers it.
 """
 
 from collections.abc import Iterable
@@ -18,11 +17,11 @@ from risk.state.book import Book
 from risk.state.instrument import Instrument
 
 HISTORY_US: Final = 60_000_000
-"""How far back `relevant_history` reaches; duplicate windows may not be longer."""
+"""How far back `relevant_history` reaches; a duplicate window may not be longer."""
 
 
 class Phase(StrEnum):
-    """Phase of the instrument's market."""
+    """Trading phase of the instrument's market."""
 
     OPEN = "OPEN"
     AUCTION = "AUCTION"
@@ -48,12 +47,7 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillState:
-    """The kill latch as the section saw it.
-
-    Attributes:
-        kill_epoch: Epoch of the latch in the ledger's fold.
-        egress_epoch: Epoch in the word that the egress reads; they must agree.
-    """
+    """The kill latch; the ledger's epoch and that of the kill word (`egress_epoch`) must agree."""
 
     killed: bool
     kill_epoch: int
@@ -62,7 +56,7 @@ class KillState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenIntent:
-    """An intent that was judged before, whatever the verdict was."""
+    """An intent that was judged before, with any verdict."""
 
     decision_id: str
     intent_digest: str
@@ -72,22 +66,17 @@ class SeenIntent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskState:
-    """Everything the rules see besides policy and intent.
+    """Everything that rules read besides policy and intent.
 
     Attributes:
         now_us: Market time of the evaluation.
-        book: Fold of the account's committed records.
-        instrument: Reference data of the intent's instrument.
-        quote: Its market, None if there is none.
-        forecast: The forecast that the intent rests on, None if there is none.
+        forecast: The forecast behind the intent, None if there is none.
         narrative_as_of_us: Market time up to which the narrative is complete, None if unknown.
-        kill: The kill latch.
         recent: Intents judged before, as `relevant_history` selects them.
-        policy_status: What signature verification said.
-        renewal: True when a held or approved intent is judged again; its own reservation and its
-            own earlier verdicts are then left out.
-        book_differs: True while the instrument's book and the broker's reports are apart and nobody
-            has resolved it.
+        renewal: True if a held or approved intent is judged again; its own reservation and earlier
+            verdicts are then left out.
+        book_differs: True while the instrument's book differs from the broker's reports and no
+            person has resolved it.
     """
 
     now_us: int
@@ -104,7 +93,7 @@ class RiskState:
 
 
 def seen(intent: Intent, now_us: int) -> SeenIntent:
-    """The entry that a judged intent leaves in the history."""
+    """Return the history entry of a judged intent."""
     return SeenIntent(
         decision_id=intent.decision_id,
         intent_digest=intent_digest(intent),
@@ -116,7 +105,7 @@ def seen(intent: Intent, now_us: int) -> SeenIntent:
 def relevant_history(
     history: Iterable[SeenIntent], intent: Intent, now_us: int
 ) -> tuple[SeenIntent, ...]:
-    """Select what a state carries: this intent at any age, all others of the last minute."""
+    """Return the entries for a state: this intent at any age, all others of the last minute."""
     wanted = intent_digest(intent)
     kept = {
         entry
@@ -129,23 +118,23 @@ def relevant_history(
 
 
 def state_document(state: RiskState) -> dict[str, JSON]:
-    """Write a state as a document.
+    """Return a state as a document.
 
     Raises:
         DocumentError: A field holds a value outside the profile.
     """
     document = document_of(state)
     if not state.book_differs:
-        # left out when false: states of before there was this field keep their digest
+        # left out when false, so that states older than this field keep their digest
         del document["book_differs"]
     return document
 
 
 def state_from_document(document: object) -> RiskState:
-    """Read a state back, for replay in another process.
+    """Parse a state, for replay.
 
     Raises:
-        DocumentError: Not a state's document.
+        DocumentError: The document is not a state.
         inference.errors.ForecastError: The forecast in it does not parse.
     """
     if type(document) is dict:
@@ -154,5 +143,5 @@ def state_from_document(document: object) -> RiskState:
 
 
 def state_digest(state: RiskState) -> str:
-    """Digest of everything the rules see (hex SHA-256)."""
+    """Return the digest of a state (hex SHA-256)."""
     return digest("countersign.state/1", state_document(state))

@@ -124,7 +124,6 @@ def test_every_field_follows_a_day_of_trading() -> None:
     worth = [(p.value_minor, p.cost_minor) for p in book.positions if p.lots]
     assert worth == [(3 * 5_500, 15_000)]
     assert (book.pending_lots("ACME", Side.BUY), book.pending_lots("ACME", Side.SELL)) == (6, 0)
-    assert book.pending_lots("ACME", Side.BUY, without="d-2") == 0
     assert (book.lots("ACME"), book.lots("BOND"), book.position("BOND")) == (3, 0, None)
 
 
