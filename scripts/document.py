@@ -86,9 +86,9 @@ def settings_page() -> str:
         "",
         *prose(
             "A setting is an environment variable. An unknown name with the prefix stops the"
-            " start, so a mistyped limit is never ignored. An empty value counts as unset."
-            " `run` fills in what is missing for development; `serve` has no default for"
-            " database, keys and broker port."
+            " start, so a mistyped name is never ignored. An empty value counts as unset. `run`"
+            " has development defaults for all settings; `serve` has no default for database,"
+            " keys and broker port."
         ),
     ]
     sections: list[tuple[str, type[BaseModel], str]] = [("General", Settings, PREFIX)]
@@ -120,8 +120,8 @@ def records_page() -> str:
         *prose(
             "Written by `make docs` from `audit/records/kinds.py`, in the order of the walk; do not"
             " edit. A payload has every field of its kind, may have the optional ones, and has"
-            " no other. *Guard*: the record changes what rules look at, for its own account or"
-            " for every one, so a verdict that was computed before it is computed again."
+            " no other. *Guard*: the record changes what rules read, for its own account or for"
+            " every account; a verdict computed before such a record is computed again."
         ),
         "",
         "| kind | version | stream | fields | optional | guard |",
@@ -140,27 +140,27 @@ def access_row(row: AccessRow) -> str:
 
 
 def access_page() -> str:
-    """Return who gets what at each route of the site that the gateway serves."""
+    """Return who may do what at each route of the gateway's site."""
     nothing: Any = None  # the routes are asked for their doors, and nothing is served
     counts = Refusals(nothing, wall_us)
     doors = Entrance(keyring=nothing, sessions=nothing, refusals=counts, guard=FormGuard(b""))
     rows = access_rows(build_site(nothing, nothing, Views(nothing), entrance=doors))
     head = [
-        "# Who gets what",
+        "# Who may do what",
         "",
         *prose(
             "Written by `make docs` from the routes of the site and"
             " `gateway/installation/keys/roles.py`; do not edit. A test asks every route of a"
             " running site without a key, with each role's key and with each role's session, and"
-            " compares. A route without a door does not start."
+            " compares. The gateway does not start with a route that checks no access."
         ),
         "",
         *prose(
-            "*in* means let in, whatever the answer then is. A number is the status of the"
-            " refusal (303: sent to the sign-in page). A session opens no route of the API; an"
-            " agent's key opens no page. A read goes on record before it is shown, once for"
-            " each person, object and minute. A refusal is counted, with one record for each"
-            " minute, caller and reason. Where a route asks for nothing, the last column says"
+            "*in* means that the caller is let in, whatever the answer is. A number is the status"
+            " of the refusal (303: redirected to the sign-in page). A session opens no route of"
+            " the API; an agent's key opens no page. A read goes on record before it is shown,"
+            " once for each person, object and minute. A refusal is counted, with one record for"
+            " each minute, caller and reason. If a route asks for nothing, the last column says"
             " why. With `COUNTERSIGN_LEDGER__TILES=public` the routes below `/log` ask for"
             " nothing either, and nothing is recorded."
         ),
@@ -200,8 +200,8 @@ def policy_page() -> str:
         "",
         *prose(
             "Written by `make docs` from `risk/rules/catalogue.py` and the policy file; do"
-            " not edit. Every rule runs on every intent, in this order. The strictest action"
-            " of all is the verdict."
+            " not edit. Every rule runs on every intent, in this order. The verdict is the"
+            " strictest action of all rules."
         ),
         "",
         "| rule | version | title | measures (unit, scope) |",
@@ -225,11 +225,11 @@ def simulator_page() -> str:
         for first in blocks
     ]
     head = [
-        "# The simulator's table",
+        "# The simulator's outcomes",
         "",
         *prose(
             "Written by `make docs` from `fix/simulator/market.py`, whose docstring says what each"
-            f" outcome is; do not edit. The table says what happens to the first {SHOWN} orders"
+            f" outcome is; do not edit. The table has the outcomes of the first {SHOWN} orders"
             f" that the simulated broker gets under the default seed `{seed}`"
             " (`COUNTERSIGN_SIMULATOR__SEED`), counted from 0 as they arrive. The gateway"
             " cannot see it."
