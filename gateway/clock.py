@@ -1,8 +1,6 @@
-"""The one clock of the gateway.
+"""The only clock of the gateway; other modules take time as an argument.
 
-Wall time for evidence, monotonic time for deadlines, market time for rules.
-
-Not here: any decision. Every other module takes time as an argument or as a `Clock`.
+Wall time is for evidence, monotonic time for deadlines, market time for rules.
 """
 
 import time
@@ -10,10 +8,7 @@ from dataclasses import dataclass
 
 
 def wall_us() -> int:
-    """Return UTC wall time in microseconds since the epoch.
-
-    Evidence, never a rule's input in playback.
-    """
+    """Return UTC wall time in microseconds since the epoch; no rule reads it in playback."""
     return time.time_ns() // 1_000
 
 
@@ -29,16 +24,16 @@ def pause(seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketInstant:
-    """A tick's own time together with the monotonic instant at which it reached us.
+    """A tick's market time and the monotonic time at which the tick arrived.
 
     Attributes:
-        tick_us: the tick's market time, microseconds UTC.
-        seen_us: `monotonic_us()` when the tick arrived.
+        tick_us: market time, microseconds UTC.
+        seen_us: `monotonic_us()` at arrival.
     """
 
     tick_us: int
     seen_us: int
 
     def now_us(self) -> int:
-        """Return market time now: the tick's time plus what has elapsed since it arrived."""
+        """Return market time now: the tick's time plus the time elapsed since it arrived."""
         return self.tick_us + (monotonic_us() - self.seen_us)

@@ -4,14 +4,14 @@ GatewayError
 ├── SettingsError        a setting is missing, unknown or out of range
 ├── NoLedgerError        this folder or database holds no ledger
 ├── StateInUseError      another gateway holds this state folder
-├── CustodyError         keys that are not the gateway's alone
-├── DoorError            somebody else could answer where the gateway should
-├── IntakeError          bytes from outside are not what this gateway takes in
+├── CustodyError         other users can read or change key files
+├── DoorError            another process could answer in the gateway's place
+├── IntakeError          data from outside was refused
 ├── PostgresError        the embedded PostgreSQL cannot be started
 ├── NotReadyError        a part that the request needs is not up
-├── SessionLostError     the FIX session's folder lacks what the ledger has on record
-├── LedgerLostError      the ledger takes no more records in the middle of a run
-├── RequestError         the caller's request cannot be carried out as asked
+├── SessionLostError     the FIX session's folder is behind the ledger
+├── LedgerLostError      the ledger stopped taking records during a run
+├── RequestError         the caller's request cannot be carried out
 │   ├── UnknownDecisionError
 │   ├── ApprovalRefusedError
 │   ├── ReleaseRefusedError
@@ -36,13 +36,13 @@ class GatewayError(Exception):
 
     @override
     def __str__(self) -> str:
-        """Return `says` filled from the fields; without one, what was given."""
+        """Return `says` filled from the fields, or the arguments when `says` is empty."""
         return self.says.format(self=self) or super().__str__()
 
 
 @dataclass(slots=True, kw_only=True)
 class SettingsError(GatewayError):
-    """A setting is wrong; says which and what to do."""
+    """A setting is wrong; the message names it and says what to do."""
 
     code: ClassVar[str] = "settings"
     says: ClassVar[str] = "setting {self.name}: {self.problem}"
@@ -52,7 +52,7 @@ class SettingsError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class NoLedgerError(GatewayError):
-    """A verb that makes nothing was pointed at a folder or a database without a ledger."""
+    """The folder or database that a verb was given holds no ledger; the verb creates none."""
 
     code: ClassVar[str] = "no_ledger"
     says: ClassVar[str] = "no ledger in {self.where}: {self.advice}"
@@ -62,7 +62,7 @@ class NoLedgerError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class StateInUseError(GatewayError):
-    """Another process works on this state folder."""
+    """Another process holds this state folder."""
 
     code: ClassVar[str] = "state_in_use"
     says: ClassVar[str] = (
@@ -75,7 +75,7 @@ class StateInUseError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class CustodyError(GatewayError):
-    """Keys that others may read or change; nothing was started."""
+    """Others may read or change key files; nothing was started."""
 
     code: ClassVar[str] = "custody"
     says: ClassVar[str] = "keys are not the gateway's alone: {self.problem}. Type: {self.commands}"
@@ -98,7 +98,7 @@ class DoorError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class IntakeError(GatewayError):
-    """Outside data was refused whole; says where and why."""
+    """Data from outside was refused as a whole; the message says where and why."""
 
     code: ClassVar[str] = "intake"
     says: ClassVar[str] = "{self.where}: {self.problem}"
@@ -108,7 +108,7 @@ class IntakeError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class NotReadyError(GatewayError):
-    """A needed part is down; the caller may try again."""
+    """A part that is needed is down; the caller may try again."""
 
     code: ClassVar[str] = "not_ready"
     says: ClassVar[str] = "{self.part} is {self.state}; nothing was sent"
@@ -118,7 +118,7 @@ class NotReadyError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class SessionLostError(GatewayError):
-    """The FIX session cannot go on from its folder; nothing was written."""
+    """The FIX session cannot continue from its folder; nothing was written."""
 
     code: ClassVar[str] = "session_lost"
     folder: str
@@ -136,7 +136,7 @@ class SessionLostError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class LedgerLostError(GatewayError):
-    """The ledger went away while a run needed it; the run ends."""
+    """The ledger became unavailable during a run; the run ends."""
 
     code: ClassVar[str] = "ledger_lost"
     says: ClassVar[str] = (
@@ -148,7 +148,7 @@ class LedgerLostError(GatewayError):
 
 @dataclass(slots=True, kw_only=True)
 class RequestError(GatewayError):
-    """The request cannot be carried out as asked."""
+    """The request cannot be carried out; the message says why."""
 
     code: ClassVar[str] = "request"
     says: ClassVar[str] = "{self.problem}"
@@ -156,7 +156,7 @@ class RequestError(GatewayError):
 
 
 class UnknownDecisionError(RequestError):
-    """No decision of that id is in the ledger."""
+    """The ledger has no decision with this id."""
 
     code: ClassVar[str] = "unknown_decision"
 
@@ -174,7 +174,7 @@ class ReleaseRefusedError(RequestError):
 
 
 class ResolutionRefusedError(RequestError):
-    """A difference was not resolved: says what is missing."""
+    """A difference was not resolved; the message says what is missing."""
 
     code: ClassVar[str] = "resolution_refused"
 

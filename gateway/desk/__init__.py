@@ -2,21 +2,14 @@
 
 Not here: transport, HTML, the walk's own order.
 
-    desk        the desk: what the API, the pages and the playback may ask for, each a few calls
-                to the walk
-    requests    bodies of the API: strict, closed, with units
-    intents     an agent's intent before anything is made of it: which decision it is, and what it
-                wants
-    strategies  who proposes what: the playback's volatility-target overlay, and an agent's wish
-                as it stands
-    answers     what an agent is told: the verdict as it stands on record, every rule with its
-                margin
-    reads       reads on record: who looked at what, once for each person, object and minute
-    kill        the kill: close the gate, make it durable, prove the child saw it, then
-                acknowledge
-    release     a kill's release: what two roles sign, and the gate that opens once it is on
-                record
-    statements  what the signing roles sign, and whether both did
-    resolution  a person's word on a difference between the book and the broker, on record before
-                it counts
+    desk        the requests of the API, the pages and the playback, each a few calls to the walk
+    requests    request and answer bodies: strict, closed, with units
+    intents     an agent's request as a decision id, a record and a wish
+    strategies  proposals: the playback's volatility-target overlay, and an agent's wish
+    answers     answers to an agent, made from the decision's records
+    reads       records of who looked at what
+    kill        the kill switch: close the gate, confirm, record, sweep
+    release     a kill's release, signed by two roles
+    statements  the statements that the signing roles sign, and their check
+    resolution  a person's resolution of a difference between the book and the broker
 """

@@ -1,7 +1,8 @@
-"""What an agent is told: the verdict as it stands on record, every rule with its margin.
+"""Answers to an agent, made from the decision's records: the verdict, each rule with its margin.
 
-An approval is not an order: "approved" is said only of an order that left for the broker. Not here:
-who may ask (`api`), and how the verdict came about (`desk`, `section`).
+An agent is told "approved" only of an order that left for the broker (decision 032).
+
+Not here: who may ask (`surfaces`), how the verdict is reached (`walk`).
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ NOT_SENT: Final = frozenset(
         Kind.RESERVATION_RELEASED,
     }
 )
-"""Kinds of record that end an approval or a hold whose order never left and never will."""
+"""Kinds that end an approval or a hold whose order did not leave and never will."""
 
 _FATES: Final = NOT_SENT | {
     Kind.ORDER_SENDING,
@@ -35,10 +36,10 @@ _FATES: Final = NOT_SENT | {
 
 
 def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
-    """Return the verdict as it stands on record, and what became of its order.
+    """Return the recorded verdict and the fate of its order.
 
     Raises:
-        NotReadyError: it is still being decided, or approved and not yet handed out.
+        NotReadyError: the decision is still being made, or its order is not handed out yet.
     """
     records = list(reader.records(stream=f"decision/{decision_id}"))
     verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
@@ -74,7 +75,7 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
 
 
 def asked_of(records: Sequence[Record]) -> ApprovalQuestion | None:
-    """Return the request to a person; None where nobody was asked."""
+    """Return the question that a person was asked, or None."""
     asked = next((r.body for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
     if asked is None:
         return None
@@ -86,13 +87,13 @@ def asked_of(records: Sequence[Record]) -> ApprovalQuestion | None:
 
 
 def told(records: Sequence[Record]) -> tuple[Told, str | None]:
-    """Return what a judged decision has come to, and why where no order left for certain.
+    """Return the result of a judged decision, and the reason where it is not certain or not sent.
 
     Args:
-        records: the decision's, oldest first, a verdict among them.
+        records: the decision's records, oldest first, with at least one verdict.
 
     Raises:
-        NotReadyError: approved, and not yet handed out.
+        NotReadyError: the order is approved and not handed out yet.
     """
     (verdict, *after) = _since_last_verdict(records)
     given: Told = verdict.body["result"]
@@ -119,7 +120,7 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
 
 
 def _since_last_verdict(records: Sequence[Record]) -> Sequence[Record]:
-    """Return the last verdict and what followed it."""
+    """Return the last verdict and the records after it."""
     places = [at for at, record in enumerate(records) if record.kind is Kind.VERDICT_GIVEN]
     return records[places[-1] :]
 

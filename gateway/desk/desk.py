@@ -1,7 +1,6 @@
-"""The desk: what the API, the pages and the playback may ask for, each a few calls to the walk.
+"""The desk: the requests of the API, the pages and the playback, each a few calls to the walk.
 
-Not here: the walk's own order (`decision`, `dispatch`, `settlement`), starting and stopping
-(`app`).
+Not here: the walk's own order (`gateway.walk`), start and stop (`gateway.launch`).
 """
 
 import threading
@@ -45,18 +44,17 @@ from risk.state.instrument import Instrument
 from risk.verdict import verdict_from_document
 
 INTENTS_MAX: Final = 8
-"""Agents' intents in hand at once; one more is refused, so that no queue forms here."""
+"""Agents' intents handled at once. One more is refused, so that no queue forms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskParts:
-    """What the desk is made of.
+    """The parts that a desk works with.
 
     Attributes:
         tags: of the run's own account; agents trade in the account `<account>.agent`.
-        parts: states of the processes, for readiness: part -> "ready" or what is wrong.
-        log: what outsiders may read of the ledger.
-        witnessed: how far the witnesses are; None when none is asked.
+        parts: returns each part's state: "ready", or what is wrong.
+        witnessed: returns how far the witnesses are; None without witnesses.
     """
 
     tags: Tags
@@ -78,7 +76,7 @@ class DeskParts:
 
 @dataclass(slots=True)
 class Desk:
-    """One firm's desk; safe from any thread."""
+    """One firm's desk. Thread-safe."""
 
     own: DeskParts
     _cases: dict[str, Case] = field(default_factory=dict)
@@ -87,7 +85,7 @@ class Desk:
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
     def __post_init__(self) -> None:
-        """Put reads on the record of this desk's own ledger."""
+        """Record reads in this desk's ledger."""
         self.reads = Reads(self.own.tools.ledger, self.own.dispatching.wall_us)
 
     @property
@@ -96,7 +94,7 @@ class Desk:
         return self.own.kill_switch
 
     def parts(self) -> dict[str, str]:
-        """Return each part's state, and the kill's."""
+        """Return the state of each part and of the kill."""
         epoch, killed = self.own.word.read()
         return {**self.own.parts(), "kill": f"in force, epoch {epoch}" if killed else "ready"}
 
@@ -109,15 +107,11 @@ class Desk:
         return decision
 
     def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
-        """Judge an agent's intent; the same client key again returns the same decision.
-
-        That holds over restarts: the key names the decision, and the ledger's are all folded at the
-        start.
+        """Judge an agent's intent; the same client key returns the same decision, over restarts.
 
         Raises:
-            RequestError: the instrument is not quoted here, or the key was used for another
-                request.
-            NotReadyError: too many intents are in hand, or this one is still being decided.
+            RequestError: the instrument is not quoted, or the key was used for another request.
+            NotReadyError: too many intents are being handled, or this one is not decided yet.
         """
         if not self._room.acquire(blocking=False):
             raise NotReadyError(part="desk", state="busy with other intents: try again")
@@ -146,13 +140,13 @@ class Desk:
         return intent_response(self.own.reader, decision_id)
 
     def decision(self, decision_id: str, *, reader: Caller) -> dict[str, Any]:
-        """Return every record of a decision; that it was read is itself recorded.
+        """Return every record of a decision, after the read is on record.
 
         Raises:
-            UnknownDecisionError: there is none of that id.
+            UnknownDecisionError: no decision has this id.
         """
         stream = f"decision/{decision_id}"
-        # a name with a NUL in it is none, and PostgreSQL would not even look for it
+        # PostgreSQL raises an error for a text with a NUL
         records = list(self.own.reader.records(stream=stream)) if stream.isprintable() else []
         if not records:
             raise UnknownDecisionError(problem=f"no decision {decision_id}")
@@ -173,7 +167,7 @@ class Desk:
         }
 
     def log_was_read(self, reader: Caller) -> None:
-        """Record that somebody mirrors the log: once an hour, or reading would make it grow."""
+        """Record that the log was read: at most once an hour, so that mirroring adds little."""
         self.reads.note(reader, "log", window_s=HOUR_S)
 
     def answer_hold(
@@ -182,8 +176,8 @@ class Desk:
         """Approve or refuse a held decision.
 
         Raises:
-            UnknownDecisionError: no such decision.
-            ApprovalRefusedError: nothing to answer, or this person may not.
+            UnknownDecisionError: no decision has this id.
+            ApprovalRefusedError: the decision is not held, or this person may not answer.
         """
         with self._answers:
             standing = self.own.orders.get(decision_id)
@@ -228,9 +222,9 @@ class Desk:
         )
 
     def expire_holds(self, now_us: int | None = None) -> int:
-        """End the holds that nobody answered in time; returns how many.
+        """End the holds that nobody answered in time; return how many.
 
-        `now_us` is the wall clock's, by default that of now. The monotonic clock is asked besides.
+        `now_us` is wall time, by default now. A hold also ends by the monotonic clock.
         """
         with self._answers:
             now_us = self.own.dispatching.wall_us() if now_us is None else now_us
@@ -248,10 +242,11 @@ class Desk:
         return len(late)
 
     def approved_order(self, standing: Standing) -> ApprovedOrder:
-        """Return the sendable order of an approved standing.
+        """Return the order of an approved standing, ready to send.
 
         Raises:
-            ApprovalError: the policy, the kill epoch or the instrument's readiness changed since.
+            ApprovalError: the policy, the kill epoch or the instrument's readiness changed since
+                the verdict.
         """
         if standing.approving is None:
             raise ApprovalError("nothing approves this order")
@@ -275,7 +270,7 @@ class Desk:
         )
 
     def _follow(self, case: Case, decision: Decision) -> None:
-        """Keep a held case for its renewal, send an approved one."""
+        """Keep a held case for its renewal; send an approved one."""
         if decision.judged is not None:
             self.own.orders.catch_up((decision.judged.record,))
         if decision.result is Result.HELD:
@@ -323,7 +318,7 @@ class Desk:
         return replace(draft, personal=personal)
 
     def _same_request(self, decision_id: str, request: IntentRequest) -> None:
-        """Refuse a client key that was used for something else."""
+        """Refuse a client key that was used for another request."""
         first = next(
             iter(
                 self.own.reader.records(

@@ -1,7 +1,6 @@
-"""An agent's intent before anything is made of it: which decision it is, and what it wants.
+"""An agent's request as a decision id, a record and a wish.
 
-Pure. The desk reads an intent as it comes in and replay reads it from the record, both through
-here.
+Pure: the desk uses it for a new request, replay for a recorded one.
 """
 
 import hashlib
@@ -20,10 +19,10 @@ MINOR_PER_UNIT: Final = 100
 
 
 def decision_id_of(caller: str, client_key: str) -> str:
-    """Return the one decision that a caller's client key names, in this run and in every other.
+    """Return the id of the decision that a caller's client key names.
 
-    A run id has no place in it: the same key after a restart must find the same decision, not make
-    a second order.
+    It does not depend on the run: after a restart the same key must find the same decision and not
+    make a second order.
     """
     digest = hashlib.sha256(f"{caller}\n{client_key}".encode()).hexdigest()[:32]
     return f"{caller}-{digest}"
@@ -32,17 +31,17 @@ def decision_id_of(caller: str, client_key: str) -> str:
 def request_document(
     request: IntentRequest, persons: Persons
 ) -> tuple[dict[str, JSON], tuple[Personal, ...]]:
-    """Return a request as it goes on record, without names, and the names.
+    """Return a request's record with pseudonyms, and the personal values that they replace.
 
-    A reason that names the person, or one known already, goes as a whole.
+    A reason that names a known person is replaced as a whole.
 
     Raises:
-        AuditError: a new pseudonym could not be kept.
+        AuditError: a new pseudonym could not be stored.
     """
     document: dict[str, JSON] = request.model_dump(mode="json")
     personal: list[Personal] = []
     if request.person is None:
-        del document["person"]  # as requests were recorded before there was the field
+        del document["person"]  # as in records made before the field existed
     else:
         who = persons.subject(request.person)
         document["person"] = who
@@ -55,10 +54,10 @@ def request_document(
 
 
 def wish_of(request: IntentRequest, instrument: Instrument) -> Wish:
-    """Return what an agent's request asks for, in ticks and lots.
+    """Return an agent's request in ticks and lots.
 
     Raises:
-        RequestError: the limit price is zero or no whole number of ticks.
+        RequestError: the limit price is not a positive multiple of the tick.
     """
     return Wish(
         target_exposure_bp=request.target_exposure_bp,
@@ -68,14 +67,14 @@ def wish_of(request: IntentRequest, instrument: Instrument) -> Wish:
 
 
 def _limit_ticks(request: IntentRequest, instrument: Instrument) -> int | None:
-    """Return an agent's limit in ticks; what is not on the grid is refused, never rounded."""
+    """Return an agent's limit in ticks; a price off the grid is refused, never rounded."""
     price = request.limit_minor()
     if price is None:
         return None
     ticks, rest = divmod(price * MINOR_PER_UNIT, instrument.tick_minor)
     if rest or ticks <= 0:
         raise RequestError(
-            problem=f"limit_price {request.limit_price} is no positive multiple of the tick"
+            problem=f"limit_price {request.limit_price} is not a positive multiple of the tick"
         )
     return int(ticks)
 

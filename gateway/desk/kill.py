@@ -1,15 +1,14 @@
-"""The kill: close the gate, make it durable, prove the child saw it, then acknowledge.
+"""The kill switch: close the gate, confirm, record, sweep.
 
-And its release.
+A crash after any step leaves the gate closed:
 
-Order (a crash after any step leaves the gate closed):
-1. the kill word, shared by mapping with the FIX child and `countersign kill`, closes egress;
-2. the FIX child confirms within 100 ms or is killed;
-3. the ledger records it (tried with a short deadline: a hung database must not delay the kill; what
-   could not be written is kept, with its reason, and written as soon as the ledger takes it, or at
-   the next start);
-4. the child sweeps live orders until the broker confirmed each gone; how far it is (confirmed,
-   unknown, open) is recorded after its patience, and at the end.
+1. The kill word, which the FIX child and `countersign kill` map too, closes egress.
+2. The FIX child confirms within 100 ms or is killed.
+3. The ledger records the press. The deadline is short: a hung database must not delay the kill. A
+   press that was not recorded is kept with its reason and recorded when the ledger takes it, or at
+   the next start.
+4. The child sweeps live orders until the broker has confirmed that each is gone. The outcome
+   (confirmed, unknown, open) is recorded when the sweep's timeout ends, and at the end.
 """
 
 import contextlib
@@ -43,29 +42,28 @@ class KillableChild(Protocol):
     """The part of the FIX child's supervisor that a kill needs."""
 
     def kill(self, kill_epoch: int, timeout_s: float = CONFIRM_WITHIN_S) -> bool:
-        """Make the child confirm the epoch; kill it with SIGKILL otherwise. True when confirmed."""
+        """Return whether the child confirmed the epoch in time; it is dead otherwise."""
         ...
 
 
 class KillLedger(LedgerPort, Protocol):
-    """A ledger that also says which record counts under a key."""
+    """A ledger that can also look up a record by its idempotency key."""
 
     def by_key(self, stream: str, idem_key: str) -> Record | None:
-        """Return the record that counts under a draft's key, or None."""
+        """Return the valid record under a key, or None."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KillReceipt:
-    """What the presser is told.
+    """The answer to a press.
 
     Attributes:
-        kill_epoch: the epoch that is now closed.
-        child_confirmed: the FIX child confirmed; False means it was killed instead.
-        recorded: the ledger holds the press already.
-        durable: the press is on disk; False means the gate is shut in every process, but a power
-            cut might open it: the disk refused.
-        killed: the gate is shut now; False where the press that was named is released already.
+        child_confirmed: the FIX child confirmed; if False, it was killed.
+        recorded: the press is in the ledger.
+        durable: the press is on disk; if False, the gate is closed in every process, but a power
+            cut may open it.
+        killed: the gate is closed now; False where the named press has been released already.
     """
 
     kill_epoch: int
@@ -77,7 +75,7 @@ class KillReceipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pressed:
-    """A press as it goes on record; the same values make the same record."""
+    """A press with what its record needs; the same values make the same record."""
 
     press: Press
     note: PressNote
@@ -101,7 +99,7 @@ class KillSwitch:
 
     @property
     def state(self) -> tuple[int, bool]:
-        """(kill_epoch, killed) as the word has it now."""
+        """Kill epoch, and whether the kill is in force, as the kill word has it."""
         return self._word.read()
 
     @property
@@ -109,18 +107,18 @@ class KillSwitch:
         """The newest press, with the id that a release must name.
 
         Raises:
-            KillWordError: it has no id yet, and none can be written.
+            KillWordError: the press has no id, and none can be written.
         """
         return self._word.name_press()
 
     def press(self, *, actor: str, reason: str, made: tuple[int, str] | None = None) -> KillReceipt:
-        """Stop all new orders now; returns after the gate is closed, durable and confirmed.
+        """Stop all new orders; return once the gate is closed, durable and confirmed.
 
         Args:
             actor: who presses.
             reason: why.
-            made: epoch and press id of a press that the caller has made in the word itself. It is
-                confirmed and recorded as his; no second one is made.
+            made: epoch and press id of a press that the caller made in the kill word. It is
+                confirmed and recorded as the caller's; no second press is made.
         """
         with self._lock:
             press, durable = self._close(made)
@@ -143,7 +141,7 @@ class KillSwitch:
         )
 
     def _close(self, made: tuple[int, str] | None) -> tuple[Press, bool]:
-        """Shut the gate, unless the caller did; returns the press and whether it is on disk."""
+        """Close the gate unless the caller did; return the press and whether it is on disk."""
         newest = self._word.newest_press()
         if made == (newest.kill_epoch, newest.press_id):
             return newest, True
@@ -160,35 +158,34 @@ class KillSwitch:
         return self._word.newest_press(), True
 
     def import_press(self, *, last_recorded_epoch: int) -> None:
-        """Record a press that happened while the ledger could not be written.
+        """Record a press that the ledger missed.
 
-        As not confirmed: whether a child did confirm it then, nothing kept.
+        It is recorded as not confirmed: nothing kept whether the child confirmed it.
         """
         press = self._word.newest_press()
         if press.killed and press.kill_epoch > last_recorded_epoch:
             self._record(self._kept(press))
 
     def record_missing(self) -> None:
-        """Put presses on record that the ledger could not take when they were made; a chore.
+        """Record the presses that the ledger could not take when they were made.
 
-        Takes no lock that a press waits for.
+        Housekeeping calls it; it takes no lock that a press waits for.
 
         Raises:
-            AuditError: the ledger does not take it yet.
-            NotReadyError: another record holds its place; the log says what to do.
+            AuditError: the ledger still does not take the record.
+            NotReadyError: another record has its idempotency key; the log says what to do.
         """
         for missing in sorted(self._missing.values(), key=lambda one: one.press.kill_epoch):
             if not self._try_record(missing):
                 raise NotReadyError(part=f"kill {missing.press.kill_epoch}", state="not on record")
 
     def ensure_recorded(self, press: Press) -> None:
-        """Put this press on record where the ledger missed it, before its release.
+        """Record a press before its release, if the ledger missed it; see `import_press`.
 
-        As not confirmed, for the same reason as in `import_press`. After a restore the word may
-        have been made anew: the epoch is on record then, under the id of the press before.
+        After a restore the kill word may be new: the epoch is then on record under another id.
 
         Raises:
-            AuditError: the ledger does not take it.
+            AuditError: the ledger does not take the record.
         """
         pressed = self._missing.get(press.kill_epoch) or self._kept(press)
         try:
@@ -198,7 +195,7 @@ class KillSwitch:
                 raise
 
     def _kept(self, press: Press) -> _Pressed:
-        """Return a press that the ledger missed with what was kept of it."""
+        """Return a press that the ledger missed, with its note."""
         return _Pressed(press=press, note=self._notes.of(press) or PressNote("kill word", AWAY))
 
     def record_outcome(
@@ -210,14 +207,14 @@ class KillSwitch:
         kill_epoch: int = 0,
         times_us: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Record how far a sweep is: orders confirmed gone, of unknown fate, and still open.
+        """Record the progress of a sweep.
 
         Args:
-            confirmed: ClOrdIDs of which the broker said that nothing is left.
-            unknown: those without an answer.
-            still_open: those that work on.
-            kill_epoch: of the press that the sweep belongs to; 0 is the newest one, if it holds.
-            times_us: monotonic microseconds by field of the record; 0 never happened.
+            confirmed: ClOrdIDs that the broker confirmed as gone.
+            unknown: ClOrdIDs without an answer.
+            still_open: ClOrdIDs that still work.
+            kill_epoch: of the sweep's press; 0 for the newest one, if it is in force.
+            times_us: monotonic microseconds by field of the record; 0: it did not happen.
         """
         press = self._word.newest_press()
         if not press.killed and not kill_epoch:
@@ -229,23 +226,23 @@ class KillSwitch:
         self._ledger.append(draft, lane=Lane.URGENT)
 
     def _record(self, pressed: _Pressed) -> bool:
-        """Try to put a press on record; what the ledger cannot take now is kept for later."""
+        """Try to record a press; keep it for later when the ledger does not take it."""
         try:
             return self._try_record(pressed)
         except AuditError as error:
             epoch = pressed.press.kill_epoch
             _log.error("kill %s is in force but not yet on record: %s", epoch, error)
             self._missing[epoch] = pressed
-            # a crash before the note costs the reason: the next start records the press without
+            # a crash before the note loses the reason: the next start records the press without it
             with contextlib.suppress(OSError):
                 self._notes.keep(pressed.press, pressed.note)
             return False
 
     def _try_record(self, pressed: _Pressed) -> bool:
-        """Put a press on record; returns False where another record holds its place.
+        """Record a press; return False if another record has its idempotency key.
 
         Raises:
-            AuditError: the ledger does not take it now.
+            AuditError: the ledger does not take the record.
         """
         try:
             self._append_press(pressed)
@@ -256,14 +253,14 @@ class KillSwitch:
         return True
 
     def _on_record(self, press: Press, conflict: IdempotencyConflictError) -> bool:
-        """Say whether the record that holds a press's key counts and is of this press."""
+        """Return whether the record under a press's key is valid and of this press."""
         try:
             held = self._ledger.by_key(conflict.stream, conflict.idem_key)
         except AuditError as error:
             _log.error("kill %s is in force; is it on record? %s", press.kill_epoch, error)
             return False
         if held is not None and held.kind is Kind.KILL_PRESSED:
-            named = held.body.get("press_id")  # one of the two may have none: damaged, or old
+            named = held.body.get("press_id")  # an old record or a damaged word has none
             same = not named or not press.press_id or named == press.press_id
             if same and held.body["kill_epoch"] == press.kill_epoch:
                 return True
@@ -286,6 +283,6 @@ class KillSwitch:
         self._is_recorded(pressed.press)
 
     def _is_recorded(self, press: Press) -> None:
-        """Forget what was kept of a press until it was on record."""
+        """Drop what was kept of a press: it is on record now."""
         self._missing.pop(press.kill_epoch, None)
         self._notes.drop(press)

@@ -1,12 +1,12 @@
-"""Reads on record: who looked at what, once for each person, object and minute.
+"""Records of who looked at what, one for each person, object and minute.
 
-Rules kept here:
-- The record stands before what was read is shown: a ledger that takes no record shows nothing. Only
-  whether a kill is in force is told without it.
-- The same person's next look at the same object within the minute writes nothing.
-- Only what exists is named: a text that somebody asked for in vain enters no record.
+Rules:
 
-Not here: who may read (`roles`), and reads of personal values (`privacy`, each with its reason).
+- The record is durable before the object is shown: without the ledger nothing is shown. Only the
+  state of a kill is shown all the same.
+- Only objects that exist are named: a text that was asked for in vain enters no record.
+
+Not here: who may read (`roles`), reads of personal values (`privacy`).
 """
 
 import logging
@@ -26,24 +26,21 @@ MINUTE_S: Final = 60
 HOUR_S: Final = 3_600
 TRIED_S: Final = 0.5
 REMEMBERED_MAX: Final = 4_096
-"""What is remembered saves appends only: the ledger itself keeps a key from being written twice."""
+"""A forgotten entry costs one append: the ledger writes no idempotency key twice."""
 
 
 class Reads:
-    """Puts reads on record; safe from any thread."""
+    """Records reads. Thread-safe."""
 
     def __init__(self, ledger: LedgerPort, wall_us: Callable[[], int]) -> None:
-        """Write to a ledger, by a clock."""
+        """Take the ledger to write to and the wall clock."""
         self._ledger = ledger
         self._wall_us = wall_us
         self._noted: OrderedDict[tuple[str, str, str], int] = OrderedDict()
         self._lock = threading.Lock()
 
     def try_note(self, reader: Caller, what: str) -> None:
-        """Record a read that is answered in any case: what must be told while the ledger is down.
-
-        It waits `TRIED_S` at most; the log has what could not be recorded.
-        """
+        """Try for `TRIED_S` to record a read that is answered in any case; log a failure."""
         try:
             self.note(reader, what, timeout_s=TRIED_S)
         except AuditError as error:
@@ -52,10 +49,10 @@ class Reads:
     def note(
         self, reader: Caller, what: str, *, window_s: int = MINUTE_S, timeout_s: float = 5.0
     ) -> None:
-        """Record that somebody reads an object; return when that is durable.
+        """Record a read; return once the record is durable.
 
         Raises:
-            AuditError: the ledger does not take it; what was asked for must not be shown.
+            AuditError: the ledger does not take the record; do not show the object.
         """
         window_us = window_s * 1_000_000
         from_us = self._wall_us() // window_us * window_us

@@ -1,8 +1,9 @@
-"""A kill's release: what two roles sign, and the gate that opens once it is on record.
+"""A kill's release, signed by two roles: recorded first, then the gate opens.
 
-A kill ends when nothing is live. Where an order may still work at the broker, it is released only
-with that order named, in the request and in what both roles sign. Not here: the press (`kill`),
-and a release without a running gateway (`stopping`).
+An order that may still work at the broker must be named in the request and in the statement that
+both roles sign (decision 029).
+
+Not here: the press (`kill`), a release without a running gateway (`launch.commands.kill`).
 """
 
 from collections.abc import Sequence
@@ -29,16 +30,16 @@ def release_press(
     """Release a kill: record first, then open the gate.
 
     Args:
-        own: what a desk works with.
+        own: the desk's parts.
         actor: who asks.
         kill_epoch: of the press.
         signatures: hex by role.
         reason: recorded.
-        live: ClOrdIDs that may still work at the broker, named in what was signed.
+        live: ClOrdIDs that may still work at the broker, as in the signed statement.
 
     Raises:
         ReleaseRefusedError: a signature is missing or wrong, another epoch is in force, or an
-            order may work that is not named.
+            order that may work is not named.
     """
     press = own.kill_switch.newest
     if not press.killed or press.kill_epoch != kill_epoch:
@@ -46,7 +47,7 @@ def release_press(
             problem=f"kill epoch {kill_epoch} is not in force (now {press.kill_epoch})"
         )
     if not press.press_id:
-        raise ReleaseRefusedError(problem="a press has begun or is damaged: press again first")
+        raise ReleaseRefusedError(problem="the newest press is incomplete: press again first")
     own.kill_switch.ensure_recorded(press)
     refuse_unnamed(_may_work(own), live)
     log = log_id(own.reader, own.origin)
@@ -58,15 +59,15 @@ def release_press(
         )
     draft = kill_released(press, log, actor, reason, signatures, live)
     own.tools.ledger.append(draft, lane=Lane.URGENT)
-    # a crash here leaves a release on record and the gate shut: released again by the same two
+    # a crash here leaves a release on record and the gate closed: the same two release it again
     own.word.release(kill_epoch, press.press_id)
     return {"kill_epoch": kill_epoch, "killed": False, "live": list(live)}
 
 
 def kill_state(own: DeskParts) -> dict[str, Any]:
-    """Return what holds, and what two roles would sign to release it.
+    """Return the kill's state and the statement that releases it.
 
-    The statement is missing while the ledger cannot be read: a kill is shown all the same.
+    The statement is left out while the ledger cannot be read.
     """
     press = own.kill_switch.newest
     state: dict[str, Any] = {"kill_epoch": press.kill_epoch, "killed": press.killed}

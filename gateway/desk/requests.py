@@ -26,7 +26,7 @@ def _readable(text: str) -> str:
 
 
 Words = Annotated[str, Field(max_length=500), AfterValidator(_readable)]
-"""Text of a person or an agent for the record."""
+"""Text that a person or an agent writes into the record."""
 
 
 class RequestModel(BaseModel):
@@ -36,10 +36,7 @@ class RequestModel(BaseModel):
 
 
 class IntentRequest(RequestModel):
-    """What an agent wants: a target exposure in one instrument.
-
-    The gateway forecasts and judges it itself.
-    """
+    """An agent's wish: a target exposure in one instrument."""
 
     model_config = ConfigDict(
         strict=True,
@@ -124,7 +121,7 @@ class RuleLine(RequestModel):
 
 
 class ApprovalQuestion(RequestModel):
-    """What a person is asked, until when, and what a yes would cover."""
+    """What a person is asked to approve, and how far market and size may move until then."""
 
     intent_digest: str
     expires_us: Annotated[
@@ -135,7 +132,7 @@ class ApprovalQuestion(RequestModel):
 
 
 class IntentResponse(RequestModel):
-    """The verdict on an intent, and what became of its order."""
+    """The verdict on an intent, and the fate of its order."""
 
     decision_id: str
     result: Annotated[
@@ -172,10 +169,7 @@ class ApprovalRequest(RequestModel):
 
 
 class KillRequest(RequestModel):
-    """Why everything must stop.
-
-    A character that cannot be seen is not refused, its number is written: no kill waits for that.
-    """
+    """A kill's reason. Invisible characters are recorded by number: a kill is never refused."""
 
     reason: Annotated[str, Field(min_length=1, max_length=500)]
     kill_epoch: Annotated[
@@ -187,14 +181,14 @@ class KillRequest(RequestModel):
 
     @property
     def made(self) -> tuple[int, str] | None:
-        """Epoch and id of the press that the caller has made already, None without one."""
+        """Epoch and id of a press that the caller has already made, or None."""
         if self.kill_epoch is None or self.press_id is None:
             return None
         return self.kill_epoch, self.press_id
 
 
 class ResolveRequest(RequestModel):
-    """A person's word on a difference between the book and the broker."""
+    """A person's resolution of a difference between the book and the broker."""
 
     right: Annotated[
         Literal["book", "broker"],

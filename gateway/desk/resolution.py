@@ -1,12 +1,17 @@
-"""A person's word on a difference between the book and the broker, on record before it counts.
+"""A person's resolution of a difference between the book and the broker, recorded before it counts.
 
-Two answers: the book is right, and nothing changes; or the broker is, and an adjustment books what
-is missing or takes out what is too much. Both are about the numbers of now, not those of when it
-was found, and close every difference of the order; an adjustment of other lots than were signed is
-refused, and where the sides agree by now there is none. What changes a book or ends an order needs
-the signatures of both roles, over a statement that names this difference in this ledger; the rest
-one operator.
-Not here: who may call (`api`), and what is open (`differences`).
+If the book is right, nothing changes. If the broker is right, an adjustment brings the book to the
+broker's side.
+
+Rules:
+
+- A resolution uses the present quantities, not those of when the difference was found. An
+  adjustment of other lots than were signed is refused; where the sides agree by now there is none.
+- It closes every difference of the same order.
+- One operator suffices unless it changes a book or ends an order. Then both roles sign a statement
+  that names this difference in this ledger.
+
+Not here: who may call (`surfaces`), which differences are open (`walk.projections.differences`).
 """
 
 import json
@@ -44,16 +49,13 @@ class _Case:
 
     @property
     def order(self) -> Standing | None:
-        """The order that it is about, or that the person names."""
+        """The order that the person names, or else the difference's own."""
         name = self.request.ends or self.difference.found.cl_ord_id
         return self.own.orders.by_cl_ord_id(name)
 
 
 def resolution_statement(log: str, seq: int, leaf: str, request: ResolveRequest) -> bytes:
-    """Return what both roles sign for a resolution that changes a book or ends an order.
-
-    Words are JSON strings: one line each, whatever was written.
-    """
+    """Return the bytes that both roles sign; reason and evidence are JSON strings of one line."""
     return statement(
         PURPOSE,
         log,
@@ -70,7 +72,7 @@ def resolution_statement(log: str, seq: int, leaf: str, request: ResolveRequest)
 
 
 def listed(own: DeskParts) -> dict[str, Any]:
-    """Return what is open, with what a statement about it names."""
+    """Return the log id and the open differences, for display and for a statement."""
     own.section.differences.read(own.reader.head().size)
     return {
         "log_id": log_id(own.reader, own.origin),
@@ -79,7 +81,7 @@ def listed(own: DeskParts) -> dict[str, Any]:
 
 
 def _document(own: DeskParts, one: Difference) -> dict[str, Any]:
-    """Return a difference with the numbers of now, and what an adjustment would have to be."""
+    """Return a difference with present quantities and the lots that an adjustment would book."""
     book, broker = _sides_now(own, one.found)
     return one.document() | {
         "book_lots": book,
@@ -91,7 +93,7 @@ def _document(own: DeskParts, one: Difference) -> dict[str, Any]:
 
 
 def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None]:
-    """Return what the book holds by now, and what the broker said last."""
+    """Return the lots of the book and of the broker, as they are now."""
     differences = own.section.differences
     if found.cause is Cause.ACCOUNT_LOTS and found.account in own.section.accounts:
         account, symbol = found.account, found.instrument
@@ -107,10 +109,10 @@ def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None]:
 
 
 def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> dict[str, Any]:
-    """Put a person's word on record; the instrument is ready again if nothing else is open.
+    """Record a resolution; the instrument is ready again if nothing else is open.
 
     Raises:
-        ResolutionRefusedError: nothing of that number is open, or the word does not suffice.
+        ResolutionRefusedError: the difference is not open, or the request lacks something.
     """
     own.section.differences.read(own.reader.head().size)
     found = next((d for d in own.section.differences.open() if d.seq == seq), None)
@@ -137,7 +139,7 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
         *(_resolved(case, actor, None, beside=one) for one in beside),
         *ended,
     )
-    # a crash before leaves it open, after it resolved: one batch has all of it
+    # a crash before leaves the difference open, a crash after leaves it resolved: it is one batch
     own.orders.catch_up(own.tools.ledger.append(*drafts, lane=Lane.URGENT))
     own.section.differences.read(own.reader.head().size)
     return {"seq": seq, "right": request.right, "adjustment": adjustment}
@@ -146,7 +148,7 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
 def _resolved(
     case: _Case, actor: str, adjustment: dict[str, JSON] | None, *, beside: Difference | None = None
 ) -> Draft:
-    """Return a person's word on a difference, or on one `beside` it, of the same order."""
+    """Return the record of a resolution, or of one `beside` it, of the same order."""
     request, of = case.request, beside or case.difference
     account = of.found.account or request.account
     payload: dict[str, JSON] = {
@@ -183,26 +185,28 @@ def _resolved(
 
 
 def _adjustment(case: _Case) -> dict[str, JSON] | None:
-    """Return the trade that brings the book to the broker's side, None if it is there by now.
+    """Return the trade that brings the book to the broker's side; None if the sides agree.
 
     Raises:
-        ResolutionRefusedError: it cannot be said what to book.
+        ResolutionRefusedError: the lots, the account, the side or the price are not known.
     """
     own, request, found = case.own, case.request, case.difference.found
     if case.book_lots is None or case.broker_lots is None:
-        raise ResolutionRefusedError(problem="its quantities are not known: right can only be book")
+        raise ResolutionRefusedError(
+            problem="the quantities are not known: only `right: book` is possible"
+        )
     lots = case.broker_lots - case.book_lots
     if lots != request.lots:
         raise ResolutionRefusedError(
             problem=f"book {case.book_lots}, broker {case.broker_lots} by now: the adjustment is of"
-            f" {lots} lots, not {request.lots}; list the differences again and sign that"
+            f" {lots} lots, not {request.lots}; list the differences and sign again"
         )
     if not lots:
         return None
     account = found.account or request.account
     if found.instrument not in own.instruments or account not in own.section.accounts:
         raise ResolutionRefusedError(
-            problem="name an account of this gateway; the instrument must be one of it too"
+            problem="account or instrument is not this gateway's: name an account of it"
         )
     instrument = own.instruments[found.instrument]
     side = Side.BUY if found.cause is Cause.ACCOUNT_LOTS else _side(case)
@@ -213,7 +217,7 @@ def _adjustment(case: _Case) -> dict[str, JSON] | None:
     except ReportError:
         price = 0
     if price <= 0 or price % instrument.tick_minor:
-        raise ResolutionRefusedError(problem="a price in whole ticks is needed: --price")
+        raise ResolutionRefusedError(problem="give a positive price in whole ticks: --price")
     return {
         "instrument": instrument.symbol,
         "side": side.value,
@@ -225,7 +229,7 @@ def _adjustment(case: _Case) -> dict[str, JSON] | None:
 
 
 def _side(case: _Case) -> Side:
-    """Return the side of the order that it is about."""
+    """Return the side of the difference's order."""
     order = case.order
     if order is not None and order.verdict is not None:
         return Side(str(order.verdict.body["intent"]["side"]))
@@ -238,7 +242,7 @@ def _ended(case: _Case) -> tuple[Draft, ...]:
     """Return the records that end an order: the one named, or one that only waited for trades.
 
     Raises:
-        ResolutionRefusedError: the order that is named is none of ours, or is over.
+        ResolutionRefusedError: the named order is unknown or has ended.
     """
     order = case.order
     waited = order is not None and OrderState(order.order_state).is_terminal

@@ -1,12 +1,16 @@
-"""What the signing roles sign: one form for every statement, bound to one purpose and one ledger.
+"""The statements that the signing roles sign, each bound to one purpose and one ledger.
 
 A statement is lines of UTF-8 text, each ended by a line feed: the form's name, the purpose, the log
-id, then what it is about. Not here: keys, and what happens once it is signed. Rules:
+id, then the particulars.
 
-- The log id is the log's origin and the leaf hash of its first record. Another ledger has another
-  first record even under the same origin, so a statement for it holds nowhere else.
-- What is signed once must not hold twice: a release names the 128 random bits of its press, which
-  the kill word keeps and no copy of the ledger brings back.
+Rules:
+
+- The log id is the log's origin and the leaf hash of its first record, so that a statement is not
+  valid in another ledger of the same origin.
+- A statement must not be valid twice: a release names the 128 random bits of its press, which no
+  copy of the ledger brings back (decision 030).
+
+Not here: keys, and what follows from a signature.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +28,7 @@ RELEASE: Final = "kill release"
 
 
 def log_id(reader: LedgerReader, origin: str) -> str:
-    """Return what names this ledger and no other: the origin and the leaf of its first record.
+    """Return the log id.
 
     Raises:
         NotReadyError: the ledger is empty.
@@ -40,9 +44,9 @@ def statement(purpose: str, log: str, *particulars: str) -> bytes:
     """Return the bytes to sign.
 
     Args:
-        purpose: what the signature is for; a signature for one purpose serves no other.
+        purpose: of the signature.
         log: the log id.
-        particulars: what exactly, one line each.
+        particulars: one line each.
 
     Raises:
         ValueError: a part is empty or has more than one line.
@@ -55,23 +59,23 @@ def statement(purpose: str, log: str, *particulars: str) -> bytes:
 
 
 def release_statement(log: str, kill_epoch: int, press_id: str, live: Sequence[str] = ()) -> bytes:
-    """Return what releases one press of the kill: the newest of this epoch in this ledger.
+    """Return the statement that releases one press of the kill.
 
     Args:
         log: the log id.
         kill_epoch: of the press.
         press_id: its random bits.
-        live: ClOrdIDs that may still work at the broker, which the signers know of.
+        live: ClOrdIDs that may still work at the broker.
     """
     known = (f"although live {' '.join(live)}",) if live else ()
     return statement(RELEASE, log, f"epoch {kill_epoch}", f"press {press_id}", *known)
 
 
 def refuse_unnamed(live: Sequence[str], named: Sequence[str]) -> None:
-    """A kill ends when nothing is live, or with what is live named in what both roles sign.
+    """Refuse a release that does not name every order that may still work.
 
     Raises:
-        ReleaseRefusedError: an order may work at the broker that the release does not name.
+        ReleaseRefusedError: an order in `live` is not in `named`.
     """
     unnamed = sorted(set(live) - set(named))
     if unnamed:
@@ -83,16 +87,16 @@ def refuse_unnamed(live: Sequence[str], named: Sequence[str]) -> None:
 
 
 def release_statement_v1(origin: str, kill_epoch: int) -> bytes:
-    """Return what earlier versions signed; nothing is released by it any more."""
+    """Return the statement of earlier versions, only to check old records."""
     return f"countersign kill release\n{origin}\n{kill_epoch}\n".encode()
 
 
 def all_signed(signed: bytes, signatures: Mapping[str, str], keys: Mapping[str, bytes]) -> bool:
-    """Tell whether every signing role signed these bytes.
+    """Return whether every signing role signed a statement.
 
     Args:
-        signed: a statement.
-        signatures: hex by role; others than the signing roles' count for nothing.
+        signed: the statement.
+        signatures: hex by role; other roles are ignored.
         keys: raw Ed25519 public keys by role.
     """
     for role in SIGNING_ROLES:

@@ -1,7 +1,4 @@
-"""Who proposes what: the playback's volatility-target overlay, and an agent's wish as it stands.
-
-Pure. A proposal is a sizing; the intent follows from it, and the rules judge the intent.
-"""
+"""Proposals: the playback's volatility-target overlay, and an agent's wish. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -31,11 +28,11 @@ def overlay(policy: SizingPolicy, instrument: Instrument) -> Propose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What an agent asked for.
+    """An agent's request.
 
     Attributes:
         max_qty_lots: the agent's own cap on this order, or None.
-        limit_ticks: the agent's own limit price, or None for the touch plus the policy's allowance.
+        limit_ticks: the agent's own limit price; None: the touch plus the policy's allowance.
     """
 
     target_exposure_bp: int
@@ -44,7 +41,7 @@ class Wish:
 
 
 def wish(policy: SizingPolicy, instrument: Instrument, wanted: Wish) -> Propose:
-    """Return an agent's wish, translated but not tamed: refusing it is the rules' business."""
+    """Return an agent's wish as a proposal; only the rules limit it."""
 
     def propose(_: Forecast, book: Book, quote: Quote) -> Sizing:
         sizing = size_exposure(

@@ -2,9 +2,8 @@
 
 Not here: a decision, tagging of news, an append.
 
-    sessions  the sessions of 2018 of two real index series, one decision per instrument and
-              session, in order
-    intake    the only door for data from outside
-    market    the standing quotes and the one market clock
+    sessions  the playback: the sessions of 2018 of two index series, in order
+    intake    parsers for data from outside
+    market    the standing quotes and the market clock
     news/     dated events, `events_2018.json`
 """

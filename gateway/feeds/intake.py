@@ -1,13 +1,14 @@
-"""The only door for data from outside: bytes in, typed parts of a snapshot out, or `IntakeError`.
+"""Parsers for data from outside: daily index levels (gzip CSV) and dated events (JSON).
 
-Takes in daily index levels (CSV, gzip) and dated events (JSON). Not here: which session is played
-when (`gateway.feeds.sessions`), what a model makes of it (`inference.codec.codec`).
+Not here: which session is played when (`gateway.feeds.sessions`), tokens for a model
+(`inference.codec.codec`).
 
-Rules kept here:
-- Strict: an unknown column or field, a text where a number belongs, a NaN, an infinity, a price
-  that is not positive, rows out of order: the whole input is refused, with the place named.
-- No float: decimal text becomes integer ticks, rounded half-even.
-- Text from outside is printable and bounded; control and invisible characters are refused.
+Rules:
+
+- An input is refused as a whole, and the place is named, for an unknown column or field, text in
+  place of a number, a NaN or infinity, a price that is not positive, or rows out of order.
+- Decimal text becomes integer ticks, rounded half-even; no float is involved.
+- Text is bounded; control and invisible characters are refused.
 """
 
 import bisect
@@ -47,11 +48,11 @@ class DayRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailySeries:
-    """A daily series as taken in.
+    """A parsed daily series.
 
     Attributes:
-        rows: ascending by day, no day twice.
-        digest: sha256 hex of the unpacked bytes that were parsed.
+        rows: strictly ascending by day.
+        digest: SHA-256 hex of the unpacked bytes.
     """
 
     rows: tuple[DayRow, ...]
@@ -69,11 +70,11 @@ class DailySeries:
         return at
 
 
-class _Strict(BaseModel):
+class _EventModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class EventSource(_Strict):
+class EventSource(_EventModel):
     """Where an event can be checked."""
 
     institution: ShortText
@@ -81,8 +82,8 @@ class EventSource(_Strict):
     url: Annotated[str, StringConstraints(pattern=r"^https://[a-z0-9.-]+/[\x21-\x7e]*$")]
 
 
-class DatedEvent(_Strict):
-    """One published event; the tags follow the rule that the file states."""
+class DatedEvent(_EventModel):
+    """One published event; its tags follow the rule that the file states."""
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{2,63}$")]
     date: Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -98,8 +99,8 @@ class DatedEvent(_Strict):
     source: EventSource
 
 
-class EventFile(_Strict):
-    """The committed narrative file."""
+class EventFile(_EventModel):
+    """The file of events."""
 
     version: Literal[1]
     time_zone: Literal["America/New_York"]
@@ -112,11 +113,11 @@ def parse_daily_series(packed: bytes, *, name: str, ticks_per_unit: Decimal) -> 
 
     Args:
         packed: the compressed file.
-        name: how errors call it.
+        name: of the series, for errors.
         ticks_per_unit: ticks in one unit of the file's levels.
 
     Raises:
-        IntakeError: anything about the bytes is not as stated above.
+        IntakeError: the bytes break a rule of this module.
     """
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
@@ -138,10 +139,11 @@ def parse_daily_series(packed: bytes, *, name: str, ticks_per_unit: Decimal) -> 
 
 
 def parse_events(raw: bytes, *, name: str) -> EventFile:
-    """Parse the narrative file; ids unique, times ascending, text clean.
+    """Parse a file of events.
 
     Raises:
-        IntakeError: the bytes are not such a file.
+        IntakeError: the file is malformed, an id appears twice, times do not ascend, or a text has
+            invisible characters.
     """
     if len(raw) > MAX_EVENTS_BYTES:
         raise IntakeError(where=name, problem=f"larger than {MAX_EVENTS_BYTES} bytes")
@@ -166,10 +168,10 @@ def parse_events(raw: bytes, *, name: str) -> EventFile:
 
 
 def refuse_hidden_text(text: str, *, where: str) -> None:
-    """Refuse control, format, private, surrogate and unassigned characters (Unicode class C).
+    """Refuse characters that could hide text from a reader: Unicode class C, variation selectors.
 
     Raises:
-        IntakeError: such a character, which could hide text from a reader, is in `text`.
+        IntakeError: `text` has such a character.
     """
     for position, character in enumerate(text):
         if _hides(character):
@@ -178,7 +180,7 @@ def refuse_hidden_text(text: str, *, where: str) -> None:
 
 
 def show_hidden_text(text: str) -> str:
-    """Return text in which each character that `refuse_hidden_text` refuses is written out."""
+    """Return the text with each character that `refuse_hidden_text` refuses as `<U+XXXX>`."""
     return "".join(f"<U+{ord(c):04X}>" if _hides(c) else c for c in text)
 
 

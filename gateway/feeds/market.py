@@ -1,8 +1,9 @@
-"""The playback's market: one clock, one standing quote per instrument, repeated every second.
+"""The playback's market: one clock and one standing quote per instrument, repeated every second.
 
-A feed that has nothing new still repeats its quote; so does this one. Market time is the session's
-tick time plus the measured time since the session opened, the same for every instrument. Not here:
-the sessions themselves (`sessions`) and live feeds (a later door).
+Market time is the session's tick time plus the time measured since the session opened. It is the
+same for every instrument.
+
+Not here: the sessions themselves (`sessions`), live feeds.
 """
 
 import threading
@@ -18,7 +19,7 @@ REPEAT_US = 1_000_000
 
 
 class Market:
-    """What is quoted now; safe from any thread."""
+    """The quotes that stand now. Thread-safe."""
 
     def __init__(self) -> None:
         """Start before the first session."""
@@ -27,10 +28,7 @@ class Market:
         self._sessions: dict[str, PlaybackSession] = {}
 
     def open_session(self, session: PlaybackSession) -> None:
-        """Set an instrument's standing quote.
-
-        The first one of a day moves the clock to its open.
-        """
+        """Set an instrument's standing quote; the first of a day moves the clock to its open."""
         with self._lock:
             if session.market_time_us > self._instant.now_us() or not self._sessions:
                 self._instant = MarketInstant(
@@ -50,10 +48,10 @@ class Market:
             return self._instant.now_us()
 
     def session(self, instrument: str) -> PlaybackSession:
-        """Return the session that stands for an instrument.
+        """Return an instrument's current session.
 
         Raises:
-            RequestError: it is not quoted.
+            RequestError: the instrument is not quoted.
         """
         with self._lock:
             found = self._sessions.get(instrument)

@@ -1,16 +1,15 @@
-"""The sessions of 2018 of two real index series, one decision per instrument and session, in order.
+"""The playback: the sessions of 2018 of two real index series, one decision each, in order.
 
 Each index of the `arch` package's data is played as a notional ETF: price in US dollars = index
-level / 10, tick one cent, lot 1, multiplier 1. At a session's open the history to the previous
-close is complete, the quote is the open plus and minus half a spread, and the position is marked at
-the close. Trading days are the days that the series has; nothing is filled in.
+level / 10, tick one cent, lot 1, multiplier 1. The quote at a session's open is the open plus and
+minus half a spread; positions are marked at the close. Trading days are the days of the series.
 
-Not here: pacing, decisions, fills. What the simulated broker quotes is written once to its own file
-and read by it alone.
+Not here: pacing, decisions, fills.
 
-Rules kept here:
+Rules:
+
 - Nothing in a snapshot is later than its `as_of_us`, the open: bars end at the previous close, and
-  an event enters only when its publication time is not after the open.
+  an event enters only if it was published at or before the open.
 - Times are New York session times as UTC microseconds; half days close at 13:00.
 """
 
@@ -69,14 +68,12 @@ PLAYED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaybackSession:
-    """One decision's market: what is known at the open, the quote there, and the later close.
+    """One decision's market: what is known at the open, its quote, and the later close.
 
     Attributes:
         index: number of the decision within the playback, from 0.
         session: number of the trading day within the playback, from 0.
-        snapshot: everything the decision may see; `as_of_us` is the open.
-        bid_ticks: open less half a spread.
-        ask_ticks: open plus half a spread.
+        snapshot: everything that the decision may see; `as_of_us` is the open.
         close_ticks: the mark, known only at `close_time_us`.
     """
 
@@ -111,15 +108,15 @@ class Playback:
                 index += 1
 
     def first_as_of_us(self) -> int:
-        """Return the first decision's `as_of_us`; the page compares it with the data cut-off."""
+        """Return the first decision's `as_of_us`."""
         return market_time_us(self.days[0], OPEN)
 
     def source(self) -> dict[str, str]:
-        """Return, for the record of the run, the digest of each series' unpacked bytes."""
+        """Return the digest of each series' unpacked bytes, by name."""
         return {f"arch.data.{i.series}": s.digest for i, s in self.series}
 
     def write_quotes(self, path: Path) -> None:
-        """Write the simulator's own copy of the quotes, a JSON line per instrument and session."""
+        """Write the simulator's copy of the quotes, a JSON line per instrument and session."""
         lines = []
         for session, day in enumerate(self.days):
             for instrument, series in self.series:
@@ -182,11 +179,11 @@ class Playback:
 
 
 def load_playback() -> Playback:
-    """Read the series that the `arch` package carries, without importing it, and the events.
+    """Return the playback from the files of the `arch` package, which is not imported.
 
     Raises:
-        IntakeError: a series or the event file is missing or malformed, or the series disagree
-            about the trading days.
+        IntakeError: a series or the event file is missing or malformed, or the series have
+            different trading days.
     """
     spec = find_spec("arch")
     if spec is None or not spec.submodule_search_locations:
@@ -211,7 +208,7 @@ def load_playback() -> Playback:
 
 
 def quote(row: DayRow) -> tuple[int, int]:
-    """Return bid and ask in ticks: the open less and plus half a spread, one tick at least."""
+    """Return bid and ask in ticks: the open minus and plus half a spread, at least one tick."""
     half = max(1, _half_even(row.open_ticks * HALF_SPREAD_BP, 10_000))
     return row.open_ticks - half, row.open_ticks + half
 

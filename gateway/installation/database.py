@@ -1,8 +1,8 @@
-"""The database that a start or a verb works on: reached, migrated, and entered by a plain login.
+"""The embedded or given database: migration and login.
 
-The administrator migrates and makes the login; everything else connects as that login. On a given
-database (`COUNTERSIGN_LEDGER__DSN`) the administrator's part is the verb `migrate`, so that the
-gateway never holds his password.
+The administrator migrates and makes the login; everything else connects as that plain login. For a
+given database (`COUNTERSIGN_LEDGER__DSN`) the administrator runs the verb `migrate`, so that the
+gateway never holds the administrator's password.
 """
 
 import sys
@@ -20,15 +20,15 @@ _DSN, _ADMIN_DSN = "COUNTERSIGN_LEDGER__DSN", "COUNTERSIGN_LEDGER__ADMIN_DSN"
 
 
 def enter(settings: LedgerSettings, root: Path, stack: ExitStack) -> tuple[str, str]:
-    """Return the DSN for every further connection, and what the operator must know of it, or "".
+    """Return the DSN for every further connection, and a warning for the operator, or "".
 
     Args:
-        settings: a given database, which is not changed but by a user who may.
-        root: the state folder whose embedded server is started or adopted otherwise.
-        stack: told how to leave that server.
+        settings: may name a given database, which is migrated only if its user may.
+        root: the state folder; without a given database its server is started or adopted.
+        stack: gets a callback that stops using that server.
 
     Raises:
-        LedgerUnsafeError: the database is not migrated, or the login may not do its work.
+        LedgerUnsafeError: the database is not migrated, or the login lacks a right.
         PostgresError: the embedded server cannot be started.
     """
     dsn = settings.dsn
@@ -43,11 +43,10 @@ def enter(settings: LedgerSettings, root: Path, stack: ExitStack) -> tuple[str, 
 
 
 def _administer(server: EmbeddedPostgres, dsn: str) -> None:
-    """Do the administrator's part where something is missing; else he is not let in at all.
+    """Migrate and make the login, if either is missing; otherwise admit no administrator.
 
-    A folder of an earlier version goes over here: its users were asked for passwords, which are
-    taken from the server first and from the disk then. A crash between leaves files that open
-    nothing, and the next start does it again.
+    Passwords of an earlier version are removed from the server, then from the disk. A crash between
+    leaves files that open nothing; the next start removes them.
     """
     earlier = server.passwords
     if not earlier and is_current(dsn):
@@ -64,11 +63,11 @@ def _administer(server: EmbeddedPostgres, dsn: str) -> None:
 
 
 def migrate_given(settings: LedgerSettings) -> int:
-    """Bring a given database to this program's schema and make its login, as administrator.
+    """Migrate a given database to this program's schema and make its login, as administrator.
 
     Raises:
         SettingsError: a DSN is missing.
-        LedgerUnsafeError: the schema is newer than this program, or the login may do too much.
+        LedgerUnsafeError: the schema is newer than this program, or the login has too many rights.
     """
     if settings.dsn is None:
         raise SettingsError(
@@ -92,10 +91,10 @@ def migrate_given(settings: LedgerSettings) -> int:
 
 
 def _judged(login: Login) -> str:
-    """Say that a login may do more than it should, or "".
+    """Return a warning if a login has more rights than it should, or "".
 
     Raises:
-        LedgerUnsafeError: it may do less.
+        LedgerUnsafeError: it lacks a right.
     """
     if login.lacking:
         raise LedgerUnsafeError(

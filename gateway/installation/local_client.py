@@ -1,7 +1,6 @@
-"""How a verb asks the gateway that runs on its state folder: one request through the local door.
+"""Requests of a verb to the running gateway, through the local door and never to a port.
 
-Not here: whose door it is (`local_door`). Nothing is sent to an address: whoever listens on a port
-may be anybody.
+Not here: the check of who answers (`local_door`).
 """
 
 import http.client
@@ -13,57 +12,58 @@ from typing import Any
 
 from typing_extensions import override
 
+from gateway.errors import RequestError
 from gateway.installation.local_door import ROOT, connect
 from gateway.installation.state import StateFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorAnswer:
-    """What a running gateway answered.
-
-    Attributes:
-        status: the HTTP status.
-        document: the JSON object.
-    """
+    """An answer of the running gateway: HTTP status and JSON object."""
 
     status: int
     document: dict[str, Any]
 
     @property
     def refused(self) -> str:
-        """Why it refused, or "" if it did not."""
+        """The reason of a refusal, or ""."""
         if self.status < http.HTTPStatus.BAD_REQUEST:
             return ""
         said = self.document.get("message") or self.document.get("detail") or "refused"
         return str(said.get("message", said) if isinstance(said, dict) else said)
 
+    def granted(self) -> dict[str, Any]:
+        """Return the document.
+
+        Raises:
+            RequestError: the gateway refused.
+        """
+        if self.refused:
+            raise RequestError(problem=self.refused)
+        return self.document
+
 
 def post(state: StateFolder, path: str, content: str, token: str, timeout_s: float) -> DoorAnswer:
     """Send one JSON document to the gateway of a state folder and return its answer.
 
-    The key goes to no one but root and the owner of the key folder, who have it already.
+    Only root and the owner of the key folder may answer: they have the bearer key already.
 
     Args:
-        state: whose gateway.
+        state: of the gateway.
         path: of the API.
         content: the JSON body.
         token: the caller's bearer key.
-        timeout_s: of connecting, and of each read.
+        timeout_s: for connecting, and for each read.
 
     Raises:
         OSError: no gateway runs there, or it did not answer.
-        DoorError: somebody else answers there; nothing was sent.
+        DoorError: another user answers there; nothing was sent.
     """
     return _ask(state, ("POST", path, content), token, timeout_s)
 
 
 def get(state: StateFolder, path: str, token: str, timeout_s: float) -> DoorAnswer:
-    """Ask the gateway of a state folder for one JSON document.
-
-    Raises:
-        OSError: no gateway runs there, or it did not answer.
-        DoorError: somebody else answers there; nothing was sent.
-    """
+    """Return the answer of the gateway of a state folder; see `post`."""
     return _ask(state, ("GET", path, ""), token, timeout_s)
 
 
@@ -101,5 +101,5 @@ class _Connection(http.client.HTTPConnection):
 
     @override
     def connect(self) -> None:
-        """Connect, but to nobody else."""
+        """Connect to a trusted user only."""
         self.sock: socket.socket = connect(self._door, self._trusted, self._timeout_s)

@@ -1,13 +1,12 @@
-"""The door for verbs of the same machine: a Unix socket that only the gateway's own user reaches.
+"""The Unix socket for verbs of the same machine: `STATE/door/gateway.sock`; see decision 033.
 
-A bearer key must not go to whoever happens to listen on a port. So `kill`, `release`, `erase` and
-the others speak to a running gateway over `STATE/door/gateway.sock` (see `local_client`).
+Rules:
 
-Rules kept here:
-- The folder is 0700 and the socket 0600, both of one owner; either end looks before it speaks.
-- Both ends ask the kernel who the other one is (SO_PEERCRED) before a key goes out or a request in.
-- Folder and socket are reached through a handle on the folder that was looked at: nothing can be
-  put in its place meanwhile, and a long path does not meet the kernel's limit of 107 bytes.
+- The folder has mode 0700 and the socket 0600, both of one owner; either end checks that.
+- Each end asks the kernel for the other's user (SO_PEERCRED) before it sends a key or reads a
+  request.
+- Folder and socket are reached through a handle on the checked folder, so that neither can be
+  replaced meanwhile, and a long path does not exceed the kernel's limit of 107 bytes.
 
 Source: unix(7), SO_PEERCRED and sun_path; proc(5), /proc/self/fd.
 """
@@ -26,22 +25,22 @@ from gateway.errors import DoorError
 SOCKET_NAME: Final = "gateway.sock"
 ROOT: Final = 0
 _UCRED: Final = struct.Struct("3i")
-"""Process id, user id and group id, as the kernel gives them (struct ucred)."""
+"""struct ucred: process id, user id, group id."""
 _HANDLES: Final = Path("/proc/self/fd")
 
 
 def peer_uid(connection: socket.socket) -> int:
-    """Return the user at the other end of a Unix connection, as the kernel noted it."""
+    """Return the user id at the other end of a Unix connection."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
     _, uid, _ = _UCRED.unpack(raw)
     return int(uid)
 
 
 def listen(folder: Path) -> socket.socket:
-    """Return a bound socket in a folder of our own; the caller holds the state folder's lock.
+    """Return a bound socket in our own folder; the caller holds the state folder's lock.
 
     Raises:
-        DoorError: the folder belongs to somebody else, or its filesystem takes no socket.
+        DoorError: the folder belongs to another user, or its filesystem takes no socket.
     """
     ours = frozenset({os.geteuid()})
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -66,22 +65,22 @@ def listen(folder: Path) -> socket.socket:
 
 
 def leave(folder: Path) -> None:
-    """Take the socket away."""
+    """Remove the socket."""
     with contextlib.suppress(OSError):
         (folder / SOCKET_NAME).unlink()
 
 
 def connect(folder: Path, trusted: frozenset[int], timeout_s: float) -> socket.socket:
-    """Return a connection to the gateway behind a door, after looking at whose door it is.
+    """Return a connection to the gateway, after checking who owns the socket and who answers.
 
     Args:
         folder: of the socket.
-        trusted: users who may answer there.
-        timeout_s: of each step.
+        trusted: user ids that may answer.
+        timeout_s: for each step.
 
     Raises:
-        OSError: nobody answers there.
-        DoorError: somebody else does, or could.
+        OSError: nobody answers.
+        DoorError: another user answers, or could.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -100,7 +99,7 @@ def connect(folder: Path, trusted: frozenset[int], timeout_s: float) -> socket.s
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """Yield a handle on a folder, which is no link to another."""
+    """Yield a handle on a folder that is not a symbolic link."""
     handle = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield handle
@@ -116,7 +115,7 @@ def _place(folder: Path, handle: int) -> str:
 
 
 def _refuse_others(found: os.stat_result, path: Path, trusted: frozenset[int]) -> None:
-    """Refuse what somebody else made, or may use."""
+    """Refuse a path that another user owns or may use."""
     if found.st_uid not in trusted:
         raise DoorError(place=str(path), problem=f"belongs to user {found.st_uid}")
     if stat.S_IMODE(found.st_mode) & 0o077:
@@ -124,6 +123,6 @@ def _refuse_others(found: os.stat_result, path: Path, trusted: frozenset[int]) -
 
 
 def _refuse_stranger(uid: int, folder: Path, trusted: frozenset[int]) -> None:
-    """Refuse whoever answers and is not the gateway."""
+    """Refuse an answering user who is not trusted."""
     if uid not in trusted:
         raise DoorError(place=str(folder), problem=f"is answered by user {uid}, not the gateway")

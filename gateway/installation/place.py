@@ -1,7 +1,4 @@
-"""How a verb reaches an existing ledger.
-
-The given database, or the embedded one, started when it is down.
-"""
+"""Access of a verb to an existing ledger; an embedded database that is down is started."""
 
 import sys
 from collections.abc import Iterator
@@ -42,14 +39,14 @@ class Place:
 
 @contextmanager
 def attached(settings: Settings, *, create: bool = False) -> Iterator[Place]:
-    """Yield the ledger of a state folder; a database that this call started is stopped again.
+    """Yield the ledger of a state folder; stop a database that this call started.
 
     Args:
-        settings: say where it is.
-        create: make the database that is missing: for a restore only.
+        settings: name the folder or the database.
+        create: make a missing database, for a restore.
 
     Raises:
-        NoLedgerError: there is none; nothing was made.
+        NoLedgerError: there is no ledger; nothing was made.
     """
     state = StateFolder.of(settings)
     if not create:
@@ -64,7 +61,7 @@ def attached(settings: Settings, *, create: bool = False) -> Iterator[Place]:
 
 
 def require_ledger(settings: Settings) -> None:
-    """Look whether there is a ledger, and touch nothing.
+    """Check that there is a ledger, without changing anything.
 
     Raises:
         NoLedgerError: there is none.

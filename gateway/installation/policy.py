@@ -1,7 +1,7 @@
-"""Where the policy in force comes from.
+"""The signed policy in force.
 
-Development: the shipped playback policy, signed on first use with the two development keys (which
-    one person holds: the run says so). `serve` takes a signed bundle that it did not make.
+`run` signs the shipped playback policy with its two development keys; `serve` reads a signed bundle
+and makes none.
 """
 
 import json
@@ -24,7 +24,7 @@ BUNDLE = "policy.bundle.json"
 
 
 def development_policy(keyring: Keyring) -> SignedPolicy:
-    """Return the shipped policy with development signatures, signed anew when the file changed."""
+    """Return the shipped policy with development signatures; sign it again if the file changed."""
     policy = parse_policy(SHIPPED.read_bytes())
     path = keyring.folder / BUNDLE
     if path.exists():
@@ -46,7 +46,7 @@ def given_policy(keyring: Keyring) -> SignedPolicy:
     """Return the signed bundle in the key folder.
 
     Raises:
-        SettingsError: there is none, or it cannot be read as one.
+        SettingsError: it is missing or malformed.
     """
     path = keyring.folder / BUNDLE
     try:

@@ -1,10 +1,9 @@
-"""Who pressed the kill and why, beside the word, until the ledger has it.
+"""Who pressed the kill and why: one file in the state folder until the press is recorded.
 
-A press shuts the gate also when nobody can write a ledger. Its reason then lies in the state
-folder, in a file of its own, until the press is on record. Rules:
+Rules:
 
-- The word is shut before anything is written here; nothing here decides whether the gate is open.
-- A note names its press by epoch and press id, so none is taken for that of another press.
+- The kill word is pressed before a note is written; a note never decides whether the gate is open.
+- A note names its press by epoch and press id.
 - A note that is missing or damaged costs the reason, never the record.
 """
 
@@ -30,14 +29,14 @@ class PressNotes:
     """The notes of one state folder."""
 
     def __init__(self, root: Path) -> None:
-        """Name the folder; it exists."""
+        """Use an existing folder."""
         self._root = root
 
     def keep(self, press: Press, note: PressNote) -> None:
         """Write a note; durable on return.
 
         Raises:
-            OSError: the disk refused; the press holds all the same.
+            OSError: the disk refused; the press stays in force.
         """
         path = self._path(press)
         fresh = path.with_name(f"{path.name}.{os.getpid()}")
@@ -47,11 +46,11 @@ class PressNotes:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)  # a crash before it leaves a press without its reason
+        fresh.replace(path)  # a crash before this leaves a press without its reason
         sync_folder(self._root)
 
     def of(self, press: Press) -> PressNote | None:
-        """Return what was kept of a press, or None."""
+        """Return a press's note, or None."""
         try:
             with self._path(press).open("rb") as file:
                 found = json.loads(file.read(_BYTES_MAX))
@@ -63,7 +62,7 @@ class PressNotes:
         return PressNote(actor[:_TEXT_MAX], reason[:_TEXT_MAX])
 
     def drop(self, press: Press) -> None:
-        """Remove the note of a press that is on record; one that stays does no harm."""
+        """Remove the note of a recorded press; a note that stays does no harm."""
         try:
             self._path(press).unlink(missing_ok=True)
         except OSError:

@@ -1,8 +1,8 @@
-"""Every setting of Countersign, once: one prefix, one frozen model, unknown names refused.
+"""All settings, from environment variables `COUNTERSIGN_...`; nested fields are joined by `__`.
 
-Rules kept here:
-- Environment variables start with `COUNTERSIGN_`; nested fields are joined by `__`.
-- A name that no field knows stops the start (a mistyped limit must not be silently ignored).
+Rules:
+
+- An unknown name stops the start: a mistyped limit must not be ignored.
 - `run` fills development defaults; `serve` has no default for database, keys or broker.
 """
 
@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from gateway.errors import SettingsError
 
 PREFIX = "COUNTERSIGN_"
-# Names with the prefix that are read outside `Settings`, by the set-up and by tests.
+# Names that the set-up and the tests read.
 OUTSIDE = frozenset({"COUNTERSIGN_CACHE", "COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"})
 
 
@@ -25,7 +25,7 @@ class _Section(BaseModel):
 
 
 class ApiSettings(_Section):
-    """The HTTP door."""
+    """The HTTP server."""
 
     host: str = Field(default="127.0.0.1", description="address to bind; loopback only in `run`")
     port: int = Field(default=8700, ge=0, le=65535, description="TCP port; 0 takes a free one")
@@ -175,7 +175,7 @@ class RetentionSettings(_Section):
 
 
 class LiabilitySettings(_Section):
-    """Who answers for what in a decision; on record with each run."""
+    """Who is liable for what in a decision; recorded with each run."""
 
     model_provider: str = Field(
         default="this project (bundled pair, trained from scratch)",

@@ -1,4 +1,4 @@
-"""The state folder: where each part keeps what it keeps, and the lock that one gateway holds."""
+"""Paths of the state folder, and its lock, which one process holds."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ class StateFolder:
 
     @classmethod
     def of(cls, settings: Settings) -> "StateFolder":
-        """Return the folder that the settings name, made absolute."""
+        """Return the absolute paths that the settings name."""
         root = settings.state.resolve()
         return cls(
             root=root,
@@ -30,9 +30,9 @@ class StateFolder:
         )
 
     def create(self) -> None:
-        """Make the folder and its parts; the database's user must be able to pass through it.
+        """Make the folder and its parts; close parts of an earlier version that others may use.
 
-        Parts of an earlier version that were open to others are closed.
+        The folder itself has mode 0711: the database's user must be able to traverse it.
         """
         self.root.mkdir(parents=True, exist_ok=True, mode=0o711)
         for name in ("fix", "ems", "runs", "logs", "engine"):
@@ -50,12 +50,12 @@ class StateFolder:
 
     @property
     def fix_journal(self) -> Path:
-        """The FIX child's own list of live orders."""
+        """The FIX child's journal of live orders."""
         return self.root / "fix" / "journal"
 
     @property
     def fix_logs(self) -> Path:
-        """What the FIX engine logs."""
+        """Logs of the FIX engine."""
         return self.root / "fix" / "log"
 
     @property
@@ -65,37 +65,37 @@ class StateFolder:
 
     @property
     def engine_logs(self) -> Path:
-        """What the inference engine logs."""
+        """Logs of the inference engine."""
         return self.root / "engine" / "logs"
 
     @property
     def cleaning(self) -> Path:
-        """Which bytes of a log are being overwritten just now; there only after a crash."""
+        """The note of which log bytes are being overwritten; it stays only after a crash."""
         return self.root / "cleaning.json"
 
     @property
     def ledger_key(self) -> Path:
-        """The checkpoint signer's key; its public line lies beside it with the suffix .pub."""
+        """The key that signs checkpoints."""
         return self.keys / "ledger.key"
 
     @property
     def ledger_vkey(self) -> Path:
-        """The public key line that a verifier is given."""
+        """The verifier key of the log, for outsiders."""
         return self.keys / "ledger.key.pub"
 
     @property
     def lock_file(self) -> Path:
-        """There once somebody worked on the folder."""
+        """The lock's file; it exists once a process has worked on the folder."""
         return self.root / "lock"
 
     def lock(self) -> IO[str]:
-        """Take the folder for this process; released when the handle closes or the process ends.
+        """Lock the folder for this process until the handle closes or the process ends.
 
-        Nobody else may open the file, for even a shared lock of a stranger's would keep us out. One
-        that an earlier version left open to others is replaced: somebody may have it open still.
+        The file is private, because another user's shared lock would block us. A file of an earlier
+        version that others could open is replaced.
 
         Raises:
-            StateInUseError: another process has it.
+            StateInUseError: another process holds the lock.
         """
         while True:
             handle = _private(self.lock_file)
@@ -119,9 +119,9 @@ class StateFolder:
         return handle
 
     def say_address(self, address: str) -> None:
-        """Write down where this process listens, for whoever looks for the pages' port.
+        """Write where this process listens, for people who look for the pages.
 
-        No verb sends anything there: the file outlives who wrote it.
+        No verb sends anything there: the file outlives its process.
         """
         path = self.root / "address"
         path.unlink(missing_ok=True)  # an earlier version's was readable by others
@@ -130,18 +130,18 @@ class StateFolder:
 
     @property
     def door(self) -> Path:
-        """The folder of the socket that local verbs speak to; see `local_door`."""
+        """The folder of the local socket; see `local_door`."""
         return self.root / "door"
 
 
 def _private(path: Path) -> IO[str]:
-    """Open a file for reading and appending that nobody else may open."""
+    """Open a file with mode 0600 for reading and appending."""
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     return os.fdopen(handle, "a+", encoding="ascii")
 
 
 def _is_at(handle: IO[str], path: Path) -> bool:
-    """Say whether an open file is the one that a path names now."""
+    """Return whether a path still names an open file."""
     try:
         return os.path.samestat(os.fstat(handle.fileno()), path.stat())
     except FileNotFoundError:

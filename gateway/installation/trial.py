@@ -1,10 +1,10 @@
-"""A state folder on trial: what a verb made in it stays only when the verb says so.
+"""A state folder whose new content is removed unless the verb succeeds.
 
-Whatever was there before stays as it is. Everything happens under the folder's lock, so that what
-is new is this process's own; a database server that still runs there keeps its folder.
+Content that was there before stays. The folder is locked, so new content is this process's own; a
+database server that still runs keeps its folder.
 
-Not a folder beside it, renamed in the end: the keys that put an older ledger on record are in it
-already, and a database's socket and files name the path that they were made under.
+A second folder that is renamed in the end would not do: the keys that record an older ledger are in
+this one already, and a database's socket and files name the path that they were made under.
 """
 
 import contextlib
@@ -25,10 +25,10 @@ UNFINISHED = "restore.unfinished"
 
 @contextlib.contextmanager
 def on_trial(state: StateFolder) -> Iterator[Callable[[], None]]:
-    """Hold a state folder, made if it is missing; yield what to call once its content may stay.
+    """Lock a state folder, made if it is missing; yield a function that keeps its new content.
 
     Raises:
-        StateInUseError: another process has it; nothing is touched.
+        StateInUseError: another process holds it; nothing was changed.
     """
     root = state.root
     made = [folder for folder in (root, *root.parents) if not folder.exists()]
@@ -42,13 +42,13 @@ def on_trial(state: StateFolder) -> Iterator[Callable[[], None]]:
         finally:
             if not kept and _removed(root, before) and made:
                 (root / "lock").unlink()
-                with contextlib.suppress(OSError):  # somebody put something there meanwhile
+                with contextlib.suppress(OSError):  # no longer empty
                     for folder in made:
                         folder.rmdir()
 
 
 def holds_database(root: Path) -> bool:
-    """Say whether an embedded database was made for a folder, whether it runs or not."""
+    """Return whether a state folder has an embedded database, running or not."""
     homes = [root / HOME]
     if (root / LOCATION).is_file():
         homes.append(Path((root / LOCATION).read_text(encoding="utf-8").strip()))
@@ -56,7 +56,7 @@ def holds_database(root: Path) -> bool:
 
 
 def begin_unfinished(root: Path) -> None:
-    """Note durably that what is restored here may not run until that it is older is on record.
+    """Mark the folder so that nothing runs in it before `ledger_restored` has been recorded.
 
     Raises:
         OSError: it cannot be written.
@@ -66,7 +66,7 @@ def begin_unfinished(root: Path) -> None:
 
 
 def end_unfinished(root: Path) -> None:
-    """Take it back: it is on record, or nothing is older.
+    """Remove the mark: the restore is recorded, or nothing is older.
 
     Raises:
         OSError: the disk refused.
@@ -76,27 +76,27 @@ def end_unfinished(root: Path) -> None:
 
 
 def refuse_unfinished(root: Path) -> None:
-    """Refuse a folder whose ledger would go on older than what was published, with no record of it.
+    """Refuse a folder that was restored to an older state without a record of it.
 
     Raises:
-        NoLedgerError: it is one.
+        NoLedgerError: the folder is marked.
     """
     if (root / UNFINISHED).exists():
         raise NoLedgerError(
             where=str(root),
-            advice="`countersign restore --accept-older` was cut off before that was on record:"
+            advice="`countersign restore --accept-older` was interrupted before it was recorded:"
             " remove the folder (and empty a database of your own), and restore again",
         )
 
 
 def _removed(root: Path, before: set[Path]) -> bool:
-    """Remove what is new in a folder; say whether nothing was kept back."""
+    """Remove what is new in a folder; return whether all of it is gone."""
     new = [entry for entry in root.iterdir() if entry not in before]
     home = root / HOME
     if root / LOCATION in new:
         home = Path((root / LOCATION).read_text(encoding="utf-8").strip())
     if root / LOCATION in new or home in new:
-        # what an interruption left behind ends by itself; somebody else's server goes on
+        # processes of an interrupted start end by themselves; another's server goes on
         if not (left_alone(home / "data") and left_alone(home / "data.new")):
             sys.stderr.write(f"{root} is left as it is: its database server is in use\n")
             return False

@@ -1,8 +1,10 @@
-"""The composition root: every part of the gateway made, started and stopped in one stated order.
+"""The composition root: starts and stops every part in a fixed order.
 
 Start: state lock, kill word, engine (slowest, in the background), database, ledger, simulator, FIX
 child, inbox, abandoned decisions and unsent approvals, logon and reconciliation, HTTP. Stop: the
-reverse. Not here: what any part does, and how each is made (`parts`).
+reverse.
+
+Not here: what a part does, how it is made (`parts`).
 """
 
 from collections.abc import Callable, Iterator
@@ -65,12 +67,12 @@ from inference.engine.port import EngineState
 from risk.approved import ApprovedOrder
 
 DEVELOPER: Final = "operator"
-"""Whom the address that `run` prints signs in."""
+"""The user whom the address that `run` prints signs in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
-    """The running parts, as runners and tests need them."""
+    """The running parts."""
 
     plan: Plan
     desk: Desk
@@ -89,32 +91,32 @@ class App:
     sessions: Sessions
 
     def page_address(self) -> str:
-        """Return where the pages are; a development run's address signs the operator in, once."""
+        """Return the pages' address; in a development run it signs the operator in, once."""
         link = self.sessions.link(DEVELOPER) if self.plan.tags.dev else None
         return f"{self.server.address}{SIGN_IN}?once={link}" if link else f"{self.server.address}/"
 
     def housekeep(self) -> None:
-        """Go one round of housekeeping now."""
+        """Run one round of housekeeping now."""
         self.housekeeping.round()
 
 
 @contextmanager
 def running(plan: Plan, say: Callable[[str], None]) -> Iterator[App]:
-    """Yield the started gateway; stops every part on the way out, whatever happened.
+    """Yield the started gateway; on exit stop every part.
 
     Args:
-        plan: everything that was decided before the start (profile, state, keys, policy, run id).
-        say: told one line per step, for the operator.
+        plan: of the run.
+        say: called with one line per step, for the operator.
 
     Raises:
-        AuditError, FixError, GatewayError, InferenceError: a part cannot start; says which and why.
+        AuditError, FixError, GatewayError, InferenceError: a part cannot start.
     """
     with ExitStack() as stack:
         yield _Starter(plan, stack, say).start()
 
 
 class _Starter:
-    """The start, step by step; each step leaves its own undoing on the stack."""
+    """The start, step by step; each step puts its own undoing on the stack."""
 
     def __init__(self, plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> None:
         self._plan = plan
@@ -176,7 +178,7 @@ class _Starter:
         server.start(build_site(desk, plan.keyring, views, privacy, log=log, entrance=entrance))
         entrance.refusals.start()
         self._stack.callback(entrance.refusals.close)
-        self._stack.callback(server.stop)  # first of all: what it still refuses is counted
+        self._stack.callback(server.stop)  # stops first, so that its last refusals are counted
         plan.state.say_address(server.address)
         app = App(
             plan=plan,
@@ -199,13 +201,13 @@ class _Starter:
         return app
 
     def _feel_pulse(self, ledger: Ledger, dsn: str) -> None:
-        """Ask the database every second from now on; readiness shows what it said."""
+        """Start to ask the database every second, for readiness."""
         self._pulse = Pulse(Liveness(ledger, dsn))
         self._stack.callback(self._pulse.stop)
         self._pulse.start()
 
     def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
-        """Return what time asks for: end what is left over, ask after silent orders."""
+        """Return the periodic chores."""
         chaser = Chaser(fix, self._orders, self._budget)
         return Housekeeping(
             {
@@ -317,7 +319,7 @@ class _Starter:
         )
 
     def _privacy(self, dsn: str, ledger: Ledger, reader: LedgerReader) -> Privacy:
-        """Return holds and erasures, those that a crash cut off brought to their end."""
+        """Return the privacy functions, after interrupted erasures were completed."""
         settings, state = self._plan.settings, self._plan.state
         privacy = make_privacy(
             settings, state, dsn=dsn, ledger=ledger, reader=reader, vault=self._vault
@@ -326,22 +328,22 @@ class _Starter:
         return privacy
 
     def _begin_run(self, ledger: Ledger) -> None:
-        """Put the run on record: who, which policy, which instruments, which mode."""
+        """Record the run, its instruments and its policy."""
         for draft in self._plan.opening_records():
             ledger.append(draft)
         ledger.checkpoint_now()
 
     def _connect(self, fix: FixChild, ledger: Ledger, reader: LedgerReader) -> None:
-        """Settle what waits in the inbox, end what a crash left, log on, reconcile.
+        """Settle the inbox, end what a crash left, log on, reconcile.
 
-        Nothing is sent: an approval that was found unsent is withdrawn with what else was left.
+        Nothing is sent: an approval that was found unsent is withdrawn.
         """
         now_us = self._market_us()
-        # the FIX child stops first: what its last sweep brings in is still settled
+        # the FIX child stops first, so that messages of its last sweep are still settled
         self._stack.callback(self._settler.stop)
         begins = begin_anew(self._plan, ledger, reader)
         fix.start(last_reset=numbers_of(self._plan, reader).last_reset)
-        # our own simulator ends with us, and its orders with it; a broker's do not
+        # our own simulator ends with us, and so do its orders; a broker's orders live on
         self._stack.callback(fix.stop, alone=self._plan.simulator is None)
         self._events.record_resets()
         self._events.cancels = CancelRecords(

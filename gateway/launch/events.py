@@ -1,6 +1,6 @@
-"""What the children say: each event to where it belongs, never on the thread that brought it.
+"""The events of the children, handled in the background and never on the supervisor's thread.
 
-Not here: what a report means (`settlement`) or what a start does (`recovery`).
+Not here: what a report means (`settlement`), what a start does (`recovery`).
 """
 
 import contextlib
@@ -33,17 +33,17 @@ from gateway.walk.reconciliation.recovery import reconcile
 _log = logging.getLogger(__name__)
 SETTLED_WITHIN_US = 3_000_000
 AGAIN_US = 2_000_000
-"""A reconciliation that failed is tried again after so long, for as long as its logon lasts."""
+"""Time until a failed reconciliation is tried again, while its logon lasts."""
 POLL_S = 0.02
 _TOLD = frozenset({SweepPhase.REVIVED, SweepPhase.WAITING, SweepPhase.ENDED})
-"""What of a sweep goes on record: the last word, that it is taken back, and how far it is."""
+"""The phases of a sweep that are recorded: its progress, its end, and an end taken back."""
 
 
 class Events:
     """The listener of both children; parts are bound once they exist."""
 
     def __init__(self, run_id: str, orders: Orders, budget: Budget) -> None:
-        """Start with nothing bound: what comes before that is of no consequence."""
+        """Start with no part bound; events before that are ignored."""
         self._budget = budget
         self._run_id = run_id
         self._orders = orders
@@ -52,7 +52,7 @@ class Events:
         self._last_reset = 0
         self._sweeps: deque[Frame] = deque()
         self._sweeps_told = threading.Lock()
-        self._over = 0  # the kill whose last word was told
+        self._over = 0  # the kill whose sweep has ended
         # the logon that could not be reconciled, and when it may be tried again (monotonic)
         self._left: tuple[int, int] | None = None
         self.settler: Settler | None = None
@@ -64,7 +64,7 @@ class Events:
         self.stranger: Callable[[], str] = lambda: ""
 
     def on_fix(self, name: str, event: Frame) -> None:
-        """Take an event of the FIX child; never waits."""
+        """Handle an event of the FIX child; never waits."""
         if name == "inbox" and self.settler is not None:
             self.settler.wake()
         elif name == "session" and event.get("state") == SessionState.RECONCILING:
@@ -77,7 +77,7 @@ class Events:
             _in_background(self._swept)
 
     def on_engine(self, name: str, detail: Mapping[str, str]) -> None:
-        """Put the engine's life on record."""
+        """Record an event of the engine."""
         if self.ledger is not None and name != "stopped":
             _in_background(self._record_engine, self.ledger, name, dict(detail))
 
@@ -87,7 +87,7 @@ class Events:
             return
         with self._one_at_a_time, self._tried_again(logon_no):
             if who := self.stranger():
-                fix.drop()  # first: nothing more is said to it, and nothing it says is waited for
+                fix.drop()  # first, so that nothing more is sent to it or awaited from it
                 note(ledger, settler.session, self._run_id, "stranger_at_port", who)
                 return
             self.record_resets()  # before the first order leaves under new numbers
@@ -103,7 +103,7 @@ class Events:
 
     @contextlib.contextmanager
     def _tried_again(self, logon_no: int) -> Iterator[None]:
-        """Leave one that failed to `reconcile_again`; the session is shut until then."""
+        """Leave a failed reconciliation to `reconcile_again`; egress stays closed until then."""
         self._left = None
         try:
             yield
@@ -112,7 +112,7 @@ class Events:
             self._left = logon_no, clock.monotonic_us() + AGAIN_US
 
     def reconcile_again(self) -> None:
-        """Reconcile a logon that lasts and that a ledger which was away has kept shut; a chore."""
+        """Reconcile a logon again whose reconciliation failed; a chore."""
         fix, left = self.fix, self._left
         if fix is None or left is None or clock.monotonic_us() < left[1]:
             return
@@ -121,7 +121,7 @@ class Events:
             _in_background(self._reconcile, left[0])
 
     def _hold_against_broker(self, inbox_offset: int) -> None:
-        """Compare the book with the broker's reports, once the answers are settled."""
+        """Compare the book with the broker's reports once the answers are settled."""
         settler, check = self.settler, self.book_check
         if settler is None or check is None:
             return
@@ -132,7 +132,7 @@ class Events:
             _log.error("book_differs: countersign differences lists where")
 
     def record_resets(self) -> None:
-        """Put new beginnings of the session's numbers on record, each once.
+        """Record resets of the session's sequence numbers, each once.
 
         Raises:
             AuditError: the ledger does not take it; nothing may leave under the new numbers.
@@ -150,9 +150,9 @@ class Events:
             self.record_resets()
 
     def _is_told(self, event: Frame) -> bool:
-        """Return whether what is said of a sweep goes on record.
+        """Return whether an event of a sweep is recorded.
 
-        A sweep that a new child begins takes an earlier child's last word on the same kill back.
+        If a new child begins a sweep, an earlier child's end of the same sweep is taken back.
         """
         phase, epoch = event.get("phase"), int(str(event.get("kill_epoch", 0)))
         again = phase == SweepPhase.BEGAN and 0 < epoch == self._over
@@ -161,7 +161,7 @@ class Events:
         return again or phase in _TOLD
 
     def _swept(self) -> None:
-        """Put cancels on record, then how far sweeps are; the first must not keep the second."""
+        """Record cancels, then the progress of sweeps, even if the cancels fail."""
         if self.cancels is not None:
             with contextlib.suppress(AuditError):
                 self.cancels.take()
@@ -169,10 +169,10 @@ class Events:
             self.record_outcomes()
 
     def record_outcomes(self) -> None:
-        """Put on record what the child told of sweeps, in its order, each once; a chore.
+        """Record the progress of sweeps, in order, each event once; a chore.
 
         Raises:
-            AuditError: the ledger does not take it; nothing is forgotten.
+            AuditError: the ledger does not take one; it is kept for the next try.
         """
         if self.kill_switch is None:
             return
@@ -207,10 +207,10 @@ def _names(event: Frame, field: str) -> list[str]:
 
 
 def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> None:
-    """Put what happened to a session on record, and tell the operator in the record's words.
+    """Record an event of a session, and log the record's text.
 
-    The detail may be the broker's text: who is named in it stands on record as a pseudonym, and an
-    operator's journal is out of an erasure's reach.
+    The detail may be the broker's text. The record replaces names by pseudonyms, and no erasure
+    reaches the operator's log.
 
     Raises:
         AuditError: the ledger does not take it.
@@ -231,5 +231,5 @@ def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> 
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:
-    """Run `work` on a thread of its own."""
+    """Run `work` on a new thread."""
     threading.Thread(target=work, args=arguments, name=work.__name__, daemon=True).start()

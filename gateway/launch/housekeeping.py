@@ -1,7 +1,6 @@
-"""What time asks for: rounds of chores, of which none stops another, nor the next round.
+"""Periodic chores. One that fails stops neither the others nor the next round.
 
-A chore that fails (most often because the database stands still) is logged, tried again with
-back-off, and named in `state` until it succeeds. Nothing here ends the gateway.
+A failed chore is logged, tried again with back-off, and named in `state` until it succeeds.
 """
 
 import logging
@@ -17,13 +16,13 @@ _log = logging.getLogger(__name__)
 EVERY_S: Final = 0.5
 BACK_OFF_MAX_S: Final = 4.0
 STANDS_STILL_S: Final = 60.0
-"""A round that takes longer is trouble by itself: each chore waits for the ledger at most 5 s."""
+"""A longer round is reported: each chore waits for the ledger at most 5 s."""
 READY: Final = "ready"
 
 
 @dataclass(slots=True)
 class _Trouble:
-    """A chore's failures in a row."""
+    """The consecutive failures of a chore."""
 
     words: str
     since_us: int
@@ -39,11 +38,11 @@ class Housekeeping:
         chores: Mapping[str, Callable[[], object]],
         monotonic_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
-        """Keep the chores.
+        """Prepare.
 
         Args:
-            chores: what each one is called in `state` -> what it does.
-            monotonic_us: the clock of back-off.
+            chores: by name, which `state` shows.
+            monotonic_us: the clock for back-off.
         """
         self._chores = dict(chores)
         self._now_us = monotonic_us
@@ -55,7 +54,7 @@ class Housekeeping:
 
     @property
     def state(self) -> str:
-        """`ready`, or what is not done, since when."""
+        """`ready`, or which chore fails and for how long."""
         now_us, began_us = self._now_us(), self._began_us
         for name, trouble in dict(self._troubles).items():
             for_s = (now_us - trouble.since_us) / 1_000_000
@@ -67,7 +66,7 @@ class Housekeeping:
         return READY
 
     def round(self) -> None:
-        """Do every chore that is due; never raises what a chore raises."""
+        """Run every chore that is due; errors of a chore are not raised."""
         with self._turn:
             self._began_us = self._now_us()
             for name, chore in self._chores.items():
@@ -78,7 +77,7 @@ class Housekeeping:
 
     @contextmanager
     def in_background(self) -> Iterator[None]:
-        """Go round every half second meanwhile, on a thread of its own."""
+        """Run a round every half second on a thread, until the block ends."""
         self._thread.start()
         try:
             yield
@@ -93,7 +92,7 @@ class Housekeeping:
     def _do(self, name: str, chore: Callable[[], object]) -> None:
         try:
             chore()
-        except Exception as error:  # noqa: BLE001 - the loop's top: it must go round again
+        except Exception as error:  # noqa: BLE001 - the loop's top: the next round must come
             self._failed(name, type(error).__name__)
         else:
             if self._troubles.pop(name, None) is not None:

@@ -1,7 +1,4 @@
-"""The parts that a start makes one by one: engine, database, ledger, counterparty, tools.
-
-Each function makes one part, registers its undoing on the stack and returns it; see `app`.
-"""
+"""Functions that make one part each, put its undoing on the stack and return it; see `app`."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -75,8 +72,8 @@ def start_database(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> 
     """Start or adopt PostgreSQL unless a DSN is given, and return the DSN to work with.
 
     Raises:
-        LedgerUnsafeError: outside development, a login that could undo what the ledger forbids.
-        NoLedgerError: a restore was cut off here.
+        LedgerUnsafeError: outside development, the login has too many rights.
+        NoLedgerError: a restore was interrupted here.
     """
     refuse_unfinished(plan.state.root)
     say("database   starting PostgreSQL")
@@ -92,15 +89,15 @@ def start_database(plan: Plan, stack: ExitStack, say: Callable[[str], None]) -> 
 def open_ledger(
     plan: Plan, stack: ExitStack, dsn: str, orders: Orders, vault: Vault
 ) -> tuple[Ledger, LedgerReader, Publishing]:
-    """Open the ledger with its publisher, and fold the orders' projection from it.
+    """Open the ledger with its publisher, and fold the orders from it.
 
-    The reader holds every row against the key of the rows: what it gives may lead to an effect.
+    The reader checks each row's MAC, because its answers may lead to an effect.
 
     Raises:
-        RowRefusedError: a row is not this gateway's; says which.
+        RowRefusedError: a row is not this gateway's.
     """
     publishing = Publishing(plan, dsn)
-    stack.callback(publishing.stop)  # after the ledger, whose last checkpoint is published too
+    stack.callback(publishing.stop)  # after the ledger, to publish its last checkpoint
     rows = RowKeys(plan.state, plan.origin)
     before = LedgerReader(dsn, row_key=rows.found)
     stack.callback(before.close)
@@ -133,37 +130,32 @@ def open_ledger(
     return ledger, reader, publishing
 
 
-def stored_reader(dsn: str, stack: ExitStack) -> LedgerReader:
-    """Return a reader that gives what is stored, whoever wrote it: to be shown, not acted on."""
-    reader = LedgerReader(dsn)
-    stack.callback(reader.close)
-    return reader
-
-
 def make_views(
     stack: ExitStack, dsn: str, reader: LedgerReader, tools: Tools, publishing: Publishing
 ) -> Views:
-    """Return the pages' values; a single record is shown whoever wrote it."""
-    return Views(reader, tools.table, publishing.policy, stored=stored_reader(dsn, stack))
+    """Return the pages' values; a single record is shown even without our MAC."""
+    stored = LedgerReader(dsn)  # checks no MAC: its answers are shown, never acted on
+    stack.callback(stored.close)
+    return Views(reader, tools.table, publishing.policy, stored=stored)
 
 
 def restore_kill(
     word: KillWord, reader: LedgerReader, keys: Mapping[str, bytes], origin: str
 ) -> str:
-    """Bring the word at least to what the ledger says; where the two differ, the stop wins.
+    """Bring the kill word to the ledger's state; where the two differ, the stop wins.
 
-    A release counts if both roles signed it for this ledger and for the press that is on record,
-    and opens no gate that the word says is shut: after a crash between record and gate, or with a
-    forged record, the kill stays and is released again.
+    A recorded release is valid if both roles signed it for this ledger and the recorded press. It
+    never opens a gate that the word has closed: after a crash between record and gate, or with a
+    forged record, the kill stays and must be released again.
 
     Args:
         word: the kill word.
         reader: of the ledger.
         keys: the signing roles' public keys.
-        origin: the log's.
+        origin: of the log.
 
     Returns:
-        What the operator must know; empty if word and ledger say the same.
+        A warning for the operator; "" if word and ledger agree.
     """
     epoch, killed, released, press_id = 0, False, False, ""
     for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
@@ -197,11 +189,11 @@ def _releases(
     keys: Mapping[str, bytes],
     origin: str,
 ) -> bool:
-    """Say whether both roles signed a release on record for the press that it follows.
+    """Return whether both roles signed a recorded release for the press before it.
 
-    Where press and release differ (the word was lost and restored in between), and for a release of
-    an earlier version, which names no press, the word itself must say that this very press is
-    released: such a record never opens anything, and in a lost word the kill comes back.
+    If press and release differ (the word was lost and restored in between), or the release is of an
+    earlier version and names no press, the word itself must have this press as released. With a
+    lost word the kill then comes back.
     """
     given = release.body.get("signatures")
     if not isinstance(given, dict):
@@ -221,7 +213,7 @@ def _releases(
 def start_counterparty(
     plan: Plan, stack: ExitStack, orders: Orders
 ) -> tuple[Simulator | None, Profile, bool]:
-    """Start or adopt the simulator when the plan has one.
+    """Start or adopt the simulator, if the plan has one.
 
     Returns:
         The simulator or None, the session's profile, and whether the simulator was adopted.
@@ -236,7 +228,7 @@ def start_counterparty(
 
 
 def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
-    """Return what `decide` works with."""
+    """Return the tools of `decide`."""
     settings = plan.settings.engine
     table, codec = load_table(load_pair(settings.model)), ReturnCodec()
     return Tools(
@@ -258,26 +250,25 @@ def make_tools(plan: Plan, ledger: Ledger, engine: EngineChild) -> Tools:
 def make_kill_switch(
     plan: Plan, word: KillWord, fix: FixChild, ledger: Ledger, reader: LedgerReader
 ) -> KillSwitch:
-    """Return the kill switch; notes of presses lie in the state folder."""
+    """Return the kill switch, with its press notes in the state folder."""
     notes = PressNotes(plan.state.root)
     return KillSwitch(word=word, child=fix, ledger=OwnKeys(ledger, reader), notes=notes)
 
 
 def recorded_epoch(reader: LedgerReader) -> int:
-    """Return the highest kill epoch that is on record."""
+    """Return the highest recorded kill epoch."""
     pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
     return max((int(r.body["kill_epoch"]) for r in pressed), default=0)
 
 
 def seed_root(ledger: Ledger, opened_seq: int) -> tuple[bytes, int]:
-    """Return root and size of the seed that nobody chose.
+    """Return root and size of the largest checkpoint not above a decision's opening record.
 
-    It is that of the largest checkpoint not above the record that opened the decision; one in
-    flight is waited for, or else two answers were possible.
+    A checkpoint in flight is waited for, so that only one answer is possible (decision 037).
 
     Raises:
-        NotReadyError: there is none.
-        audit.errors.LedgerError: it cannot be said now.
+        NotReadyError: there is no checkpoint.
+        audit.errors.LedgerError: the ledger cannot tell now.
     """
     checkpoint = ledger.checkpoint_not_above(opened_seq)
     if checkpoint is None:

@@ -1,8 +1,7 @@
-"""What is decided before anything starts: profile, keys, policy, run id, instruments, counterparty.
+"""Everything that is decided before the start: profile, keys, policy, run id, counterparty.
 
 `run` is the development profile: it makes what is missing, plays in paper mode with the simulator,
-and says `dev` on every record. `serve` makes nothing and has no default for keys, database or
-broker.
+and marks every record `dev`. `serve` makes nothing and has no default for keys, database or broker.
 """
 
 import json
@@ -57,10 +56,10 @@ class Plan:
 
     Attributes:
         simulator: the paper counterparty, None with a real broker.
-        profile: the FIX session's profile for a port (the simulator's own).
+        profile: returns the FIX session's profile for a port (the simulator's own).
         first_as_of_us: the first decision's as-of, shown beside the training data's cut-off.
         co_signers: further keys that sign each checkpoint (a rotation overlaps, or ML-DSA-44).
-        engine_program: the engine child's command line; no setting reaches it.
+        engine_program: the engine child's command line; no setting changes it.
     """
 
     settings: Settings
@@ -84,7 +83,7 @@ class Plan:
 
     @property
     def origin(self) -> str:
-        """The log's origin, as the checkpoint's first line has it."""
+        """The log's origin, the first line of a checkpoint."""
         return self.signer.vkey.name
 
     def opening_records(self) -> Iterator[Draft]:
@@ -114,11 +113,11 @@ class Plan:
 
 
 def development_plan(settings: Settings, playback: Playback) -> Plan:
-    """Return the plan of `run`, making keys, signer and simulator quotes where they are missing.
+    """Return the plan of `run`; make missing keys and the simulator's quotes.
 
     Raises:
-        SettingsError: a setting asks for what `run` never does (a foreign address, a live broker).
-        CustodyError: keys are somebody else's.
+        SettingsError: a setting asks for another address than loopback, or for a broker.
+        CustodyError: another user owns keys.
     """
     if settings.api.host not in {"127.0.0.1", "::1", "localhost"}:
         raise SettingsError(
@@ -171,9 +170,9 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
 
 
 def _refuse_without_key(state: StateFolder) -> None:
-    """Look for the log's key where there is a database: made anew it could sign nothing on.
+    """Refuse a restored folder that has a database and not the log's key.
 
-    Keys are made before the database, so only a folder that was brought back is like this.
+    A new key could not continue that log.
 
     Raises:
         SettingsError: the key is missing; none was made.
@@ -181,19 +180,19 @@ def _refuse_without_key(state: StateFolder) -> None:
     if holds_database(state.root) and not has_key(state.ledger_key):
         raise SettingsError(
             name="COUNTERSIGN_KEYS",
-            problem=f"{state.root} holds a ledger, and {state.keys} not its key: bring the log's"
-            " key, copy keys/ of the old state folder there",
+            problem=f"{state.root} holds a ledger, and {state.keys} not its key: copy keys/ of the"
+            " old state folder there",
         )
 
 
 def serving_plan(settings: Settings) -> Plan:
-    """Return the plan of `serve`: everything given, nothing made.
+    """Return the plan of `serve`, which makes nothing.
 
-    Its account is a setting: a restart folds the same book, with its losses, and deposits nothing.
+    Its account is a setting, so that a restart folds the same book and deposits nothing.
 
     Raises:
-        SettingsError: something that has no default is missing, or a test's hook is set.
-        CustodyError: keys are open to others, or somebody else's.
+        SettingsError: a setting without a default is missing, or a test's hook is set.
+        CustodyError: others may use keys, or own them.
     """
     for name in ("COUNTERSIGN_FAILPOINT", "COUNTERSIGN_ENGINE_FAULT"):
         if os.environ.get(name):
@@ -214,7 +213,7 @@ def serving_plan(settings: Settings) -> Plan:
     refuse_open(state)
     keyring = Keyring(state.keys)
     signer, *co_signers = load_signers(state, settings.ledger, create=False)
-    read_secret(state.keys)  # or nothing starts
+    read_secret(state.keys)  # fail now if there is none
     run_id = new_run_id()
     return Plan(
         settings=settings,
@@ -243,8 +242,8 @@ def _broker(fix: FixSettings, port: int) -> Profile:
     """Return the profile of the broker at a port.
 
     Raises:
-        SettingsError: a tag that is not the broker's own is declared to name no person, or a
-            session's times do not fit its resets.
+        SettingsError: a public tag is not user-defined, or the session's times do not fit its
+            resets.
     """
     profile = simulator_profile(port, sender=fix.sender, target=fix.target)
     given = {
@@ -278,26 +277,23 @@ def played_instruments() -> dict[str, Instrument]:
 
 
 def new_run_id() -> str:
-    """Return a fresh run id: when it started, and four hex digits against two in one second."""
+    """Return a new run id: the time in seconds, and four random hex digits."""
     started = datetime.fromtimestamp(clock.wall_us() / 1_000_000, tz=UTC)
     return f"r{started:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def data_cutoff_us(model: Path) -> int:
-    """Return the end of the model's training and validation data, from its manifest.
-
-    Microseconds UTC.
-    """
+    """Return the end of the model's training and validation data, microseconds UTC."""
     manifest = json.loads((model / "manifest.json").read_bytes())
     day = datetime.fromisoformat(manifest["data_cutoff"]).replace(tzinfo=UTC)
     return int(day.timestamp()) * 1_000_000
 
 
 def code_commit(file: Path) -> str:
-    """Return the commit that a file of the code is of; "unknown" if it is of none.
+    """Return the git commit of a source file, or "unknown".
 
-    With "-dirty" where what runs may differ from it: a file that git keeps was changed, or there is
-    a module that git does not keep (and was not told to ignore).
+    It ends in "-dirty" if a tracked file was changed, or there is an untracked module that git does
+    not ignore.
     """
     head = _git(file.parent, "rev-parse", "HEAD")
     if head is None or _git(file.parent, "ls-files", "--error-unmatch", file.name) is None:
@@ -309,7 +305,7 @@ def code_commit(file: Path) -> str:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Return what git says in a folder, None when it fails or is not there."""
+    """Return git's output in a folder; None if it fails or is not installed."""
     ask = ["/usr/bin/env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "git"]
     done = subprocess.run(
         [*ask, "--no-optional-locks", "-C", str(folder), *words],

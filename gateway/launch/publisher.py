@@ -1,7 +1,7 @@
-"""Our checkpoints to their witnesses: the publisher of one run, and what is said about it.
+"""Publication of checkpoints to witnesses.
 
 The quorum policy comes from a file that the operator names; without one only tiles are written.
-What is on record: that the quorum was met or lost, with the policy's digest, once for each change.
+Each change, quorum met or lost, is recorded with the policy's digest.
 """
 
 import logging
@@ -30,7 +30,7 @@ class Publishing:
     """The publisher of one gateway, joined to its ledger."""
 
     def __init__(self, plan: Plan, dsn: str) -> None:
-        """Read the policy; nothing is asked yet.
+        """Read the policy; no witness is asked yet.
 
         Raises:
             SettingsError: the policy cannot be read, or asks for a witness without an address.
@@ -55,13 +55,13 @@ class Publishing:
         self.offer = self._publisher.offer
 
     def refuse_older(self, reader: LedgerReader) -> None:
-        """Refuse to go on from a ledger older than what a witness saw; before the first append.
+        """Refuse a ledger that is older than what a witness saw; call it before the first append.
 
-        What was appended to it would make another tree of a size that is public already: a fork.
-        A restore on purpose (`restore --accept-older`) is on record and says up to where.
+        An append would make another tree of a published size: a fork. `restore --accept-older`
+        records up to which size that is accepted.
 
         Raises:
-            LedgerUnsafeError: names the witness and both sizes.
+            LedgerUnsafeError: a witness has seen a larger ledger.
             LedgerError: the database does not answer.
         """
         stored = reader.checkpoints(limit=1)
@@ -80,7 +80,7 @@ class Publishing:
         _log.warning("older_than_witnesses size=%d seen=%d: accepted", newest.size, size)
 
     def start(self, ledger: Ledger) -> None:
-        """Begin, with the last checkpoint of an earlier run.
+        """Start, with the last checkpoint of an earlier run.
 
         Raises:
             LedgerError: the database does not answer.
@@ -91,11 +91,11 @@ class Publishing:
         self._publisher.start()
 
     def stop(self) -> None:
-        """Stop, after the ledger, so that its last checkpoint is published too."""
+        """Stop; call it after the ledger's close, to publish its last checkpoint."""
         self._publisher.stop()
 
     def parts(self) -> dict[str, str]:
-        """Return what readiness says of it; nothing of witnesses when none is asked."""
+        """Return the states for readiness; without witnesses only that of the tiles."""
         standing = self._publisher.standing()
         parts = {"tiles": "ready" if standing.tiles is None else standing.tiles}
         match standing.quorum:
@@ -110,13 +110,13 @@ class Publishing:
         return parts
 
     def log_files(self, reader: LedgerReader) -> LogFiles:
-        """Return what outsiders may read."""
+        """Return the files that outsiders may read."""
         return LogFiles(
             reader=reader, policy=self.policy, keys=(self._log_key,), public=self._public
         )
 
     def document(self) -> dict[str, Any] | None:
-        """Return the standing for people and programs; None when no witness is asked for."""
+        """Return the witnesses' state for pages and the API; None without witnesses."""
         standing = self._publisher.standing()
         if standing.quorum is None:
             return None
@@ -137,7 +137,7 @@ class Publishing:
         }
 
     def _record(self, standing: Publication) -> None:
-        """Put a change on record; one that the ledger does not take stays in the log."""
+        """Record a change; if the ledger does not take it, only the log has it."""
         if self._ledger is None or standing.quorum is None:
             return
         self._changes += 1

@@ -1,7 +1,6 @@
-"""Readiness of the database: a thread asks it every second, and everybody reads what it found.
+"""Readiness of the database: a thread asks it every second and keeps when it last answered.
 
-Whoever asks for readiness never waits for the database: a server that stands still would hold the
-answer too. What is read here is when the database answered last.
+A request for readiness never waits for the database itself, which may hang.
 """
 
 import logging
@@ -16,29 +15,29 @@ from gateway import clock
 _log = logging.getLogger(__name__)
 BEAT_S: Final = 1.0
 ANSWER_WITHIN_S: Final = 2.0
-"""Of one question; a beat asks up to three."""
+"""Timeout of one question; a beat asks up to three."""
 SILENT_AFTER_S: Final = 5.0
-"""Without an answer for so long the database is not ready."""
+"""After this long without an answer the database is not ready."""
 READY: Final = "ready"
 
 
 class Heart(Protocol):
-    """What is asked."""
+    """The questions to the database."""
 
     def beat(self, timeout_s: float) -> None:
         """Return when all is well; raise otherwise, in bounded time."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release its resources."""
         ...
 
 
 class Pulse:
-    """Feels one heart."""
+    """Asks one `Heart` every second."""
 
     def __init__(self, heart: Heart, monotonic_us: Callable[[], int] = clock.monotonic_us) -> None:
-        """Count the making as an answer: the ledger was opened just now."""
+        """Count the construction as an answer: the ledger was opened just now."""
         self._heart = heart
         self._now_us = monotonic_us
         self._answered_us = monotonic_us()
@@ -47,7 +46,7 @@ class Pulse:
 
     @property
     def state(self) -> str:
-        """`ready`, or for how long the database has not answered."""
+        """`ready`, or how long the database has not answered."""
         silent_s = (self._now_us() - self._answered_us) / 1_000_000
         return READY if silent_s <= SILENT_AFTER_S else f"no answer for {silent_s:.0f} s"
 
@@ -56,7 +55,7 @@ class Pulse:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop asking; a question that is under way ends by its own bound."""
+        """Stop asking; a question in progress ends at its timeout."""
         self._stopping.set()
         if self._thread.ident is not None:
             self._thread.join()

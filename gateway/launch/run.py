@@ -1,6 +1,6 @@
-"""The start of a run until it serves: signals, the wait for the engine, and the verb `serve`.
+"""The wait for signals and for the engine, and the verb `serve`.
 
-Not here: how parts start (`app`), and what `run` plays (`paper`).
+Not here: how parts start (`app`), what `run` plays (`paper`).
 """
 
 import signal
@@ -20,7 +20,7 @@ from inference.engine.port import EngineState
 
 
 def serve_production(settings: Settings) -> int:
-    """Serve the gate until a signal; creates nothing."""
+    """Serve until a signal; create nothing."""
     log_to_stderr(settings.log_level)
     plan = serving_plan(settings)
     progress = Progress(sys.stdout)
@@ -37,12 +37,10 @@ def serve_production(settings: Settings) -> int:
 
 
 def await_engine(app: App, progress: Progress, stop: threading.Event) -> bool:
-    """Wait for the engine with a moving line, and put what serves on record.
-
-    Returns False when a signal came first.
+    """Wait for the engine and record its model; return False if a signal came first.
 
     Raises:
-        NotReadyError: it refuses to serve, or is not up in time.
+        NotReadyError: the engine refuses to serve, or is not up in time.
     """
     timeout_s = app.plan.settings.engine.start_timeout_s
     began_us = clock.monotonic_us()

@@ -1,11 +1,10 @@
-"""A FIX session whose folder was lost: the start is refused, or it begins anew on a person's word.
+"""The start of the FIX session; what to do when its folder was lost.
 
-The ledger knows which broker messages are on record and which numbers were used. A folder that is
-behind (a disk was lost and the ledger brought back without `fix/`) would settle reports under keys
-that are taken and use numbers twice, so the start ends before it writes anything. With
-`--new-fix-session REASON` the reason goes on record first; then inbox and numbers go on behind all
-that are on record, and orders in flight are asked for as at every start. The same words let a
-broker begin its numbers anew, once, where its profile does not allow that.
+A folder that is behind the ledger (the ledger was restored without `fix/`) would settle reports
+under keys that are taken and use sequence numbers twice, so the start is refused before it writes.
+With `--new-fix-session REASON` the reason is recorded first. Then inbox and numbers continue behind
+all recorded ones, and orders in flight are asked for as at every start. The same option lets a
+broker reset its numbers once where its profile does not allow that.
 """
 
 from dataclasses import dataclass
@@ -27,17 +26,17 @@ from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import Numbers, numbers
 
 SKIPPED = 100_000
-"""MsgSeqNums left out of a new beginning: the broker counts heartbeats and cancels as well, which
-are not on record. A number too high is filled by the protocol (SequenceReset), one too low refused.
+"""MsgSeqNums skipped by a new session: the broker also counted messages that are not on record.
+The protocol fills a gap (SequenceReset) and refuses a number that is too low.
 """
 
 
 def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
-    """Hold the session's folder against the ledger, before anything is written.
+    """Compare the session's folder with the ledger before anything is written.
 
     Raises:
-        SessionLostError: it lacks what is on record, and nobody said that it is lost.
-        RequestError: somebody said so, and it lacks nothing.
+        SessionLostError: the folder is behind, and no new session was asked for.
+        RequestError: a new session was asked for without need.
     """
     found = _lacking(plan, reader)
     folder = str(plan.state.root / "fix")
@@ -46,8 +45,8 @@ def refuse_lost(plan: Plan, reader: LedgerReader) -> None:
     refused = numbers_of(plan, reader).refused
     if plan.settings.fix.new_session and not found and refused is None:
         raise RequestError(
-            problem=f"{folder} lacks nothing that is on record, and no new beginning of the numbers"
-            " was refused: start without --new-fix-session"
+            problem=f"{folder} lacks nothing that is on record, and no reset of the numbers was"
+            " refused: start without --new-fix-session"
         )
 
 
@@ -58,10 +57,10 @@ PEER_S = 5.0
 
 
 def await_session(fix: FixChild, *, ours: bool) -> str:
-    """Wait for the session; a broker that is away is no reason not to serve.
+    """Wait for the session and return a line about it; serve even if the broker is away.
 
     Raises:
-        NotReadyError: our own simulator does not answer: there is nobody to wait for.
+        NotReadyError: our own simulator does not answer.
     """
     if fix.wait_for(SessionState.READY, OWN_PEER_S if ours else PEER_S):
         return "FIX logged on and reconciled"
@@ -81,8 +80,8 @@ class Beginning:
     """How a session begins.
 
     Attributes:
-        skipped: how many MsgSeqNums it skips beyond those on record, 0 if it just goes on.
-        accept: the broker may begin its numbers anew, once.
+        skipped: MsgSeqNums to skip beyond those on record; 0: continue.
+        accept: the broker may reset its numbers once.
     """
 
     skipped: int = 0
@@ -90,11 +89,11 @@ class Beginning:
 
 
 def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
-    """Put a new beginning on record if one was asked for, then make it.
+    """Record a new session if one was asked for, then begin it.
 
     Raises:
         FixError: the folder is in use, or cannot be written.
-        AuditError: the ledger does not take it; nothing was made.
+        AuditError: the ledger does not take the record; nothing was changed.
     """
     reason = plan.settings.fix.new_session
     if not reason:
@@ -105,19 +104,19 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
     note(ledger, session, plan.tags.run_id, "new_fix_session", detail)
     if not lost:
         return Beginning(accept=True)
-    # a crash here leaves a folder that still lacks it, and a next start that is refused
+    # a crash here leaves a folder that is still behind: the next start is refused
     renew(plan.state.root / "fix", _last_offset(reader, session))
     return Beginning(skipped=SKIPPED, accept=refused is not None)
 
 
 def numbers_of(plan: Plan, reader: LedgerReader) -> Numbers:
-    """Return where the plan's session stands, by the ledger and its folder."""
+    """Return the sequence numbers of the plan's session, by the ledger and its folder."""
     found = resets_of(plan.state.root / "fix")
     return numbers(reader, _session(plan), found, clock.wall_us())
 
 
 def what_to_do(refused: str) -> str:
-    """Return a refused beginning with the way on, for an operator."""
+    """Return why a session was refused, and what the operator can do."""
     return (
         f"{refused}. Ask the broker; if it says so, go on with COUNTERSIGN_FIX__RESETS=by_broker,"
         " or this once with --new-fix-session 'REASON'"
@@ -125,7 +124,7 @@ def what_to_do(refused: str) -> str:
 
 
 def simulator_after(plan: Plan, orders: Orders) -> int:
-    """Return the last ExecID number that the lost simulator had used, as far as it is on record."""
+    """Return the last recorded ExecID number of the simulator, if a new session was asked for."""
     if not plan.settings.fix.new_session:
         return 0
     return max((exec_number(exec_id) for _, _, exec_id in orders.reports), default=0)
@@ -133,7 +132,7 @@ def simulator_after(plan: Plan, orders: Orders) -> int:
 
 def _lacking(plan: Plan, reader: LedgerReader) -> tuple[str, ...]:
     profile, known = _session(plan), numbers_of(plan, reader)
-    # what a refused beginning left of the old numbers, the child puts back itself
+    # after a refused reset the child restores the old numbers itself
     goes_on = profile.mode is SessionMode.RESUME and known.refused is None
     return lacking(
         plan.state.root / "fix",
@@ -147,7 +146,7 @@ def _session(plan: Plan) -> Profile:
 
 
 def _last_offset(reader: LedgerReader, session: str) -> int:
-    """Return where the last message on record stands in the inbox, -1 without one."""
+    """Return the inbox offset of the last recorded message, or -1."""
     newest = reader.records(
         stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,), newest_first=True, limit=1
     )

@@ -1,11 +1,8 @@
-"""The thread that settles: reads the inbox from the last recorded offset, in order.
+"""The thread that settles broker messages from the inbox, in order, from the last recorded offset.
 
-And never gives up.
-
-A ledger that does not answer delays a report, it never loses one: the inbox has it on disk, and the
-offset only moves after the record is durable. A fault that nobody foresaw stands in `state` until
-the report behind it is settled, and so does a report that waits for longer than `LASTING_US`: the
-desk is not ready then and sends no new order.
+A ledger that does not answer delays a report and never loses it: the inbox has it on disk, and the
+offset moves only after the record is durable. `state` shows an unexpected error until its report is
+settled, and a report that waits longer than `LASTING_US`; meanwhile no new order is sent.
 """
 
 import logging
@@ -50,7 +47,7 @@ class Settler:
         telemetry: Telemetry,
         monotonic: Callable[[], int] = clock.monotonic_us,
     ) -> None:
-        """Start from the last inbox offset that is on record."""
+        """Resume at the last recorded inbox offset."""
         self._fix = fix
         self._reader = reader
         self._monotonic = monotonic
@@ -66,17 +63,17 @@ class Settler:
 
     @property
     def session(self) -> str:
-        """The session whose inbox this is."""
+        """The name of the session."""
         return self._tools.session
 
     @property
     def offset(self) -> int:
-        """Where the next unsettled message begins in the inbox."""
+        """The inbox offset of the next unsettled message."""
         return self._offset
 
     @property
     def state(self) -> str:
-        """`ready`, or what keeps reports from the book."""
+        """`ready`, or why reports do not reach the book."""
         if self._trouble:
             return self._trouble
         waits = self._waits
@@ -87,7 +84,7 @@ class Settler:
 
     @property
     def ready(self) -> bool:
-        """Whether reports reach the book; without that no new order may leave."""
+        """Whether reports reach the book; otherwise no new order may leave."""
         return self.state == READY
 
     def start(self) -> None:
@@ -95,15 +92,18 @@ class Settler:
         self._thread.start()
 
     def wake(self) -> None:
-        """Say that something came in; safe from a callback."""
+        """Announce a new message; safe from a callback."""
         self._wake.set()
 
     def drain(self) -> bool:
-        """Settle what is in the inbox now, on the caller's thread; only before `start`."""
+        """Settle the inbox on the caller's thread; return whether all is settled.
+
+        Call it only before `start`.
+        """
         return self._take_all()
 
     def stop(self) -> None:
-        """Finish what is in the inbox and stop."""
+        """Settle the rest of the inbox and stop."""
         self._stopping.set()
         self._wake.set()
         self._thread.join(10.0)
@@ -118,11 +118,11 @@ class Settler:
             self._wake.clear()
 
     def _take_all(self) -> bool:
-        """Settle every whole message; False when one has to wait."""
+        """Settle every whole message; return False if one has to wait."""
         try:
             for entry in self._fix.inbox_since(self._offset):
                 if entry.offset == self._skip:
-                    self._tools.forget(entry.offset)  # a crash may have come between the two
+                    self._tools.forget(entry.offset)  # a crash may have come before this
                 elif not self._take(entry):
                     self._tell_if_it_lasts()
                     return False
@@ -137,7 +137,7 @@ class Settler:
         return True
 
     def _take(self, entry: Entry) -> bool:
-        """Settle one message; False when the ledger did not take it."""
+        """Settle one message; return False if the ledger did not take it."""
         if self._waits is None:
             self._waits = (entry.offset, self._monotonic())
         received = Received(offset=entry.offset, raw=entry.raw)
@@ -146,19 +146,19 @@ class Settler:
                 settle(received, self._tools)
         except IdempotencyConflictError as error:
             if not self._on_record(received):
-                raise  # its key is held by something else
-            # an earlier try did reach the ledger, at another market time
+                raise  # another record has its key
+            # an earlier try reached the ledger, at another market time
             _log.warning("report at %s is on record already: %s", entry.offset, error)
             self._tools.forget(entry.offset)
         except (DraftError, CanonicalError):
-            raise  # never to be had by waiting; `settle` has tried to say so on record
+            raise  # waiting does not help; `settle` has tried to record it
         except (AuditError, GatewayError) as error:
             _log.error("report at %s waits for the ledger: %s", entry.offset, error)
             return False
         return True
 
     def _on_record(self, received: Received) -> bool:
-        """Say whether a record that counts has this very message, at its place in the inbox."""
+        """Return whether a valid record has this message at its inbox offset."""
         stream, kinds = f"session/{self.session}", (Kind.FIX_INBOUND,)
         raw, _ = hide(received.raw, self._tools.persons, self._tools.public_tags)
         digest = sha256(raw.encode("latin-1", "replace")).hexdigest()
@@ -174,14 +174,14 @@ class Settler:
 
 
 def _way_on(error: Exception) -> str:
-    """Return what to do about an error, where a person can do something."""
+    """Return what a person can do about an error, or ""."""
     if not isinstance(error, IdempotencyConflictError):
         return ""
     return f": {error}, no report of ours; stop the gateway and run `countersign fsck`"
 
 
 def _resume(reader: LedgerReader, session: str) -> tuple[int, int]:
-    """Return (offset to read from, offset to skip): the last recorded message itself is skipped."""
+    """Return the offset to read from and the offset to skip: that of the last recorded message."""
     last = -1
     for record in reader.records(stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,)):
         last = max(last, int(str(record.body["offset"])))

@@ -2,12 +2,9 @@
 
 Not here: what an erasure is, which FIX field names a person.
 
-    requests      what a caller may ask: erase, hold, lift a hold, disclose
-    logs          names overwritten in the logs of an installation, while others go on writing
-                  them
-    erasure       erasure, holds and disclosure in one installation: its vault, its files, its
-                  years
-    answers       what erase, hold, release-hold and disclose answer, to the API and to the
-                  command line
-    commands      the verbs erase, hold, release-hold and disclose
+    requests  request bodies: erase, hold, lift a hold, disclose
+    logs      overwrites names in the logs of an installation
+    erasure   erasure, holds and disclosure over one installation's vault and files
+    answers   the answers of the API and the command line
+    commands  the verbs erase, hold, release-hold and disclose
 """

@@ -1,4 +1,4 @@
-"""What erase, hold, release-hold and disclose answer, to the API and to the command line."""
+"""The answers of erase, hold, release-hold and disclose, for the API and the command line."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from gateway.privacy.requests import DiscloseRequest, EraseRequest, HoldRequest,
 
 
 def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
-    """Forget a person, under one pseudonym or several.
+    """Erase a person's values, under one pseudonym or several.
 
     Raises:
-        AuditError: refused, or a step failed: ask again.
+        AuditError: refused, or a step failed: try again.
     """
     persons = (ask.subject,) if isinstance(ask.subject, str) else ask.subject
     done = privacy.erase(*persons, basis=ask.basis, actor=actor)
@@ -27,7 +27,7 @@ def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
 
 
 def hold(privacy: Privacy, actor: str, ask: HoldRequest) -> dict[str, Any]:
-    """Place a hold; of a name with several pseudonyms `holds` has one each.
+    """Place a hold; a name with several pseudonyms gets one hold for each.
 
     Raises:
         AuditError: refused.
@@ -54,7 +54,7 @@ def disclose(privacy: Privacy, actor: str, ask: DiscloseRequest) -> dict[str, An
     """Read a record's personal values.
 
     Raises:
-        AuditError: there are none, or the read could not be put on record.
+        AuditError: the record has none, or the read could not be recorded.
     """
     shown = privacy.disclose(ask.seq, reader=actor, reason=ask.reason)
     return {

@@ -1,8 +1,8 @@
 """The verbs erase, hold, release-hold and disclose.
 
-They go through a running gateway, which alone writes the log then; with none running they take the
-state folder's lock and do it themselves. Either way the actor is the holder of a bearer key, and
-the key's role decides: `--as NAME` takes the key in the key folder's NAME.token.
+A running gateway carries them out, because it alone writes the log. Without one they take the state
+folder's lock and do it themselves. The actor is the holder of the bearer key `NAME.token` in the
+key folder (`--as NAME`), and the key's role decides.
 """
 
 import sys
@@ -31,21 +31,21 @@ from gateway.telemetry.console import Progress, waiting
 
 WORDS_SHOWN = 20
 ANSWER_WITHIN_S = 600.0
-"""An erasure reads the whole log first: some seconds for a million records."""
+"""An erasure reads the whole log: some seconds for a million records."""
 ACTIONS: dict[str, Any] = {
     "erase": ("erase", EraseRequest, privacy_actions.erase),
     "hold": ("hold", HoldRequest, privacy_actions.hold),
     "release-hold": ("hold", LiftRequest, privacy_actions.lift),
     "disclose": ("disclose", DiscloseRequest, privacy_actions.disclose),
 }
-"""Verb -> what the role must allow, the body, the action."""
+"""By verb: the permission that it needs, its request body, its function."""
 
 
 def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> int:
-    """Forget a person, under one pseudonym or several, and say what was done.
+    """Erase a person's values, under one pseudonym or several, and print what was done.
 
     Returns:
-        0, or 2 when records hold the name in words.
+        0, or 2 when records hold the name in free text.
     """
     whom = subjects if len(subjects) > 1 else subjects[0]
     done = carry_out(settings, "erase", actor, subject=whom, basis=basis)
@@ -62,7 +62,7 @@ def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> in
 
 
 def _say_words(left: list[int] | None) -> int:
-    """Say which records hold the name in words; what is in a leaf stays there."""
+    """Print which records hold the name in free text, which cannot be erased; return 2 if any."""
     if left is None:
         _say("whether words elsewhere hold the name is unknown: it is gone already, or too short")
     elif left:
@@ -76,7 +76,7 @@ def _say_words(left: list[int] | None) -> int:
 
 
 def hold(settings: Settings, actor: str, scope: str, reason: str) -> int:
-    """Place a hold and say how it ends."""
+    """Place a hold and print how to lift it."""
     done = carry_out(settings, "hold", actor, scope=scope, reason=reason)
     for one in done["holds"]:
         _say(f"{one['hold_id']} on {one['scope']} is in force (record {one['record']})")
@@ -92,19 +92,19 @@ def release_hold(settings: Settings, actor: str, hold_id: str, reason: str) -> i
 
 
 def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | None) -> int:
-    """Show a record's personal values; with `out`, write the disclosures that prove them.
+    """Print a record's personal values; write the disclosures that prove them to `out`.
 
     Returns:
-        0, or 2 when all of them are erased.
+        0, or 2 when all values are erased.
 
     Raises:
-        OSError: nothing can be written there; then nothing was read either.
+        OSError: `out` cannot be written; nothing was read.
     """
     if out is not None:
         _reachable(settings)
         out.mkdir(parents=True, exist_ok=True, mode=0o700)
         with TemporaryFile(dir=out):
-            pass  # a read that is on record has something to show for it
+            pass  # fail before the read goes on record
     done = carry_out(settings, "disclose", actor, seq=seq, reason=reason)
     gone = 0
     for one in done["fields"]:
@@ -121,12 +121,12 @@ def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | 
 
 
 def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dict[str, Any]:
-    """Carry out a verb as the holder of a key; returns what was done.
+    """Carry out a verb as the holder of a key; return its answer.
 
     Raises:
-        SettingsError: there is no such key.
+        SettingsError: there is no such key, or its role does not allow the verb.
         NoLedgerError: there is no ledger.
-        RequestError: the words do not fit, or the running gateway refused.
+        RequestError: an argument is malformed, or the running gateway refused.
         AuditError: refused.
     """
     action, model, function = ACTIONS[verb]
@@ -136,7 +136,7 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
     try:
         ask: BaseModel = model.model_validate(words)
     except ValidationError as error:
-        fault = max(error.errors(), key=lambda one: len(one["loc"]))  # of a list, in which place
+        fault = max(error.errors(), key=lambda one: len(one["loc"]))  # the most specific place
         raise RequestError(problem=f"{fault['loc'][0]}: {fault['msg']}") from None
     try:
         with state.lock(), attached(settings) as place:
@@ -147,17 +147,17 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
 
 
 def _reachable(settings: Settings) -> None:
-    """Refuse a folder in which nothing ever ran; a gateway that runs knows where its ledger is.
+    """Refuse a state folder in which nothing ever ran.
 
     Raises:
-        NoLedgerError: it is one.
+        NoLedgerError: there is no ledger.
     """
     if not StateFolder.of(settings).lock_file.exists():
         require_ledger(settings)
 
 
 def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[str, Any]:  # noqa: ANN401 - of ACTIONS
-    """Do it here: no gateway runs, the lock is ours."""
+    """Carry out a verb in this process, which holds the lock."""
     vault = Vault(place.state.vault)
     bar = Progress(sys.stderr)
     with open_ledger(place, vault) as ledger, held_against_key(place) as reader:
@@ -174,7 +174,7 @@ def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[
         try:
             if function is not privacy_actions.erase:
                 privacy.complete()
-            # one that was cut off and is asked for again goes on by itself, and searches words
+            # an interrupted erasure that is asked for again completes itself and searches free text
             done: dict[str, Any] = function(privacy, caller.name, ask)
         except ErasureRefusedError:
             _complete(privacy)
@@ -186,36 +186,34 @@ def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[
 
 
 def _complete(privacy: Privacy) -> None:
-    """Finish erasures of others that were cut off, and say so."""
+    """Finish interrupted erasures of other persons, and print how many."""
     if number := privacy.complete():
         sys.stderr.write(
-            f"countersign: {number} erased before, cut off then, complete now; words were not"
-            " searched for that\n"
+            f"countersign: {number} interrupted erasures are complete now; free text was not"
+            " searched for them\n"
         )
 
 
 def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
-    """Let the running gateway do it.
+    """Let the running gateway carry out a verb.
 
     Raises:
-        RequestError: none runs, or it did not answer, or refused.
-        DoorError: somebody else would have answered; nothing was sent.
+        RequestError: no gateway runs, or it did not answer, or it refused.
+        DoorError: another process could have answered; nothing was sent.
     """
     try:
-        with waiting(sys.stderr, f"{verb}: the running gateway is at it"):
+        with waiting(sys.stderr, f"{verb}: waiting for the running gateway"):
             answer = post(
                 state, f"/v1/privacy/{verb}", ask.model_dump_json(), token, ANSWER_WITHIN_S
             )
     except (FileNotFoundError, ConnectionRefusedError):
-        problem = "another command has the state folder just now: ask again"
+        problem = "another command holds the state folder: try again"
         raise RequestError(problem=problem) from None
     except OSError as error:
         raise RequestError(
-            problem=f"the running gateway did not answer ({type(error).__name__}): ask again"
+            problem=f"the running gateway did not answer ({type(error).__name__}): try again"
         ) from None
-    if answer.refused:
-        raise RequestError(problem=answer.refused)
-    return answer.document
+    return answer.granted()
 
 
 def _caller(keyring: Keyring, name: str, action: str) -> tuple[Caller, str]:

@@ -1,11 +1,9 @@
-"""Erasure, holds and disclosure in one installation: its vault, its files, its years.
+"""Erasure, holds and disclosure over one installation's vault and files.
 
-Not here: what an erasure is (`audit.privacy.erasure`), who may ask (`api`), and the verbs
-(`commands`).
+A subject's name is in clear text in the vault only. Before a key is destroyed, the logs are
+searched for the names that it holds. The simulator's files are the broker's and stay untouched.
 
-A subject's name stands in clear in the vault only. In the files of the FIX engine names are
-overwritten as soon as they are on record; before a key goes, the logs are searched once more for
-the names that it holds. The simulator's files are the broker's: out of our reach, as any broker's.
+Not here: what an erasure is (`audit.privacy.erasure`), who may ask (`surfaces`).
 """
 
 from collections.abc import Callable, Iterator
@@ -35,17 +33,17 @@ def make_privacy(  # noqa: PLR0913 - what an erasure touches
     on_read: Callable[[int, int], None] = lambda *_: None,
     on_search: Callable[[int, int], None] = lambda *_: None,
 ) -> Privacy:
-    """Return the privacy of an installation over an open ledger.
+    """Return the privacy functions of an installation over an open ledger.
 
     Args:
-        settings: name the log, and say for how many years values are kept.
-        state: its folders.
+        settings: for the log's name and the retention periods.
+        state: for the log folders.
         dsn: of the database.
-        ledger: appends records.
-        reader: reads them.
-        vault: holds the keys.
-        on_read: called while an erasure reads the log: how many records of how many.
-        on_search: called likewise while it looks for the name in words.
+        ledger: to append to.
+        reader: of the same ledger.
+        vault: of the keys.
+        on_read: called with (done, total) while an erasure reads records.
+        on_search: called with (done, total) while it searches free text for the name.
     """
     return Privacy(
         log=settings.ledger.origin,
@@ -60,10 +58,10 @@ def make_privacy(  # noqa: PLR0913 - what an erasure touches
 
 
 def complete(privacy: Privacy, say: Callable[[str], None]) -> None:
-    """Finish at a start what a crash cut off of erasures.
+    """Finish the erasures that a crash interrupted.
 
-    Where a file does not allow it, or its record was altered, the operator is told and the start
-    goes on: the key stays, and the same command again, or the next start, tries once more.
+    If a file does not allow it, or the record was altered, the operator is told and the start goes
+    on. The key stays until the same command, or the next start, succeeds.
     """
     try:
         if privacy.complete():
@@ -75,7 +73,7 @@ def complete(privacy: Privacy, say: Callable[[str], None]) -> None:
 
 
 def years_of(settings: RetentionSettings) -> Years:
-    """Return years by class of personal field."""
+    """Return retention years by class of personal field."""
     return {
         Retention.ORDER.value: settings.order_years,
         Retention.COMMUNICATION.value: settings.communication_years,
@@ -85,10 +83,10 @@ def years_of(settings: RetentionSettings) -> Years:
 
 
 def clean_names(state: StateFolder, names: tuple[str, ...]) -> None:
-    """Overwrite names in the logs of this installation, in place; safe to repeat.
+    """Overwrite names in the logs of this installation; safe to repeat.
 
     Raises:
-        VaultError: a file could not be written; the key must not be destroyed yet.
+        VaultError: a file could not be written; do not destroy the key yet.
     """
     try:
         files = tuple(_logs(state))

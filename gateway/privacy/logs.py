@@ -1,21 +1,19 @@
-r"""Names overwritten in the logs of an installation, while others go on writing them.
+r"""Overwrites names in the logs of an installation while other processes append to them.
 
-Our own logs carry no personal values, and the FIX engine's lines are overwritten as soon as they
-were read (`fix.durable.wire_log`). This is for what is left: a name that other code wrote.
+Our own logs carry no personal values, and `fix.durable.wire_log` overwrites the FIX engine's lines
+after they were read. What remains are names that other code wrote; see decision 040.
 
 Rules:
 
 - A name is searched as bytes, in any case, composed or not: UTF-8, ISO 8859-1, JSON escapes, and
-  UTF-8 taken for ISO 8859-1, as FIX text is. Its words stand in their order, or begin with a later
-  one ("Byron, Ada"). A name of fewer than three letters or six digits could be any word: it stays.
-- In place, star for byte: whoever holds the file open goes on appending to it, so no line is lost
-  or displaced, owner and mode stay, and it is the old bytes that are overwritten. A new file put in
-  the old one's place would lose lines, and leave the name in the blocks of the old one.
-- Whole or made whole: what will be overwritten is noted first, durably, by place and never by name
-  (`cleaning.json`). A power cut in the middle of a name leaves half of it, which no search finds;
-  the next try overwrites the noted places before it searches.
-- To the end: what is appended meanwhile is searched too, and the rest of a line is waited for.
-- Only what was read is overwritten: a place that changed since is looked at again.
+  UTF-8 read as ISO 8859-1, as FIX text is. Its words stand in their order, or begin with a later
+  one ("Byron, Ada"). Names of fewer than three letters or six digits are too common and stay.
+- Each byte is overwritten in place with a star: writers keep appending to the same file, owner and
+  mode stay. A new file in its place would lose lines and leave the name in the old blocks.
+- The places to overwrite are first noted durably, never the name (`cleaning.json`). A power cut
+  within a name leaves half of it, which no search finds; the next run overwrites the noted places.
+- Lines appended meanwhile are searched too; an unfinished line is waited for.
+- Only bytes that were read are overwritten: a place that changed since is read again.
 """
 
 import json
@@ -31,31 +29,31 @@ from audit.privacy.names import is_telling, orders_of, plain_name
 
 Ranges = list[tuple[int, int]]
 Sought = tuple[bytes, re.Pattern[bytes]]
-"""The longest run of plain letters and digits of a name, and what finds the name."""
+"""The longest run of plain letters and digits of a name, and the pattern of the name."""
 
 WINDOW_BYTES = 1 << 16
 OVERLAP_BYTES = 1 << 14
-"""Longer than a name in any form, with what stands before it."""
+"""Longer than a name in any form with its context."""
 LINE_WITHIN_S = 0.5
 ROUNDS_MAX = 1000
 _MARGIN_BYTES = 1 << 10
 _POLL_S = 0.01
 _EDGE = rb"(?!(?<=\w)\w)"
-"""Not within a word of plain letters and digits."""
+"""The end of a word of plain letters and digits."""
 _START = rb"(?!(?<=\w)(?<!\\[nrtbf])(?<!\\u[0-9A-F]{4})\w)"
-"""The same, but the letter or digit in which an escape of JSON ends is no word's."""
+"""The start of a word, which may follow a JSON escape that ends in a letter or digit."""
 _RUN = re.compile(rb"[a-z0-9]+")
 _LATIN_MAX = "\xff"
 _BLANKS = rb"[\s,]{1,40}"
 
 
 def clean_logs(paths: Iterable[Path], names: Iterable[str], note: Path) -> None:
-    """Overwrite names in some files; safe to repeat, and beside those who append to them.
+    """Overwrite names in files that may grow meanwhile; safe to repeat.
 
     Args:
         paths: the files.
-        names: of the person who is forgotten.
-        note: where the places are noted that are about to be overwritten.
+        names: of the erased person.
+        note: file that notes the places before they are overwritten.
 
     Raises:
         OSError: a file could not be read or written; names may be left.
@@ -67,7 +65,7 @@ def clean_logs(paths: Iterable[Path], names: Iterable[str], note: Path) -> None:
 
 
 def finish(note: Path) -> None:
-    """Overwrite what a crash left noted, in the files that are still the same.
+    """Overwrite the places that a crash left noted, if the file is still the same.
 
     Raises:
         OSError: a file could not be written.
@@ -86,7 +84,7 @@ def finish(note: Path) -> None:
 
 
 def sought(names: Iterable[str]) -> tuple[Sought, ...]:
-    """Return what finds these names in bytes; nothing of one that could be any other word."""
+    """Return the patterns of these names; a name too short to tell has none."""
     plain = [name for name in map(plain_name, names) if is_telling(name)]
     return tuple(
         (
@@ -99,7 +97,7 @@ def sought(names: Iterable[str]) -> tuple[Sought, ...]:
 
 
 def _word(word: str) -> bytes:
-    """Return what finds a word, each of its characters in any case and form."""
+    """Return the pattern of a word, each of its characters in any case and form."""
     return b"".join(b"(?:" + b"|".join(sorted(_forms(char))) + b")" for char in word)
 
 
@@ -119,13 +117,13 @@ def _forms(char: str) -> Iterator[bytes]:
 
 
 def _clean(path: Path, wanted: Sequence[Sought], note: Path) -> None:
-    """Search a file to its end, which may move."""
+    """Clean a file to its end, which may move."""
     with path.open("r+b", buffering=0) as file:
         done, waited_s = 0, 0.0
         for _ in range(ROUNDS_MAX):
             size = os.fstat(file.fileno()).st_size
             if size < done:
-                done = 0  # begun anew by its writer
+                done = 0  # its writer truncated it
             elif size == done and not _is_cut(file.fileno(), size, waited_s):
                 return
             elif size == done:
@@ -140,7 +138,7 @@ def _clean(path: Path, wanted: Sequence[Sought], note: Path) -> None:
 
 
 def _is_cut(descriptor: int, size: int, waited_s: float) -> bool:
-    """Say whether the rest of a line may still be on its way."""
+    """Return whether the rest of the last line may still be written."""
     last = os.pread(descriptor, 1, size - 1) if size else b"\n"
     return last != b"\n" and waited_s < LINE_WITHIN_S
 
@@ -148,7 +146,7 @@ def _is_cut(descriptor: int, size: int, waited_s: float) -> bool:
 def _clean_window(
     path: Path, descriptor: int, start: int, wanted: Sequence[Sought], note: Path
 ) -> bool:
-    """Overwrite the names that begin within a window; False if one changed under our eyes."""
+    """Overwrite the names that begin in a window; return False if one changed meanwhile."""
     before = max(0, start - _MARGIN_BYTES)
     data = os.pread(descriptor, start - before + WINDOW_BYTES + OVERLAP_BYTES, before)
     hits = [(before + a, before + b) for a, b in places(data, wanted) if before + a >= start]
@@ -162,7 +160,7 @@ def _clean_window(
 
 
 def places(data: bytes, wanted: Iterable[Sought]) -> Ranges:
-    """Return the ranges of bytes that are a name."""
+    """Return the byte ranges of names."""
     lower = data.lower()
     found = [pattern.finditer(data) for run, pattern in wanted if run in lower]
     return sorted({match.span() for matches in found for match in matches})
@@ -180,7 +178,7 @@ def _star(descriptor: int, ranges: Iterable[Sequence[int]]) -> None:
 
 
 def _note(note: Path, path: Path, inode: int, ranges: Ranges) -> None:
-    """Write down what is about to be overwritten, durable on return."""
+    """Note the ranges that are about to be overwritten; durable on return."""
     said = json.dumps({"path": str(path), "inode": inode, "ranges": ranges})
     scratch = note.with_suffix(".new")
     with scratch.open("w", encoding="utf-8") as file:

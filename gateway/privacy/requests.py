@@ -1,4 +1,4 @@
-"""What a caller may ask about personal values: erase, hold, lift a hold, disclose."""
+"""Request bodies about personal values: erase, hold, lift a hold, disclose."""
 
 from typing import Annotated
 
@@ -11,9 +11,9 @@ Person = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class EraseRequest(RequestModel):
-    """Whom to forget, by pseudonym or name, and on which legal basis (recorded).
+    """Whom to forget, by pseudonym or name, and the legal basis, which is recorded.
 
-    Several pseudonyms of one person are forgotten together: all of them, or none.
+    Several pseudonyms of one person are erased together: all of them, or none.
     """
 
     subject: Person | Annotated[list[Person], Field(min_length=1, max_length=100)]
@@ -35,7 +35,7 @@ class LiftRequest(RequestModel):
 
 
 class DiscloseRequest(RequestModel):
-    """Which record's personal values are read, and why (recorded)."""
+    """Which record's personal values to read, and why; both are recorded."""
 
     seq: Annotated[int, Field(ge=0, le=2**53 - 1)]
     reason: Annotated[Words, Field(min_length=1, max_length=300)]

@@ -1,7 +1,7 @@
-"""What operators see and may lose: spans and console lines.
+"""Spans and console lines for operators; they may be lost.
 
 Not here: evidence, payloads, prompt text, keys.
 
     spans    OpenTelemetry set-up
-    console  what the operator sees: lines, one moving line, one table
+    console  console output: lines, one progress line, one table
 """

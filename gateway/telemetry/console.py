@@ -1,4 +1,4 @@
-"""What the operator sees: lines, one moving line, one table. The one door to rich."""
+"""Console output: lines, one progress line, one table. The only module that imports rich."""
 
 import atexit
 import logging
@@ -19,11 +19,11 @@ _SHOW_US = 500_000
 
 
 class OneLine(logging.Formatter):
-    """Operator's log, one line an event; the traceback is for DEBUG."""
+    """A log format of one line for each event, without tracebacks."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        """Return the event and, for an exception, its last word."""
+        """Return the event, followed by the exception's type and message if it has one."""
         text = f"{record.levelname} {record.name} {record.getMessage()}"
         if record.exc_info and record.exc_info[1] is not None:
             text += f": {type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
@@ -31,7 +31,7 @@ class OneLine(logging.Formatter):
 
 
 def log_to_stderr(level: str) -> None:
-    """Send the log to stderr, as one line an event unless the level is DEBUG."""
+    """Log to stderr, one line for each event; at level DEBUG with tracebacks."""
     handler = logging.StreamHandler()
     if level != "DEBUG":
         handler.setFormatter(OneLine())
@@ -39,7 +39,7 @@ def log_to_stderr(level: str) -> None:
 
 
 class _Figures(ProgressColumn):
-    """How far it is, how fast it goes and when it will end; else for how long it has been on."""
+    """Progress, rate and remaining time of a task; without a total its elapsed time."""
 
     @override
     def render(self, task: Task) -> Text:
@@ -51,7 +51,7 @@ class _Figures(ProgressColumn):
 
 
 def _display(stream: TextIO, **how: Any) -> Display:  # noqa: ANN401 - as rich has it
-    """Return a moving line; off a terminal it writes nothing."""
+    """Return a progress display, which writes nothing unless `stream` is a terminal."""
     console = Console(file=stream)
     return Display(
         *(TextColumn("{task.description:12}", markup=False), BarColumn(WIDTH), _Figures()),
@@ -64,7 +64,7 @@ def _display(stream: TextIO, **how: Any) -> Display:  # noqa: ANN401 - as rich h
 
 
 class Progress:
-    """Lines that stay, and on a terminal one that moves, from half a second on."""
+    """Printed lines and, on a terminal, one progress line, shown after half a second."""
 
     def __init__(self, stream: TextIO, clock_us: Callable[[], int] = monotonic_us) -> None:
         """Write to `stream`."""
@@ -72,16 +72,16 @@ class Progress:
         self._clock_us = clock_us
         self._shown_us = clock_us()
         self._moving = _display(stream, get_time=lambda: clock_us() / 1e6, auto_refresh=False)
-        atexit.register(self._moving.stop)  # or the terminal stays without a cursor
+        atexit.register(self._moving.stop)  # otherwise the terminal's cursor stays hidden
 
     def say(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line."""
         self.end()
         self._stream.write(text + "\n")
         self._stream.flush()
 
     def show(self, stage: str, done: int = 0, total: int | None = None) -> None:
-        """Replace the moving line by how far a stage is; nothing off a terminal."""
+        """Replace the progress line; on anything but a terminal this does nothing."""
         now_us = self._clock_us()
         if self._moving.disable or now_us - self._shown_us < _SHOW_US:
             return
@@ -95,26 +95,26 @@ class Progress:
         self._moving.refresh()
 
     def tenth(self, stage: str, done: int, total: int, note: str) -> None:
-        """Show how far a stage is; off a terminal as a line for each tenth."""
+        """Replace the progress line; without a terminal print a line at each tenth."""
         self.show(stage, done, total)
         if self._moving.disable and (done == total or done % max(1, total // 10) == 0):
             self.say(f"{stage}  [{done}/{total}]  {note}")
 
     def end(self) -> None:
-        """Leave the moving line where it is."""
+        """Stop updating the progress line and leave it on the screen."""
         self._moving.stop()
 
 
 @contextmanager
 def waiting(stream: TextIO, text: str) -> Iterator[None]:
-    """Show that something is at work which does not say how far it is; on a terminal."""
+    """Show on a terminal that work of unknown length is in progress."""
     with _display(stream, transient=True) as moving:
         moving.add_task(text, total=None)
         yield
 
 
 def table(summary: Mapping[str, Any]) -> str:
-    """Return the summary as aligned lines, nested counts in one line each."""
+    """Return the summary as aligned lines, each nested mapping in one line."""
     lines = []
     for name, value in summary.items():
         if isinstance(value, Mapping):

@@ -1,8 +1,6 @@
-"""OpenTelemetry set-up; the only file that imports it. Spans are named after the steps of the walk.
+"""OpenTelemetry set-up; the only module that imports it. Spans are named after steps of the walk.
 
-Traces are for operators and may be lost; the ledger is the record. With no exporter configured
-(`COUNTERSIGN` starts none by itself: no outbound connection) spans cost little and give every
-record its trace id.
+No exporter is configured, so nothing connects outward. Spans still give every record its trace id.
 """
 
 from collections.abc import Iterator
@@ -13,13 +11,13 @@ from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.trace import TracerProvider
 
-# Every span name of the gateway, in walk order, with what it covers.
+# Every span name, in walk order, and what it covers.
 SPANS: Final = {
     "decide": "snapshot to verdict",
     "dispatch": "approval to sent",
     "settle": "one inbound message to the book",
 }
-# Every metric of the gateway: name, unit, description.
+# Every metric: name, unit, description.
 METRICS: Final = {
     "countersign.decisions": ("1", "decisions judged, by outcome"),
     "countersign.orders": ("1", "orders handed to the FIX child, by result"),
@@ -30,7 +28,7 @@ class Telemetry:
     """The tracer and the counters of one process."""
 
     def __init__(self) -> None:
-        """Create providers of our own; the global ones stay untouched."""
+        """Create providers; the global ones stay untouched."""
         self._tracer = TracerProvider().get_tracer("countersign")
         meter = MeterProvider().get_meter("countersign")
         self._counters: dict[str, metrics.Counter] = {
@@ -40,15 +38,15 @@ class Telemetry:
 
     @contextmanager
     def span(self, name: str) -> Iterator[str]:
-        """Run a step under a span of the table; yields the trace id as 32 hex digits.
+        """Run a step under a span; yield the trace id as 32 hex digits.
 
         Raises:
-            KeyError: the name is not in `SPANS`.
+            KeyError: `name` is not in `SPANS`.
         """
         _ = SPANS[name]
         with self._tracer.start_as_current_span(name) as span:
             yield trace.format_trace_id(span.get_span_context().trace_id)
 
     def count(self, name: str, **attributes: str) -> None:
-        """Add one to a counter of the table."""
+        """Add one to a counter of `METRICS`."""
         self._counters[name].add(1, attributes)

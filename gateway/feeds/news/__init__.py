@@ -2,5 +2,5 @@
 
 Not here: scoring or tagging text.
 
-    events  the committed events of 2018 as values
+    events  the events of 2018, and their conversion to news items
 """

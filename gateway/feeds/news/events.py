@@ -1,4 +1,4 @@
-"""The committed events of 2018 as values; an event becomes news only through `news_item`.
+"""The events of 2018, and their conversion to news items.
 
 Not here: which events a decision may see (`gateway.feeds.sessions`).
 """
@@ -15,13 +15,13 @@ def load_events() -> tuple[DatedEvent, ...]:
     """Return the events in order of publication.
 
     Raises:
-        IntakeError: the committed file is not what it should be.
+        IntakeError: the file is malformed.
     """
     return tuple(parse_events(EVENTS_FILE.read_bytes(), name=EVENTS_FILE.name).events)
 
 
 def news_item(event: DatedEvent) -> NewsItem:
-    """Return the event as the snapshot carries it: tags, headline, and the name of its source."""
+    """Return the event as a snapshot carries it: tags, headline and the name of its source."""
     return NewsItem(
         event_id=event.id,
         published_us=event.published_us,

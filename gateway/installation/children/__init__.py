@@ -1,20 +1,15 @@
-"""One supervisor per child process: start, ask with a deadline, end, restart.
+"""Supervisors of child processes: start, ask with a deadline, end, restart.
 
 Not here: what a message or a forecast means.
 
     child            a child process and the pipe to it, under both supervisors
-    engine           supervisor of the engine child: starts, asks with deadlines, ends and
-                     restarts it
-    engine_process   the engine child as a process: its configuration, its environment, its start
-    fix_life         one life of the FIX child: its process, the pipe to it, who waits for an
-                     answer, its death
+    engine           supervisor of the engine child
+    engine_process   the engine child's configuration, environment and start
+    fix_life         one run of the FIX child: its process, pending answers, death
     fix              supervisor of the FIX child
-    postmaster       whether a PostgreSQL server lives in a data folder
-    postgres_access  who the embedded PostgreSQL lets in: our own user, on the kernel's word, by
-                     no password
-    postgres         the embedded PostgreSQL: our own child process, started from the wheel's
-                     binaries
-    own_process      whether a process that was started earlier is still ours, and whether a port
-                     is really its own
+    postmaster       whether a PostgreSQL server runs in a data folder
+    postgres_access  the embedded PostgreSQL's access rules: our own user, without a password
+    postgres         the embedded PostgreSQL server
+    own_process      proof that a process and its port are our own
     simulator        the paper counterparty as a process
 """

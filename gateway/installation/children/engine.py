@@ -1,13 +1,14 @@
-"""Supervisor of the engine child: starts, asks with deadlines, ends and restarts it.
+"""Supervisor of the engine child.
 
-Rules kept here:
-    - an engine's failure delays nobody but the caller of `sample`, and him only to his deadline;
-    - at a deadline the request is aborted; two deadlines in a row without a sign of life: SIGKILL;
-    - after a death the child is restarted with a back-off of 1 to 60 seconds; five deaths in ten
-      minutes: FAILED, down until a person restarts the gateway;
-    - a self-test that fails is final: REFUSING, never restarted into the same refusal;
-    - what comes back must be a whole, canonical capture that belongs to the request and recomputes
-      from its own numbers; anything else ends the child.
+Rules:
+
+- A failure of the engine delays only callers of `sample`, and only to their deadline.
+- At a deadline the request is aborted; after two deadlines without a sign of life: SIGKILL.
+- After a death the child is restarted with a back-off of 1 to 60 seconds. Five deaths in ten
+  minutes end in FAILED, until a person restarts the gateway.
+- A failed self-test is final: REFUSING, without a restart.
+- An answer must be a whole, canonical capture that belongs to the request and recomputes from its
+  own numbers; anything else ends the child.
 """
 
 import signal
@@ -65,18 +66,18 @@ class _Pending:
 
 
 class EngineChild:
-    """The engine, in a process of its own. `sample` may be called from any thread."""
+    """The engine in a process of its own. Any thread may call `sample`."""
 
     def __init__(self, config: EngineChildConfig, on_event: EventSink | None = None) -> None:
         """Prepare; `start` starts it.
 
         Args:
-            config: How to run it.
-            on_event: Told of "started", "ready", "refusing", "deadline_missed", "killed", "died",
-                "restarting", "failed" and "stopped", from the supervisor's threads.
+            config: of the child.
+            on_event: called from the supervisor's threads with "started", "ready", "refusing",
+                "deadline_missed", "killed", "died", "restarting", "failed" or "stopped".
 
         Raises:
-            RegistryError: The drafter's table cannot be read.
+            RegistryError: the drafter's table cannot be read.
         """
         self._config = config
         self._on_event = on_event or (lambda _event, _detail: None)
@@ -95,17 +96,17 @@ class EngineChild:
 
     @property
     def state(self) -> EngineState:
-        """Where it stands."""
+        """The engine's state."""
         return self._state
 
     @property
     def pid(self) -> int | None:
-        """The child's process id while there is one."""
+        """The child's process id while it lives."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
     def start(self) -> None:
-        """Start the child and its supervisor; returns at once."""
+        """Start the child and its supervisor; return at once."""
         if self._thread is not None:
             return
         self._set(EngineState.STARTING)
@@ -113,7 +114,7 @@ class EngineChild:
         self._thread.start()
 
     def wait_ready(self, timeout_s: float) -> bool:
-        """Wait until it serves, or will not; return whether it serves."""
+        """Wait until the engine serves or will not; return whether it serves."""
         final = (EngineState.READY, EngineState.REFUSING, EngineState.FAILED)
         with self._changed:
             self._changed.wait_for(lambda: self._state in final, timeout_s)
@@ -137,7 +138,7 @@ class EngineChild:
         self._event("stopped")
 
     def describe(self) -> EngineDescription:
-        """Return what serves, as `Engine.describe`."""
+        """Return the description of the engine, as `Engine.describe`."""
         if self._state is EngineState.FAILED:
             raise EngineFailedError("the engine died too often")
         if self._description is None:
@@ -146,7 +147,7 @@ class EngineChild:
 
     @property
     def refusal(self) -> str:
-        """Why it refuses to serve; empty unless it does."""
+        """The reason why the engine refuses to serve, or ""."""
         return self._refusal
 
     def sample(self, request: SampleRequest) -> Samples:
@@ -179,10 +180,10 @@ class EngineChild:
                 raise EngineDeadError(f"the engine is {self._state}")
 
     def _miss(self, pending: _Pending) -> None:
-        """Give a request up; kill the child when it has shown no life since the last miss."""
+        """Give up a request; kill the child if it showed no life since the last miss."""
         with self._changed:
             if self._pending.pop(pending.request.request_id, None) is None:
-                return  # answered in this very moment
+                return  # it was answered just now
             self._missed += 1
             missed = self._missed
         self._event("deadline_missed", request=pending.request.request_id, missed=str(missed))
@@ -223,7 +224,7 @@ class EngineChild:
             self._stopping.wait(delay)
 
     def _after_death(self) -> float | None:
-        """Return the back-off, None when there were too many deaths."""
+        """Return the back-off in seconds; None after too many deaths."""
         now = time.monotonic()
         self._deaths.append(now)
         while self._deaths and now - self._deaths[0] > self._config.death_window_s:
@@ -265,7 +266,7 @@ class EngineChild:
             self._kill(f"not ready within {self._config.start_timeout_s} s")
 
     def _read(self, read: Callable[[int], bytes]) -> str:
-        """Take the child's frames until it ends; return why."""
+        """Handle the child's frames until it ends; return why."""
         try:
             while (frame := read_frame(read)) is not None:
                 self._take(frame)
@@ -305,7 +306,7 @@ class EngineChild:
         self._event("refusing", reason=detail)
 
     def _settle(self, frame: Frame, error: EngineError | None) -> None:
-        """Hand an answer to whoever waits; an answer nobody waits for is dropped."""
+        """Give an answer to its waiting caller, or drop it if none waits."""
         with self._changed:
             pending = self._pending.get(str(frame.fields.get("id")))
         if pending is None:

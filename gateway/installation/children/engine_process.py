@@ -1,7 +1,6 @@
-"""The engine child as a process: its configuration, its environment, its start.
+"""The engine child's configuration, environment and start.
 
-Its environment is written here item by item, so nothing of the gateway leaks into it: no database,
-no keys, no proxy. LD_PRELOAD of Intel's OpenMP is set for this child only.
+The environment is listed item by item, so that nothing of the gateway's leaks into it.
 """
 
 import os
@@ -18,10 +17,10 @@ _ROOT = Path(__file__).resolve().parents[3]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineChildConfig:
-    """How the child is run; times in seconds."""
+    """Configuration of the child; times in seconds."""
 
     engine: EngineConfig
-    state_dir: Path  # its log and caches go below
+    state_dir: Path  # of its log and caches
     program: tuple[str, ...] = (sys.executable, "-m", "inference.engine.main")
     fault: str = ""  # fault injection, tests only
     niceness: int = 5

@@ -1,15 +1,17 @@
 """Supervisor of the FIX child: starts it, hands orders to it, kills it when it does not confirm.
 
-Not here: the ledger, and what a report means. Rules:
+Rules:
 
-- ``hand`` is called after SENDING is committed and returns sent, refused (it never leaves) or
-  unknown; nothing is ever handed twice by this class.
-- The child connects only after ``logon``; the caller has compared sequence numbers with the ledger
-  by then. A child that died is started again and logs on with the numbers known here, which are
-  never behind the ledger's; RECONCILING again precedes READY.
-- A kill that the child does not confirm in time ends with the child's death, which is as good.
-- No call waits longer than it says, also for a child that stands still with its pipe full.
-- Callbacks run on this class's threads: keep them short, never call `stop` from one.
+- ``hand`` is called after SENDING is committed. It returns sent, refused (the order never leaves)
+  or unknown. This class hands no order twice.
+- The child connects only after ``logon``, when the caller has compared sequence numbers with the
+  ledger. A child that died is restarted and logs on with the numbers known here, which are never
+  behind the ledger's. RECONCILING again precedes READY.
+- A child that does not confirm a kill in time is killed, which stops orders as well.
+- No call waits beyond its deadline, even if the child hangs with a full pipe.
+- Callbacks run on this class's threads: keep them short, and never call `stop` from one.
+
+Not here: the ledger, what a report means.
 """
 
 import contextlib
@@ -45,7 +47,7 @@ _FATAL = frozenset({"toAdmin", "toApp", "fromApp", "fromAdmin", "onLogon", "onLo
 
 
 class FixChild:
-    """The FIX child as the gateway sees it; every method may be called from any thread."""
+    """The FIX child as the gateway sees it. Thread-safe."""
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class FixChild:
         """Prepare; nothing runs before `start`.
 
         Args:
-            config: see its attributes.
+            config: of the child.
             on_event: called with each event of `fix.session.link`, and ``died`` and ``started``.
         """
         self._config = config
@@ -78,11 +80,11 @@ class FixChild:
     # -- life -----------------------------------------------------------------------------------
 
     def start(self, timeout_s: float = 30.0, *, last_reset: int = 0) -> ChildHello:
-        """Start the child and return what it says of its store; it does not connect yet.
+        """Start the child and return its hello; it does not connect yet.
 
         Args:
-            timeout_s: how long to wait for it.
-            last_reset: number of the last new beginning of the session that is on record.
+            timeout_s: longest wait for the hello.
+            last_reset: number of the last recorded reset of the sequence numbers.
 
         Raises:
             ChildError: it did not come up in time.
@@ -107,10 +109,10 @@ class FixChild:
             min_next_sender: one above the highest MsgSeqNum that the ledger has as sent.
             adopt: raise a store that is behind to that number instead of refusing.
             epoch: of that number.
-            accept: the broker may begin its numbers anew, once.
+            accept: the broker may reset its numbers once.
 
         Raises:
-            ChildError: the store is behind the ledger, or the child is gone.
+            ChildError: the store is behind the ledger, or the child is down.
         """
         with self._number_lock:
             self._next_sender = max(self._next_sender, min_next_sender)
@@ -122,11 +124,11 @@ class FixChild:
             raise ChildError(problem=f"logon refused: {answer.get('reason', '')}")
 
     def stop(self, *, sweep: bool = True, alone: bool = False) -> None:
-        """Log out and end the child; with `sweep`, cancel what is live first. Idempotent.
+        """Log out and end the child. Idempotent.
 
         Args:
-            sweep: cancel what is live first, within the profile's patience.
-            alone: leave a child alive that a kill keeps: it goes on cancelling by itself.
+            sweep: first cancel live orders, within the profile's timeout.
+            alone: while a kill is in force and orders are live, let the child live on to cancel.
         """
         self._stopping.set()
         life = self._life
@@ -147,7 +149,7 @@ class FixChild:
     def hand(
         self, cl_ord_id: str, fields: Fields, kill_epoch: int, send_before_us: int, until_us: int
     ) -> HandResult:
-        """Hand one order out, once ever, to leave before a wall and a monotonic time."""
+        """Hand out one order, once ever; it must leave before a wall and a monotonic time."""
         frame: Frame = {
             "op": "hand",
             "cl_ord_id": cl_ord_id,
@@ -167,22 +169,23 @@ class FixChild:
         return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})
 
     def set_reconciled(self, logon_no: int) -> bool:
-        """Open egress for this logon; False when it is over already.
+        """Open egress for a logon; return False if that logon is over.
 
         Args:
-            logon_no: `logon_no` as it was when the reconciliation began.
+            logon_no: as it was when the reconciliation began.
         """
         frame: Frame = {"op": "reconciled", "logon_no": logon_no}
         return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
 
     def sweep(self) -> None:
-        """Let the child cancel everything in its journal; the outcome comes as an event."""
+        """Let the child cancel all orders in its journal; the outcome comes as an event."""
         self._ask({"op": "sweep"}, self._config.answer_timeout_s)
 
     def kill(self, kill_epoch: int, timeout_s: float = 0.1) -> bool:
         """Return whether the child confirmed that no new order passes; if not, it is dead now.
 
-        The kill word was pressed before; this only waits for what was between guard and wire.
+        The kill word was pressed before. This waits for orders between the child's check and the
+        wire.
         """
         life = self._life
         if life is None or life.dead.is_set():
@@ -195,7 +198,7 @@ class FixChild:
         return False
 
     def drop(self) -> None:
-        """End the session at once by ending its child; a fresh one connects after a pause."""
+        """End the session at once by killing its child; a new one connects after a pause."""
         life = self._life
         if life is not None:
             life.slay()
@@ -209,11 +212,11 @@ class FixChild:
 
     @property
     def refused(self) -> str:
-        """Why the session does not go on before the next start; empty unless REFUSED."""
+        """Why the session stays down until the next start; "" unless REFUSED."""
         return self._detail if self._state is SessionState.REFUSED else ""
 
     def resets(self) -> tuple[Reset, ...]:
-        """Return every new beginning of the numbers that the session's folder has."""
+        """Return every reset of the sequence numbers in the session's folder."""
         return resets_of(self._config.folder)
 
     @property
@@ -236,15 +239,15 @@ class FixChild:
         return read_from(self._config.folder / "inbox", offset, limit)
 
     def live_orders(self) -> tuple[LiveOrder, ...]:
-        """Return what the child's journal holds as live."""
+        """Return the live orders of the child's journal."""
         return read_live(self._config.folder / "journal")
 
     def noted_cancels(self) -> tuple[CancelNote, ...]:
-        """Return the cancels that the child's journal notes, each before its bytes left."""
+        """Return the cancels in the child's journal; each is noted before its bytes leave."""
         return read_cancels(self._config.folder / "journal")
 
     def _is_kept(self) -> bool:
-        """Whether a kill is in force and the journal has live orders."""
+        """Return whether a kill is in force and the journal has live orders."""
         with contextlib.suppress(FixError):
             word = KillWord(self._config.kill_word)
             try:
@@ -269,7 +272,7 @@ class FixChild:
         )
 
     def _ask(self, frame: Frame, timeout_s: float) -> Frame:
-        """Return the child's answer; ``refused`` without a child, ``unknown`` when none comes."""
+        """Return the child's answer: ``refused`` without a child, ``unknown`` without an answer."""
         life = self._life
         if life is None or life.dead.is_set():
             return {"result": "refused", "reason": "the FIX child is down"}
@@ -295,7 +298,7 @@ class FixChild:
         return {**(self._logon_wanted or {}), **numbers}
 
     def _supervise(self) -> None:
-        """Run one child after the other until told to stop; this thread is their parent."""
+        """Run one child after the other until `stop`; this thread is their parent."""
         pause_s, longest_s = self._config.backoff_s
         while not self._stopping.is_set():
             started = time.monotonic()
@@ -348,7 +351,7 @@ class FixChild:
         if name == "fault":
             log.error("fix child fault in %s: %s", frame.get("where"), frame.get("detail"))
             if frame.get("where") in _FATAL:
-                life.slay()  # its egress is closed for good; a fresh one reconciles and goes on
+                life.slay()  # its egress stays closed; a new child reconciles and goes on
 
     def _begin_anew(self, frame: Frame) -> None:
         with self._number_lock:
@@ -356,7 +359,7 @@ class FixChild:
             if frame.get("allowed") is True:
                 self._epoch, self._next_sender = self._last_reset, number(frame, "new_sender")
         if self._logon_wanted is not None and frame.get("allowed") is True:
-            self._logon_wanted = {**self._logon_wanted, "accept": False}  # it was for once
+            self._logon_wanted = {**self._logon_wanted, "accept": False}  # allowed only once
 
     def _greet(self, frame: Frame) -> None:
         live = frame.get("live")
@@ -380,5 +383,5 @@ class FixChild:
     def _tell(self, name: str, event: Frame) -> None:
         try:
             self._on_event(name, event)
-        except Exception:  # a listener's fault must not end the supervisor
+        except Exception:  # a listener's error must not end the supervisor
             log.exception("listener failed on %s", name)

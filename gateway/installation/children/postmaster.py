@@ -1,4 +1,4 @@
-"""Whether a PostgreSQL server lives in a data folder: asked of the kernel, not of files alone."""
+"""Whether a PostgreSQL server runs in a data folder, by the kernel and not by files alone."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _DEAD_WITHIN_S = 15.0
 
 @contextlib.contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let Ctrl-C wait until a child has a name: one that was started and forgotten never ends."""
+    """Delay Ctrl-C until a started child is stored; a child that is not would never be ended."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is ever interrupted
         return
@@ -31,7 +31,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def live_postmaster(data: Path) -> int | None:
-    """Return the process id of the live postmaster of a data folder."""
+    """Return the process id of the live postmaster of a data folder, or None."""
     try:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8").split("\n")
         pid = int(lines[0])
@@ -50,10 +50,12 @@ def live_postmaster(data: Path) -> int | None:
 
 
 def clear_dead_lock(data: Path, socket_dir: Path) -> None:
-    """Remove the lock files of a dead postmaster that nobody reaped.
+    """Remove the lock files of a dead postmaster.
 
-    A zombie still answers signal 0, so PostgreSQL itself would refuse to start. The files go
-    only when no process at all works in the data folder any more.
+    A zombie still answers signal 0, so PostgreSQL would refuse to start.
+
+    Raises:
+        PostgresError: processes still work in the data folder.
     """
     lock = data / "postmaster.pid"
     if not lock.exists() or not Path("/proc/self").exists():
@@ -66,7 +68,7 @@ def clear_dead_lock(data: Path, socket_dir: Path) -> None:
 
 
 def left_alone(data: Path) -> bool:
-    """Wait until no process works in a data folder; say whether it came to that."""
+    """Wait until no process works in a data folder; return whether that happened."""
     deadline = time.monotonic() + _DEAD_WITHIN_S
     while _in_use(data):
         if time.monotonic() > deadline:

@@ -1,12 +1,13 @@
-"""The paper counterparty as a process: started here, adopted when it outlived an earlier gateway.
+"""The paper counterparty as a process: started here, or adopted after it outlived a gateway.
 
-It is a broker of its own: it keeps its own quotes, capture and process group, and a killed gateway
-does not take it along. Not here: what it does with an order (`fix.simulator.acceptor`). Rules:
+Rules:
 
-- One simulator to a folder: it inherits a lock on it, which lasts as long as it lives.
+- There is one simulator per folder: it inherits a lock, which lasts as long as it lives.
 - Only a process that is proven ours is adopted, stopped or traded with (`own_process`): the
-  listening socket must be its own. Whoever else answers on the port is a stranger, and gets no
-  order: `stranger` is asked at every logon.
+  listening socket must be its own. `stranger` is asked at every logon; another process on the port
+  gets no order.
+
+Not here: what it does with an order (`fix.simulator.acceptor`).
 """
 
 import fcntl
@@ -35,11 +36,11 @@ ADOPT_WITHIN_S = 5.0
 END_WITHIN_S = 5.0
 LOCK_WITHIN_S = 2.0
 PORTS_TRIED = 5
-"""Free ports that are tried when strangers take them first."""
+"""How many free ports to try when other processes take them first."""
 
 
 class Simulator:
-    """One simulator in the folder `ems` of the state."""
+    """The simulator of one state folder."""
 
     def __init__(self, config: SimulatorConfig, log: Path) -> None:
         """Prepare; `start` starts or adopts it."""
@@ -54,11 +55,11 @@ class Simulator:
         return self._config.port
 
     def start(self) -> bool:
-        """Start it, or adopt the one that still runs in this folder; returns True when adopted.
+        """Start it, or adopt the one that still runs in this folder; return whether it was adopted.
 
         Raises:
-            NotReadyError: it does not accept connections in time, the given port is somebody
-                else's, or a process that is not known works in its folder.
+            NotReadyError: it does not accept connections in time, the given port is another
+                process's, or an unknown process works in its folder.
         """
         folder = self._config.folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -81,10 +82,7 @@ class Simulator:
         return False
 
     def stranger(self) -> str:
-        """Return why whoever answers on the port is not this simulator; empty if it is.
-
-        One process that holds the port without a break has accepted every connection to it.
-        """
+        """Return why the port's listener is not this simulator; "" if it is."""
         if self._running is None or not self._is_ours(self._running):
             return f"the simulator that was started here has ended; port {self.port} is not its own"
         if listener(self._running, self.port) is not PortListener.ITSELF:
@@ -92,7 +90,7 @@ class Simulator:
         return ""
 
     def set_session(self, session: int) -> None:
-        """Tell it which session of its own quotes is current."""
+        """Tell it which session of its quotes is current."""
         set_session(self._config.control, session)
 
     def stop(self) -> None:
@@ -100,7 +98,7 @@ class Simulator:
         found = self._noted()
         if found is not None:
             os.kill(found[0].pid, signal.SIGTERM)
-        if found is not None and self._process is None:  # adopted: nobody's child any more
+        if found is not None and self._process is None:  # adopted, so not our child
             running = found[0]
             with suppress(NotReadyError):
                 wait_for(lambda: started(running.pid) != running, END_WITHIN_S, part="simulator")
@@ -122,7 +120,7 @@ class Simulator:
         """Start it on a port.
 
         Raises:
-            NotReadyError: it does not listen in time, or somebody else does.
+            NotReadyError: it does not listen in time, or another process does.
         """
         config = replace(self._config, port=port)
         with self._log.open("ab") as log:
@@ -135,7 +133,7 @@ class Simulator:
                 start_new_session=True,
             )
         running = started(process.pid)
-        if running is not None:  # a crash before this leaves a lock that names nobody: refused
+        if running is not None:  # a crash before this leaves a lock without a pid: refused
             self._note(running, port)
             if _listens(running, port, process):
                 self._config, self._process, self._running = config, process, running
@@ -148,12 +146,12 @@ class Simulator:
         raise NotReadyError(part="simulator", state=f"not up; see {self._log}")
 
     def _adopt(self) -> bool:
-        """Adopt the simulator that outlived its gateway, if it is proven ours."""
+        """Adopt the simulator that outlived its gateway; return whether there is one."""
         found = self._noted()
         if found is None:
             return False
         running, port = found
-        for _ in range(int(ADOPT_WITHIN_S / 0.02)):  # it may have been started a moment ago
+        for _ in range(int(ADOPT_WITHIN_S / 0.02)):  # it may have been started just now
             match listener(running, port):
                 case PortListener.ITSELF:
                     self._config = replace(self._config, port=port)
@@ -163,7 +161,7 @@ class Simulator:
                     break
                 case PortListener.NOBODY:
                     pause(0.02)
-        if self._is_ours(running):  # ours, and of no use: its port is not, or no more, its own
+        if self._is_ours(running):  # ours, but the port is not its own
             os.kill(running.pid, signal.SIGKILL)
             wait_for(lambda: started(running.pid) is None, ADOPT_WITHIN_S, part="simulator")
         return False
@@ -174,7 +172,7 @@ class Simulator:
         fresh.replace(self._pid_file)
 
     def _noted(self) -> tuple[Started, int] | None:
-        """Return process and port of the pid file when that process is a simulator of ours."""
+        """Return process and port of the pid file if that process is our simulator."""
         try:
             pid, began, port = (int(word) for word in self._pid_file.read_text().split())
         except (OSError, ValueError):
@@ -186,14 +184,14 @@ class Simulator:
         return is_running(running, "fix.simulator.acceptor", str(self._config.folder))
 
     def _lock(self, folder: Path) -> int:
-        """Take the folder's lock, to be inherited by the simulator.
+        """Take the folder's lock, which the simulator inherits.
 
         Raises:
-            NotReadyError: a process that nobody noted works in it.
+            NotReadyError: an unknown process holds it.
         """
         path = folder / "lock"
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        for _ in range(int(LOCK_WITHIN_S / 0.02)):  # one that was killed lets go a little later
+        for _ in range(int(LOCK_WITHIN_S / 0.02)):  # a killed process releases it a little later
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -208,7 +206,7 @@ class Simulator:
 
 
 class _PortTakenError(NotReadyError):
-    """Somebody else was faster on a port."""
+    """Another process took the port first."""
 
 
 def free_port() -> int:
@@ -233,7 +231,7 @@ def wait_for(condition: Callable[[], bool], timeout_s: float, *, part: str) -> N
 
 
 def _listens(running: Started, port: int, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until a process listens on a port; False when it ended or somebody else listens."""
+    """Return whether the process comes to listen on the port, and no other does."""
     for _ in range(int(START_WITHIN_S / 0.02)):
         match listener(running, port):
             case PortListener.ITSELF:

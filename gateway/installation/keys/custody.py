@@ -1,14 +1,14 @@
-"""Whether keys are the gateway's alone: looked at before anything is started that uses them.
+"""The check, before a start, that only the gateway may use its keys.
 
-A key that others can read is nobody's any more, and one that somebody else owns he can change.
-Looked at are the key folder (log, policy and release keys, bearer tokens), the vault of subject
-keys, and the state folder. `serve` refuses and says what to type; `run` mends what is its own.
+It covers the key folder, the vault of subject keys and the state folder. `serve` refuses and prints
+the commands that mend it; `run` mends its own files.
 
-Rules kept here:
-- Folders of keys are 0700, their files 0600; what outsiders are given (`.pub`, `.note`, the signed
+Rules:
+
+- Key folders have mode 0700, their files 0600. Files for outsiders (`.pub`, `.note`, the signed
   policy) may be read by others, never written.
-- The state folder is passed through by the database's user, so others may enter it, and no more.
-- Owner is the gateway's own user, or root; no folder above can be changed by everybody.
+- The state folder may be traversed, because the database's user passes through it.
+- The owner is the gateway's user or root; no folder above is writable by everybody.
 """
 
 import os
@@ -33,12 +33,12 @@ _SHOWN_MAX: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A file or folder that is not its owner's alone.
+    """A file or folder that others may use or own.
 
     Attributes:
         path: of it.
-        problem: what is wrong, in words.
-        mend: the mode that it should have; None where a mode does not mend it.
+        problem: in words.
+        mend: the mode that it should have; None if the owner is wrong.
     """
 
     path: Path
@@ -47,17 +47,17 @@ class Fault:
 
     @property
     def command(self) -> str:
-        """What mends it, for a shell."""
+        """The shell command that mends it."""
         change = f"chown {os.geteuid()}" if self.mend is None else f"chmod {self.mend:o}"
         return f"{change} {shlex.quote(str(self.path))}"
 
 
 def faults(state: StateFolder, *, above: bool = True) -> Iterator[Fault]:
-    """Yield what is wrong with the keys of a state folder; what is not there is not wrong.
+    """Yield the faults of the keys of a state folder; a missing file is no fault.
 
     Args:
-        state: whose keys.
-        above: look at the folders above, too.
+        state: of the keys.
+        above: also check the folders above.
     """
     for folder in dict.fromkeys((state.keys, state.vault)):
         if folder.is_dir():
@@ -76,10 +76,10 @@ def faults(state: StateFolder, *, above: bool = True) -> Iterator[Fault]:
 
 
 def refuse_open(state: StateFolder) -> None:
-    """Refuse keys that are not the gateway's alone.
+    """Refuse keys that others may use.
 
     Raises:
-        CustodyError: says which, and what to type.
+        CustodyError: names them and the commands that mend them.
     """
     if found := list(faults(state)):
         raise CustodyError(
@@ -89,10 +89,10 @@ def refuse_open(state: StateFolder) -> None:
 
 
 def mend_open(state: StateFolder) -> None:
-    """Close what is our own and open to others, and say so on stderr.
+    """Mend the modes of our own files, and print that to stderr.
 
     Raises:
-        CustodyError: some of it is somebody else's.
+        CustodyError: another user owns some.
     """
     others: list[Fault] = []
     for one in list(faults(state, above=False)):
@@ -109,10 +109,10 @@ def mend_open(state: StateFolder) -> None:
 
 
 def _faults_of(path: Path, forbidden: int) -> Iterator[Fault]:
-    """Yield what is wrong with one path: its owner, or its mode."""
+    """Yield the fault of one path: its owner, or its mode."""
     try:
         found = path.stat()
-    except FileNotFoundError:  # a link to nothing, or gone just now
+    except FileNotFoundError:  # a dangling link, or removed meanwhile
         return
     if found.st_uid not in {ROOT, os.geteuid()}:
         yield Fault(path=path, problem=f"belongs to user {found.st_uid}", mend=None)
@@ -122,5 +122,5 @@ def _faults_of(path: Path, forbidden: int) -> Iterator[Fault]:
 
 
 def _is_public(path: Path) -> bool:
-    """Say whether a file in a key folder is for outsiders."""
+    """Return whether a file in a key folder is for outsiders."""
     return path.suffix in _PUBLIC_SUFFIXES or path.name == BUNDLE

@@ -1,9 +1,8 @@
-"""disavow: two officers leave one row out, which the gateway did not write and nobody can remove.
+"""The verb disavow: two officers exclude a row that the gateway did not write.
 
-A row that somebody else put into the log stands in the tree for ever, and no start passes it.
-Whoever holds the risk key and the compliance key may say, on record, that it counts for nothing:
-readers that lead to an effect then pass over it, pages and proofs go on showing it. The gateway
-must be stopped: it would not have started with that row.
+A row that an attacker put into the log stays in the tree, and no gateway starts with it. The
+holders of the risk and the compliance key disavow it on record: readers that lead to an effect skip
+it, pages and proofs still show it. The gateway must be stopped.
 """
 
 import sys
@@ -22,12 +21,12 @@ ACTOR = "cli"
 
 
 def disavow(settings: Settings, seq: int, reason: str, key_files: dict[str, Path | None]) -> int:
-    """Put a row's disavowal on record, signed by both roles.
+    """Record a row's disavowal, signed by both roles.
 
     Raises:
-        RequestError: there is no such row, or it is the gateway's own.
+        RequestError: there is no such row, it is the gateway's own, or a key is not the role's.
         SettingsError: a key file holds no key.
-        AuditError: the ledger does not take it.
+        AuditError: the ledger does not take the record.
     """
     origin = settings.ledger.origin
     with stopped(settings) as place:

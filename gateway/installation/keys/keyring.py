@@ -1,4 +1,4 @@
-"""Key files of one installation: who may sign checkpoints, policies and releases, and who may call.
+"""Key files and bearer tokens of one installation.
 
 Layout of the folder (0700, files 0600):
     ledger.key             Ed25519 seed that signs checkpoints; ledger.key.pub beside it is public
@@ -6,9 +6,9 @@ Layout of the folder (0700, files 0600):
     risk.key, compliance.key   Ed25519 seeds of the two signing roles (policy, release of a kill)
     bearer.json            name -> {role, sha256 of the token}; the token itself is in NAME.token
 
-Not here: what a signature covers (`statements`). Development keys made by `run` all lie in one
-folder: two keys of one person are not two people, which every page and export of a development run
-says.
+`run` makes both roles' keys in one folder, for one person; its pages and exports say so.
+
+Not here: what a signature covers (`gateway.desk.statements`).
 """
 
 import hashlib
@@ -42,7 +42,11 @@ class Keyring:
     """The key folder of one installation."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the folder; it must exist."""
+        """Open an existing folder.
+
+        Raises:
+            SettingsError: there is no such folder.
+        """
         if not folder.is_dir():
             raise SettingsError(
                 name="COUNTERSIGN_KEYS",
@@ -52,7 +56,7 @@ class Keyring:
 
     @classmethod
     def create(cls, folder: Path) -> "Keyring":
-        """Make the folder and every key that is missing; existing keys stay as they are."""
+        """Make the folder and every missing key."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         ring = cls(folder)
         for role in SIGNING_ROLES:
@@ -72,20 +76,16 @@ class Keyring:
 
     @classmethod
     def issue_in(cls, folder: Path, name: str, role: Role, *, replace: bool) -> str:
-        """Issue a token as `issue` does; the folder is made when missing, and nothing else in it.
-
-        Raises:
-            SettingsError: see `issue`; nothing was made then.
-        """
+        """Issue a token in a folder, which is made if it is missing; see `issue`."""
         _check_name(name)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         return cls(folder).issue(name, role, replace=replace)
 
     def issue(self, name: str, role: Role, *, replace: bool = True) -> str:
-        """Make a new bearer token for `name`, store its hash, and return the token once.
+        """Make a bearer token for `name`, store its hash, and return the token.
 
         Raises:
-            SettingsError: the name is not a plain lower-case word, or taken and not to be replaced.
+            SettingsError: the name is malformed, or taken and `replace` is false.
         """
         _check_name(name)
         token = f"cs_{secrets.token_urlsafe(32)}"
@@ -99,11 +99,11 @@ class Keyring:
         return token
 
     def authenticate(self, token: str) -> Caller | None:
-        """Return who holds this token, or None; compares in constant time."""
+        """Return the holder of a token, or None; compares in constant time."""
         return self.holder(digest_of(token))
 
     def holder(self, digest: str) -> Caller | None:
-        """Return whose token has this SHA-256 (hex) now, or None; compares in constant time."""
+        """Return the holder of the token with this SHA-256 (hex), or None, in constant time."""
         found: Caller | None = None
         for name, entry in self._bearers().items():
             if hmac.compare_digest(digest, entry["sha256"]):
@@ -111,7 +111,7 @@ class Keyring:
         return found
 
     def digest(self, name: str) -> str | None:
-        """Return the SHA-256 (hex) of the token of `name`, None without one."""
+        """Return the SHA-256 (hex) of the token of `name`, or None."""
         entry = self._bearers().get(name)
         return None if entry is None else entry["sha256"]
 
@@ -123,7 +123,7 @@ class Keyring:
         """Return the private key of a signing role.
 
         Raises:
-            SettingsError: there is no such key file, or it holds no key.
+            SettingsError: the key file is missing or holds no key.
         """
         path = self.folder / f"{role}.key"
         if role not in SIGNING_ROLES or not path.exists():
@@ -133,7 +133,7 @@ class Keyring:
         return read_signing_key(path, "COUNTERSIGN_KEYS")
 
     def public_keys(self) -> dict[str, bytes]:
-        """Return role -> raw 32-byte Ed25519 public key."""
+        """Return the raw 32-byte Ed25519 public keys by role."""
         return {
             role: self.signing_key(role).public_key().public_bytes_raw() for role in SIGNING_ROLES
         }
@@ -147,15 +147,15 @@ class Keyring:
 
 
 def digest_of(token: str) -> str:
-    """Return the SHA-256 (hex) under which a token is known."""
+    """Return the SHA-256 (hex) of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def officers_of(folder: Path) -> dict[str, bytes]:
-    """Return the signing roles' public keys, none where a key is missing: nobody signs there.
+    """Return the signing roles' public keys, or none if a key file is missing.
 
     Raises:
-        SettingsError: there is no key folder, or a file in it holds no key.
+        SettingsError: a file holds no key.
     """
     if not all((folder / f"{role}.key").exists() for role in SIGNING_ROLES):
         return {}
@@ -181,10 +181,10 @@ def _write_private(path: Path, text: str) -> None:
 
 
 def role_key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:
-    """Return a signing role's key: of the file that the command line names, or the folder's.
+    """Return a signing role's key from `path`, or from the key folder if `path` is None.
 
     Raises:
-        SettingsError: it cannot be read, or holds no key.
+        SettingsError: the file cannot be read, or holds no key.
     """
     if path is None:
         return keyring.signing_key(role)
@@ -192,16 +192,16 @@ def role_key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKe
 
 
 def read_signing_key(path: Path, name: str) -> Ed25519PrivateKey:
-    """Return the private key of a signing role that a file holds.
+    """Return the signing role's private key in a file.
 
     Raises:
-        SettingsError: it cannot be read, or holds no key; says so of the setting `name`.
+        SettingsError: it cannot be read, or holds no key; the error is about the setting `name`.
     """
     try:
         return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(path.read_text().strip()))
     except OSError as error:
         raise SettingsError(name=name, problem=f"cannot read {path}: {error.strerror}") from error
-    except ValueError:  # whose text may be a part of a key
+    except ValueError:  # its text may hold a part of the key
         raise SettingsError(
             name=name, problem=f"{path} holds no signing key (64 hexadecimal digits)"
         ) from None

@@ -1,14 +1,13 @@
-"""The log's keys in the key folder: which there are, who signs, and how one follows another.
+"""The log's key files: which sign, and how one replaces another.
 
     ledger.key         signs checkpoints: PEM, or one line `pkcs11:...` that names a key in a device
     ledger.key.next    a rotation has begun: signs beside the present key
     ledger.key.old     a rotation overlaps: still signs beside the new key
-    ledger.key.dying   a replaced key that is being destroyed: signs nothing any more
-    ledger.mldsa.key   ML-DSA-44: cosigns too, where the setting asks for it
-    FILE.pub           the verifier key of each; it stays when the private half is gone
+    ledger.key.dying   a replaced key that is being destroyed: signs nothing
+    ledger.mldsa.key   ML-DSA-44: also cosigns, if the setting asks for it
+    FILE.pub           the verifier key of each; it stays when the private key is gone
 
-Every change is one rename or starts over: a kill in between is made good by `settle`, at the next
-start or command.
+After a crash between two renames, `settle` completes the change at the next start or command.
 """
 
 from pathlib import Path
@@ -29,15 +28,15 @@ REVOKED: Final = "revocation-*.note"
 
 
 def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) -> tuple[Signer, ...]:
-    """Return the keys that sign checkpoints: the log's present one first, then those beside it.
+    """Return the keys that sign checkpoints, the present one first.
 
     Args:
-        state: its key folder is read.
-        ledger: origin, and which sort of key the settings name.
-        create: make a key that is missing (the development profile).
+        state: of the key folder.
+        ledger: the origin, and where the key is.
+        create: make a missing key (the development profile).
 
     Raises:
-        SettingsError: there is no key, or it is not where the setting says.
+        SettingsError: the key is missing, or not where the setting says.
         KeyFileError: a key cannot be read.
     """
     current = state.ledger_key
@@ -63,14 +62,14 @@ def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) ->
 
 
 def has_key(current: Path) -> bool:
-    """Say whether the log's key is there, or would be once a handing over is finished."""
+    """Return whether the log has a key, also in the middle of a handover."""
     return current.exists() or (next_of(current).exists() and old_of(current).exists())
 
 
 def own_vkeys(current: Path) -> tuple[str, ...]:
-    """Return the public lines of this log's keys, present and past, for checking ourselves.
+    """Return the verifier keys of this log, present and past, to check our own ledger.
 
-    An outsider needs one of them only: he follows the log's own records to the others.
+    An outsider needs one of them: the log's records lead to the others.
     """
     files = (public_file(current), public_file(old_of(current)))
     found = [*files, *sorted(current.parent.glob("retired-*.pub"))]
@@ -78,10 +77,10 @@ def own_vkeys(current: Path) -> tuple[str, ...]:
 
 
 def rotations_to(current: Path, present: VerifierKey) -> tuple[Rotation, ...]:
-    """Return the statements in the key folder that lead to the present key, oldest first.
+    """Return the rotations that lead to the present key, oldest first.
 
     Raises:
-        KeyFileError: one cannot be read.
+        KeyFileError: a statement in the key folder cannot be read.
     """
     found = [one for one in _statements(current) if isinstance(one, Rotation)]
     chain: list[Rotation] = []
@@ -96,9 +95,9 @@ def rotations_to(current: Path, present: VerifierKey) -> tuple[Rotation, ...]:
 
 
 def predecessors(current: Path, present: VerifierKey) -> tuple[TrustedKey, ...]:
-    """Return the log's earlier keys and how far each counts, as the statements beside the key say.
+    """Return the log's earlier keys and up to where each is trusted, by the statements on disk.
 
-    A revoked one counts for nothing here: nobody shows when it signed.
+    A revoked key is not trusted at all: nothing proves when it signed.
 
     Raises:
         KeyFileError: a statement cannot be read.
@@ -118,22 +117,22 @@ def _statements(current: Path) -> list[KeyRecord]:
 
 
 def next_of(current: Path) -> Path:
-    """Return the file of a key that a rotation has made."""
+    """Return the path of the next key."""
     return current.with_name(current.name + ".next")
 
 
 def old_of(current: Path) -> Path:
-    """Return the file of a key that a rotation has replaced."""
+    """Return the path of the replaced key that still signs."""
     return current.with_name(current.name + ".old")
 
 
 def dying_of(current: Path) -> Path:
-    """Return the file of a replaced key while it is being destroyed."""
+    """Return the path of a replaced key that is being destroyed."""
     return current.with_name(current.name + ".dying")
 
 
 def place_of(path: Path) -> str:
-    """Return the URI that a key file holds, `file` when it holds the key itself.
+    """Return the PKCS#11 URI in a key file, or `file` if the file holds the key itself.
 
     Raises:
         KeyFileError: it cannot be read.
@@ -146,20 +145,20 @@ def place_of(path: Path) -> str:
 
 
 def open_key(path: Path, origin: str) -> Signer:
-    """Open the key of a key file, wherever it lies.
+    """Return the signer of a key file, whose key is in the file or in a device.
 
     Raises:
-        KeyFileError: it cannot be read or reached.
+        KeyFileError: the key cannot be read or reached.
     """
     place = place_of(path)
     return FileSigner.load(path, origin) if place == FILE else Pkcs11Signer(place, origin)
 
 
 def make_key(path: Path, origin: str, place: str) -> None:
-    """Make a key in a file or a device; one that is there already is never replaced.
+    """Make a key in a file or a device; an existing key is never replaced.
 
-    A key of that name in the device is taken as it is: it was made there by hand, or by a rotation
-    that was cut off before its file was written.
+    A key of that name in the device is used: it was made by hand, or by a rotation that was
+    interrupted before its file was written.
 
     Raises:
         KeyFileError: the file exists or cannot be written, or the device refuses.
@@ -178,7 +177,7 @@ def make_key(path: Path, origin: str, place: str) -> None:
 
 
 def keep_statement(path: Path, statement: bytes) -> None:
-    """Write a statement beside the keys, whole and durable, or not at all.
+    """Write a statement beside the keys, atomically and durably.
 
     Raises:
         OSError: it cannot be written.
@@ -191,15 +190,15 @@ def hand_over(current: Path) -> None:
     """Make the next key the present one and the present one the old one."""
     for path, after in ((current, old_of(current)), (next_of(current), current)):
         if path.exists():
-            if public_file(path).exists():  # or it has been moved before a crash
+            if public_file(path).exists():  # it was moved if a crash came here
                 public_file(path).replace(public_file(after))
             path.replace(after)
-        # a crash here leaves no present key: `settle` goes on, as next and old one are there
+        # a crash here leaves no present key: `settle` goes on, because next and old key exist
     sync_folder(current.parent)
 
 
 def settle(current: Path, origin: str) -> bool:
-    """Finish what was cut off, whatever step it died in; say whether an old key was destroyed.
+    """Finish an interrupted change of keys; return whether an old key was destroyed.
 
     Raises:
         KeyFileError: a key cannot be read, or its files cannot be changed.
@@ -223,7 +222,7 @@ def settle(current: Path, origin: str) -> bool:
 
 
 def retire(current: Path, key_id: str) -> None:
-    """Destroy the old private key where it lies; its public line stays under the key's id.
+    """Destroy the old private key; its verifier key stays as `retired-ID.pub`.
 
     Raises:
         KeyFileError: it cannot be destroyed.
@@ -231,8 +230,8 @@ def retire(current: Path, key_id: str) -> None:
     old, dying = old_of(current), dying_of(current)
     if public_file(old).exists():
         public_file(old).replace(old.with_name(f"retired-{key_id}.pub"))
-    # a crash here leaves an old key without its public line; recovered by `settle`, which writes it
-    old.replace(dying)  # half destroyed, it could not be opened as a key that signs
+    # a crash here leaves an old key without its verifier key, which `settle` writes
+    old.replace(dying)  # a half destroyed key could not be opened to sign
     sync_folder(current.parent)  # a crash here leaves a dying key, which `settle` destroys
     _bury(dying)
 

@@ -1,11 +1,11 @@
-"""What each role may do: one table for the API, the pages and the command line."""
+"""What each role may do, for the API, the pages and the command line."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Role(StrEnum):
-    """What a bearer key may do."""
+    """The role of a bearer key."""
 
     AGENT = "agent"
     OPERATOR = "operator"
@@ -25,4 +25,4 @@ MAY: Final[dict[str, frozenset[Role]]] = {
     "disclose": frozenset({Role.AUDITOR}),
     "mirror": frozenset({Role.AUDITOR}),
 }
-"""Action -> the roles that may; `watch` is to look at the pages, which show every decision."""
+"""The roles that may do an action; `watch` is to see the pages, which show every decision."""

@@ -1,10 +1,8 @@
-"""rotate-key and revoke-key: the log's key changes hands, on record and signed by both.
+"""The verbs rotate-key and revoke-key, on a stopped installation.
 
-The verbs work on a stopped installation: they take its lock, start its database when it is down,
-write the record before they touch a key, and can be given again after a crash at any point. A
-running gateway read its keys when it started, so it has to be stopped for the seconds this takes.
-
-Statements lie beside the keys as rotation-ID.note and revocation-ID.note, for verifiers.
+They take its lock, start its database if it is down, write the record before they change a key, and
+can be repeated after a crash at any point. Verifiers get the statements from rotation-ID.note and
+revocation-ID.note beside the keys.
 """
 
 import sys
@@ -48,9 +46,11 @@ from gateway.installation.state import StateFolder
 def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
     """Open the ledger of a stopped installation with every key that signs.
 
-    One that was brought back from before a change of keys has that change on record again.
+    If it was restored to a state before a change of keys, that change is recorded again.
 
-    Words that name a known person are kept apart here too: with the given vault, or its own.
+    Args:
+        place: of the ledger.
+        vault: keeps personal words apart; None: the installation's own.
 
     Raises:
         LedgerError: it cannot be opened.
@@ -80,7 +80,7 @@ def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
 
 @contextmanager
 def held_against_key(place: Place) -> Iterator[LedgerReader]:
-    """Yield a reader whose answers may lead to an effect, of a ledger that `open_ledger` opened."""
+    """Yield a reader that refuses rows without our MAC, of a ledger that `open_ledger` opened."""
     rows = RowKeys(place.state, place.settings.ledger.origin)
     reader = LedgerReader(place.dsn, row_key=rows.key)
     try:
@@ -92,13 +92,13 @@ def held_against_key(place: Place) -> Iterator[LedgerReader]:
 def record_changes(
     ledger: Ledger, reader: LedgerReader, current: Path, present: VerifierKey
 ) -> None:
-    """Put the changes that led to the present key on record anew, in a log that lacks them.
+    """Record the rotations that led to the present key, where a restored log lacks them.
 
-    It was brought back from before them, and the earlier key is destroyed: who holds that one
-    follows the statement that both keys signed then, which still holds.
+    The earlier key is destroyed, but the statement that both keys signed is still valid: a holder
+    of the earlier verifier key follows it.
 
     Raises:
-        AuditError: the ledger does not take one, or a statement cannot be read.
+        AuditError: the ledger does not take a record, or a statement cannot be read.
     """
     chain = rotations_to(current, present)
     if not chain:
@@ -111,7 +111,7 @@ def record_changes(
 
 
 def rotate_key(settings: Settings, to: str) -> int:
-    """Hand over to a new key in a file or a device; the old one goes on signing beside it.
+    """Rotate to a new key in a file or a device; the old one still signs beside it.
 
     Raises:
         RequestError: the overlap of an earlier rotation has not ended.
@@ -121,11 +121,11 @@ def rotate_key(settings: Settings, to: str) -> int:
         settle(current, origin)
         if old_of(current).exists():
             raise _refused("the last rotation still overlaps: countersign rotate-key --finish")
-        load_signers(place.state, settings.ledger, create=False)  # or no new key is made
+        load_signers(place.state, settings.ledger, create=False)  # fail before a key is made
         if not next_of(current).exists():
             _say("making the new key")
             make_key(next_of(current), origin, to)
-        # a crash here leaves a next key, which signs beside the present one; rotate-key takes it up
+        # a crash here leaves a next key, which signs beside the present one; repeating uses it
         old, new = open_key(current, origin), open_key(next_of(current), origin)
         _say("writing the rotation to the ledger, signed by both keys")
         with open_ledger(place) as ledger:
@@ -145,7 +145,7 @@ def rotate_key(settings: Settings, to: str) -> int:
 
 
 def finish_rotation(settings: Settings) -> int:
-    """End the overlap: put the end of the old private key on record, then destroy it.
+    """End the overlap: record the end of the old private key, then destroy it.
 
     Raises:
         RequestError: no rotation overlaps.
@@ -162,7 +162,7 @@ def finish_rotation(settings: Settings) -> int:
         _say("writing to the ledger that the old key ends")
         with open_ledger(place) as ledger:
             ledger.append(_draft(Kind.KEY_DESTROYED, f"destroyed:{key_id}", vkey=str(old)))
-            # a crash here leaves the end on record and the old key signing: --finish once more
+            # a crash here leaves the end on record and the old key signing: repeat --finish
             ledger.checkpoint_now()
         retire(current, key_id)
         _say(f"the old private key {key_id} is destroyed; only the new one signs")
@@ -172,17 +172,17 @@ def finish_rotation(settings: Settings) -> int:
 
 
 def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) -> int:
-    """Put on record that another key of the log no longer counts from a time on.
+    """Record that another key of the log is not trusted from a time on.
 
     Args:
-        settings: where the log is.
-        vkey: the key's public line, or a file that holds it.
+        settings: of the log.
+        vkey: the verifier key, or a file that holds it.
         from_us: microseconds UTC; None is now.
-        reason: why, recorded.
+        reason: recorded.
 
     Raises:
-        RequestError: not a key.
-        NoteError: the present key itself, or a key of another log.
+        RequestError: `vkey` is not a key.
+        NoteError: it is the present key, or a key of another log.
     """
     key = _vkey(vkey)
     key_id = key.key_id.hex()
@@ -200,7 +200,7 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
         _say("writing the revocation to the ledger, signed by the present key")
         with open_ledger(place) as ledger:
             ledger.append(draft)
-            # a crash here leaves no note beside the keys: given again, the earlier time counts
+            # a crash here leaves no note beside the keys: repeat it; the earlier time counts
             ledger.checkpoint_now()
         note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
         keep_statement(note, record.statement)
@@ -212,7 +212,7 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
 
 
 def _record_rotation(place: Place, ledger: Ledger, old: Signer, new: Signer) -> str:
-    """Append the statement, or return the one that an interrupted rotation has put on record."""
+    """Record a rotation, or find the record of an interrupted one; return its statement."""
     for found in place.reader.records(stream="control", kinds=(Kind.KEY_ROTATED,)):
         if found.body["old_vkey"] == str(old.vkey) and found.body["new_vkey"] == str(new.vkey):
             return str(found.body["statement"])
@@ -235,11 +235,11 @@ def _rotated(rotation: Rotation) -> Draft:
 
 @contextmanager
 def stopped(settings: Settings) -> Iterator[Place]:
-    """Hold a stopped installation's lock and yield its ledger.
+    """Lock a stopped installation and yield its ledger.
 
     Raises:
-        StateInUseError: a gateway is running on it.
-        NoLedgerError: there is none; nothing was made.
+        StateInUseError: a gateway runs on it.
+        NoLedgerError: there is no ledger; nothing was made.
     """
     state = StateFolder.of(settings)
     require_ledger(settings)
@@ -254,7 +254,7 @@ def _vkey(text: str) -> VerifierKey:
     except (OSError, UnicodeDecodeError) as error:
         raise _refused(f"cannot read {path}: {error}") from error
     except NoteError as error:
-        raise _refused(f"{text:.200} is no key, nor a file with one: {error}") from error
+        raise _refused(f"{text:.200} is neither a verifier key nor a file: {error}") from error
 
 
 def _draft(kind: Kind, idem_key: str, **payload: str | int) -> Draft:

@@ -1,16 +1,15 @@
-"""The key of the MACs beside the ledger's rows: its file, and what one ledger has of it.
+"""The key of the MACs beside the ledger's rows, in files of mode 0600.
 
-All out of the database's reach, 0600 each. In the key folder, which is only read:
+In the key folder, which is only read:
     rows.key        the installation's secret, 32 bytes in hex
 
-In the state folder, for it is of one ledger, and a restore beside it may use the same keys:
-    rows.accepted   by log: what was drawn for its ledger, up to which root rows without a MAC
-                    count, and how many records it has had when it was last opened or closed;
-                    once that is there, nobody can ask for it again by the database
-    rows.restored   a restore was here: its rows, which have no MAC, count up to this root, once
+In the state folder, because they belong to one ledger:
+    rows.accepted   by log: the ledger's random instance id, up to which root rows without a MAC
+                    are accepted, and how many records it had when last opened or closed
+    rows.restored   after a restore: the root up to which its rows, which have no MAC, are accepted
 
-A ledger with fewer records than it has had is refused, an emptied one too: whoever means to begin
-another in the same state folder removes `rows.accepted`, and no row of before counts in it then.
+A ledger with fewer records than it had is refused. To begin another ledger in the same state
+folder, remove `rows.accepted`; no earlier row is then accepted.
 """
 
 import json
@@ -39,7 +38,7 @@ _INSTANCE_BYTES: Final = 16
 
 
 def make_secret(folder: Path) -> Path:
-    """Make the secret of an installation unless it has one; returns its file."""
+    """Make the secret of an installation unless it has one; return its path."""
     path = folder / SECRET
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -51,7 +50,7 @@ def read_secret(folder: Path) -> bytes:
     """Return the secret of an installation.
 
     Raises:
-        SettingsError: there is none, others can read it, or it is none; says what to do.
+        SettingsError: it is missing, malformed, or readable by others.
     """
     path = folder / SECRET
     try:
@@ -61,7 +60,7 @@ def read_secret(folder: Path) -> bytes:
         raise _wrong(f"no {SECRET} in {folder}: make it with `countersign row-key`") from None
     except OSError as error:
         raise _wrong(f"cannot read {path}: {error.strerror}") from error
-    except ValueError:  # whose text may be a part of a key
+    except ValueError:  # its text may hold a part of the key
         raise _wrong(f"{path} holds no key (64 hexadecimal digits)") from None
     if mode & 0o077:
         raise _wrong(f"{path} is readable by others: chmod 600 {path}")
@@ -72,11 +71,11 @@ def read_secret(folder: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Memory:
-    """What is known of one ledger.
+    """The entry of one ledger in `rows.accepted`.
 
     Attributes:
-        noted: its acceptance is on record.
-        seen: how many records it has had; one with fewer is an older state of it.
+        noted: the acceptance is on record.
+        seen: how many records the ledger had; fewer mean an older state.
     """
 
     instance: bytes
@@ -87,10 +86,10 @@ class _Memory:
 
 
 class RowKeys:
-    """The row key of one ledger: `begin` before it is opened, `settle` with it open."""
+    """The row key of one ledger: call `begin` before it is opened, `settle` once it is open."""
 
     def __init__(self, state: StateFolder, origin: str) -> None:
-        """Read the secret, and what is known of the ledger.
+        """Read the secret and the ledger's entry.
 
         Raises:
             SettingsError: see `read_secret`.
@@ -103,10 +102,10 @@ class RowKeys:
 
     @property
     def key(self) -> RowKey:
-        """What the ledger's rows are held against.
+        """The key that checks the ledger's rows.
 
         Raises:
-            LedgerUnsafeError: nobody has opened the ledger with this key yet.
+            LedgerUnsafeError: the ledger was never opened with this key.
         """
         if self._memory is None:
             raise LedgerUnsafeError("the ledger was never opened with the key of its rows")
@@ -114,9 +113,9 @@ class RowKeys:
 
     @property
     def found(self) -> RowKey | None:
-        """What rows can be held against before the ledger is opened, None if nothing is settled.
+        """The key that checks rows before the ledger is opened; None if there is no entry.
 
-        After a restore it is what was restored, which has no MACs: what follows is a stranger's.
+        After a restore it accepts the restored rows only, which have no MACs.
         """
         permit = self._permit()
         if permit is not None:
@@ -124,7 +123,7 @@ class RowKeys:
         return None if self._memory is None else self.key
 
     def begin(self) -> RowKey:
-        """Return the key to open the ledger with; a new one where none was settled on."""
+        """Return the key to open the ledger with; a new one after a restore or without an entry."""
         restored = self._permit() is not None
         if self._memory is None or restored:
             reason = "restored from a backup" if restored else "rows of before there was a key"
@@ -135,10 +134,10 @@ class RowKeys:
         return self.key
 
     def settle(self, ledger: Ledger) -> RowKey:
-        """Settle durably up to which root rows without a MAC count, once, and put it on record.
+        """Fix and record, once and durably, up to which root rows without a MAC are accepted.
 
         Raises:
-            LedgerUnsafeError: the rows are not those that were restored, or fewer than there were.
+            LedgerUnsafeError: the rows are not the restored ones, or fewer than there were.
             AuditError: the ledger did not take the record; the next start tries again.
         """
         memory = self._memory
@@ -159,7 +158,7 @@ class RowKeys:
                 reason=memory.reason,
                 noted=size == 0,
             )
-            self._remember(memory)  # a crash before it leaves rows that are accepted next time
+            self._remember(memory)  # a crash before this: the next start accepts the rows
             self._began_anew = False
             (self._state.root / PERMIT).unlink(missing_ok=True)
             sync_folder(self._state.root)
@@ -169,10 +168,7 @@ class RowKeys:
         return self.key
 
     def saw(self, size: int) -> None:
-        """Remember how many records the ledger has when it is closed.
-
-        A start that ended before it settled leaves nothing: what counts is looked at next time.
-        """
+        """Remember the ledger's size at its close, if `settle` was called."""
         if self._memory is not None and not self._began_anew and size > self._memory.seen:
             self._remember(replace(self._memory, seen=size))
 
@@ -186,10 +182,10 @@ class RowKeys:
         )
 
     def _refuse_others(self, size: int, root: bytes) -> None:
-        """Refuse rows that came after a restore, before anybody opened the ledger.
+        """Refuse rows that were added between a restore and the first start.
 
         Raises:
-            LedgerUnsafeError: there are some.
+            LedgerUnsafeError: there are such rows.
         """
         permit = self._permit()
         if permit is not None and permit != Accepted(size=size, root=root):
@@ -229,7 +225,7 @@ class RowKeys:
 
 
 def permit_restored(state: StateFolder, size: int, root: bytes) -> None:
-    """Let the rows of a restore count, when the ledger is opened next, up to this root.
+    """Accept the rows of a restore up to this root when the ledger is opened next.
 
     Raises:
         OSError: it cannot be written.
@@ -257,7 +253,7 @@ def _document_of(accepted: Accepted) -> dict[str, Any]:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    """Read one of our own files; an empty document where there is none.
+    """Return the document in one of our files; empty if there is no file.
 
     Raises:
         SettingsError: it cannot be read.

@@ -2,6 +2,6 @@
 
 Not here: options and help.
 
-    differences  the verbs about differences: list and resolve, through the gateway that runs
-    kill         kill and release from the command line, with or without a running gateway
+    differences  list and resolve differences, through the running gateway
+    kill         kill and release, with or without a running gateway
 """

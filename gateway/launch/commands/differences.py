@@ -1,4 +1,4 @@
-"""The verbs about differences: list and resolve, through the gateway that runs."""
+"""List and resolve differences, through the running gateway."""
 
 import json
 import sys
@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import ValidationError
 
 from gateway.desk.requests import ResolveRequest
 from gateway.desk.resolution import resolution_statement
 from gateway.errors import RequestError
-from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, read_signing_key
-from gateway.installation.local_client import DoorAnswer, get, post
+from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
+from gateway.installation.local_client import get, post
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
 
@@ -21,7 +20,7 @@ WITHIN_S: Final = 5.0
 
 
 def list_differences(settings: Settings) -> int:
-    """Print what is open; 0 if nothing is, 1 if something waits for a person."""
+    """Print the open differences; return 1 if there are any, 0 otherwise."""
     found = _listed(StateFolder.of(settings))
     for one in found["open"]:
         sides = f"book {one['book_lots']}, broker {one['broker_lots']}"
@@ -39,10 +38,10 @@ def list_differences(settings: Settings) -> int:
 def resolve_difference(
     settings: Settings, seq: int, request: ResolveRequest, key_files: dict[str, Path | None]
 ) -> int:
-    """Resolve a difference, signed with both roles' keys where it changes a book.
+    """Resolve a difference; sign with both roles' keys if it changes a book or ends an order.
 
     Raises:
-        RequestError: nothing of that number is open, or the gateway refused.
+        RequestError: the difference is not open, or the gateway refused.
         SettingsError: a key file holds no key.
     """
     state = StateFolder.of(settings)
@@ -51,28 +50,29 @@ def resolve_difference(
     if one is None:
         raise RequestError(problem=f"no difference {seq} is open: countersign differences")
     leaf = str(one["leaf"])
+    keyring = Keyring(state.keys)
     if request.right == "broker" and "lots" not in request.model_fields_set:
         request = request.model_copy(update={"lots": one.get("lots") or 0})
     if request.right == "broker" or request.ends:
         signed = resolution_statement(str(found["log_id"]), seq, leaf, request)
         signatures = {
-            role: _key(state, role, key_files.get(role)).sign(signed).hex()
+            role: role_key(keyring, role, key_files.get(role)).sign(signed).hex()
             for role in SIGNING_ROLES
         }
         request = request.model_copy(update={"signatures": signatures})
     body = json.dumps(request.model_dump(mode="json"))
-    token = Keyring(state.keys).token("operator")
-    _told(post(state, f"/v1/differences/{seq}/resolve", body, token, WITHIN_S))
+    token = keyring.token("operator")
+    post(state, f"/v1/differences/{seq}/resolve", body, token, WITHIN_S).granted()
     by = f", the book adjusted by {request.lots} lots" if request.right == "broker" else ""
     sys.stdout.write(f"difference {seq} is resolved: the {request.right} is right{by}\n")
     return 0
 
 
 def request_of(given: Mapping[str, str | int]) -> ResolveRequest:
-    """Return the request that these options make.
+    """Return the request from command-line options.
 
     Raises:
-        RequestError: one of them is not as it must be; says which.
+        RequestError: an option is malformed.
     """
     try:
         return ResolveRequest.model_validate(given)
@@ -81,18 +81,6 @@ def request_of(given: Mapping[str, str | int]) -> ResolveRequest:
         raise RequestError(problem=f"--{first['loc'][0]}: {first['msg']}") from None
 
 
-def _key(state: StateFolder, role: str, path: Path | None) -> Ed25519PrivateKey:
-    if path is None:
-        return Keyring(state.keys).signing_key(role)
-    return read_signing_key(path, f"--{role}-key")
-
-
 def _listed(state: StateFolder) -> dict[str, Any]:
     token = Keyring(state.keys).token("operator")
-    return _told(get(state, "/v1/differences", token, WITHIN_S))
-
-
-def _told(answer: DoorAnswer) -> dict[str, Any]:
-    if answer.refused:
-        raise RequestError(problem=answer.refused)
-    return answer.document
+    return get(state, "/v1/differences", token, WITHIN_S).granted()

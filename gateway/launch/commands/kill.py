@@ -1,4 +1,4 @@
-"""kill and release from the command line, with or without a running gateway."""
+"""Kill and release from the command line, with or without a running gateway."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ from gateway.errors import (
 from gateway.feeds.intake import show_hidden_text
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import held_against_key, open_ledger
-from gateway.installation.local_client import DoorAnswer, get, post
+from gateway.installation.local_client import get, post
 from gateway.installation.place import attached
 from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.installation.settings import Settings
@@ -38,24 +38,23 @@ from gateway.walk.projections.kill_times import lines, newest_kill
 
 CONFIRM_WITHIN_S = 2.0
 ACTOR = "cli"
-"""Who presses or releases where no gateway runs: whoever may use the folder."""
+"""The actor of a press or release without a gateway: anyone who may use the state folder."""
 
 
 def press_kill(settings: Settings, reason: str) -> int:
-    """Close the gate in the shared word first; then tell a running gateway, which records it.
+    """Press the kill word, then tell a running gateway, which confirms and records that press.
 
-    It is one press and one epoch: the gateway is told which, and confirms that one. The reason is
-    kept beside the word until the press is on record.
+    The reason is kept beside the word until the press is on record.
 
     Raises:
-        SettingsError: nothing ever ran in this folder.
+        SettingsError: the folder has no kill word.
     """
     state = StateFolder.of(settings)
     word = _word(state)
     epoch = word.press()
     made = word.newest_press()
     sys.stdout.write(f"kill {epoch} is in force in {state.root}: no new order passes\n")
-    # a crash here leaves a press that goes on record without its reason
+    # a crash here leaves a press that is recorded without its reason
     try:
         PressNotes(state.root).keep(made, PressNote(ACTOR, reason))
     except OSError as error:
@@ -77,17 +76,17 @@ def release_kill(
     *,
     although_live: bool = False,
 ) -> int:
-    """Release the kill with both roles' signatures; recorded before the gate opens.
+    """Release the kill with both roles' signatures; record it before the gate opens.
 
     Args:
-        settings: where the state is.
+        settings: of the state folder.
         reason: recorded.
-        key_files: by role; the key folder's own where there is none.
-        although_live: sign also that orders may still work at the broker, each by its ClOrdID.
+        key_files: by role; None or missing: the key folder's own.
+        although_live: name in the statement the orders that may still work at the broker.
 
     Raises:
-        ReleaseRefusedError: nothing is pressed, a signature does not hold, or orders may work.
-        SettingsError: nothing ever ran in this folder, or a key file holds no key.
+        ReleaseRefusedError: no kill is in force, a signature is wrong, or orders may work.
+        SettingsError: the folder has no kill word, or a key file holds no key.
     """
     state = StateFolder.of(settings)
     word = _word(state)
@@ -99,7 +98,7 @@ def release_kill(
         with state.lock():
             press = word.name_press()
             if not press.press_id:
-                raise ReleaseRefusedError(problem="a press was cut off: press again first")
+                raise ReleaseRefusedError(problem="the newest press is incomplete: press again")
             live = _live_on_disk(state)
             if not although_live:
                 refuse_unnamed(live, ())
@@ -118,14 +117,14 @@ def release_kill(
 
 
 def report_kill(settings: Settings) -> int:
-    """Say which kill is in force, and what is on record of the newest, with its times.
+    """Print whether a kill is in force, and the newest recorded kill with its times.
 
-    A press that is in force and not on record is named. Strangers' rows are left out.
+    Rows without our MAC are left out.
 
     Raises:
         NoLedgerError: there is no ledger.
         RequestError: no press is on record, and none is in force.
-        LedgerUnsafeError: the folder knows nothing of the ledger's rows.
+        LedgerUnsafeError: the ledger was never opened with this folder's row key.
         SettingsError: the key folder has no row key.
     """
     state = StateFolder.of(settings)
@@ -162,10 +161,10 @@ def _sign(keys: dict[str, Ed25519PrivateKey], signed: bytes) -> dict[str, str]:
 
 
 def _word(state: StateFolder) -> KillWord:
-    """Return the kill word of a folder.
+    """Return the kill word of a state folder.
 
     Raises:
-        SettingsError: there is none.
+        SettingsError: it has none.
     """
     if not state.kill_word.exists():
         raise SettingsError(
@@ -177,17 +176,17 @@ def _word(state: StateFolder) -> KillWord:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """Why a kill is released, and which orders may work although it is."""
+    """The reason of a release, and the orders that may still work."""
 
     reason: str
     live: Sequence[str]
 
 
 def _live_on_disk(state: StateFolder) -> list[str]:
-    """Return the orders that the FIX child, which is not there, left as live.
+    """Return the live orders in the journal of the ended FIX child.
 
     Raises:
-        ReleaseRefusedError: its list is damaged.
+        ReleaseRefusedError: the journal is damaged.
     """
     try:
         return sorted(one.cl_ord_id for one in read_live(state.fix_journal))
@@ -204,7 +203,7 @@ def _record_release(
     keys: dict[str, Ed25519PrivateKey],
     public: dict[str, bytes],
 ) -> None:
-    """Put press (if the ledger missed it) and release on record.
+    """Record the release, and first the press if the ledger missed it.
 
     Raises:
         ReleaseRefusedError: the keys are not those of the two roles.
@@ -234,7 +233,7 @@ def _record_release(
 
 
 def _tell_gateway(state: StateFolder, reason: str, made: Press) -> str:
-    """Ask a running gateway to confirm and record the press; empty when none answers."""
+    """Ask a running gateway to confirm and record the press; return its answer, or ""."""
     body = {"reason": reason, "kill_epoch": made.kill_epoch, "press_id": made.press_id}
     try:
         answer = _post(state, "/v1/kill", body)
@@ -255,15 +254,15 @@ def _ask_gateway(
     *,
     although_live: bool,
 ) -> list[str]:
-    """Let the running gateway record and release; return which orders may still be live.
+    """Let the running gateway record and release; return the orders that may still work.
 
-    Its word for the ledger's first record is taken: a wrong one would only make signatures that
-    release nothing here. What is signed names our own press all the same.
+    The log id is taken from its answer: signatures over a wrong one release nothing here, because
+    the statement names our own press.
     """
     state = StateFolder.of(settings)
     try:
         token = Keyring(state.keys).token("operator")
-        found = _told(get(state, "/v1/kill", token, CONFIRM_WITHIN_S))
+        found = get(state, "/v1/kill", token, CONFIRM_WITHIN_S).granted()
         log = str(found.get("log_id", ""))
         if not log.startswith(f"{settings.ledger.origin}#"):
             raise ReleaseRefusedError(problem="the running gateway cannot read its ledger")
@@ -283,15 +282,4 @@ def _ask_gateway(
 
 def _post(state: StateFolder, path: str, body: dict[str, Any]) -> dict[str, Any]:
     token = Keyring(state.keys).token("operator")
-    return _told(post(state, path, json.dumps(body), token, CONFIRM_WITHIN_S))
-
-
-def _told(answer: DoorAnswer) -> dict[str, Any]:
-    """Return what the gateway said.
-
-    Raises:
-        RequestError: it refused.
-    """
-    if answer.refused:
-        raise RequestError(problem=answer.refused)
-    return answer.document
+    return post(state, path, json.dumps(body), token, CONFIRM_WITHIN_S).granted()

@@ -1,9 +1,8 @@
-"""How many of four drafts the target accepts: as drafted, and as the free table would have done.
+"""How many of four drafts the target accepts: as drafted, and as the table would have drafted.
 
-The table's figure is computed from the recorded tokens: a token drawn from the target weighs
-min(1, q / p), which is on average the chance that a draft of the table is accepted there, and the
-product along a window is the chance that a run goes so far. So both figures come from the same
-trajectories, whoever drafted, and need no row of the target.
+The table's figure comes from the recorded tokens. For a token drawn from the target, min(1, q / p)
+is on average the chance that the table's draft is accepted there; the product along a window is the
+chance that the run goes so far. So both figures use the same trajectories and no row of the target.
 """
 
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ class AcceptanceRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFigure:
-    """The free table with the codec that gives its states."""
+    """The table and the codec that gives its states."""
 
     table: QTable
     codec: ReturnCodec

@@ -1,7 +1,6 @@
-"""The demo agent: an outside program that asks over HTTP, by name, for what it must not get.
+"""The demo agent: posts bad intents over HTTP, with an agent's bearer key and nothing else.
 
-It shows the gate from the other side and is counted apart from the strategy. Not here: any way
-around the gate; it holds an agent's bearer key and nothing else.
+Its decisions are counted apart from the strategy's.
 """
 
 from collections import Counter
@@ -16,11 +15,7 @@ TIMEOUT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoAttempt:
-    """One bad request: the bytes as sent, and what the gate must do with them.
-
-    Attributes:
-        expected: the HTTP status or verdict that keeps the gate shut.
-    """
+    """One bad request: the bytes to send, and the outcome that the gate must give."""
 
     name: str
     body: bytes
@@ -29,15 +24,14 @@ class DemoAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReport:
-    """What came back.
+    """The outcomes of all attempts.
 
     Attributes:
-        attempts: requests sent.
-        refused: turned away before any decision (HTTP 4xx).
-        rejected: judged and rejected by a rule.
-        held: judged and held for a person.
-        let_through: neither; every one of these is a fault.
-        outcomes: attempt's name to what came back.
+        refused: without a decision (HTTP 4xx).
+        rejected: by a rule.
+        held: for a person.
+        let_through: any other outcome; each is a fault.
+        outcomes: by the attempt's name.
     """
 
     attempts: int
@@ -61,7 +55,7 @@ class AgentReport:
 
 
 def bad_attempts(tag: str) -> tuple[DemoAttempt, ...]:
-    """Return the agent's repertoire; `tag` keeps client keys of one run apart from another's."""
+    """Return the agent's requests; `tag` separates the client keys of different runs."""
 
     def intent(name: str, fields: str) -> bytes:
         return f'{{"client_key": "demo-{tag}-{name}", {fields}}}'.encode()
@@ -125,10 +119,9 @@ def bad_attempts(tag: str) -> tuple[DemoAttempt, ...]:
 def run_demo_agent(
     base_url: str, key: str, tag: str, *, transport: httpx.BaseTransport | None = None
 ) -> AgentReport:
-    """Post every bad attempt, and one fair intent without a key, and report what came back.
+    """Post every attempt, and one without a key; return the outcomes.
 
-    An answer that cannot be read counts as let through: nothing is assumed in the gate's favour.
-    `transport` replaces the network in tests.
+    An unreadable answer counts as let through. `transport` replaces the network in tests.
     """
     outcomes: dict[str, str] = {}
     headers = {"Content-Type": "application/json", "User-Agent": NAME}

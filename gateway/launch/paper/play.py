@@ -1,7 +1,6 @@
-"""The verb `run`: the sessions of 2018 played in paper mode, summarised, verified, then served.
+"""The verb `run`: plays the sessions of 2018 in paper mode, summarises, verifies, then serves.
 
-Ctrl-C ends the playback after the decision in hand, and leaves a ledger that verifies. Not here:
-what a decision is (`desk`).
+Ctrl-C ends the playback after the present decision and leaves a ledger that verifies.
 """
 
 import json
@@ -37,9 +36,10 @@ SETTLE_WITHIN_S = 3.0
 
 
 def run_development(settings: Settings) -> int:
-    """Play, summarise, verify, then serve until Ctrl-C unless told to exit.
+    """Play, summarise, verify, then serve until Ctrl-C unless the settings say to exit.
 
-    Returns the exit code.
+    Returns:
+        The exit code.
     """
     playback = load_playback()
     return play(development_plan(settings, playback), playback)
@@ -83,7 +83,7 @@ def _play(
     progress: Progress,
     stop: threading.Event,
 ) -> AgentReport | None:
-    """Decide every session's instruments at the open and mark them at the close."""
+    """Decide each session's instruments at the open and mark them at the close."""
     agent: AgentReport | None = None
     day: list[PlaybackSession] = []
     done = 0
@@ -111,16 +111,13 @@ def _play(
 
 
 def _demo(app: App) -> AgentReport:
-    """Let the labelled demo agent post its bad intents, while a market stands open."""
+    """Let the demo agent post its bad intents while a session is open."""
     key = app.plan.keyring.token("demo-agent")
     return run_demo_agent(app.server.address, key, app.plan.tags.run_id)
 
 
 def open_session(app: App, session: PlaybackSession) -> None:
-    """Open a session: the quote stands, the broker's own copy moves along.
-
-    The day begins on record.
-    """
+    """Open a session: set its quote, here and at the simulator, and record the opening mark."""
     app.market.open_session(session)
     if app.simulator is not None:
         app.simulator.set_session(session.session)
@@ -129,7 +126,7 @@ def open_session(app: App, session: PlaybackSession) -> None:
 
 
 def _close_day(app: App, day: list[PlaybackSession]) -> None:
-    """Wait for what is still at the broker, then mark at the close."""
+    """Wait for orders at the broker, then mark at the close."""
     for _ in range(int(SETTLE_WITHIN_S / 0.02)):
         if not any(s.stage in {Stage.SENDING, Stage.SENT} for s in app.orders.live()):
             break
@@ -143,7 +140,7 @@ def _close_day(app: App, day: list[PlaybackSession]) -> None:
 
 
 def _mark(app: App, session: PlaybackSession, *, kind: str, price_ticks: int, at_us: int) -> None:
-    """Put a price to value holdings at on record, for the strategy's and the agents' account."""
+    """Record a price for the strategy's and the agents' account."""
     tags = app.plan.tags
     drafts = [
         mark_taken(
@@ -188,7 +185,11 @@ def _finish(
     *,
     played_out: bool,
 ) -> int:
-    """Summarise from the ledger, verify it, write and print the result; 0 when it verifies."""
+    """Summarise from the ledger, verify it, write and print the result.
+
+    Returns:
+        0, or 1 if the ledger does not verify or the book differs from the broker's reports.
+    """
     plan = app.plan
     differences = app.book_check.run("run_end")
     summary: dict[str, Any] = summarise(
@@ -226,14 +227,14 @@ def _finish(
     _last_lines(app, path, progress)
     if differences:
         progress.say(
-            f"DIFFERS    the book and the broker's reports, {differences} times; what it is about"
-            " takes no new order: countersign differences"
+            f"DIFFERS    the book differs from the broker's reports in {differences} places; their"
+            " instruments take no new order: countersign differences"
         )
     return 0 if report.exit_code == 0 and not differences else 1
 
 
 def _last_lines(app: App, path: Path, progress: Progress) -> None:
-    """Say where everything is."""
+    """Print where the summary, the newest decision and the log's key are."""
     progress.say(f"summary    {path}")
     if newest := newest_decision(app.reader):
         progress.say(f"decision   {newest}  (the newest; `countersign decisions` lists them)")

@@ -1,8 +1,6 @@
 """The run in numbers, computed from the ledger's records alone.
 
-Anyone with the ledger gets the same.
-
-Not here: printing (`telemetry.console`) and the verification whose result is put in.
+Not here: printing (`telemetry.console`), the verification.
 """
 
 import itertools
@@ -50,10 +48,7 @@ class _Curve:
             self.last_close_us = at
 
     def tracking_error(self, target_bp: int) -> float | None:
-        """Relative distance of realised from target volatility.
-
-        None with fewer than three closes.
-        """
+        """Return the relative distance of realised from target volatility; None without returns."""
         equity = [self.book.deposit_minor, *self.closes_minor]
         returns = [b / a - 1.0 for a, b in itertools.pairwise(equity) if a > 0]
         if len(returns) < 3:  # noqa: PLR2004 - a deviation of two numbers says nothing
@@ -71,7 +66,7 @@ def summarise(
     target_vol_bp: int,
     figure: TableFigure,
 ) -> dict[str, Any]:
-    """Return the summary of one run; `verified` and wall figures are added by the runner."""
+    """Return the summary of one run; `play` adds the verification."""
     own = _decisions(reader, run_id, Kind.SNAPSHOT_TAKEN, account)
     agents = _decisions(reader, run_id, Kind.INTENT_RECEIVED, f"{account}.agent")
     curve = _Curve(BookFold(Book.empty(account, equity_minor)))
@@ -120,7 +115,7 @@ def body_of(records: Iterable[Record], name: str) -> Iterable[str]:
 
 
 def quantile(values: Sequence[float], level: float) -> float | None:
-    """Return the nearest-rank quantile, three decimals, None without values."""
+    """Return the nearest-rank quantile to three decimals, or None without values."""
     if not values:
         return None
     ordered = sorted(values)
@@ -129,9 +124,9 @@ def quantile(values: Sequence[float], level: float) -> float | None:
 
 
 def _decisions(reader: LedgerReader, run_id: str, first: Kind, account: str) -> list[Record]:
-    """Return the records of the decisions that a kind of record opens, in one run's account.
+    """Return the records of the decisions of one run's account that a kind of record opens.
 
-    An agent's decision outlives its run by name, so the run id on its records tells, not its name.
+    The id of an agent's decision does not name the run, so the records' run id decides.
     """
     opened = reader.records(kinds=(first,), account=account)
     streams = dict.fromkeys(r.stream for r in opened if r.body["run_id"] == run_id)
@@ -139,7 +134,7 @@ def _decisions(reader: LedgerReader, run_id: str, first: Kind, account: str) -> 
 
 
 def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:
-    """Return each capture's blob digest with the prompt it answers."""
+    """Return each capture's blob digest with the token ids of its prompt."""
     found: list[tuple[str, tuple[int, ...]]] = []
     prompt: tuple[int, ...] = ()
     for record in records:
@@ -162,7 +157,7 @@ def _agents(records: list[Record]) -> dict[str, Any]:
 
 
 def _rules(verdicts: Iterable[Record]) -> dict[str, int]:
-    """Count, per rule and action, how often a rule said more than ALLOW."""
+    """Count the verdicts in which a rule said more than ALLOW, by rule, action and reason."""
     counted: Counter[str] = Counter()
     for record in verdicts:
         body: dict[str, Any] = record.body

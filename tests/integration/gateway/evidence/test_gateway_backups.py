@@ -221,7 +221,7 @@ def test_a_restored_folder_without_its_key_gets_no_new_one(home: Path, whole: Pa
     state = home / "new"
     assert restored(state, whole) == OK
     for _ in range(2):
-        with pytest.raises(SettingsError, match=r"bring the log's key, copy keys/"):
+        with pytest.raises(SettingsError, match=r"not its key: copy keys/"):
             development_plan(settings_module.load(state=state), load_playback())
         assert not (state / "keys").exists()
     half = state / "keys"  # a handing over that was cut off: the key is there
@@ -263,13 +263,13 @@ def test_an_older_ledger_does_not_run_before_that_is_on_record(
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     assert not untouched(postgres_dsn), "the ledger is there"
     with (
-        pytest.raises(NoLedgerError, match="cut off before that was on record"),
+        pytest.raises(NoLedgerError, match="interrupted before it was recorded"),
         attached(settings),
     ):
         pass
     with pytest.raises(LedgerUnsafeError, match="not empty"):
         restoring()
-    with pytest.raises(NoLedgerError, match="cut off before"), ExitStack() as stack:
+    with pytest.raises(NoLedgerError, match="interrupted before"), ExitStack() as stack:
         start_database(development_plan(settings, load_playback()), stack, lambda _: None)
     with psycopg.connect(postgres_dsn) as admin:
         disarm(postgres_dsn)

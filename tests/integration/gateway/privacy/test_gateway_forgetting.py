@@ -68,5 +68,5 @@ def test_an_erasure_that_was_cut_off_is_completed_by_the_next_verb(
     cut_off: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert forgetting.erase(cut_off, "operator", [OTHER], "law") == 0
-    assert "1 erased before, cut off then, complete now" in capsys.readouterr().err
+    assert "1 interrupted erasures are complete now" in capsys.readouterr().err
     assert Vault(StateFolder.of(cut_off).vault).subjects() == frozenset()

@@ -77,7 +77,7 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
         answering.start()
         assert forgetting.erase(settings, "operator", ["psn-1"], "law") == 0
         answering.join()
-    assert "erase: the running gateway is at it " in terminal.getvalue()
+    assert "erase: waiting for the running gateway " in terminal.getvalue()
     assert f" {WORK_S:.0f} s" in terminal.getvalue()
     said = capsys.readouterr().out
     assert "record 7 says that psn-1 is erased" in said

@@ -164,7 +164,9 @@ def test_a_revoked_key_is_on_record_and_no_longer_counts(desk: Desk) -> None:
     text = desk.keys / "notes.txt"
     text.write_text("notes of a meeting\n" * 100)
     for wrong in ("not a key", str(text)):
-        with pytest.raises(RequestError, match=f"^{wrong} is no key, nor a file") as refused:
+        with pytest.raises(
+            RequestError, match=f"^{wrong} is neither a verifier key nor a file"
+        ) as refused:
             rotating.revoke_key(desk.settings, wrong, None, "no")
         assert len(str(refused.value)) < 500
 
