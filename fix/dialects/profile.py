@@ -94,8 +94,8 @@ class Profile(_ProfileModel):
     resets: Resets = Field(
         default=Resets.NONE,
         strict=False,
-        description="new beginnings of the sequence numbers: none, by_broker (141=Y, or a broker"
-        " that begins again at 1), nightly (both sides, by the session's times)",
+        description="expected sequence resets: none, by_broker (141=Y, or a broker that restarts"
+        " at 1), nightly (both sides, by the session's times)",
     )
     session_start: str = Field(
         default="", pattern=_TIME, description="nightly: when the session begins, HH:MM:SS UTC"
@@ -116,7 +116,7 @@ class Profile(_ProfileModel):
     pace: Pace
     tags: OrderTags = OrderTags()
     public_tags: tuple[int, ...] = Field(
-        default=(), description="user-defined fields that name no person, nor words about one"
+        default=(), description="user-defined fields that neither name nor describe a person"
     )
 
     @field_validator("public_tags")
@@ -169,11 +169,7 @@ def initiator_settings(profile: Profile, *, store: str, log: str, dictionary: st
     - ``Validate...=N`` and ``AllowUnknownMsgFields=Y``: brokers add tags at will. A session reject
       would lose a fill, so `fix.wire.reports` checks the fields that we need.
 
-    Args:
-        profile: the session.
-        store: folder of the sequence numbers.
-        log: folder of QuickFIX's message log.
-        dictionary: path of the data dictionary.
+    `store` and `log` are folders, `dictionary` is a file.
     """
     reset = "Y" if profile.mode is SessionMode.RESET else "N"
     times = ["NonStopSession=Y"]

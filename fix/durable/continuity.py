@@ -21,10 +21,8 @@ _NUMBERS = re.compile(rb"\s*(\d{1,20})\s*:\s*(\d{1,20})\s*")
 def lacking(folder: Path, *, last_offset: int, next_sender: int) -> tuple[str, ...]:
     """Return what the folder lacks compared with the ledger, as sentences; empty if nothing.
 
-    Args:
-        folder: the session's.
-        last_offset: inbox offset of the last message on record; -1 without one.
-        next_sender: one above the highest MsgSeqNum on record as sent; 0 skips the check.
+    `last_offset` is the inbox offset of the last message on record, -1 without one. `next_sender`
+    is one above the highest MsgSeqNum on record as sent; 0 skips its check.
     """
     found = []
     if not _holds(folder / "inbox", last_offset):

@@ -40,11 +40,10 @@ class CancelNote:
     """A cancel (F) or mass cancel (q) that was about to leave.
 
     Attributes:
-        cancel_id: its own ClOrdID.
         cl_ord_id: of the order; empty for a mass cancel.
         kill_epoch: the kill in force; 0 without one.
-        at_us: monotonic microseconds of the note; 0 before it is made and in older journals.
-        boot_id: the machine's boot that `at_us` belongs to.
+        at_us: monotonic microseconds in the boot `boot_id`; 0 before the note is made and in older
+            journals.
     """
 
     cancel_id: str
@@ -132,10 +131,7 @@ class Journal:
                 self._append("closed", cl_ord_id, inbox_offset, {"why": why})
 
     def reopened(self, found: LiveOrder) -> None:
-        """Note that an ended order lives again; durable on return. A live order is left alone.
-
-        Args:
-            found: the order as the report describes it; the fields sent are used if known.
+        """Note that an ended or unknown order lives again; durable on return.
 
         Raises:
             OSError: the disk refused.
@@ -143,7 +139,7 @@ class Journal:
         with self._lock:
             if found.cl_ord_id in self._live:
                 return
-            order = self._ended.pop(found.cl_ord_id, found)
+            order = self._ended.pop(found.cl_ord_id, found)  # with the fields that were sent
             self._live[order.cl_ord_id] = order  # first: in doubt it is live
             self._ids.add(order.cl_ord_id)
             self._append("reopened", order.cl_ord_id, found.inbox_offset, {"fields": order.fields})

@@ -56,8 +56,7 @@ class Press(NamedTuple):
 
     Attributes:
         press_id: 128 random bits in hex; empty if damaged.
-        pressed_us: monotonic microseconds; 0 if there was no press yet.
-        boot_id: the machine's boot that `pressed_us` belongs to, in hex.
+        pressed_us: monotonic microseconds in the boot `boot_id`; 0 if there was no press yet.
     """
 
     kill_epoch: int
@@ -156,11 +155,7 @@ class KillWord:
     """One process's mapping of the kill word; safe to read from any thread."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Map the word at `path`.
-
-        Args:
-            path: the shared file.
-            create: create a missing file (epoch 0, open); only the gateway does this.
+        """Map the word; only the gateway lets it `create` a missing file (epoch 0, open).
 
         Raises:
             KillWordError: the file is missing or has the wrong size.
@@ -256,9 +251,7 @@ class KillWord:
     def release(self, kill_epoch: int, press_id: str = "") -> None:
         """Open the gate; durable on return. The caller has checked both signatures.
 
-        Args:
-            kill_epoch: the epoch that was signed.
-            press_id: the press that was signed; empty: any of this epoch.
+        Without a `press_id` any press of the epoch is released.
 
         Raises:
             KillWordError: not killed, a later press, or a damaged word.

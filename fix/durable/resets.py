@@ -111,12 +111,8 @@ class Sequence:
     ) -> None:
         """Continue from the folder's state.
 
-        Args:
-            folder: the session's.
-            profile: tells which resets are allowed.
-            wall_us: the wall clock.
-            stored: next numbers in the store, ours and theirs, before the engine opened it.
-            on_record: number of the ledger's last reset; 0 without one.
+        `stored` has the store's next numbers, ours and the broker's, before the engine opened it.
+        `on_record` is the number of the ledger's last reset, 0 without one.
         """
         self._path = folder / "resets"
         self._profile = profile
@@ -155,9 +151,7 @@ class Sequence:
     def logging_on(self, number: int, expected: int) -> Reset | None:
         """Note a logon of ours; return the reset that its number shows, if any.
 
-        Args:
-            number: its MsgSeqNum.
-            expected: the broker's next number, as the engine has it.
+        `expected` is the broker's next number, as the engine has it.
         """
         with self._lock:
             found = None

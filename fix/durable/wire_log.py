@@ -28,15 +28,12 @@ _CHUNK_BYTES = 1 << 20
 
 
 class WireLog:
-    """Follows one session's message log; for the engine's thread only."""
+    """Follows one session's message log from its present end; for the engine's thread only.
+
+    `peer` is the broker's CompID: our own messages are in the same log.
+    """
 
     def __init__(self, path: Path, peer: str) -> None:
-        """Begin at the log's present end.
-
-        Args:
-            path: the engine's message log, which may not exist yet.
-            peer: the broker's CompID; our own messages are in the same log.
-        """
         self._path = path
         self._peer = peer
         self._place = path.stat().st_size if path.exists() else 0

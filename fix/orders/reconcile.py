@@ -37,11 +37,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenOrder:
-    """An order that the ledger holds as sending, sent, unknown or working.
-
-    Attributes:
-        fields: the NewOrderSingle as committed with SENDING.
-    """
+    """A sending, sent, unknown or working order, with the fields committed with SENDING."""
 
     cl_ord_id: str
     fields: Fields
@@ -51,11 +47,7 @@ class OpenOrder:
 class Reconciliation:
     """One logon's reconciliation; every method returns a new value.
 
-    Attributes:
-        logon_no: its logon, which `FixChild.set_reconciled` takes.
-        started_us: monotonic microseconds.
-        fates: one for each of `orders`.
-        asked_twice: whether the second round of requests was made.
+    `started_us` is monotonic; `fates` has one entry for each of `orders`.
     """
 
     logon_no: int

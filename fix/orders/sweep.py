@@ -114,14 +114,10 @@ class Sweep:
         now_us: int,
         returns: Returns | None = None,
     ) -> None:
-        """Begin.
+        """Begin with the orders that may be working; `now_us` is monotonic.
 
-        Args:
-            orders: orders that may be working.
-            profile: whether q is supported, and the rates.
-            attempt: unique to a sweep, so that no message id is used twice.
-            now_us: monotonic microseconds.
-            returns: which orders came back, also in earlier sweeps.
+        `attempt` is unique to a sweep, so that no message id is used twice. `returns` knows the
+        orders that came back in earlier sweeps.
         """
         self._returns = returns or Returns()
         self._orders = {order.cl_ord_id: order for order in largest_first(orders)}
@@ -152,10 +148,7 @@ class Sweep:
         self._answered -= dues_us.keys()
 
     def follow(self, live: Iterable[LiveOrder], now_us: int, *, takes_more: bool) -> None:
-        """Confirm the orders that are not in `live`; `takes_more` adds live orders not yet known.
-
-        `now_us` is in monotonic microseconds.
-        """
+        """Confirm the orders that are not in `live`; `takes_more` adds unknown live ones."""
         now = {order.cl_ord_id: order for order in live}
         for name in self._orders:
             if name not in now:

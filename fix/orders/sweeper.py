@@ -44,14 +44,12 @@ class View:
     """Input of a step.
 
     Attributes:
-        kill_epoch: of the newest press.
-        killed: whether the kill is in force.
+        kill_epoch: of the newest press, which is in force if `killed`.
         logon_no: number of the present logon, from 1; 0 while logged off.
         resent_us: monotonic time of the broker's last ResendRequest in this logon; 0 if none.
         proven_no: number of the newest proven logon (`fix.session.logon_probe`); 0 if none.
         live: the journal's live orders.
-        now_us: monotonic microseconds.
-        wall_us: wall clock microseconds, for TransactTime.
+        now_us: monotonic microseconds; `wall_us` is wall clock, for TransactTime.
     """
 
     kill_epoch: int

@@ -142,9 +142,7 @@ class Gate:
     def judge(self, fields: Mapping[int, str], *, logged_on: bool) -> Refusal | None:
         """Return why a message must not leave, or None; passing uses up its ticket.
 
-        Args:
-            fields: the message's fields by tag, header included.
-            logged_on: both logons were exchanged and no logout has begun.
+        `logged_on`: both logons were exchanged and no logout has begun.
         """
         msg_type = fields.get(MSG_TYPE, "")
         if fields.get(POSS_DUP) == "Y" and msg_type in _NEVER_RESENT:

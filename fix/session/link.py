@@ -59,11 +59,9 @@ class HandResult:
     """The FIX child's answer about one message.
 
     Attributes:
-        outcome: ``sent``, ``refused`` (it never leaves) or ``unknown``.
-        msg_seq_num: MsgSeqNum (34), if sent.
+        outcome: ``sent``, ``refused`` (it never leaves) or ``unknown``, with the `reason`.
+        epoch: of `msg_seq_num`; see `fix.durable.resets`.
         raw: the message as it left, if sent.
-        reason: why it was refused or is unknown.
-        epoch: of msg_seq_num; see `fix.durable.resets`.
     """
 
     outcome: str

@@ -34,11 +34,9 @@ class LogonProbe:
         self._is_open = False
 
     def due(self, now_us: int, resent_us: int = 0) -> str | None:
-        """Return the TestReqID (112) to send now, or None.
+        """Return the TestReqID (112) to send now, or None; times are monotonic.
 
-        Args:
-            now_us: monotonic microseconds.
-            resent_us: time of the last ResendRequest on the same clock; 0 if none.
+        `resent_us` is the time of the last ResendRequest, 0 if none.
         """
         if resent_us and self._sent_us < resent_us + RESENT_US:
             self._next_us = min(self._next_us, resent_us + RESENT_US)

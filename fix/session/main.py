@@ -137,7 +137,7 @@ def open_journal(path: Path) -> tuple[Journal, bool]:
         return Journal(path), True
 
 
-def build_desk(
+def build_worker(
     profile: Profile, folder: Path, kill_word: Path, outbox: Outbox, *, last_reset: int = 0
 ) -> SessionWorker:
     """Open every part inside `folder` and say hello; nothing connects yet."""
@@ -147,14 +147,14 @@ def build_desk(
     inbox = Inbox(folder / "inbox")
     journal, damaged = open_journal(folder / "journal")
     gate = Gate(word.read, wall_us, monotonic_us)
-    desks: list[SessionWorker] = []
+    workers: list[SessionWorker] = []
     listener = Listener(
-        received=lambda entry: desks[0].received(entry),  # noqa: PLW0108  # the desk comes later
-        logged_on=lambda logon_no: desks[0].logged_on(logon_no),  # noqa: PLW0108
-        logged_off=lambda reason: desks[0].logged_off(reason),  # noqa: PLW0108
+        received=lambda entry: workers[0].received(entry),  # noqa: PLW0108  # set below
+        logged_on=lambda logon_no: workers[0].logged_on(logon_no),  # noqa: PLW0108
+        logged_off=lambda reason: workers[0].logged_off(reason),  # noqa: PLW0108
         fault=lambda where, detail: _tell_fault(outbox, where, detail),
-        reset=lambda found: desks[0].reset(found),  # noqa: PLW0108
-        heartbeat=lambda test_req_id: desks[0].heartbeat(test_req_id),  # noqa: PLW0108
+        reset=lambda found: workers[0].reset(found),  # noqa: PLW0108
+        heartbeat=lambda test_req_id: workers[0].heartbeat(test_req_id),  # noqa: PLW0108
     )
     scrub_since(message_log(profile, folder), folder / "log.scrubbed")
     wire = WireLog(message_log(profile, folder), profile.target_comp_id)
@@ -162,7 +162,7 @@ def build_desk(
     sequence = Sequence(folder, profile, wall_us, stored=stored, on_record=last_reset)
     session = InitiatorSession(profile, folder, Callbacks(gate, inbox, wire, listener, sequence))
     session.opened()  # the gateway reads a reset from the file `resets`, before any logon
-    desk = SessionWorker(
+    worker = SessionWorker(
         Parts(
             profile=profile,
             session=session,
@@ -175,10 +175,10 @@ def build_desk(
             wall_us=wall_us,
         )
     )
-    desks.append(desk)
+    workers.append(worker)
     offset = journal.inbox_offset
     while entries := read_from(folder / "inbox", offset):
-        desk.catch_up(entries)
+        worker.catch_up(entries)
         offset = entries[-1].next_offset
     sender, target = session.numbers()
     outbox.post(
@@ -190,8 +190,8 @@ def build_desk(
             "damaged": damaged,
         }
     )
-    threading.Thread(target=_watch, args=(word, desk), name="kill watch", daemon=True).start()
-    return desk
+    threading.Thread(target=_watch, args=(word, worker), name="kill watch", daemon=True).start()
+    return worker
 
 
 def _tell_fault(outbox: Outbox, where: str, detail: str) -> None:
@@ -200,35 +200,37 @@ def _tell_fault(outbox: Outbox, where: str, detail: str) -> None:
         outbox.drain(0.2)  # the process ends as soon as this returns
 
 
-def _watch(word: KillWord, desk: SessionWorker) -> None:
+def _watch(word: KillWord, worker: SessionWorker) -> None:
     """Wake the worker for each press of the kill word; the gate reads the word itself."""
     seen = -1
     while True:
         state = word.read()
         if state.killed and state.kill_epoch != seen:
             seen = state.kill_epoch
-            desk.wake()
+            worker.wake()
         time.sleep(WATCH_S)
 
 
-def _read_commands(link: socket.socket, desk: SessionWorker, orphan: Callable[[str], None]) -> None:
+def _read_commands(
+    link: socket.socket, worker: SessionWorker, orphan: Callable[[str], None]
+) -> None:
     try:
         for frame in frames(link):
             if frame.get("op") == "kill":
-                desk.confirm_kill(frame)
+                worker.confirm_kill(frame)
             else:
-                desk.command(frame)
+                worker.command(frame)
     except FixError as error:
         orphan(str(error))
     orphan("the gateway is gone")
 
 
-def leave_in_time(desk: SessionWorker, folder: Path, rest_s: float) -> None:
+def leave_in_time(worker: SessionWorker, folder: Path, rest_s: float) -> None:
     """End this process when its time is over; the next child continues from the journal."""
     began = time.monotonic()
     while True:
         age_s = time.monotonic() - began
-        stays = desk.goes_on and age_s < ORPHAN_S and folder.exists()
+        stays = worker.goes_on and age_s < ORPHAN_S and folder.exists()
         if (age_s > rest_s and not stays) or (stays and successor_waits(folder)):
             os._exit(0)
         time.sleep(0.1)
@@ -256,7 +258,7 @@ def main(arguments: list[str]) -> int:
         folder = Path(text(frame, "folder"))
         patience_s = profile.pace.sweep_timeout_s + LOCK_MARGIN_S
         lock = lock_store(folder, patience_s)
-        desk = build_desk(
+        worker = build_worker(
             profile,
             folder,
             Path(text(frame, "kill_word")),
@@ -272,18 +274,18 @@ def main(arguments: list[str]) -> int:
     leaving = threading.Lock()  # taken once: two threads in `successor_waits` see each other
 
     def orphan(why: str) -> None:
-        desk.orphaned(why)
+        worker.orphaned(why)
         if not leaving.acquire(blocking=False):
             return
         rest_s = profile.pace.sweep_timeout_s + EXIT_MARGIN_S
-        threading.Thread(target=leave_in_time, args=(desk, folder, rest_s), daemon=True).start()
+        threading.Thread(target=leave_in_time, args=(worker, folder, rest_s), daemon=True).start()
 
     install_signals(lambda: orphan("told to terminate"))
     reader = threading.Thread(
-        target=_read_commands, args=(link, desk, orphan), name="commands", daemon=True
+        target=_read_commands, args=(link, worker, orphan), name="commands", daemon=True
     )
     reader.start()
-    desk.run()
+    worker.run()
     outbox.drain(0.5)
     os.close(lock)
     return 0

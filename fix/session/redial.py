@@ -23,12 +23,7 @@ _HURRIED_S = (1, 1, 3)
 
 
 class Advice(NamedTuple):
-    """What the engine may do.
-
-    Attributes:
-        may_try: whether it may connect.
-        patience_s: timeout of a connect and of a logon without an answer.
-    """
+    """Whether the engine may connect, and the timeout of a connect or an unanswered logon."""
 
     may_try: bool
     patience_s: int
@@ -49,12 +44,9 @@ class Redial:
         self._tries += 1
 
     def step(self, now_us: int, *, hurry: bool, trying: bool) -> Advice:
-        """Return what the engine may do now.
+        """Return what the engine may do now (monotonic).
 
-        Args:
-            now_us: monotonic microseconds.
-            hurry: whether a kill is in force.
-            trying: whether a logon was sent and is unanswered.
+        `hurry`: a kill is in force; `trying`: a logon was sent and is unanswered.
         """
         if self._next_us is None:
             self._next_us = now_us

@@ -28,7 +28,6 @@ class SimulatorConfig:
     """Options of the simulator.
 
     Attributes:
-        folder: of store, log, capture and control.
         quotes: quotes file; None: every limit order trades at its limit.
         seed: of the published table.
         fee_bp: commission per fill, basis points of its value, half-even to the cent.

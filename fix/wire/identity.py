@@ -30,12 +30,9 @@ def cl_ord_id(leaf: bytes) -> str:
 
 
 def sweep_id(kind: str, orig_cl_ord_id: str, attempt: int) -> str:
-    """Return the ClOrdID of a cancel that the child's sweep sends.
+    """Return the ClOrdID of a cancel (F) or mass cancel (q) that the child's sweep sends.
 
-    Args:
-        kind: MsgType, ``q`` or ``F``.
-        orig_cl_ord_id: of the order; empty for a mass cancel.
-        attempt: unique to the message, so that no id is used twice.
+    `orig_cl_ord_id` is empty for a mass cancel; `attempt` is unique to the message.
     """
     text = f"countersign sweep {kind} {orig_cl_ord_id} {attempt}"
     return cl_ord_id(hashlib.sha256(text.encode("ascii")).digest())

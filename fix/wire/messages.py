@@ -63,12 +63,8 @@ def new_order(
 ) -> Fields:
     """Return the fields of a limit NewOrderSingle for an approved order.
 
-    Args:
-        order: the approved order.
-        profile: the broker's session.
-        tick_minor: minor currency units per tick.
-        lot: units per lot.
-        transact_time_us: wall clock, microseconds since the epoch.
+    `tick_minor` is in minor currency units per tick, `lot` in units per lot, `transact_time_us` in
+    wall clock microseconds since the epoch.
 
     Raises:
         MessageError: a field would not be valid.

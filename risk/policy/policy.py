@@ -136,7 +136,7 @@ class ClassPolicy(_PolicyModel):
     @model_validator(mode="after")
     def _complete(self) -> Self:
         if sorted(entry.rule for entry in self.arming) != sorted(RuleId):
-            raise ValueError("every rule stands in `arming` exactly once")
+            raise ValueError("`arming` must name every rule exactly once")
         return self
 
     def arming_of(self, rule: RuleId) -> Arming:

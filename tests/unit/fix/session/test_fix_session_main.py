@@ -22,7 +22,7 @@ from fix.session import main as session_main
 from fix.session.link import LINE_BYTES_MAX, Frame, encode, frames, number
 from fix.session.main import (
     Outbox,
-    build_desk,
+    build_worker,
     leave_in_time,
     lock_store,
     open_journal,
@@ -230,7 +230,7 @@ class Told:
 
 def built(folder: Path, profile: Profile, last_reset: int = 0) -> tuple[SessionWorker, Told]:
     told = Told()
-    desk = build_desk(
+    desk = build_worker(
         profile,
         folder,
         folder.parent / "kill.word",
