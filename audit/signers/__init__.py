@@ -2,6 +2,6 @@
 
 Not here: what is signed.
 
-    file    who signs: the Signer protocol and a key in a file
+    file    the Signer protocol, and keys in files
     pkcs11  a key in a device
 """

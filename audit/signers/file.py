@@ -1,10 +1,10 @@
-"""Who signs: the Signer protocol, and keys in files (Ed25519 and ML-DSA-44).
+"""The Signer protocol, and keys in files (Ed25519 and ML-DSA-44).
 
 A key file is PEM (PKCS #8, unencrypted) with mode 0600, next to `<file>.pub` with the verifier
-key as one line of text. The private key is read once and never leaves its signer. A key that lies
-in a device is in `audit/signers/pkcs11.py`.
+key as one line of text. The private key is read once and never leaves its signer. The key type
+decides what a key signs: 0x01 notes, 0x04 and 0x06 cosignatures.
 
-A signer's key type says what it signs: 0x01 notes, 0x04 and 0x06 cosignatures.
+Not here: keys in a device (`pkcs11`).
 """
 
 import os
@@ -28,17 +28,17 @@ from audit.tlog.note import (
 )
 
 KEY_FILE_MODE = 0o600
+_PrivateKey = Ed25519PrivateKey | MLDSA44PrivateKey
 
 
 class Signer(NoteSigner, Protocol):
-    """A signing key; safe to use from one thread at a time, slow back ends allowed."""
+    """A signing key; for one thread at a time; may be slow."""
 
 
-class FileSigner:
-    """An Ed25519 key held in memory, loaded from a file."""
+class _HeldKey:
+    """A key held in memory under a name (the log's origin, or a witness's name)."""
 
-    def __init__(self, name: str, key: Ed25519PrivateKey, key_type: int = ED25519) -> None:
-        """Hold a key under a name (the log's origin, or a witness's name)."""
+    def __init__(self, name: str, key: _PrivateKey, key_type: int) -> None:
         self._key = key
         public = key.public_key().public_bytes_raw()
         self._vkey = VerifierKey(name=name, key_type=key_type, public_key=public)
@@ -49,12 +49,20 @@ class FileSigner:
         return self._vkey
 
     def sign(self, message: bytes) -> bytes:
-        """Return the 64-byte Ed25519 signature of the message."""
+        """Return the signature: 64 bytes of Ed25519, or 2420 of ML-DSA-44 with empty context."""
         return self._key.sign(message)
+
+
+class FileSigner(_HeldKey):
+    """An Ed25519 key from a file."""
+
+    def __init__(self, name: str, key: Ed25519PrivateKey, key_type: int = ED25519) -> None:
+        """Hold a key under a name."""
+        super().__init__(name, key, key_type)
 
     @classmethod
     def generate(cls, path: Path, name: str, key_type: int = ED25519) -> "FileSigner":
-        """Make a key and write it durably; an existing file is never overwritten.
+        """Make a key and write it durably; never overwrite a file.
 
         Raises:
             KeyFileError: the file exists or cannot be written.
@@ -65,7 +73,7 @@ class FileSigner:
 
     @classmethod
     def load(cls, path: Path, name: str, key_type: int = ED25519) -> "FileSigner":
-        """Read a key file that only its owner can read.
+        """Read a key file.
 
         Raises:
             KeyFileError: missing, malformed, of another type, or readable by others.
@@ -76,42 +84,23 @@ class FileSigner:
         return cls(name, key, key_type)
 
 
-class MlDsaSigner:
-    """An ML-DSA-44 key held in memory, loaded from a file: cosigns with type 0x06."""
+class MlDsaSigner(_HeldKey):
+    """An ML-DSA-44 key from a file: cosigns with type 0x06."""
 
     def __init__(self, name: str, key: MLDSA44PrivateKey) -> None:
-        """Hold a key under a name (a witness's, or the log's origin)."""
-        self._key = key
-        public = key.public_key().public_bytes_raw()
-        self._vkey = VerifierKey(name=name, key_type=COSIGNATURE_ML_DSA_44, public_key=public)
-
-    @property
-    def vkey(self) -> VerifierKey:
-        """The public half, with its name."""
-        return self._vkey
-
-    def sign(self, message: bytes) -> bytes:
-        """Return the 2420-byte ML-DSA-44 signature of the message, with empty context."""
-        return self._key.sign(message)
+        """Hold a key under a name."""
+        super().__init__(name, key, COSIGNATURE_ML_DSA_44)
 
     @classmethod
     def generate(cls, path: Path, name: str) -> "MlDsaSigner":
-        """Make a key and write it durably; an existing file is never overwritten.
-
-        Raises:
-            KeyFileError: the file exists or cannot be written.
-        """
+        """Make a key and write it durably; raises as `FileSigner.generate`."""
         signer = cls(name, MLDSA44PrivateKey.generate())
         _write_pair(path, signer._key, signer.vkey)
         return signer
 
     @classmethod
     def load(cls, path: Path, name: str) -> "MlDsaSigner":
-        """Read a key file that only its owner can read.
-
-        Raises:
-            KeyFileError: missing, malformed, of another type, or readable by others.
-        """
+        """Read a key file; raises as `FileSigner.load`."""
         key = _read_private(path)
         if not isinstance(key, MLDSA44PrivateKey):
             raise KeyFileError(f"{path} is not an ML-DSA-44 key")
@@ -119,11 +108,7 @@ class MlDsaSigner:
 
 
 def load_cosigner(path: Path, name: str) -> Signer:
-    """Read a witness's key; the file's own type chooses between 0x04 and 0x06.
-
-    Raises:
-        KeyFileError: missing, malformed, of another type, or readable by others.
-    """
+    """Read a witness's key, of type 0x04 or 0x06; raises as `FileSigner.load`."""
     key = _read_private(path)
     if isinstance(key, MLDSA44PrivateKey):
         return MlDsaSigner(name, key)
@@ -131,16 +116,15 @@ def load_cosigner(path: Path, name: str) -> Signer:
 
 
 def public_file(path: Path) -> Path:
-    """Return where the verifier key of a key file stands."""
+    """Return the path of a key file's verifier key."""
     return path.with_name(path.name + ".pub")
 
 
 def destroy_key(path: Path) -> None:
-    """Overwrite a private key file with zeros and remove it, durably; its public line stays.
+    """Overwrite a private key file with zeros and remove it, durably; its `.pub` file stays.
 
-    On a disk that writes elsewhere (flash, copy on write, snapshots, backups) old blocks may
-    outlive this: there the key must have lain in a device, see `audit/signers/pkcs11.py`. A file
-    that is gone already is no error, so an interrupted rotation can be taken up again.
+    Old blocks may survive on flash, with copy on write, and in snapshots and backups: use a key in
+    a device there (`pkcs11`). A missing file is no error, so an interrupted rotation can continue.
 
     Raises:
         KeyFileError: it cannot be overwritten or removed.
@@ -161,10 +145,10 @@ def destroy_key(path: Path) -> None:
 
 
 def refuse_open(path: Path, found: os.stat_result) -> None:
-    """Refuse a secret that others may read, or that somebody else owns and may change.
+    """Refuse a secret file that others may read, or that another user owns and may change.
 
     Raises:
-        KeyFileError: it is one; says what to type.
+        KeyFileError: it is open to others; the message says what to type.
     """
     mode = stat.S_IMODE(found.st_mode)
     if mode & 0o077:
@@ -174,7 +158,7 @@ def refuse_open(path: Path, found: os.stat_result) -> None:
         raise KeyFileError(f"{path} belongs to user {owner}, who may change it (chown {me})")
 
 
-def _read_private(path: Path) -> Ed25519PrivateKey | MLDSA44PrivateKey:
+def _read_private(path: Path) -> _PrivateKey:
     try:
         found = path.stat()
         data = path.read_bytes()
@@ -185,12 +169,12 @@ def _read_private(path: Path) -> Ed25519PrivateKey | MLDSA44PrivateKey:
         key = serialization.load_pem_private_key(data, password=None)
     except (ValueError, TypeError) as error:
         raise KeyFileError(f"{path} is not a PEM private key") from error
-    if not isinstance(key, Ed25519PrivateKey | MLDSA44PrivateKey):
+    if not isinstance(key, _PrivateKey):
         raise KeyFileError(f"{path} is neither an Ed25519 nor an ML-DSA-44 key")
     return key
 
 
-def _write_pair(path: Path, key: Ed25519PrivateKey | MLDSA44PrivateKey, vkey: VerifierKey) -> None:
+def _write_pair(path: Path, key: _PrivateKey, vkey: VerifierKey) -> None:
     pem = key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
@@ -198,7 +182,7 @@ def _write_pair(path: Path, key: Ed25519PrivateKey | MLDSA44PrivateKey, vkey: Ve
     )
     public = public_file(path)
     if public.exists() and not path.exists():
-        raise KeyFileError(f"{public} is there without its key: bring the key, or remove that file")
+        raise KeyFileError(f"{public} exists without its key: restore the key, or remove that file")
     try:
         write_new(path, pem, KEY_FILE_MODE)
         write_new(public, f"{vkey}\n".encode(), 0o644)
@@ -207,9 +191,9 @@ def _write_pair(path: Path, key: Ed25519PrivateKey | MLDSA44PrivateKey, vkey: Ve
 
 
 def write_new(path: Path, data: bytes, mode: int) -> None:
-    """Write a new file: under its name, whole and durable, or not there; never over another.
+    """Write a new file, complete and durable, or none; never overwrite a file.
 
-    A crash may leave `PATH.*.part`, which is nobody's.
+    A crash may leave a `PATH.*.part` file, which nothing reads.
 
     Raises:
         OSError: the file exists or cannot be written.

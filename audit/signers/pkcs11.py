@@ -3,11 +3,11 @@
     pkcs11:token=countersign;object=ledger?module-path=/usr/lib/softhsm/libsofthsm2.so
         &pin-source=file:/etc/countersign/pin        (one line, no spaces)
 
-The key is made in the device, cannot be read out of it, and signs note text there; the PIN stands
-in a file that only its owner can read, never in the URI. Devices are slow and may be away: a lost
-session is opened again once, then the error is the caller's.
+The key is made in the device, cannot be read out of it, and signs note text there. The PIN is in a
+file that only its owner can read, never in the URI. Devices are slow and may be absent: a lost
+session is opened again once, then the error goes to the caller.
 
-Not here: which key a log uses; see `gateway/installation/keys/rotation.py`.
+Not here: which key a log uses (`gateway/installation/keys/rotation.py`).
 
 Source: RFC 7512 for the URI; PKCS#11 3.0 section 2.3.9 for EdDSA; RFC 8410 for the curve's name.
 """
@@ -35,7 +35,7 @@ _POINT = b"\x04\x20"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUri:
-    """Where a key lies: module, token, label, and where its PIN is read."""
+    """A key's place: module, token and label, and the file with the PIN."""
 
     module: str
     token: str
@@ -45,7 +45,7 @@ class KeyUri:
 
     @classmethod
     def parse(cls, text: str) -> "KeyUri":
-        """Read the attributes that are used here; any other is refused, so none is ignored.
+        """Read a URI; unknown attributes are refused, not ignored.
 
         Raises:
             KeyFileError: it is not a URI of this form.
@@ -76,7 +76,7 @@ class Pkcs11Signer:
         """Open the device and find the key.
 
         Raises:
-            KeyFileError: the device, token, PIN or key is not there.
+            KeyFileError: device, token, PIN or key is missing.
         """
         self._place = KeyUri.parse(uri)
         self._lock = threading.Lock()
@@ -94,7 +94,7 @@ class Pkcs11Signer:
         return self._vkey
 
     def sign(self, message: bytes) -> bytes:
-        """Return the 64-byte Ed25519 signature of the message, made in the device.
+        """Return the 64-byte Ed25519 signature, made in the device.
 
         Raises:
             KeyFileError: the device does not sign, or its signature does not verify.
@@ -109,13 +109,13 @@ class Pkcs11Signer:
         return signature
 
     def close(self) -> None:
-        """Leave the device."""
+        """Close the session."""
         with self._lock:
             self._session.close()
 
     @classmethod
     def generate(cls, uri: str, name: str) -> "Pkcs11Signer":
-        """Make the key in the device; a key of that label is never replaced.
+        """Make the key in the device; never replace a key of that label.
 
         Raises:
             KeyFileError: the label is taken, or the device refuses.
@@ -140,10 +140,10 @@ class Pkcs11Signer:
 
     @staticmethod
     def exists(uri: str) -> bool:
-        """Say whether the device has an object of that label.
+        """Return whether the device has an object of that label.
 
         Raises:
-            KeyFileError: the device or token is not there.
+            KeyFileError: device or token is missing.
         """
         place = KeyUri.parse(uri)
         try:
@@ -154,7 +154,7 @@ class Pkcs11Signer:
 
     @staticmethod
     def destroy(uri: str) -> None:
-        """Remove both halves from the device; nothing there is no error.
+        """Remove both halves from the device; a missing key is no error.
 
         Raises:
             KeyFileError: the device refuses.
@@ -179,7 +179,7 @@ class Pkcs11Signer:
         return bytes(self._key.sign(message, mechanism=Mechanism.EDDSA))
 
     def _sign_again(self, message: bytes) -> bytes:
-        """Open a new session, because the old one may be gone, and sign in it."""
+        """Sign in a new session, because the old one may be lost."""
         try:
             self._session = _open(self._place, write=False)
             self._key = self._find(ObjectClass.PRIVATE_KEY)
@@ -214,7 +214,7 @@ def _template(place: KeyUri) -> dict[Attribute, object]:
 
 
 def _point(value: bytes) -> bytes:
-    """Return the 32 bytes of a point, with or without the octet string around it."""
+    """Return the 32 bytes of a point, which some devices wrap in an octet string."""
     size = PUBLIC_KEY_BYTES[ED25519]
     if len(value) == size + len(_POINT) and value.startswith(_POINT):
         return value[len(_POINT) :]

@@ -1,9 +1,9 @@
 """A checkpoint: the log's origin, its size and its root, signed as a note. Pure.
 
-The log's name in its signature line is its origin. Our own checkpoints carry one line more, of a
-key that does not exist ("grease"): a reader that trips over unknown signatures shows it at once,
-not on the day of a key rotation or a first witness. The line is made from the text alone, so the
-same head always gives the same note.
+The log's name in its signature line is its origin. Our checkpoints carry one more line, of a key
+that does not exist ("grease"), so that a reader that fails on unknown signatures fails at once, not
+at the first key rotation or witness. The line is derived from the text, so the same head always
+gives the same note.
 
 Source: https://c2sp.org/tlog-checkpoint
 """
@@ -30,7 +30,7 @@ GREASE_NAME = "grease.invalid"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """What a checkpoint says, and the note that says it."""
+    """A parsed checkpoint, and its note."""
 
     origin: str
     size: int
@@ -40,24 +40,24 @@ class Checkpoint:
 
     @property
     def root_hex(self) -> str:
-        """Return the root as hex, for pages and logs."""
+        """The root in hex."""
         return self.root.hex()
 
 
 def checkpoint_text(origin: str, size: int, root: bytes) -> str:
-    """Return the text that is signed."""
+    """Return the text to sign."""
     return TreeHead(origin=origin, size=size, root=root).to_text()
 
 
 def make_checkpoint(size: int, root: bytes, signer: NoteSigner, *others: NoteSigner) -> Checkpoint:
     """Sign a size and root; the first signer's name is the log's origin.
 
-    The others are further keys of the same log: the old one while a rotation overlaps, or one of
-    ML-DSA-44, whose cosignature says nothing about time (its time is zero).
+    The others are more keys of the same log: the old one while a rotation overlaps, or one of
+    ML-DSA-44, which cosigns without a time (zero).
 
     Raises:
-        NoteError: a signer's name is not the first one's, the first is a cosigner, or nobody could
-            read the checkpoint: its origin is too long, its size or root is none.
+        NoteError: a signer has another name than the first, the first is a cosigner, or the
+            checkpoint would be invalid (long origin, bad size or root).
     """
     origin = signer.vkey.name
     text = checkpoint_text(origin, size, root)
@@ -73,7 +73,7 @@ def make_checkpoint(size: int, root: bytes, signer: NoteSigner, *others: NoteSig
 
 
 def parse_checkpoint(data: bytes) -> Checkpoint:
-    """Read a checkpoint without judging its signatures.
+    """Read a checkpoint without verifying its signatures.
 
     Raises:
         NoteError: any bytes that are not a checkpoint.
@@ -85,7 +85,7 @@ def open_checkpoint(data: bytes, keys: Iterable[VerifierKey]) -> Checkpoint:
     """Read a checkpoint that a trusted key whose name is the origin has signed.
 
     Raises:
-        NoteError: malformed, or signed by nobody who may.
+        NoteError: malformed, or not signed by such a key.
     """
     note = parse_note(data)
     checkpoint = _from_note(note, data)
@@ -94,7 +94,7 @@ def open_checkpoint(data: bytes, keys: Iterable[VerifierKey]) -> Checkpoint:
 
 
 def _greased(note: Note) -> Note:
-    """Return the note with a line of nobody's, before or after the others by the text's hash."""
+    """Return the note with a grease line, first or last depending on the text's hash."""
     digest = sha512(b"countersign grease\n" + note.text.encode()).digest()
     tail = sha512(b"countersign grease signature\n" + note.text.encode()).digest()
     line = NoteSignature(name=GREASE_NAME, key_id=digest[:KEY_ID_BYTES], signature=tail)

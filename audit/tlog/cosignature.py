@@ -4,12 +4,11 @@ Two signature types over a checkpoint:
 
 - 0x04, Ed25519 over `cosignature/v1`, the time and the whole text, extension lines included;
 - 0x06, ML-DSA-44 over a binary `cosigned_message` with cosigner name, time, origin, range and
-  root; extension lines are not signed. Its time may be zero: then nothing is said about the tree
-  being the largest one seen.
+  root, without extension lines. With time zero it does not state that the tree is the largest seen.
 
 A signature line holds the time (seconds, big-endian u64, at most 2^63 - 1) before the signature.
-This module also verifies a note whose signers are of mixed types, because a log may sign with 0x01
-or with 0x06. Judging a time against a clock is the caller's.
+This module also verifies notes with signers of mixed types, because a log may sign with 0x01 or
+0x06. The caller compares times with a clock.
 
 Source: https://c2sp.org/tlog-cosignature; draft-ietf-plants-merkle-tree-certs for subtrees.
 """
@@ -51,7 +50,7 @@ def cosign(text: str, signer: NoteSigner, time_s: int) -> NoteSignature:
     """Cosign a checkpoint's text; the signer's key type chooses the form.
 
     Raises:
-        NoteError: not a checkpoint, not a cosigner's key, or a time that cannot be written.
+        NoteError: not a checkpoint, not a cosigner's key, or a time out of range.
     """
     key = signer.vkey
     signature = signer.sign(_message(key, text, time_s))
@@ -69,8 +68,8 @@ def verify_signatures(note: Note, keys: Iterable[VerifierKey]) -> tuple[Signed, 
     verify, and the earliest time counts.
 
     Raises:
-        NoteError: not a checkpoint, a trusted key's line does not verify or occurs twice, or nobody
-            trusted signed.
+        NoteError: not a checkpoint, a trusted key's line does not verify or occurs twice, or no
+            trusted key signed.
     """
     known = {(key.name, key.key_id): key for key in keys}
     found: dict[tuple[str, bytes], Signed] = {}
@@ -98,17 +97,17 @@ def cosigned_message(
     """Return the `cosigned_message` structure that an ML-DSA-44 cosigner signs.
 
     Raises:
-        NoteError: a field does not fit: names of 1 to 255 bytes, leaves that are a subtree, a root
-            of 32 bytes (of no leaves, the empty tree's), and no time unless it starts at zero.
+        NoteError: a field is invalid. Names have 1 to 255 bytes, the range is a subtree, the root
+            has 32 bytes (for no leaves, the empty tree's), the time is 0 unless it starts at 0.
     """
     if not 0 <= start <= end <= SIZE_MAX:
-        raise NoteError(f"range {start} to {end} is not one")
+        raise NoteError(f"{start} to {end} is not a range of leaves")
     if start < end and start % (1 << (end - start - 1).bit_length()):
         raise NoteError(f"leaves {start} to {end} are not a subtree")
     if start and time_s:
         raise NoteError("a range that does not start at zero is signed with time zero")
     if len(root) != HASH_BYTES or (start == end and root != EMPTY_ROOT):
-        raise NoteError("root is not a SHA-256 hash of such a tree")
+        raise NoteError("root is not a SHA-256 hash, or not the empty tree's")
     return b"".join(
         (
             _LABEL,
@@ -122,7 +121,7 @@ def cosigned_message(
 
 
 def _verify_line(text: str, line: NoteSignature, key: VerifierKey) -> int | None:
-    """Return the line's time (None for type 0x01) when it verifies."""
+    """Verify a line; return its time (None for type 0x01)."""
     if key.key_type == ED25519:
         if not key.verify(line.signature, text.encode()):
             raise NoteError(f"signature of {line.name} does not verify")
@@ -136,7 +135,7 @@ def _verify_line(text: str, line: NoteSignature, key: VerifierKey) -> int | None
 
 
 def _message(key: VerifierKey, text: str, time_s: int) -> bytes:
-    """Return what a cosigner of this type signs for a checkpoint's text."""
+    """Return the message that a cosigner of this type signs for a checkpoint's text."""
     head = parse_tree_head(text)
     _checked_time(time_s)
     if key.key_type == COSIGNATURE_ED25519:

@@ -1,11 +1,11 @@
 """The Merkle tree of RFC 6962: hashes, frontier, roots and proofs. Pure.
 
-A `Frontier` is the right edge of the tree (the roots of its perfect subtrees, largest first):
-enough to append and to know the root, in O(log n) memory.
+A `Frontier` is the right edge of the tree: enough to append and to compute the root, in O(log n)
+memory.
 
-Not here: where leaves are stored. Proof functions take the leaf hashes as a sequence.
+Not here: where leaves are stored.
 
-Source: RFC 6962 section 2.1; RFC 9162 section 2.1.3.2 and 2.1.4.2 for the verifying algorithms.
+Source: RFC 6962 section 2.1; RFC 9162 sections 2.1.3.2 and 2.1.4.2 for the verifying algorithms.
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,6 @@ from audit.errors import ProofError
 
 HASH_BYTES = 32
 EMPTY_ROOT = sha256(b"").digest()
-
-
 LEAF_PREFIX = b"\0"
 
 
@@ -54,7 +52,7 @@ class Frontier:
         return result
 
     def to_bytes(self) -> bytes:
-        """Join the nodes; the size says how many there are."""
+        """Join the nodes; their number follows from the size."""
         return b"".join(self.nodes)
 
     @classmethod
@@ -71,9 +69,9 @@ class Frontier:
 
 
 def push(nodes: list[bytes], size: int, node: bytes, level: int = 0) -> int:
-    """Append the root of a perfect subtree of 2^level leaves to a frontier's nodes, in place.
+    """Append the root of a perfect subtree of 2^level leaves in place; return the new size.
 
-    The size must be a multiple of 2^level. Returns the new size.
+    `size` must be a multiple of 2^level.
     """
     size += 1 << level
     nodes.append(node)
@@ -97,7 +95,7 @@ def root_of(leaves: Sequence[bytes]) -> bytes:
 def verify_inclusion(
     leaf: bytes, index: int, size: int, path: Sequence[bytes], root: bytes
 ) -> None:
-    """Check that a leaf hash sits at `index` of the tree (`size`, `root`).
+    """Check that a leaf hash is at `index` of the tree (`size`, `root`).
 
     Raises:
         ProofError: it does not, the path has the wrong length, or a hash is not 32 bytes.
@@ -105,22 +103,7 @@ def verify_inclusion(
     if not 0 <= index < size:
         raise ProofError(f"index {index} is outside a tree of {size}")
     _check_hashes(leaf, *path, root)
-    position, last, result = index, size - 1, leaf
-    for node in path:
-        if last == 0:
-            raise ProofError("inclusion path is too long")
-        if position & 1 or position == last:
-            result = node_hash(node, result)
-            while position & 1 == 0 and position:
-                position >>= 1
-                last >>= 1
-        else:
-            result = node_hash(result, node)
-        position >>= 1
-        last >>= 1
-    if last != 0:
-        raise ProofError("inclusion path is too short")
-    if result != root:
+    if _climb(leaf, path, index, size - 1)[1] != root:
         raise ProofError("inclusion path leads to another root")
 
 
@@ -129,8 +112,8 @@ def verify_consistency(
 ) -> None:
     """Check that the tree (`size`, `root`) extends the tree (`old_size`, `old_root`).
 
-    Trees of one size extend each other when their roots are the same. Every tree extends the one
-    of no leaves: its root is not looked at then (the RFCs define no proof from it).
+    Trees of one size extend each other if their roots are equal. Every tree extends the empty one,
+    whose root is not looked at (the RFCs define no proof from it).
 
     Raises:
         ProofError: it does not, the path has the wrong length, or a hash is not 32 bytes.
@@ -145,20 +128,20 @@ def verify_consistency(
         return
     _check_hashes(old_root, *path, root)
     nodes = [old_root, *path] if old_size & (old_size - 1) == 0 else list(path)
-    if not nodes or _climb(nodes, old_size, size) != (old_root, root):
-        raise ProofError("consistency path does not join the two roots")
-
-
-def _climb(nodes: Sequence[bytes], old_size: int, size: int) -> tuple[bytes, bytes]:
-    """Return the old and the new root that a consistency path leads to."""
     position, last = old_size - 1, size - 1
     while position & 1:
         position >>= 1
         last >>= 1
-    old_result = new_result = nodes[0]
-    for node in nodes[1:]:
+    if not nodes or _climb(nodes[0], nodes[1:], position, last) != (old_root, root):
+        raise ProofError("consistency path does not join the two roots")
+
+
+def _climb(start: bytes, path: Sequence[bytes], position: int, last: int) -> tuple[bytes, bytes]:
+    """Return the roots that a path leads to: of the old tree, which ends here, and of the new."""
+    old_result = new_result = start
+    for node in path:
         if last == 0:
-            raise ProofError("consistency path is too long")
+            raise ProofError("path is too long")
         if position & 1 or position == last:
             old_result = node_hash(node, old_result)
             new_result = node_hash(node, new_result)
@@ -170,11 +153,11 @@ def _climb(nodes: Sequence[bytes], old_size: int, size: int) -> tuple[bytes, byt
         position >>= 1
         last >>= 1
     if last != 0:
-        raise ProofError("consistency path is too short")
+        raise ProofError("path is too short")
     return old_result, new_result
 
 
 def _check_hashes(*hashes: bytes) -> None:
-    """Refuse what is no hash: a byte moved from one node to the next would hash the same."""
+    """Refuse other lengths: a byte moved from one node to the next would hash the same."""
     if any(len(node) != HASH_BYTES for node in hashes):
-        raise ProofError(f"a hash of a proof has not {HASH_BYTES} bytes")
+        raise ProofError(f"a hash of a proof does not have {HASH_BYTES} bytes")

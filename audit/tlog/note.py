@@ -1,16 +1,18 @@
 """C2SP signed notes and verifier keys. Pure.
 
 A note is text ending in a newline, an empty line, then signature lines
-`— <name> <base64(key id || signature)>`. What this module keeps to:
+`— <name> <base64(key id || signature)>`.
 
-- only the exact form is taken: UTF-8, no control characters, every line ended, base64 as encoders
-  write it; so a parsed note gives its own bytes back;
-- a key is known by its name and id together; lines of other keys are ignored, whatever they hold;
-- a line of a known key that does not verify spoils the note, and so does the same line twice;
-- up to `SIGNATURES_MAX` lines are taken (the spec asks for 16 at least).
+Rules:
 
-Signature types: 0x01 signs the text itself and is verified here; the cosigner types 0x04 and 0x06
-sign a message built from a checkpoint, see `audit/tlog/cosignature.py`.
+- Only the exact form is accepted: UTF-8, no control characters, every line ended, base64 as
+  encoders write it. So a parsed note writes its own bytes.
+- A key is identified by name and id together; lines of other keys are ignored.
+- A known key's line that does not verify, or occurs twice, invalidates the note.
+- At most `SIGNATURES_MAX` lines are accepted (the spec requires at least 16).
+
+Type 0x01 signs the text and is verified here. The cosigner types 0x04 and 0x06 sign a message built
+from a checkpoint (`cosignature`).
 
 Source: https://c2sp.org/signed-note
 """
@@ -42,7 +44,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 
 class NoteSigner(Protocol):
-    """What a note needs of a signer; the key never leaves it."""
+    """A signer of notes; the private key never leaves it."""
 
     @property
     def vkey(self) -> "VerifierKey":
@@ -61,11 +63,7 @@ class VerifierKey:
     key_type: int = ED25519
 
     def __post_init__(self) -> None:
-        """Refuse a name or key that no note can carry.
-
-        Raises:
-            NoteError: bad name, unknown type or wrong key length.
-        """
+        """Raise NoteError for a bad name, an unknown type or a wrong key length."""
         _check_name(self.name)
         expected = PUBLIC_KEY_BYTES.get(self.key_type)
         if expected is None:
@@ -75,7 +73,7 @@ class VerifierKey:
 
     @property
     def key_id(self) -> bytes:
-        """Return the first 4 bytes of SHA-256(name || 0x0A || type || key)."""
+        """The first 4 bytes of SHA-256(name || 0x0A || type || key)."""
         data = self.name.encode() + b"\n" + bytes([self.key_type]) + self.public_key
         return sha256(data).digest()[:KEY_ID_BYTES]
 
@@ -87,19 +85,19 @@ class VerifierKey:
 
     @classmethod
     def parse(cls, text: str) -> "VerifierKey":
-        """Read the text form; blanks and newlines around it (a file's last one) are dropped.
+        """Read the text form, without surrounding blanks and newlines.
 
         Raises:
-            NoteError: it is malformed, of a type unknown here, or its id does not fit.
+            NoteError: it is malformed, of an unknown type, or its id does not match.
         """
         name, key_id, key_type, public_key = split_vkey(text.strip(BLANK))
         key = cls(name=name, key_type=key_type, public_key=public_key)
         if key.key_id != key_id:
-            raise NoteError("verifier key's id does not fit its name and key")
+            raise NoteError("verifier key's id does not match its name and key")
         return key
 
     def verify(self, signature: bytes, message: bytes) -> bool:
-        """Say whether the raw signature over the message is this key's."""
+        """Return whether this key made the raw signature over the message."""
         try:
             if self.key_type == COSIGNATURE_ML_DSA_44:
                 MLDSA44PublicKey.from_public_bytes(self.public_key).verify(signature, message)
@@ -111,7 +109,7 @@ class VerifierKey:
 
 
 def split_vkey(text: str) -> tuple[str, bytes, int, bytes]:
-    """Split a verifier key of any type into name, key id, signature type and key, unjudged.
+    """Split a verifier key of any type into name, key id, signature type and key, unchecked.
 
     Raises:
         NoteError: it is not of the form `<name>+<key id hex>+<base64(type || key)>`.
@@ -143,7 +141,7 @@ class NoteSignature:
         return f"{_DASH}{self.name} {base64.b64encode(self.key_id + self.signature).decode()}\n"
 
     def made_by(self, key: VerifierKey) -> bool:
-        """Say whether the line claims to be this key's (its signature is not looked at)."""
+        """Return whether the line names this key; its signature is not verified."""
         return self.name == key.name and self.key_id == key.key_id
 
     @classmethod
@@ -171,11 +169,11 @@ class Note:
     signatures: tuple[NoteSignature, ...]
 
     def to_bytes(self) -> bytes:
-        """Return the note's own bytes."""
+        """Return the note's bytes."""
         return (self.text + "\n" + "".join(map(str, self.signatures))).encode()
 
     def with_signatures(self, *more: NoteSignature) -> "Note":
-        """Return the note with more lines; one that it already holds is not added again."""
+        """Return the note with more lines, without repeats."""
         fresh = [line for line in dict.fromkeys(more) if line not in self.signatures]
         return Note(text=self.text, signatures=(*self.signatures, *fresh))
 
@@ -184,7 +182,7 @@ def sign_note(text: str, *signers: NoteSigner) -> Note:
     """Sign a text with every signer, each of type 0x01.
 
     Raises:
-        NoteError: the text cannot be a note's, or a signer is a cosigner.
+        NoteError: the text is invalid, or a signer is a cosigner.
     """
     check_text(text)
     signatures = tuple(
@@ -199,7 +197,7 @@ def sign_note(text: str, *signers: NoteSigner) -> Note:
 
 
 def parse_note(data: bytes) -> Note:
-    """Read a note; only the exact form is taken.
+    """Read a note.
 
     Raises:
         NoteError: any bytes that are not a note.
@@ -220,7 +218,7 @@ def parse_note(data: bytes) -> Note:
 
 
 def parse_signature_lines(block: str) -> tuple[NoteSignature, ...]:
-    """Read zero or more signature lines, such as a witness answers with.
+    """Read zero or more signature lines, such as a witness's answer.
 
     Raises:
         NoteError: a line is malformed or not ended, or there are too many.
@@ -237,7 +235,7 @@ def verify_note(note: Note, keys: Iterable[VerifierKey]) -> tuple[VerifierKey, .
     """Return the trusted keys (type 0x01) that signed; lines of unknown keys are ignored.
 
     Raises:
-        NoteError: a trusted key's line does not verify or occurs twice, nobody trusted signed, or
+        NoteError: a trusted key's line does not verify or occurs twice, no trusted key signed, or
             a key is a cosigner's.
     """
     known = {(key.name, key.key_id): (key, _plain(key, note.text)) for key in keys}
@@ -257,7 +255,7 @@ def verify_note(note: Note, keys: Iterable[VerifierKey]) -> tuple[VerifierKey, .
 
 
 def check_text(text: str) -> None:
-    """Refuse a text that no note can carry.
+    """Refuse a text that is not a valid note text.
 
     Raises:
         NoteError: it does not end in a newline or holds a control character or a lone surrogate.
@@ -283,7 +281,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def _plain(key: VerifierKey, text: str) -> bytes:
-    """Return what a key of type 0x01 signs: the text itself."""
+    """Return the message that a key of type 0x01 signs: the text itself."""
     if key.key_type != ED25519:
         raise NoteError(f"{key.name} is a cosigner: it signs checkpoints, not plain notes")
     return text.encode()

@@ -1,17 +1,17 @@
 """Trust policy: which logs, which witnesses, and how many of them make a checkpoint valid. Pure.
 
-The file names logs and witnesses by their keys and one quorum over witnesses and groups. Names are
-opaque octets and mean nothing outside the file. What a line may not do is refused with its number:
-a policy that was read in part would be a weaker one.
+The file names logs and witnesses by their keys, and one quorum over witnesses and groups. Names are
+opaque octets and mean nothing outside the file. Any invalid line is refused with its number: a
+policy read in part would be weaker.
 
-A log may be of any signature type; one that is unknown here can be listed but never satisfies.
+A log may have any signature type; one of an unknown type can be listed but never satisfies.
 
 Source: https://c2sp.org/tlog-policy
 """
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from audit.errors import NoteError, TrustPolicyError
 from audit.tlog.cosignature import COSIGNER_TYPES, Signed, verify_signatures
@@ -27,7 +27,7 @@ _THRESHOLD = re.compile(rb"[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """A log line; `key` is None for a signature type that is unknown here."""
+    """A log line; `key` is None for an unknown signature type."""
 
     vkey: str
     key: VerifierKey | None
@@ -54,7 +54,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witnessed:
-    """A witness that cosigned, and when; zero is a cosignature that says no time."""
+    """A witness that cosigned, and when; zero is a cosignature without a time."""
 
     name: bytes
     key: VerifierKey
@@ -63,7 +63,7 @@ class Witnessed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Satisfied:
-    """A checkpoint that meets the policy: what it says, which log signed, and who cosigned."""
+    """A checkpoint that meets the policy: its head, the log that signed, who cosigned."""
 
     head: TreeHead
     log: VerifierKey
@@ -84,7 +84,7 @@ class QuorumPolicy:
         """Read a policy file.
 
         Raises:
-            PolicyError: any bytes that are not a policy, with the number of the line.
+            TrustPolicyError: any bytes that are not a policy; names the line.
         """
         if not _ALLOWED.issuperset(data):
             raise TrustPolicyError("policy holds a control character other than tab and newline")
@@ -105,23 +105,18 @@ class QuorumPolicy:
         return draft.policy()
 
     def with_logs(self, keys: Iterable[VerifierKey]) -> "QuorumPolicy":
-        """Return the policy with logs known from elsewhere; one that it lists is not added."""
+        """Return the policy with more logs."""
         listed = {log.key for log in self.logs}
         more = [Log(vkey=str(key), key=key) for key in keys if key not in listed]
-        return QuorumPolicy(
-            logs=(*self.logs, *more),
-            witnesses=self.witnesses,
-            groups=self.groups,
-            quorum=self.quorum,
-        )
+        return replace(self, logs=(*self.logs, *more))
 
     def satisfied_by(self, note: Note) -> Satisfied:
-        """Return who signed and cosigned a checkpoint that a listed log signed with quorum.
+        """Return who signed and cosigned a checkpoint that meets the policy.
 
         Raises:
             NoteError: not a checkpoint, no listed log of this origin signed it, or a line of a
                 listed log or witness does not verify.
-            PolicyError: the witnesses that cosigned are no quorum.
+            TrustPolicyError: the witnesses that cosigned are not a quorum.
         """
         head = parse_tree_head(note.text)
         logs = [log.key for log in self.logs if log.key and log.key.name == head.origin]
@@ -129,11 +124,11 @@ class QuorumPolicy:
         return Satisfied(head=head, log=signed[0].key, witnesses=self.witnessed(note))
 
     def witnessed(self, note: Note) -> tuple[Witnessed, ...]:
-        """Return who cosigned a checkpoint with quorum; which log signed it is not judged.
+        """Return who cosigned a checkpoint with quorum; the log's signature is not checked.
 
         Raises:
             NoteError: a line of a listed witness does not verify.
-            PolicyError: the witnesses that cosigned are no quorum.
+            TrustPolicyError: the witnesses that cosigned are not a quorum.
         """
         cosigned = _cosigned(note, [witness.key for witness in self.witnesses])
         witnessed = tuple(
@@ -148,7 +143,7 @@ class QuorumPolicy:
         return witnessed
 
     def _met(self, present: set[bytes]) -> bool:
-        """Say whether the witnesses are a quorum; groups come after their members."""
+        """Return whether the witnesses are a quorum; groups come after their members."""
         if self.quorum == NONE:
             return True
         met = set(present)

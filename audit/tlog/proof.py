@@ -1,7 +1,7 @@
 """A proof in one file: an entry's index, its inclusion path and a cosigned checkpoint. Pure.
 
-The file is checkable offline against a policy of trusted logs and witnesses that comes from
-elsewhere. The extra data is not authenticated: nothing may be trusted because it stands there.
+The file is verified offline against a policy of trusted logs and witnesses from elsewhere. The
+extra data is not authenticated and must not be trusted.
 
 Source: https://c2sp.org/tlog-proof
 """
@@ -32,11 +32,7 @@ class TlogProof:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """Return what the checkpoint says.
-
-        Raises:
-            NoteError: it is not a checkpoint.
-        """
+        """The parsed checkpoint; raises NoteError if it is not one."""
         return parse_checkpoint(self.checkpoint_note)
 
     def to_bytes(self) -> bytes:
@@ -53,22 +49,17 @@ class TlogProof:
     ) -> Satisfied:
         """Check that an entry is in the tree of a checkpoint that the policy accepts.
 
-        Args:
-            entry: the entry's bytes; see `verify_leaf` for its hash.
-            policy: logs, witnesses and quorum.
-            log_keys: further logs, known from elsewhere.
-
         Raises:
-            ProofError: the entry is not where the proof says.
-            NoteError: the checkpoint is not signed as it should be.
-            PolicyError: the witnesses are no quorum.
+            ProofError: the entry is not at the proof's index.
+            NoteError: a signature is missing or does not verify.
+            TrustPolicyError: the witnesses are not a quorum.
         """
         return self.verify_leaf(leaf_hash(entry), policy, log_keys)
 
     def verify_leaf(
         self, leaf: bytes, policy: QuorumPolicy, log_keys: Iterable[VerifierKey] = ()
     ) -> Satisfied:
-        """Check a leaf hash in the same way; raises the same errors."""
+        """Check a leaf hash in the same way; raises as `verify`."""
         satisfied = policy.with_logs(log_keys).satisfied_by(parse_note(self.checkpoint_note))
         head = satisfied.head
         verify_inclusion(leaf, self.index, head.size, self.path, head.root)
@@ -76,7 +67,7 @@ class TlogProof:
 
 
 def parse_proof(data: bytes) -> TlogProof:
-    """Read a proof; only the exact form is taken, and nothing is verified.
+    """Read a proof in its exact form, without verifying it.
 
     Raises:
         ProofError: any bytes that are not a proof.

@@ -1,20 +1,20 @@
 """A log's keys over time: rotations, revocations, and which key counts for which checkpoint. Pure.
 
-A verifier holds one key from outside (a root). A rotation hands over to the next key in a statement
-that both keys sign; a revocation says from when a key no longer counts, signed by another key that
-does. Both are C2SP signed notes, so they stand alone; the log also records them.
+A verifier holds one key from outside (a root). Both keys sign a rotation, which hands over to the
+next key. Another valid key signs a revocation, which states from when a key no longer counts. Both
+are C2SP signed notes and stand alone; the log also records them.
 
-What follows from a statement (`trusted_keys`):
+Rules of `trusted_keys`:
 
-- a rotated key counts for trees up to the size that its rotation names, its successor for later
-  ones (while both keys overlap, later checkpoints carry both signatures, for readers who have only
-  the old key);
-- a revoked key counts for nothing made from the stated time on; what was made earlier has to be
-  shown by something other than that key: a witness's cosignature before it, or records with times;
-- a revoked key hands over to nobody afterwards, whatever time its statement names;
-- a verifier that holds only a later key learns the earlier ones from it, for the trees before;
-  they count for no tree and no time beyond the key that vouches for them, and hand over to nobody
-  but that key: who stole one long after it ended can still sign with it.
+- A rotated key counts for trees up to the size that its rotation names, its successor for later
+  ones. While both keys overlap, later checkpoints carry both signatures, for readers who have only
+  the old key.
+- A revoked key counts for nothing made from the stated time on. Only a quorum's cosignatures prove
+  an earlier time (`TrustedKey.counts`).
+- A revoked key hands over to no other key afterwards, whatever time its statement names.
+- A verifier that holds only a later key learns the earlier ones from it, for earlier trees. They
+  count for no tree and no time beyond the key that vouches for them, and hand over only to that
+  key, because a thief can still sign with a key that ended long ago.
 
 Source: https://c2sp.org/signed-note for the form; the texts are our own, named in their first line.
 """
@@ -35,7 +35,7 @@ REVOCATION = "countersign.dev/key-revocation/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rotation:
-    """The old key hands over to the new one."""
+    """A statement that the old key hands over to the new one."""
 
     old: VerifierKey
     new: VerifierKey
@@ -46,7 +46,7 @@ class Rotation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revocation:
-    """A key no longer counts from a time on (UTC microseconds)."""
+    """A statement that a key no longer counts from a time on (UTC microseconds)."""
 
     key: VerifierKey
     from_us: int
@@ -61,7 +61,7 @@ class TrustedKey:
     """A key with its bounds; None is no bound.
 
     Attributes:
-        until_size: the largest tree that it alone may sign.
+        until_size: the largest tree that this key alone may sign.
         revoked_us: nothing made at this time or later counts.
     """
 
@@ -70,11 +70,11 @@ class TrustedKey:
     revoked_us: int | None = None
 
     def counts(self, size: int, made_us: int | None) -> bool:
-        """Say whether its signature on a tree of `size`, made by `made_us`, is to be trusted.
+        """Return whether its signature on a tree of `size`, made by `made_us`, counts.
 
-        `made_us` is what others prove: the time by which the witnesses' quorum had cosigned this
-        checkpoint or a later one of the same tree. No time that a record of the log states is
-        proof: who stole the key wrote it. With None a revoked key does not count.
+        `made_us` is the time by which a quorum of witnesses had cosigned this checkpoint or a later
+        one of the same tree. A time in a record is no proof: a thief of the key can write it. With
+        None a revoked key does not count.
         """
         if self.until_size is not None and size > self.until_size:
             return False
@@ -82,10 +82,10 @@ class TrustedKey:
 
 
 def rotate(old: NoteSigner, new: NoteSigner, from_size: int, from_us: int) -> Rotation:
-    """Sign the handing over with both keys.
+    """Sign a rotation with both keys.
 
     Raises:
-        NoteError: the keys are the same or of another type than 0x01, or bear different names.
+        NoteError: the keys are equal, not of type 0x01, or have different names.
     """
     text = "".join(
         f"{line}\n" for line in (ROTATION, old.vkey.name, old.vkey, new.vkey, from_size, from_us)
@@ -94,10 +94,10 @@ def rotate(old: NoteSigner, new: NoteSigner, from_size: int, from_us: int) -> Ro
 
 
 def revoke(signer: NoteSigner, key: VerifierKey, from_us: int) -> Revocation:
-    """Sign that another key of the same log no longer counts.
+    """Sign a revocation of another key of the same log.
 
     Raises:
-        NoteError: a key cannot revoke itself, or one of another log.
+        NoteError: the key is the signer's own, or of another log.
     """
     text = "".join(f"{line}\n" for line in (REVOCATION, key.name, key, from_us))
     revocation = parse_revocation(sign_note(text, signer).to_bytes())
@@ -106,7 +106,7 @@ def revoke(signer: NoteSigner, key: VerifierKey, from_us: int) -> Revocation:
 
 
 def parse_rotation(statement: bytes) -> Rotation:
-    """Read a rotation and verify both of its signatures; whether the old key is trusted is open.
+    """Read a rotation and verify both signatures; `trusted_keys` judges the old key.
 
     Raises:
         NoteError: any bytes that are not a rotation signed by both keys.
@@ -128,7 +128,7 @@ def parse_rotation(statement: bytes) -> Rotation:
 
 
 def parse_revocation(statement: bytes) -> Revocation:
-    """Read a revocation; who signed it is judged by `trusted_keys`.
+    """Read a revocation; `trusted_keys` judges its signer.
 
     Raises:
         NoteError: any bytes that are not a revocation.
@@ -151,9 +151,9 @@ def parse_key_record(statement: bytes) -> KeyRecord:
 def trusted_keys(
     roots: Iterable[VerifierKey], records: Iterable[KeyRecord]
 ) -> tuple[TrustedKey, ...]:
-    """Follow rotations and revocations, in the order of the log, from keys given from outside.
+    """Follow rotations and revocations, in the log's order, from the roots.
 
-    A statement that no trusted key stands behind changes nothing: anybody can write one.
+    A statement without a trusted key's signature changes nothing.
     """
     ordered = tuple(records)
     vouched = _with_predecessors(roots, ordered)
@@ -175,15 +175,10 @@ def trusted_keys(
 def open_trusted(
     data: bytes, trusted: Iterable[TrustedKey], made_us: int | None = None
 ) -> Checkpoint:
-    """Read a checkpoint that a key which counts for its size and time has signed.
-
-    Args:
-        data: the checkpoint's note.
-        trusted: see `trusted_keys`.
-        made_us: a time before which the checkpoint is proven to have been made, see `counts`.
+    """Read a checkpoint signed by a key that counts; see `TrustedKey.counts` for `made_us`.
 
     Raises:
-        NoteError: malformed, or signed by nobody who may.
+        NoteError: malformed, or not signed by such a key.
     """
     checkpoint = parse_checkpoint(data)
     known = {item.key: item for item in trusted if item.key.name == checkpoint.origin}
@@ -197,9 +192,9 @@ def open_trusted(
 def _with_predecessors(
     roots: Iterable[VerifierKey], records: tuple[KeyRecord, ...]
 ) -> dict[VerifierKey, Rotation | None]:
-    """Return the roots and the keys before them, each of those with what vouches for it.
+    """Return the roots (None) and the keys before them, each with the rotation that vouches for it.
 
-    A key vouches while it is the log's: not after it handed over, nor after anybody revoked it.
+    A key vouches for its predecessor until it hands over or is revoked by anybody.
     """
     known: dict[VerifierKey, Rotation | None] = dict.fromkeys(roots)
     for place in range(len(records) - 1, -1, -1):
@@ -215,7 +210,7 @@ def _with_predecessors(
 
 
 def _bounded(item: TrustedKey, voucher: TrustedKey) -> TrustedKey:
-    """Bound a key by the one that vouches for it: a thief of that one could have invented it."""
+    """Bound a key by the one that vouches for it, whose thief could have invented it."""
     sizes = [n for n in (item.until_size, voucher.until_size) if n is not None]
     times = [n for n in (item.revoked_us, voucher.revoked_us) if n is not None]
     return replace(item, until_size=min(sizes, default=None), revoked_us=min(times, default=None))

@@ -3,11 +3,11 @@
 A tile of level L holds 256 consecutive hashes of subtrees of 256**L leaves (8,192 bytes); the
 rightmost one of a level may be partial. Entry bundles hold the entries under a level 0 tile.
 
-Proofs need hashes of perfect subtrees only, so they are computed over a `HashReader`: a function
+Proofs need only hashes of perfect subtrees, so they are computed over a `HashReader`: a function
 from (level, index) to the hash of leaves [index * 2**level, (index + 1) * 2**level). `TileReader`
-is one over tiles, wherever they are.
+reads them from tiles.
 
-Not here: where tiles are stored and how they are served.
+Not here: how tiles are stored and served.
 
 Source: https://c2sp.org/tlog-tiles
 """
@@ -35,10 +35,10 @@ _PATH = re.compile(
 
 
 class HashReader(Protocol):
-    """Any function from (level, index) to the hash of a perfect subtree of 2**level leaves."""
+    """A function from (level, index) to the hash of a perfect subtree of 2**level leaves."""
 
     def __call__(self, level: int, index: int, /) -> bytes:
-        """Return the 32-byte hash; raise `ProofError` when it cannot be had."""
+        """Return the 32-byte hash; raise `ProofError` if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Tile:
 
     @property
     def path(self) -> str:
-        """Return the path under the log's prefix."""
+        """The path under the log's prefix."""
         level = "entries" if self.level is None else str(self.level)
         suffix = "" if self.width == TILE_WIDTH else f".p/{self.width}"
         return f"tile/{level}/{_index_path(self.index)}{suffix}"
@@ -76,7 +76,7 @@ def entries_path(n: int, width: int = TILE_WIDTH) -> str:
 
 
 def parse_tile_path(path: str) -> Tile:
-    """Read a tile's or bundle's path; only the one form of each is taken.
+    """Read the path of a tile or an entry bundle.
 
     Raises:
         ProofError: any other text.
@@ -103,7 +103,7 @@ def tile_width(level: int, n: int, size: int) -> int:
 
 
 def tiles_of(size: int, since: int = 0) -> Iterator[Tile]:
-    """Name every hash tile of a tree that a tree of `since` leaves has not, partial ones too."""
+    """Yield the hash tiles, partial ones too, that a tree of `since` leaves does not have."""
     level = 0
     while size >> (TILE_HEIGHT * level):
         count = size >> (TILE_HEIGHT * level)
@@ -143,8 +143,7 @@ def split_hashes(data: bytes, width: int) -> tuple[bytes, ...]:
 class TileReader:
     """A `HashReader` over the tiles of a tree of `size` leaves; each tile is fetched once.
 
-    `fetch` gets a tile's place (level, index and the width it has in this tree) and returns its
-    bytes. What it returns is as good as where it came from: prove the root before trusting.
+    `fetch` is not trusted: check the root before relying on the hashes.
     """
 
     def __init__(self, fetch: Callable[[Tile], bytes], size: int) -> None:
@@ -157,7 +156,7 @@ class TileReader:
         """Return the hash of a perfect subtree.
 
         Raises:
-            ProofError: it is outside the tree, or the tile has not the right number of hashes.
+            ProofError: it is outside the tree, or the tile has the wrong length.
         """
         if level < 0 or index < 0 or (index + 1) << level > self._size:
             raise ProofError(f"subtree {level}/{index} is outside a tree of {self._size}")
@@ -235,7 +234,7 @@ def encode_bundle(entries: Sequence[bytes]) -> bytes:
 
 
 def decode_bundle(data: bytes, width: int | None = None) -> tuple[bytes, ...]:
-    """Split an entry bundle; with `width`, exactly so many entries are wanted.
+    """Split an entry bundle; with `width`, it must have exactly that many entries.
 
     Raises:
         ProofError: it is cut off, or has another number of entries.

@@ -1,8 +1,9 @@
 """The text of a checkpoint: a log's origin, its size, its root and extension lines. Pure.
 
-What a log signs and what a witness cosigns; the signatures are in `audit/tlog/checkpoint.py` and
-`audit/tlog/cosignature.py`. An origin is any line of 1 to 255 bytes, which is what a cosigner of
-type 0x06 can sign; spaces and plus signs are taken, as the spec asks.
+An origin is any line of 1 to 255 bytes, the range that a cosigner of type 0x06 can sign; the spec
+allows spaces and plus signs.
+
+Not here: the signatures of logs (`checkpoint`) and witnesses (`cosignature`).
 
 Source: https://c2sp.org/tlog-checkpoint
 """
@@ -22,7 +23,7 @@ _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeHead:
-    """What a checkpoint's text says."""
+    """The content of a checkpoint's text."""
 
     origin: str
     size: int
@@ -30,7 +31,7 @@ class TreeHead:
     extensions: tuple[str, ...] = ()
 
     def to_text(self) -> str:
-        """Return the text that is signed."""
+        """Return the text to sign."""
         lines = (self.origin, str(self.size), base64.b64encode(self.root).decode())
         return "".join(f"{line}\n" for line in (*lines, *self.extensions))
 
