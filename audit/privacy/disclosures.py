@@ -1,7 +1,7 @@
 """Encrypted personal values in the database: read as the reader, deleted as the eraser.
 
-Written by the sequencer, in the transaction of their records. Nothing here can open one.
-What an erasure is judged by are the records themselves, as rows here can be taken away.
+The sequencer writes them in the transaction of their records. Nothing here can decrypt one.
+An erasure is judged by the records, because rows of this table can be removed.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -31,13 +31,13 @@ _KEPT_SQL = (
     b" ORDER BY d.position"
 )
 _TOLD = (Kind.HOLD_PLACED.value, Kind.HOLD_LIFTED.value, Kind.RUN_STARTED.value)
-"""Kinds that erasures are judged by, whoever they are about: holds, and the years of each run."""
+"""Kinds that every erasure is judged by: holds, and each run's retention periods."""
 _SIZE_SQL = b"""
 SELECT coalesce((SELECT size FROM ledger.head WHERE id = 1),
   (SELECT max(seq) + 1 FROM ledger.entry), 0)
 """
 _NUMBERED = "seq >= %(first)s AND seq < %(stop)s"
-_UNNUMBERED = "num_nulls(seq) > 0"  # IS NULL is false, by plan, of what is said to be NOT NULL
+_UNNUMBERED = "num_nulls(seq) > 0"  # the planner takes IS NULL to be false for a NOT NULL column
 _RECORDS_SQL = f"""
 SELECT {RECORD_SQL}, mac FROM ledger.entry
 WHERE {{which}} AND (
@@ -63,7 +63,7 @@ _PAGE_SEARCHED = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One encrypted value, with the place of its record that it is bound to."""
+    """One encrypted value, with its record's place, to which it is bound."""
 
     row: Sealed
     stream: str
@@ -75,14 +75,14 @@ class Erased:
     """What an erasure did.
 
     Attributes:
-        subjects: the pseudonyms that are forgotten; of a name, the one in use last.
-        seqs: the records that say so, one for each.
-        fields: how many fields of how many records they name.
-        keys_destroyed: how many; those that are missing an earlier try had destroyed.
+        subjects: the forgotten pseudonyms; of a name, the one in use comes last.
+        seqs: the `subject_erased` records, one for each.
+        fields: the number of fields, in `records` records, that they name.
+        keys_destroyed: less those that an earlier attempt had destroyed.
         rows: encrypted rows deleted just now.
-        shown: who was shown values of them, and the record that says so; they may hold copies.
-        in_words: records that hold a name in words, which stays; None where no name could be looked
-            for: it is gone already, or too short.
+        shown: readers of their values, who may hold copies, and the record of each reading.
+        in_words: records that hold a name in free text, which stays; None if no name could be
+            searched for, because it is gone already or too short.
     """
 
     subjects: tuple[str, ...]
@@ -97,7 +97,7 @@ class Erased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One personal value, opened; `value` is None when its key is gone."""
+    """One decrypted personal value; `value` is None if its key is gone."""
 
     field: Field
     value: str | None
@@ -105,7 +105,7 @@ class Shown:
 
 
 class Disclosures:
-    """The table of encrypted values; a connection per call, these are rare."""
+    """The table of encrypted values; opens a connection for each of the rare calls."""
 
     def __init__(
         self,
@@ -115,13 +115,13 @@ class Disclosures:
         *,
         row_key: RowKey | None = None,
     ) -> None:
-        """Keep where to connect.
+        """Connect to nothing yet.
 
         Args:
             dsn: of a user who may `SET ROLE` to the reader and the eraser.
-            on_read: called while the log is read: how many records of how many.
-            on_search: called likewise while its words are searched.
-            row_key: what the records are held against by which an erasure is judged.
+            on_read: called with (done, total) records while the log is read.
+            on_search: called likewise while its text is searched.
+            row_key: checks the records that an erasure is judged by.
         """
         self._dsn = dsn
         self._on_read = on_read
@@ -129,7 +129,7 @@ class Disclosures:
         self._judge = None if row_key is None else RowJudge(row_key, self._named)
 
     def size(self) -> int:
-        """Return how many records the log has; where it does not say, those that are there.
+        """Return the log's size; without a head, the largest number plus one.
 
         Raises:
             LedgerError: the database does not answer.
@@ -137,15 +137,14 @@ class Disclosures:
         return int(self._rows(_SIZE_SQL)[0][0])
 
     def records(self, subjects: Collection[str], among: range) -> Iterator[Record]:
-        """Yield every record that the erasure of persons is judged by, in order of `seq`.
+        """Yield every record that an erasure is judged by, in order of `seq`.
 
-        Those with commitments, those that a value of these persons is stored for, holds and runs.
-        Reads all of them: what a record is, its columns or its header may say, so that one of
-        them changed hides none. No index of these could be believed. A row beyond the log's end
-        is no record; one without a number is given, for it was one.
+        These are records with commitments or stored values of these persons, holds and runs. The
+        whole table is read, not an index, and a record is selected by its columns or by its header,
+        so that changing one of them hides none. A row with a NULL number is yielded too.
 
         Args:
-            subjects: their pseudonyms.
+            subjects: pseudonyms.
             among: the numbers to read.
 
         Raises:
@@ -173,7 +172,7 @@ class Disclosures:
             raise LedgerError(f"records not read: {type(error).__name__}") from error
 
     def said_of(self, wanted: Wanted) -> tuple[int, ...]:
-        """Return the numbers of the records that hold a name in words, in header or payload.
+        """Return the numbers of the records that hold a name as text, in header or payload.
 
         Raises:
             LedgerError: the database does not answer.
@@ -188,7 +187,7 @@ class Disclosures:
         return tuple(found)
 
     def places_of(self, subjects: Collection[str]) -> frozenset[tuple[str, int, int]]:
-        """Return (subject, seq, position) of all that is kept of persons.
+        """Return (subject, seq, position) of every stored value of persons.
 
         Raises:
             LedgerError: the database does not answer.
@@ -197,7 +196,7 @@ class Disclosures:
         return frozenset((row[0], row[1], row[2]) for row in self._rows(query, list(subjects)))
 
     def of_record(self, seq: int) -> tuple[Kept, ...]:
-        """Return what is kept of a record's fields.
+        """Return the stored values of a record.
 
         Raises:
             LedgerError: the database does not answer.
@@ -212,7 +211,7 @@ class Disclosures:
         )
 
     def left_of(self, subjects: Collection[str]) -> frozenset[str]:
-        """Return those of whom something is kept.
+        """Return the subjects with stored values.
 
         Raises:
             LedgerError: the database does not answer.
@@ -221,7 +220,7 @@ class Disclosures:
         return frozenset(row[0] for row in self._rows(query, list(subjects)))
 
     def delete(self, subject: str) -> int:
-        """Delete a person's rows; return how many there were.
+        """Delete a subject's rows; return their number.
 
         Raises:
             LedgerWriteError: the database refused or does not answer; safe to try again.

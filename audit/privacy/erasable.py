@@ -1,9 +1,9 @@
-"""Whether a person's values may be erased yet: statutes and holds, and what goes on record of them.
+"""Whether statutes and holds allow a person's values to be erased yet.
 
-Judged by what sound records say, of every value that they name: neither columns nor the stored
-values decide, for both can be changed or taken away.
+Sound records decide, for every value that they name; columns and stored values do not, because both
+can be changed or removed.
 
-Not here: erasing (`erasure`), how long a class is kept (`retention`), what a hold covers (`holds`).
+Not here: erasing (`erasure`), retention periods (`retention`), the scope of a hold (`holds`).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -29,12 +29,12 @@ _HOLDS = frozenset({Kind.HOLD_PLACED, Kind.HOLD_LIFTED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """One personal value, as its record says it.
+class PersonalValue:
+    """One personal value, as its record names it.
 
     Attributes:
-        retention: its class; `unknown` where a value is stored that the record does not name.
-        years: for which it was to be kept, by what its run has on record; 0 if that is nothing.
+        retention: its class; `unknown` if a value is stored that the record does not name.
+        years: the retention period that its run recorded, or 0.
     """
 
     seq: int
@@ -47,16 +47,16 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What sound records say of persons, by pseudonym, and of holds.
+class Findings:
+    """What sound records say of persons and holds.
 
     Attributes:
-        said: the values of each person.
+        by_subject: the values of each person, by pseudonym.
         held: the records that place and lift holds.
-        years: retention by class, as the last run has it on record.
+        years: retention by class, as the last run recorded it.
     """
 
-    said: Mapping[str, tuple[Said, ...]]
+    by_subject: Mapping[str, tuple[PersonalValue, ...]]
     held: tuple[Record, ...] = ()
     years: Years = field(default_factory=dict)
 
@@ -67,78 +67,64 @@ class Evidence:
 
 
 class Values(Protocol):
-    """The stored values and their records, as far as a judgement needs them."""
+    """The stored values and the records, as `Disclosures` reads them."""
 
     def places_of(self, subjects: Collection[str]) -> Collection[tuple[str, int, int]]:
-        """Return (subject, seq, position) of all that is kept of persons."""
-        ...
+        """Return (subject, seq, position) of every stored value of persons."""
 
     def size(self) -> int:
-        """Return how many records the log has."""
-        ...
+        """Return the log's size."""
 
     def records(self, subjects: Collection[str], among: range) -> Iterable[Record]:
-        """Yield the records among these numbers that persons are judged by, in order."""
-        ...
+        """Yield the records among these numbers that an erasure is judged by, in order."""
 
 
 class Inquiry:
-    """One erasure's reading of the log: whole the first time, then only what was added since.
+    """One erasure's reading of the log: all of it the first time, then only what was added.
 
-    A record that was read once cannot become another: the log only grows. One that is changed
-    meanwhile counts as it was read, and as sound; a value that appears meanwhile for a record
-    that did not name it has no record, and refuses the erasure.
+    The log only grows, so a record counts as it was first read, even if it is changed meanwhile. A
+    value stored meanwhile for a record already read, which did not name it, refuses the erasure.
     """
 
     def __init__(self, values: Values) -> None:
         """Read nothing yet."""
         self._values = values
         self._read = 0
-        self._known = Evidence(said={})
+        self._known = Findings(by_subject={})
 
-    def evidence(self, subjects: Collection[str]) -> Evidence:
-        """Return what there is by now to judge an erasure of these persons by.
+    def findings(self, subjects: Collection[str]) -> Findings:
+        """Return what the log says by now of these persons.
 
         Args:
-            subjects: their pseudonyms; the first time all that are ever asked about.
+            subjects: pseudonyms; the first call names all that later calls ask about.
 
         Raises:
-            ErasureRefusedError: a record is not what was recorded, or a value has none.
+            ErasureRefusedError: a record does not match its leaf, or a value has no record.
             LedgerError: the database does not answer.
         """
         stored = self._values.places_of(subjects)
         size = self._values.size()  # after the values: each has its record below it
         among = range(self._read, max(size, self._read))
         records = self._values.records(subjects, among)
-        self._known = evidence_of(records, stored, subjects, self._known)
+        self._known = _findings_of(records, stored, subjects, self._known)
         self._read = among.stop
         return self._known
 
 
-def evidence_of(
+def _findings_of(
     records: Iterable[Record],
     stored: Collection[tuple[str, int, int]],
     subjects: Collection[str],
-    known: Evidence,
-) -> Evidence:
-    """Return what there is to judge an erasure of these persons by.
-
-    Args:
-        records: all with commitments, all holds and runs, those of the stored values; in order.
-        stored: (subject, seq, position) of their values.
-        subjects: their pseudonyms.
-        known: what the records before these said.
-
-    Raises:
-        ErasureRefusedError: a record is not what was recorded, or a value has none.
-    """
-    if any(None in place for place in stored):  # a dropped constraint let it in
+    known: Findings,
+) -> Findings:
+    """Return `known`, of the records before these, with what these records say."""
+    if any(None in place for place in stored):  # possible once a constraint was dropped
         raise ErasureRefusedError(
             "a value is stored without the number of its record or its place there: the ledger was"
             " altered; run `countersign fsck`"
         )
-    said = {subject: [*known.said.get(subject, ())] for subject in subjects}
-    read = {(name, one.seq, one.position) for name, values in said.items() for one in values}
+    found = {subject: [*known.by_subject.get(subject, ())] for subject in subjects}
+    read = {(name, one.seq, one.position) for name, values in found.items() for one in values}
     by_seq: dict[int, dict[int, str]] = {}
     for subject, seq, position in frozenset(stored) - read:
         by_seq.setdefault(seq, {})[position] = subject
@@ -153,23 +139,22 @@ def evidence_of(
         if not kept and not any(one in record.payload for one in looked_for):
             continue
         fields = named_by(record.payload, commitments_of(record))
-        found = dict.fromkeys(kept.items(), "unknown")
-        found |= {(n, one.subject): one.retention for n, one in fields.items()}
-        for (n, subject), retention in sorted(found.items()):
-            if subject in said:
-                said[subject].append(_said(record, n, retention, years))
+        named = dict.fromkeys(kept.items(), "unknown")
+        named |= {(n, one.subject): one.retention for n, one in fields.items()}
+        for (n, subject), retention in sorted(named.items()):
+            if subject in found:
+                found[subject].append(_value(record, n, retention, years))
     if by_seq:
         raise ErasureRefusedError(
             f"a value is stored for record {min(by_seq)}, which is not there: the ledger was"
             " altered; run `countersign fsck`"
         )
-    return Evidence(
-        said={one: tuple(values) for one, values in said.items()}, held=tuple(held), years=years
-    )
+    by_subject = {subject: tuple(values) for subject, values in found.items()}
+    return Findings(by_subject=by_subject, held=tuple(held), years=years)
 
 
-def _said(record: Record, position: int, retention: str, years: Years) -> Said:
-    return Said(
+def _value(record: Record, position: int, retention: str, years: Years) -> PersonalValue:
+    return PersonalValue(
         seq=record.seq,
         position=position,
         retention=retention,
@@ -182,58 +167,58 @@ def _said(record: Record, position: int, retention: str, years: Years) -> Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A person's values that no statute and no hold keeps, when that was judged.
+    """A person's values that no statute and no hold keeps.
 
     Attributes:
-        years: retention by class of value, as it was applied.
-        expired: the record that a statute does not keep them any more, where one did.
+        years: retention by class of value, as applied.
+        expired: the draft of the record that a statute's period is over, if one applied.
     """
 
     subject: str
-    said: tuple[Said, ...]
+    values: tuple[PersonalValue, ...]
     years: Mapping[str, int]
     expired: Draft | None
 
 
 def judge(
-    evidence: Evidence,
+    findings: Findings,
     *,
     messages_of: Callable[[str], set[tuple[str, str]]],
     years: Years,
     now_us: int,
 ) -> tuple[Due, ...]:
-    """Return what may be erased of persons; of all of them, or it is refused.
+    """Return what may be erased, of all these persons or of none.
 
     Args:
-        evidence: the values, and the holds in force.
-        messages_of: (stream, key) of the broker's messages that a decision's reports say.
-        years: retention by class; where a value's run had longer ones on record, those count.
+        findings: values and holds.
+        messages_of: (stream, key) of the broker messages of a decision's stream.
+        years: retention by class; longer ones in the record of a value's run win.
         now_us: microseconds UTC.
 
     Raises:
-        ErasureRefusedError: a statute or a hold keeps a value; of several persons it says whose.
+        ErasureRefusedError: a statute or a hold keeps a value; of several persons it names each.
     """
-    in_force = tuple(evidence.holds.values())
+    in_force = tuple(findings.holds.values())
     judged: list[Due] = []
     refusals: list[str] = []
-    several = len(evidence.said) > 1
-    for subject, values in evidence.said.items():
+    several = len(findings.by_subject) > 1
+    for subject, values in findings.by_subject.items():
         try:
             _refuse_held(subject, values, in_force, messages_of)
             judged.append(_due(subject, values, years, now_us))
         except ErasureRefusedError as error:
             refusals.append(f"{subject}: {error}" if several else str(error))
     if several and refusals:
-        refusals.append("nobody of them is erased")
+        refusals.append("none of them is erased")
     if refusals:
         raise ErasureRefusedError("; ".join(refusals))
     return tuple(judged)
 
 
-def _due(subject: str, said: tuple[Said, ...], years: Years, now_us: int) -> Due:
-    expired: list[tuple[Said, int]] = []
+def _due(subject: str, values: tuple[PersonalValue, ...], years: Years, now_us: int) -> Due:
+    expired: list[tuple[PersonalValue, int]] = []
     applied: dict[str, int] = {}
-    for one in said:
+    for one in values:
         name = one.retention
         span = max(years_of(name, years), one.years)
         applied[name] = max(span, applied.get(name, 0))
@@ -243,12 +228,13 @@ def _due(subject: str, said: tuple[Said, ...], years: Years, now_us: int) -> Due
         if ends_us > one.recorded_at_us:
             expired.append((one, ends_us))
     applied = dict(sorted(applied.items()))
-    return Due(
-        subject=subject, said=said, years=applied, expired=_expired(subject, expired, applied)
-    )
+    draft = _expired(subject, expired, applied)
+    return Due(subject=subject, values=values, years=applied, expired=draft)
 
 
-def _expired(subject: str, found: list[tuple[Said, int]], years: Mapping[str, int]) -> Draft | None:
+def _expired(
+    subject: str, found: list[tuple[PersonalValue, int]], years: Mapping[str, int]
+) -> Draft | None:
     if not found:
         return None
     classes = sorted({one.retention for one, _ in found})
@@ -270,11 +256,11 @@ def _expired(subject: str, found: list[tuple[Said, int]], years: Mapping[str, in
 
 def _refuse_held(
     subject: str,
-    said: Iterable[Said],
+    values: Iterable[PersonalValue],
     holds: Iterable[Hold],
     messages_of: Callable[[str], set[tuple[str, str]]],
 ) -> None:
-    messages = {(one.stream, one.idem_key) for one in said}
+    messages = {(one.stream, one.idem_key) for one in values}
     streams = frozenset(stream for stream, _ in messages)
     for hold in holds:
         stream = hold.decision_stream
@@ -282,16 +268,16 @@ def _refuse_held(
         if linked or hold.covers(subject, streams):
             raise ErasureRefusedError(
                 f"{hold.hold_id} (record {hold.seq}) on {hold.scope} keeps it;"
-                " somebody else than who placed it must lift it first"
+                " another person than the one who placed it must lift it first"
             )
 
 
-def _why(said: Said, ends_us: int) -> str:
-    name = said.retention
+def _why(value: PersonalValue, ends_us: int) -> str:
+    name = value.retention
     known = name in set(Retention)
-    source = RULES[Retention(name)].source if known else "no class: kept as the longest one"
+    source = RULES[Retention(name)].source if known else "unknown class, kept as the longest one"
     return (
-        f"record {said.seq} ({name}) must be kept until {day_of(ends_us)}: {source};"
-        " years are a setting (COUNTERSIGN_RETENTION__...), and fewer count only for what is"
-        " recorded after a start with them"
+        f"record {value.seq} ({name}) must be kept until {day_of(ends_us)}: {source};"
+        " the years are a setting (COUNTERSIGN_RETENTION__...), and fewer years count only for"
+        " values recorded after the next start"
     )

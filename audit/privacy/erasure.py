@@ -1,20 +1,19 @@
-"""Persons' values, forgotten; every proof stays.
+"""Forgets persons' values; every proof stays valid.
 
-Steps of an erasure, each safe to repeat, in this order:
+Steps of an erasure, in this order, each safe to repeat:
 
-1. refused inside retention or a hold, by what sound records say (`erasable`); of several subjects
-   (one person under several pseudonyms) all are judged before anything is done, and one refusal
-   refuses all;
-2. nothing new is said under the pseudonyms, and what was on its way to the ledger is either in it
-   by now, and counts, or refused by it; what was added since is judged with the rest;
-3. the records, all in one commit: who asked, on which legal basis, which fields of which records,
-   by which years (and, where a statute had kept them, that it no longer does);
-4. the caller's own files are cleaned of the person's names;
-5. the key is destroyed: from here on no backup, WAL or page slack can be read;
-6. the encrypted rows are deleted, as a role that can do nothing else.
+1. All subjects (a person may have several pseudonyms) are judged by sound records (`erasable`). One
+   refusal by a statute or a hold refuses all.
+2. The pseudonyms are retired. Records in flight are then either in the ledger or refused by it, and
+   what was added since step 1 is judged, too.
+3. The records are committed together: who asked, the legal basis, which fields of which records, by
+   which retention periods (and that a statute's period is over).
+4. The caller's own files are cleaned of the person's names.
+5. The key is destroyed: from here on no backup, WAL or page slack can be read.
+6. The encrypted rows are deleted, as a role that can do nothing else.
 
-A crash leaves a step undone, never a value without its record: `complete` goes on from the record,
-at the next start or the next try.
+A crash before step 3 leaves everything as it was. After it, `complete` goes on from the records, at
+the next start or the next attempt.
 """
 
 import threading
@@ -29,13 +28,14 @@ from audit.errors import (
     LedgerTimeoutError,
     VaultError,
 )
-from audit.privacy import holds
+from audit.privacy import holds, journal
 from audit.privacy.disclosures import Disclosures, Erased, Kept, Shown
 from audit.privacy.erasable import Due, Inquiry, judge
+from audit.privacy.journal import ErasureRecord
 from audit.privacy.mentions import Wanted
 from audit.privacy.retention import Years
 from audit.privacy.vault import Vault
-from audit.records.canonical import JSON, canonical
+from audit.records.canonical import canonical
 from audit.records.kinds import Kind
 from audit.records.personal import Field, fields_of, is_subject, parse_disclosure
 from audit.records.record import Draft, Record
@@ -48,19 +48,16 @@ HOLDS_SAID = 10
 
 
 class AppendPort(Protocol):
-    """The ledger's writing side, as far as an erasure needs it."""
+    """The methods of `Ledger` that an erasure needs."""
 
     def append(self, *drafts: Draft) -> tuple[Record, ...]:
         """Commit drafts together; durable on return."""
-        ...
 
     def put_blob(self, data: bytes) -> str:
-        """Store bytes under their digest."""
-        ...
+        """Store bytes durably and return their SHA-256 in hex."""
 
     def resolve(self, stream: str, idem_key: str) -> Record | None:
-        """Return a key's record; all that was asked before is in the log by then, or refused."""
-        ...
+        """Return a key's record; all earlier requests are decided by then."""
 
 
 class Privacy:
@@ -79,17 +76,17 @@ class Privacy:
         clean: Callable[[tuple[str, ...]], None] = lambda _: None,
         on_step: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Keep the parts.
+        """Compose the parts.
 
         Args:
-            log: the log's origin, which the encrypted values are bound to.
+            log: the log's origin.
             ledger: appends records.
-            reader: reads them.
+            reader: reads records.
             vault: holds the keys.
             disclosures: the encrypted values.
             years: retention by class.
             now_us: microseconds UTC.
-            clean: overwrites these names in the caller's own files; may be called again.
+            clean: overwrites these names in the caller's own files; must be safe to repeat.
             on_step: called after each durable step, for crash tests.
         """
         self._log = log
@@ -104,10 +101,10 @@ class Privacy:
         self._lock = threading.RLock()
 
     def erase(self, *persons: str, basis: str, actor: str) -> Erased:
-        """Forget persons, named by pseudonym or name; on a second call finish what is left.
+        """Forget persons, given by pseudonym or name; a second call finishes what is left.
 
-        All or none: one refusal refuses all. A name may have several pseudonyms, where it was heard
-        again during an erasure or in another case: all go.
+        All or none. A name may have several pseudonyms, because it was recorded again during an
+        erasure or in another letter case: all are erased.
 
         Raises:
             ErasureRefusedError: unknown, or kept by a statute or a hold; nothing changed.
@@ -123,28 +120,26 @@ class Privacy:
             return self._finish({one: found for one, found in recorded.items() if found}, persons)
 
     def complete(self) -> int:
-        """Finish erasures that a crash left half done; return of how many subjects.
+        """Finish erasures that a crash interrupted; return their number of subjects.
 
         Raises:
-            ErasureRefusedError: a record of one is not what was recorded; nothing was done.
+            ErasureRefusedError: a record's columns do not match its leaf; nothing was done.
             AuditError: a step failed; call again.
         """
         with self._lock:
             records = self._reader.records(stream="control", kinds=(Kind.SUBJECT_ERASED,))
-            erased = {str(record.body["subject"]): record for record in checked(records)}
+            erased = {one.subject: one for one in map(journal.erasure_on, checked(records))}
             left = self._vault.subjects() | self._disclosures.left_of(erased)
-            unfinished = {one: record for one, record in erased.items() if one in left}
+            unfinished = {subject: one for subject, one in erased.items() if subject in left}
             if unfinished:
-                self._finish(unfinished, None)  # nobody waits for what words hold
+                self._finish(unfinished, None)  # no caller waits for a search of the text
             return len(unfinished)
 
     def hold(self, scope: str, *, reason: str, actor: str) -> tuple[Record, ...]:
-        """Place a hold; a person may be named by name, on record he is a pseudonym.
-
-        A name with several pseudonyms takes a hold on each.
+        """Place a hold; a person's name becomes a hold on each of the name's pseudonyms.
 
         Raises:
-            ErasureRefusedError: the scope is none, or names nobody known here.
+            ErasureRefusedError: the scope is invalid, or names no known person or decision.
         """
         with self._lock:
             self._check_words(reason, what="reason")
@@ -183,7 +178,7 @@ class Privacy:
         return holds.active(self._reader.records(stream="control", kinds=kinds))
 
     def disclose(self, seq: int, *, reader: str, reason: str) -> tuple[Shown, ...]:
-        """Open a record's personal values; which of them were read is on record first.
+        """Decrypt a record's personal values, after the reading is on record.
 
         Raises:
             ErasureRefusedError: there is no such record, or it names no person.
@@ -198,26 +193,13 @@ class Privacy:
         kept = {one.row.position: one for one in self._disclosures.of_record(seq)}
         known = self._vault.subjects()
         readable = [one for one in fields if one.index in kept and one.subject in known]
-        subjects: list[JSON] = [*sorted({one.subject for one in readable})]
         self._ledger.append(
-            Draft(
-                stream="control",
-                kind=Kind.PERSONAL_DISCLOSED,
-                payload={
-                    "seq": seq,
-                    "subjects": subjects,
-                    "positions": [one.index for one in readable],
-                    "reader": reader,
-                    "reason": reason,
-                },
-                actor=f"person:{reader}",
-                idem_key=f"disclosed:{seq}:{reader}:{self._now_us()}",
-            )
+            journal.disclosed(seq, readable, reader=reader, reason=reason, now_us=self._now_us())
         )
         return tuple(self._shown(field, kept.get(field.index)) for field in fields)
 
     def _in_force(self) -> str:
-        """Say which holds there are, for whoever lost the id."""
+        """Return the end of a message: the holds in force, for a caller who lost the id."""
         there = [f"{one.hold_id} on {one.scope}" for one in self.holds().values()]
         more = f" and {len(there) - HOLDS_SAID} more" * (len(there) > HOLDS_SAID)
         return f": {', '.join(there[:HOLDS_SAID])}{more} are" if there else ", and no other is"
@@ -234,7 +216,7 @@ class Privacy:
         """Return the pseudonyms of persons, each once.
 
         Raises:
-            ErasureRefusedError: somebody is not known here, and was not erased before either.
+            ErasureRefusedError: a person is not known and was not erased before.
         """
         found: dict[str, None] = {}
         for place, person in enumerate(persons, 1):
@@ -247,20 +229,20 @@ class Privacy:
             found |= dict.fromkeys(known or (person,))
         return tuple(found)
 
-    def _recorded(self, subject: str) -> Record | None:
-        return _sound(self._reader.by_key("control", f"erased:{subject}"))
+    def _recorded(self, subject: str) -> ErasureRecord | None:
+        return _erasure(self._reader.by_key("control", f"erased:{subject}"))
 
-    def _record(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, Record]:
-        """Check that nothing forbids it and put it on record, of all in one commit.
+    def _record(self, subjects: Sequence[str], basis: str, actor: str) -> dict[str, ErasureRecord]:
+        """Judge the subjects and record their erasure, all in one commit.
 
-        What is said from then on is said under another pseudonym. Where nothing was written the
-        old one stays in use; where that is unknown it waits for the next try, its names known.
+        New values then get a new pseudonym. If nothing was written, the old one returns to use; if
+        that is unknown, it stays retired until the next attempt, and its names stay known.
         """
         inquiry = Inquiry(self._disclosures)
         self._judge(subjects, inquiry)
         for subject in subjects:
             self._vault.retire(subject)
-        self._on_step("erase.retired")  # a crash here leaves all as it was: retired in memory only
+        self._on_step("erase.retired")  # a crash here leaves all as it was: retired only in memory
         try:
             recorded = self._append(subjects, basis, actor, inquiry)
         except AuditError as error:
@@ -273,76 +255,59 @@ class Privacy:
 
     def _append(
         self, subjects: Sequence[str], basis: str, actor: str, inquiry: Inquiry
-    ) -> dict[str, Record]:
-        """Record what is in the log when nothing is on its way to it any more."""
+    ) -> dict[str, ErasureRecord]:
+        """Judge again once no request is in flight any more, and record the erasure."""
         resolve = self._ledger.resolve
-        late = {one: _sound(resolve("control", f"erased:{one}")) for one in subjects}
-        recorded = {one: record for one, record in late.items() if record is not None}
+        late = {one: _erasure(resolve("control", f"erased:{one}")) for one in subjects}
+        recorded = {one: found for one, found in late.items() if found is not None}
         judged = self._judge([one for one in subjects if one not in recorded], inquiry)
         now_us = self._now_us()
         drafts = [draft for due in judged for draft in self._drafts(due, basis, actor, now_us)]
         for record in self._ledger.append(*drafts) if drafts else ():
             if record.kind is Kind.SUBJECT_ERASED:
-                recorded[str(record.body["subject"])] = record
+                erasure = journal.erasure_on(record)
+                recorded[erasure.subject] = erasure
         return recorded
 
     def _judge(self, subjects: Sequence[str], inquiry: Inquiry) -> tuple[Due, ...]:
         if not subjects:
             return ()
         return judge(
-            inquiry.evidence(subjects),
+            inquiry.findings(subjects),
             messages_of=self._messages_of,
             years=self._years,
             now_us=self._now_us(),
         )
 
     def _drafts(self, due: Due, basis: str, actor: str, now_us: int) -> tuple[Draft, ...]:
-        """Return the records of an erasure."""
-        fields: list[JSON] = [[one.seq, one.position] for one in due.said]
-        payload: dict[str, JSON] = {
-            "subject": due.subject,
-            "basis": basis,
-            "erased_by": actor,
-            "erased_us": now_us,
-            "records": len({one.seq for one in due.said}),
-            "fields": fields,
-            "retention_years": {**due.years},
-        }
-        if len(fields) > FIELDS_INLINE_MAX:
-            payload["fields"] = len(fields)
-            payload["fields_blob"] = self._ledger.put_blob(canonical(fields))
-        draft = Draft(
-            stream="control",
-            kind=Kind.SUBJECT_ERASED,
-            payload=payload,
-            actor=f"person:{actor}",
-            idem_key=f"erased:{due.subject}",
-        )
+        blob = None
+        if len(due.values) > FIELDS_INLINE_MAX:
+            blob = self._ledger.put_blob(canonical(journal.fields_of_due(due)))
+        draft = journal.erased(due, basis=basis, actor=actor, now_us=now_us, fields_blob=blob)
         return (draft,) if due.expired is None else (due.expired, draft)
 
-    def _finish(self, recorded: Mapping[str, Record], asked: Sequence[str] | None) -> Erased:
-        """Carry out what the records say; every step may have been done before."""
+    def _finish(self, recorded: Mapping[str, ErasureRecord], asked: Sequence[str] | None) -> Erased:
+        """Carry out recorded erasures; every step may have been done before."""
         names = {name for subject in recorded for name in self._vault.names_of(subject)}
         wanted = Wanted(names | {name for name in asked or () if not is_subject(name)})
         searched = asked is not None and bool(wanted.names)
         in_words = self._disclosures.said_of(wanted) if searched else None
         self._clean(tuple(sorted(names)))
-        self._on_step("erase.cleaned")  # a crash here leaves the keys; cleaned again by `complete`
+        self._on_step("erase.cleaned")  # a crash here leaves the keys; `complete` cleans again
         keys = rows = 0
         for subject in recorded:
             keys += self._vault.destroy(subject)
-            self._on_step("erase.destroyed")  # a crash here leaves unreadable rows: `complete`
+            self._on_step("erase.destroyed")  # a crash here leaves unreadable rows for `complete`
             rows += self._disclosures.delete(subject)
-            self._on_step("erase.deleted")  # a crash here leaves the other persons: `complete`
+            self._on_step("erase.deleted")  # a crash here leaves the next subjects for `complete`
         for subject in recorded:
             if subject in self._vault.subjects():
                 raise VaultError(f"the key of {subject} is still there")
-        fields = [record.body["fields"] for record in recorded.values()]
         return Erased(
             subjects=tuple(recorded),
-            seqs=tuple(record.seq for record in recorded.values()),
-            fields=sum(one if isinstance(one, int) else len(one) for one in fields),
-            records=sum(int(record.body["records"]) for record in recorded.values()),
+            seqs=tuple(one.seq for one in recorded.values()),
+            fields=sum(one.fields for one in recorded.values()),
+            records=sum(one.records for one in recorded.values()),
             keys_destroyed=keys,
             rows=rows,
             shown=tuple(self._shown_to(frozenset(recorded))),
@@ -352,31 +317,32 @@ class Privacy:
     def _shown_to(self, subjects: frozenset[str]) -> Iterator[tuple[str, int]]:
         kinds = (Kind.PERSONAL_DISCLOSED,)
         for record in self._reader.records(stream="control", kinds=kinds):
-            if not subjects.isdisjoint(record.body["subjects"]):
-                yield str(record.body["reader"]), record.seq
+            shown = journal.disclosure_on(record)
+            if subjects & shown.subjects:
+                yield shown.reader, shown.seq
 
     def _messages_of(self, stream: str) -> set[tuple[str, str]]:
-        """Return (stream, key) of the messages that a decision's reports were read from."""
+        """Return (stream, key) of the broker messages that a decision's reports come from."""
         kinds = (Kind.ORDER_REPORTED, Kind.ORDER_ENDED)
         reported = self._reader.records(stream=stream, kinds=kinds)
         bodies = [record.body for record in checked(reported)]
         return {(f"session/{b.get('session')}", f"inbound:{b.get('inbox_offset')}") for b in bodies}
 
     def _check_words(self, text: str, *, what: str) -> None:
-        """Refuse words for the record that are empty, too long, or name a person."""
+        """Refuse text for the record that is empty, too long, or names a person."""
         if not text.strip() or len(text) > WORDS_MAX or not text.isprintable():
-            raise ErasureRefusedError(f"the {what} has 1 to {WORDS_MAX} printable characters")
+            raise ErasureRefusedError(f"the {what} must have 1 to {WORDS_MAX} printable characters")
         if self._vault.named_in(text) is not None:
             raise ErasureRefusedError(f"the {what} would put a person's name on record")
 
 
-def _sound(record: Record | None) -> Record | None:
-    """Return a record that something is done because of; refuse one that was altered."""
-    return None if record is None else next(checked((record,)))
+def _erasure(record: Record | None) -> ErasureRecord | None:
+    """Return what a record says; refuse one whose columns do not match its leaf."""
+    return None if record is None else journal.erasure_on(next(checked((record,))))
 
 
 def _nothing_written(error: AuditError) -> bool:
-    """Say whether it is certain that an append that failed so wrote nothing."""
+    """Return whether a failed append certainly wrote nothing."""
     if isinstance(error, LedgerTimeoutError):
         return error.written is False
     return not isinstance(error, LedgerStoppedError | IdempotencyConflictError)

@@ -1,7 +1,7 @@
-"""Legal holds: what they cover, and who may lift them. Pure.
+"""Legal holds: their scope, and who may lift them. Pure.
 
-A hold keeps personal values from being erased, whatever their age: of a person, of one decision
-with its broker messages, or all. It ends by a record of somebody else than who placed it.
+A hold prevents the erasure of personal values, whatever their age: of one person, of one decision
+with its broker messages, or of all. Only somebody else than the person who placed it may lift it.
 """
 
 import re
@@ -40,13 +40,13 @@ class Hold:
         return f"decision/{name}" if kind == "decision" else None
 
     def covers(self, subject: str, streams: frozenset[str]) -> bool:
-        """Say whether it keeps a subject's values in these streams."""
+        """Return whether the hold keeps a subject's values in these streams."""
         stream = self.decision_stream
         return self.scope in {ALL, f"subject:{subject}"} or stream in streams
 
 
 def check_scope(scope: str) -> str:
-    """Return a scope as it goes on record.
+    """Return a valid scope.
 
     Raises:
         ErasureRefusedError: it is none of the three sorts.
@@ -61,29 +61,34 @@ def active(records: Iterable[Record]) -> dict[str, Hold]:
     """Return the holds that these hold_placed and hold_lifted records leave in force.
 
     Raises:
-        ErasureRefusedError: one of them is not what was recorded.
+        ErasureRefusedError: a record's columns do not match its leaf.
     """
     found: dict[str, Hold] = {}
     for record in checked(records):
-        body = record.body
-        hold_id = str(body["hold_id"])
         if record.kind is Kind.HOLD_LIFTED:
-            found.pop(hold_id, None)
+            found.pop(str(record.body["hold_id"]), None)
         elif record.kind is Kind.HOLD_PLACED:
-            found[hold_id] = Hold(
-                hold_id=hold_id,
-                scope=str(body["scope"]),
-                placed_by=str(body["placed_by"]),
-                seq=record.seq,
-            )
+            hold = hold_on(record)
+            found[hold.hold_id] = hold
     return found
 
 
+def hold_on(record: Record) -> Hold:
+    """Return the hold that a `hold_placed` record places."""
+    body = record.body
+    return Hold(
+        hold_id=str(body["hold_id"]),
+        scope=str(body["scope"]),
+        placed_by=str(body["placed_by"]),
+        seq=record.seq,
+    )
+
+
 def placed(scope: str, reason: str, actor: str, now_us: int) -> Draft:
-    """Draft the record of a new hold; its id follows from what it says.
+    """Draft the record of a new hold; its id is a digest of its content.
 
     Raises:
-        ErasureRefusedError: the scope is none.
+        ErasureRefusedError: the scope is invalid.
     """
     named = "\n".join((check_scope(scope), reason, actor, str(now_us)))
     hold_id = f"hold-{sha256(named.encode()).hexdigest()[:12]}"
@@ -97,10 +102,10 @@ def placed(scope: str, reason: str, actor: str, now_us: int) -> Draft:
 
 
 def lifted(hold: Hold, reason: str, actor: str) -> Draft:
-    """Draft the record that ends a hold.
+    """Draft the record that lifts a hold.
 
     Raises:
-        ErasureRefusedError: by the one who placed it.
+        ErasureRefusedError: the actor placed it.
     """
     if actor == hold.placed_by:
         raise ErasureRefusedError(

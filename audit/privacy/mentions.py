@@ -1,10 +1,10 @@
-r"""Where a person's name stands in words that went on record before anybody knew the person. Pure.
+r"""Where a person's name occurs in free text that was recorded before the person was known. Pure.
 
-What is in a leaf stays in it: an erasure can only say where. A name is looked for in its exact
-words, however they were set (`names`), as whole words: in a record's text as it is, behind escapes,
-and as UTF-8 that was taken for ISO 8859-1 (as FIX text of ours is).
+A leaf cannot be changed, so an erasure can only report where. A name is searched for as whole
+words, however they are set (`names`): in a record's text as it is, with escapes resolved, and as
+UTF-8 that was read as ISO 8859-1 (as in our FIX text).
 
-Not looked for: a name that cannot be told from other words, a surname alone, and blobs.
+Not searched for: a name that cannot be told from other words, a surname alone, and blobs.
 """
 
 import re
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from audit.privacy.names import is_caseless, is_telling, likened, mention_of, plain_name
 
 ODD = r"\\[23]|\\u([^0]|0[^0]|00[^01])"
-r"""What a record has that may hold a name in other characters than the name's own: some beyond
-ASCII, or a `\u` escape that is no control's.
+r"""Matches a record that may hold a name in other characters than the name's own: non-ASCII bytes,
+or a `\u` escape that is not a control's.
 
-A regular expression, Python's and PostgreSQL's, for bytes as PostgreSQL's `lower(encode(..,
+A regular expression of Python and PostgreSQL, for bytes as PostgreSQL's `lower(encode(..,
 'escape'))` writes them: `\303\274`.
 """
 _RUN = re.compile(r"[a-z0-9]+")
@@ -24,10 +24,10 @@ _ESCAPE = re.compile(r"\\+(?:u([0-9A-Fa-f]{4})|[nrtbf])?")
 
 
 class Wanted:
-    """What to look for to find some names."""
+    """The names to search for."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Leave out names that could not be told from words."""
+        """Leave out names that cannot be told from other words."""
         telling = sorted({plain_name(name) for name in names if is_telling(name)})
         found = {name: mention_of(name, within_words=is_caseless(name)) for name in telling}
         self._mentions = tuple(mention for mention in found.values() if mention is not None)
@@ -35,9 +35,9 @@ class Wanted:
 
     @property
     def traces(self) -> tuple[str, ...]:
-        """What a record that holds a name has, unless it has something of `ODD`; in small letters.
+        """Texts, in small letters, one of which every record with a name holds if `ODD` is absent.
 
-        Of each name its longest run of plain letters and digits; none of a name with others.
+        Each ASCII name's longest run of letters and digits.
         """
         plain = [one for one in map(likened, self.names) if one.isascii()]
         return tuple(dict.fromkeys(max(_RUN.findall(one), key=len, default="") for one in plain))
@@ -49,7 +49,7 @@ class Wanted:
 
 
 def _readings(data: bytes) -> Iterator[str]:
-    """Yield a document's text as it is, and as it may have been meant."""
+    """Yield a document's text as it is, and with escapes and encodings resolved."""
     text = data.decode("utf-8", "replace")
     plain = _ESCAPE.sub(_unescaped, text).encode("utf-16", "surrogatepass")
     for one in {text, plain.decode("utf-16", "replace")}:

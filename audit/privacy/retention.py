@@ -1,9 +1,9 @@
-"""How long a personal value must be kept before anyone may ask to have it erased. Pure.
+"""Retention periods: how long a personal value must be kept before it may be erased. Pure.
 
-Statutes that order records to be kept come before the right to erasure (GDPR art. 17(3)(b)). Each
-personal field names a class below. An installation's settings may say other years; each run puts
-them on record, and a value is kept at least as long as they said when it was recorded. The figures
-are defaults to be confirmed by counsel, not legal advice.
+Statutory retention comes before the right to erasure (GDPR art. 17(3)(b)). Each personal field
+names a class below. Settings may change the years; each run records them, and a value is kept at
+least as long as they said when it was recorded. The figures are defaults for counsel to confirm,
+not legal advice.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ class RetentionRule:
     """Why and how long a class is kept.
 
     Attributes:
-        years: by default, from the record's own time.
-        source: what asks for it.
+        years: the default, counted from the record's time.
+        source: the statute.
     """
 
     years: int
@@ -59,23 +59,20 @@ RULES: Mapping[Retention, RetentionRule] = {
         source="GDPR art. 5(1)(e): no longer than is necessary",
     ),
 }
-"""The table; `gateway` may be told other years by its settings."""
+"""The table; the gateway's settings may change the years."""
 
 YEARS_FIELD = "retention_years"
-"""Where the `settings` of a run's record say the years by class."""
+"""The field of a run's recorded `settings` with the years by class."""
 Years = Mapping[str, int]
 
 
 def years_of(retention: str, years: Years) -> int:
-    """Return for how many years a field of a class is kept.
-
-    A class that nobody declared is kept as long as the longest declared one.
-    """
+    """Return a class's years; an undeclared class is kept as long as the longest declared one."""
     return max(0, years.get(retention, max(years.values(), default=0)))
 
 
 def years_on_record(body: Mapping[str, object]) -> Years:
-    """Return the years by class that a run says in its record; none where it says nothing."""
+    """Return the years by class in a run's record, or an empty mapping."""
     settings = body.get("settings")
     said = settings.get(YEARS_FIELD) if isinstance(settings, Mapping) else None
     if not isinstance(said, Mapping):
@@ -84,7 +81,7 @@ def years_on_record(body: Mapping[str, object]) -> Years:
 
 
 def kept_until_us(recorded_at_us: int, retention: str, years: Years) -> int:
-    """Return the first moment at which a field of a class may be erased, microseconds UTC."""
+    """Return the first moment at which a value of a class may be erased, microseconds UTC."""
     span = years_of(retention, years)
     if not span:
         return recorded_at_us

@@ -1,19 +1,20 @@
-"""Subject keys, outside PostgreSQL: who a pseudonym is, and the only key to what is said of him.
+"""Subject keys, outside PostgreSQL: a pseudonym's names, and the only key to its values.
 
 One file per subject, named by the pseudonym, in a folder of mode 0700: a random 256-bit key and the
-names that the person goes by. Rules:
+person's names. Safe for many threads of one process; the gateway's state lock keeps other processes
+out.
 
-- A key is on disk, durable, before anything is encrypted under it.
-- A value leaves this process only encrypted (AES-256-GCM), bound to its log, record, path, position
-  and subject; a row moved elsewhere does not open. Its length is padded.
-- Whoever holds keys leaves no core file: a process that opens a vault has none from then on, nor
-  have its children.
-- To destroy a subject is to rename its file, overwrite it, fsync, unlink, fsync the folder; what a
-  crash left renamed is overwritten when the vault is opened. Backups, WAL and page slack then hold
-  bytes that nobody can read. Keep the folder out of the database's backups,
-  and on a disk that is itself encrypted: flash and copy-on-write keep old blocks.
+Rules:
 
-Safe for many threads of one process; the gateway's state lock keeps other processes out.
+- A key is durable on disk before anything is encrypted under it.
+- A value leaves this process only encrypted (AES-256-GCM) and padded, bound to its log, record,
+  path, position and subject. A row moved elsewhere does not decrypt.
+- A process that opens a vault, and its children, write no core files from then on.
+- `destroy` renames a subject's file, overwrites it, fsyncs, unlinks and fsyncs the folder. A crash
+  leaves the renamed file, which the next opening overwrites. Backups, WAL and page slack then hold
+  bytes that nobody can read.
+- Keep the folder out of the database's backups, and on an encrypted disk: flash and copy-on-write
+  keep old blocks.
 """
 
 import base64
@@ -51,7 +52,7 @@ from audit.records.record import Draft
 FILE_BYTES = 4096
 NAME_CHARS_MAX = 200
 WORDS_CHARS_MAX = 2_000
-"""Of words that may name somebody, so many are searched for a name."""
+"""The part of a free text that is searched for names."""
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _TAG_BYTES = 16
@@ -62,19 +63,16 @@ _NEW, _DYING = ".new", ".dying"
 
 
 class Sealer(Protocol):
-    """What a ledger needs to take personal values."""
+    """The methods of `Vault` that a ledger needs to take personal values."""
 
     def shield(self, draft: Draft) -> Draft:
-        """Return the draft; words in it that name a known person become a personal field."""
-        ...
+        """Return the draft with text that names a known person as a personal value."""
 
     def seal(self, log: str, draft: Draft) -> tuple[Draft, tuple[Sealed, ...]]:
         """Return the draft with commitments instead of values, and the encrypted values."""
-        ...
 
     def check_open(self, subjects: frozenset[str]) -> None:
-        """Refuse to write what was said of a person who is being erased; for any thread."""
-        ...
+        """Refuse values of a person who is being erased; does not block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +83,7 @@ class _Subject:
 
     def is_called(self, name: str) -> bool:
         said = [likened(one) for one in self.names]
-        mention = mention_of(name, within_words=False)  # "Mark" is in no market
+        mention = mention_of(name, within_words=False)  # "market" does not name Mark
         if self.is_words and mention is not None:
             return any(map(mention.is_in, said))
         return likened(name) in said
@@ -95,7 +93,7 @@ class Vault:
     """The key folder; one per installation."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the folder, or make it.
+        """Open the folder, or make it; destroy what a crash left half destroyed.
 
         Raises:
             VaultError: others may read it, or a file in it is damaged.
@@ -120,7 +118,7 @@ class Vault:
 
     def _load(self, path: Path) -> None:
         if path.suffix != _SUFFIX:
-            if path.suffix in {_NEW, _DYING}:  # nothing was encrypted under it yet; or destroyed
+            if path.suffix in {_NEW, _DYING}:  # a crash left it: unused so far, or to be destroyed
                 shred(path, FILE_BYTES)
             return
         try:
@@ -130,7 +128,7 @@ class Vault:
         except (ValueError, KeyError, TypeError) as error:
             raise VaultError(f"{path.name} is damaged; restore it or destroy it") from error
         if len(subject.key) != _KEY_BYTES or not is_subject(path.stem):
-            raise VaultError(f"{path.name} is no subject's file")
+            raise VaultError(f"{path.name} is not a subject's file")
         self._know(path.stem, subject)
 
     def subjects(self) -> frozenset[str]:
@@ -139,23 +137,23 @@ class Vault:
             return frozenset(self._subjects)
 
     def names_of(self, subject: str) -> tuple[str, ...]:
-        """Return the names of a subject, none once its key is destroyed."""
+        """Return the names of a subject, none after its key is destroyed."""
         with self._lock:
             found = self._subjects.get(subject)
             return () if found is None else found.names
 
     def find(self, name: str) -> str | None:
-        """Return the pseudonym of a name, or of itself while its key exists; None if unknown."""
+        """Return a name's pseudonym, or the given pseudonym if its key exists; None if unknown."""
         with self._lock:
             plain = plain_name(name)
             found = self._by_name.get(plain) or self._retired.get(plain)
             return name if name in self._subjects else found
 
     def find_all(self, name: str) -> tuple[str, ...]:
-        """Return every pseudonym that a name has, the one in use last; or a pseudonym itself.
+        """Return every pseudonym of a name, the one in use last, or the given pseudonym.
 
-        However it is written: a broker writes in capitals whom an agent does not. Words that name
-        the person have pseudonyms of their own, and are the person's too.
+        Letter case does not matter: brokers write in capitals. Texts that name the person have
+        pseudonyms of their own, which are returned too.
         """
         with self._lock:
             if name in self._subjects:
@@ -165,7 +163,7 @@ class Vault:
             return tuple(sorted(found, key=lambda key: key == self._by_name.get(plain)))
 
     def subject(self, name: str) -> str:
-        """Return the pseudonym of a name; a new one is durable on return.
+        """Return a name's pseudonym; a new one is durable on return.
 
         Raises:
             VaultError: the name is empty or too long, or the disk refused.
@@ -178,9 +176,9 @@ class Vault:
             return found or self._new(plain, is_words=False)
 
     def subject_of_words(self, text: str) -> str:
-        """Return the pseudonym of words that may name somebody, whom nobody knows yet.
+        """Return the pseudonym of a text that may name an unknown person; durable on return.
 
-        They are no name: other words that hold them name nobody. A new one is durable on return.
+        The text does not count as a name: another text that contains it names nobody.
 
         Raises:
             VaultError: the disk refused.
@@ -204,10 +202,10 @@ class Vault:
         return self._by_words if subject.is_words else self._by_name
 
     def named_in(self, text: str) -> str | None:
-        """Return a subject whose name a text holds, however it is written.
+        """Return a subject whose name a text mentions, or None.
 
         Raises:
-            VaultError: the name's subject is being erased, and a new one could not be kept.
+            VaultError: the name's subject is being erased, and a new one could not be stored.
         """
         words = likened(text)
         with self._lock:
@@ -226,7 +224,7 @@ class Vault:
         return mention is not None and mention.is_in(words)
 
     def shield(self, draft: Draft) -> Draft:
-        """Return the draft; words in it that name a known person become a personal field."""
+        """Return the draft with text that names a known person as a personal value."""
         for path in WORDS.get(draft.kind.value, ()):
             text = draft.payload.get(path)
             who = self.named_in(text) if isinstance(text, str) else None
@@ -246,7 +244,7 @@ class Vault:
 
         Raises:
             VaultError: a subject has no key here.
-            DisclosureError: a value is too long or no text.
+            DisclosureError: a value is too long or not text.
         """
         commitments: list[str] = list(draft.commitments)
         if commitments:
@@ -260,34 +258,34 @@ class Vault:
             rows.append(Sealed(position=position, subject=one.subject, sealed=sealed))
         payload = {**draft.payload, FIELD: described(draft.personal)}
         if draft.payload.get(FIELD, payload[FIELD]) != payload[FIELD]:
-            raise DisclosureError("the payload names other personal fields than the draft brings")
+            raise DisclosureError("the payload names other personal fields than the draft has")
         plain = replace(draft, payload=payload, commitments=tuple(commitments), personal=())
         return plain, tuple(rows)
 
     def open(self, row: Sealed, *, log: str, stream: str, idem_key: str, path: str) -> str:
-        """Return the disclosure of a row.
+        """Decrypt a row's disclosure.
 
         Raises:
-            VaultError: the subject's key is gone, or the row does not belong here.
+            VaultError: the subject's key is gone, or the row does not belong to this place.
         """
         bound = _bound(log, stream, idem_key, path, row.position, row.subject)
         nonce = row.sealed[1 : 1 + _NONCE_BYTES]
         with self._lock:
             found = self._subjects.get(row.subject)
         if found is None:
-            raise VaultError(f"the key of {row.subject} is gone: what was said of it is erased")
+            raise VaultError(f"the key of {row.subject} is gone: its values are erased")
         try:
             padded = AESGCM(found.key).decrypt(nonce, row.sealed[1 + _NONCE_BYTES :], bound)
             text = padded.rstrip(b"\0").decode("ascii")
             parse_disclosure(text)
         except (InvalidTag, ValueError, DisclosureError) as error:
-            raise VaultError(f"a value of {row.subject} does not open in its place") from error
+            raise VaultError(f"a value of {row.subject} does not decrypt in its place") from error
         return text
 
     def retire(self, subject: str) -> None:
-        """Let nothing new be said under a pseudonym; a name heard again gets a new one.
+        """Take a pseudonym out of use; its names get a new one when they occur again.
 
-        Until the key is destroyed the names stay known: they go on no record in clear.
+        Until the key is destroyed, text with the old names is still shielded.
         """
         with self._lock:
             self._closed |= {subject}
@@ -299,7 +297,7 @@ class Vault:
                     self._retired[name] = subject
 
     def restore(self, subject: str) -> None:
-        """Undo `retire`: the erasure did not happen."""
+        """Undo `retire`, because the erasure did not happen."""
         with self._lock:
             self._closed -= {subject}
             for name in self.names_of(subject):
@@ -308,21 +306,23 @@ class Vault:
                     del self._retired[name]
 
     def check_open(self, subjects: frozenset[str]) -> None:
-        """Refuse what was sealed under a pseudonym that has been retired meanwhile.
+        """Refuse values sealed under a pseudonym that has been retired meanwhile.
 
-        Asked by the sequencer when it builds a batch, so without waiting for anybody.
+        The sequencer calls this when it builds a batch, so it takes no lock.
 
         Raises:
-            SubjectRetiredError: a person of these is being erased; nothing is written.
+            SubjectRetiredError: one of them is being erased; nothing is written.
         """
         for subject in self._closed & subjects:
-            raise SubjectRetiredError(f"{subject} is being erased: say it again, it gets another")
+            raise SubjectRetiredError(
+                f"{subject} is being erased: append again, under a new pseudonym"
+            )
 
     def destroy(self, subject: str) -> bool:
-        """Destroy a subject's key and names; False when they were gone already.
+        """Destroy a subject's key and names; return False if they were gone already.
 
         Raises:
-            VaultError: the disk refused; nothing may be taken as destroyed.
+            VaultError: the disk refused; assume that nothing is destroyed.
         """
         with self._lock:
             self.retire(subject)
@@ -331,7 +331,7 @@ class Vault:
             try:
                 if path.exists():
                     path.rename(dying)
-                    sync_folder(self._folder)  # a crash here leaves it dying: shredded by `_load`
+                    sync_folder(self._folder)  # a crash here leaves the dying file: `_load` shreds
                 there = dying.exists()
                 if there:
                     shred(dying, FILE_BYTES)
@@ -348,27 +348,26 @@ class Vault:
             return gone is not None or there
 
     def _salt(self, one: Personal, bound: bytes) -> bytes:
-        """Return a value's salt in its place: the same each time, a secret as the key is."""
-        with self._lock:
-            found = self._subjects.get(one.subject)
-        if found is None:
-            raise VaultError(f"there is no key of {one.subject}")
-        key = hmac.digest(found.key, b"countersign-salt/1", "sha256")
+        """Return a value's salt: the same each time, and as secret as the key."""
+        key = hmac.digest(self._key_of(one.subject), b"countersign-salt/1", "sha256")
         value = one.value.encode("utf-8", "surrogatepass")
         return hmac.digest(key, len(bound).to_bytes(8) + bound + value, "sha256")
 
     def _encrypt(self, subject: str, text: bytes, bound: bytes) -> bytes:
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        padded = text.ljust(-(-len(text) // _PAD_BYTES) * _PAD_BYTES, b"\0")
+        return _FORM + nonce + AESGCM(self._key_of(subject)).encrypt(nonce, padded, bound)
+
+    def _key_of(self, subject: str) -> bytes:
         with self._lock:
             found = self._subjects.get(subject)
         if found is None:
             raise VaultError(f"there is no key of {subject}")
-        nonce = secrets.token_bytes(_NONCE_BYTES)
-        padded = text.ljust(-(-len(text) // _PAD_BYTES) * _PAD_BYTES, b"\0")
-        return _FORM + nonce + AESGCM(found.key).encrypt(nonce, padded, bound)
+        return found.key
 
     def _path(self, subject: str) -> Path:
         if not is_subject(subject):
-            raise VaultError(f"{subject!r:.40} is no pseudonym")
+            raise VaultError(f"{subject!r:.40} is not a pseudonym")
         return self._folder / f"{subject}{_SUFFIX}"
 
     def _store(self, subject: str, content: _Subject) -> None:
@@ -384,15 +383,15 @@ class Vault:
             scratch.rename(path)
             sync_folder(self._folder)
         except OSError as error:
-            raise VaultError(f"cannot keep a new key: {error.strerror}") from error
+            raise VaultError(f"cannot store a new key: {error.strerror}") from error
 
 
 def has_sealed_form(data: bytes) -> bool:
-    """Say whether bytes have the form of an encrypted value: version, nonce, padded text."""
+    """Return whether bytes have the form of an encrypted value: version, nonce, padded text."""
     text = len(data) - 1 - _NONCE_BYTES - _TAG_BYTES
     return data.startswith(_FORM) and text > 0 and text % _PAD_BYTES == 0
 
 
 def _bound(log: str, stream: str, key: str, path: str, position: int, subject: str) -> bytes:
-    """Return what a value is bound to: it opens in this place only."""
+    """Return the associated data that binds a value to its place."""
     return canonical(["countersign-disclosure/1", log, stream, key, path, position, subject])

@@ -320,7 +320,7 @@ def test_a_value_opens_only_in_its_own_place(world: World) -> None:
         {**place, "path": "reason"},
         {**place, "stream": "session/x"},
     ):
-        with pytest.raises(VaultError, match="does not open"):
+        with pytest.raises(VaultError, match="does not decrypt"):
             world.vault.open(kept[0].row, **wrong)
     with pytest.raises(VaultError):
         world.vault.open(kept[1].row, **place)

@@ -179,13 +179,13 @@ def test_reading_in_two_parts_finds_what_reading_at_once_finds(world: World) -> 
         def records(self, asked: Collection[str], among: range) -> Iterator[Record]:
             return self._whole.records(asked, among)
 
-    whole = Inquiry(world.disclosures()).evidence(subjects)
-    assert [len(values) for values in whole.said.values()] == [2, 1]
+    whole = Inquiry(world.disclosures()).findings(subjects)
+    assert [len(values) for values in whole.by_subject.values()] == [2, 1]
     assert len(whole.holds) == 3
     for at in range(size(world) + 1):
         inquiry = Inquiry(Cut(at))
-        inquiry.evidence(subjects)
-        assert inquiry.evidence(subjects) == whole
+        inquiry.findings(subjects)
+        assert inquiry.findings(subjects) == whole
 
 
 def begin(world: World, run: str, **years: JSON) -> None:

@@ -61,7 +61,7 @@ def test_a_refusal_of_one_refuses_all_and_names_which(world: World) -> None:
     said = str(refused.value)
     assert f"{statute}: record {kept} (order) must be kept" in said
     assert f"{hold}: {placed.body['hold_id']}" in said
-    assert said.endswith("nobody of them is erased")
+    assert said.endswith("none of them is erased")
     assert free not in said
     assert not any(name in said for name in (NAME, ALIAS, OTHER))
     with pytest.raises(ErasureRefusedError, match="subject 2 of 2: no person") as refused:
@@ -110,7 +110,7 @@ def test_a_name_reaches_all_that_are_called_so_in_any_case(world: World) -> None
     privacy = world.privacy()
     placed = privacy.hold(f"subject:{capitals}", reason="case", actor="operator")
     assert {hold.body["scope"] for hold in placed} == {f"subject:{one}" for one in subjects}
-    with pytest.raises(ErasureRefusedError, match="nobody of them is erased"):
+    with pytest.raises(ErasureRefusedError, match="none of them is erased"):
         privacy.erase(NAME, basis="GDPR", actor="operator")
     for hold in placed:
         privacy.lift(str(hold.body["hold_id"]), reason="over", actor="approver")
