@@ -47,10 +47,7 @@ def build_bundle(
 ) -> bytes:
     """Return the bundle of a decision under the first checkpoint that covers all of it.
 
-    Args:
-        reader: of the ledger.
-        decision_id: which one.
-        policy: the later checkpoint must meet its quorum; without a policy any cosignature counts.
+    A later checkpoint in it meets the policy; without a policy any cosignature counts.
 
     Raises:
         LedgerError: there is no such decision.
@@ -98,12 +95,8 @@ def seeds_of(reader: LedgerReader, own: Sequence[Record], size: int) -> Iterator
 
     For each seed: the map that ends its root's tree, and the control stream from there to the first
     record after the decision's opening one. If a record between them reveals something about
-    others, only the map is shown, and the verifier says that it cannot check the seed.
-
-    Args:
-        reader: of the ledger.
-        own: the decision's records.
-        size: of the bundle's tree.
+    others, only the map is shown, and the verifier says that it cannot check the seed. `own` are
+    the decision's records, `size` is that of the bundle's tree.
     """
     opened = own[0].seq
     for record in own:

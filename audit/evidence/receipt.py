@@ -42,13 +42,9 @@ RANGE_MAX = 10_000
 def prove_record(
     reader: LedgerReader, seq: int, policy: QuorumPolicy | None = None, size_min: int = 0
 ) -> bytes:
-    """Return the proof that a record is in the log, under a cosigned checkpoint if there is one.
+    """Return the proof that a record is in the log, under a checkpoint of at least `size_min`.
 
-    Args:
-        reader: of the ledger.
-        seq: which record.
-        policy: see `build_receipt`.
-        size_min: the smallest size of the checkpoint.
+    The checkpoint meets the policy if one does.
 
     Raises:
         LedgerError: there is no such record, or no checkpoint covers it yet.
@@ -69,12 +65,7 @@ def prove_record(
 def build_receipt(
     reader: LedgerReader, decision_id: str, policy: QuorumPolicy | None = None
 ) -> bytes:
-    """Return a decision's receipt.
-
-    Args:
-        reader: of the ledger.
-        decision_id: which one.
-        policy: the checkpoint meets its quorum, or is the first that covers the decision.
+    """Return a decision's receipt; its checkpoint meets the policy if one does.
 
     Raises:
         LedgerError: there is no such decision, it is not sealed, or no checkpoint covers it yet.
@@ -105,13 +96,9 @@ def prove_range(
     bounds: tuple[int, int],
     policy: QuorumPolicy | None = None,
 ) -> bytes:
-    """Return the proof of all records of a stream from one number to another.
+    """Return the proof of all records of a stream between two `stream_seq`, both included.
 
-    Args:
-        reader: of the ledger.
-        stream: its name.
-        bounds: the first and the last `stream_seq`.
-        policy: see `build_receipt`.
+    The checkpoint meets the policy if one does.
 
     Raises:
         LedgerError: the stream lacks one of them, they are too many, or no checkpoint covers them.

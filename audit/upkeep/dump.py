@@ -50,14 +50,10 @@ def verify_database(
 ) -> Report:
     """Return the verifier's report on every row of a ledger's database.
 
-    Args:
-        dsn: of a user who may `SET ROLE countersign_reader`.
-        vkeys: trusted keys, from outside.
-        notes: checkpoints kept outside the database, which its tree must contain.
-        now_us: the time, if a gateway may be writing (see `LogVerifier.finish`). None: all records
-            must be signed.
-        outside: a witness policy, changes of keys and the like.
-        on_record: called with the records done and the records that the head states.
+    The user in `dsn` must be able to `SET ROLE countersign_reader`. The tree must contain the
+    checkpoints in `notes`. `now_us` is the time if a gateway may be writing (see
+    `LogVerifier.finish`); None requires that all records are signed. `on_record` gets the records
+    done and the records that the head states.
 
     Raises:
         LedgerWriteError: the database cannot be read.
@@ -122,12 +118,8 @@ def verify_dump(
 def dump(dsn: str, path: Path, on_record: Callable[[int, int], None] = lambda *_: None) -> int:
     """Write a dump that `verify.py` reads; return how many records it has.
 
-    The file appears complete and durable, or not at all.
-
-    Args:
-        dsn: of a user who may `SET ROLE countersign_reader`.
-        path: the file, or standard output.
-        on_record: called with the records written and those that the head states.
+    The file appears complete and durable, or not at all. `dsn` and `on_record` are those of
+    `verify_database`.
 
     Raises:
         LedgerWriteError: the database cannot be read.
@@ -155,7 +147,6 @@ def dump(dsn: str, path: Path, on_record: Callable[[int, int], None] = lambda *_
 
 @contextlib.contextmanager
 def _snapshot(dsn: str) -> Iterator[TupleConnection]:
-    """Yield a connection in one read-only snapshot."""
     with connect(dsn, role=READER_ROLE, name="countersign-fsck") as connection:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         yield connection
@@ -204,7 +195,6 @@ def _columns(names: Sequence[str]) -> sql.Composed:
 
 
 def _line(row: dict[str, Any]) -> bytes:
-    """Return one row as a line; bytes are base64."""
     plain = {
         name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
         for name, value in row.items()

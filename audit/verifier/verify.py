@@ -234,12 +234,11 @@ class Tree:
     """A growing RFC 6962 tree in O(log n) memory."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.size = 0
         self.nodes: list[bytes] = []
 
     def append(self, leaf: bytes) -> None:
-        """Add a leaf hash."""
+        """Append a leaf hash."""
         self.nodes.append(leaf)
         self.size += 1
         bits = self.size
@@ -249,7 +248,7 @@ class Tree:
             bits >>= 1
 
     def root(self) -> bytes:
-        """Return the root."""
+        """Return the tree's root."""
         if not self.nodes:
             return hashlib.sha256(b"").digest()
         result = self.nodes[-1]
@@ -712,12 +711,8 @@ class Trust:
 
         Both keys sign a rotation: the old key counts for trees up to the stated size, the new one
         for later trees. Another trusted key signs a revocation: the revoked key counts for nothing
-        made from the stated time on.
-
-        Args:
-            statement: a signed note; statements of the log come in the log's order.
-            origin: the log's name.
-            given: whether the statement comes from outside the judged file.
+        made from the stated time on. Statements of the log come in the log's order; `given` marks
+        one from outside the judged file.
 
         Raises:
             Bad: the statement is malformed, of another log, or a signature does not verify.
@@ -1064,7 +1059,6 @@ def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str
 
 
 def _check_map(body: Mapping[str, Any]) -> None:
-    """Refuse a malformed stream-head map."""
     part, parts, heads = (body.get(name) for name in ("part", "parts", "heads"))
     if type(part) is not int or type(parts) is not int or not 0 <= part < parts:
         raise Bad("the stream-head map counts its parts in another way")
@@ -1132,7 +1126,6 @@ class Streams:
     """The end of every stream; records must be dense, chained by `prev`, with unique keys."""
 
     def __init__(self) -> None:
-        """Start before the first record."""
         self.heads: dict[str, tuple[int, bytes, int]] = {}
         self.keys: set[bytes] = set()
 
@@ -1302,7 +1295,6 @@ class Seeds:
     """The seeds of a whole log, judged record by record."""
 
     def __init__(self) -> None:
-        """Start before the first record."""
         self.earlier = 0
         self._promised = 1
         self._opened: dict[str, tuple[int, int, int]] = {}
@@ -1415,7 +1407,6 @@ def _judge_last(
 
 
 def _ends_map(one: ShownRecord) -> bool:
-    """Return whether a record is the last part of a stream-head map."""
     if one.head["kind"] != "stream_heads" or not known(one.head):
         return False
     return bool(one.body["part"] + 1 == one.body["parts"])
@@ -1541,7 +1532,7 @@ class LogVerifier:
         return root == self._tree.root()
 
     def blob(self, digest: bytes, data: bytes) -> None:
-        """Take a blob."""
+        """Take a blob and check its digest."""
         self._enter("blob")
         if hashlib.sha256(data).digest() != digest:
             self.report.find(TAMPERED, f"blob {digest.hex()} has other content")
@@ -1569,7 +1560,6 @@ class LogVerifier:
             self._under(root, row)
 
     def _under(self, root: bytes, row: Mapping[str, Any]) -> None:
-        """Compare the tree so far with the checkpoint of its size."""
         size, report = self._tree.size, self.report
         if not self._compare(root):
             where = None if report.first_bad_seq is not None else self._checked
@@ -1648,12 +1638,10 @@ class LogVerifier:
                 self.report.find(INCOMPLETE, text)
 
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
-        """Judge what only the end shows: the number of records, the head, keys, witnesses.
+        """Judge what only the end shows: the announced number of records, head, keys, witnesses.
 
-        Args:
-            expected: the number of records that the source announced.
-            now_us: the time of reading a live log: its tail may be unsigned if the newest signed
-                record is at most `TAIL_S` older.
+        `now_us` is the time of reading a live log: its tail may be unsigned if the newest signed
+        record is at most `TAIL_S` older.
         """
         size, report = self._tree.size, self.report
         if expected is not None and expected != size:
@@ -2144,11 +2132,7 @@ def verify_proof(
 ) -> Report:
     """Return the report on a proof or receipt.
 
-    Args:
-        data: the file.
-        outside: what is trusted.
-        entry: the entry's bytes, if the proof's extra data lacks them.
-        payload: the payload of the proven record, if the extra data lacks it.
+    `entry` and `payload` are the proven record's, if the proof's extra data lacks them.
     """
     with judging() as report:
         proof = read_proof(data)
@@ -2372,7 +2356,6 @@ class Tiles:
     """A folder of tiles, compared level by level with the tree that its entries make."""
 
     def __init__(self, report: Report, folder: Path, head: Head) -> None:
-        """Start before the first entry."""
         self._report = report
         self._folder = folder
         self._head = head
@@ -2408,7 +2391,6 @@ class Tiles:
         report.say(f"{size} entries, {len(self._streams.heads)} streams{unread}")
 
     def _raise(self, level: int, hashes: Sequence[bytes]) -> None:
-        """Add a full tile's root to the level above."""
         if len(hashes) < TILE_WIDTH:
             return
         if len(self._above) == level:

@@ -68,10 +68,8 @@ class WitnessClient:
     def __init__(self, url: str, keys: Sequence[VerifierKey], timeout_s: float) -> None:
         """Connect to nothing yet.
 
-        Args:
-            url: the submission prefix: http or https, a host, optionally a port and a path.
-            keys: trusted cosigner keys; lines of other keys are ignored.
-            timeout_s: for one request, connecting included.
+        `url` is the submission prefix, lines of other keys than `keys` are ignored, and
+        `timeout_s` is for one request, connecting included.
 
         Raises:
             WitnessError: the address is malformed.

@@ -54,14 +54,7 @@ class WitnessWorker:
     def __init__(
         self, url: str, keys: Sequence[VerifierKey], work: Work, timeout_s: float, seen: int
     ) -> None:
-        """Prepare the thread; `start` starts it.
-
-        Args:
-            url: the submission prefix.
-            keys: its cosigner keys.
-            work: see `Work`.
-            timeout_s: for one request.
-            seen: the size that the witness probably cosigned last.
+        """Prepare the thread; `seen` is the size that the witness probably cosigned last.
 
         Raises:
             WitnessError: the address is malformed.
@@ -84,7 +77,7 @@ class WitnessWorker:
         return self.keys[0].name
 
     def start(self) -> None:
-        """Start asking."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:

@@ -83,10 +83,7 @@ class WitnessMemory:
         return Seen(size=checkpoint.size, root=checkpoint.root)
 
     def latest(self, origin_hash: str) -> bytes | None:
-        """Return the last cosigned note of a log; None if none was cosigned.
-
-        Args:
-            origin_hash: the SHA-256 of the log's origin in lower-case hex.
+        """Return a log's last cosigned note, by its origin's SHA-256 in lower-case hex, or None.
 
         Raises:
             WitnessError: the log's file cannot be read.
@@ -130,9 +127,8 @@ class WitnessMemory:
 def _make_durable(folder: Path) -> None:
     """Create a folder durably: on return its entry in its parent is on disk.
 
-    An existing folder may have been created just before a power cut, so its parent is synced too.
-    Parents that may not be read are skipped: they hold the keys as well as the memory, so both
-    would be lost together.
+    An existing folder may have been created just before a crash, so its parent is synced too.
+    Unreadable parents are skipped: they hold keys and memory, so both would be lost together.
     """
     made = [one for one in folder.parents if not one.exists()]
     folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)

@@ -50,11 +50,9 @@ _DATABASE_S = 10.0
 class PublisherConfig:
     """The configuration of a publisher.
 
-    Attributes:
-        dsn: of a user who may `SET ROLE countersign_writer`.
-        policy: witnesses with addresses, and the quorum; None: tiles only.
-        timeout_s: for one request to a witness.
-        lost_after_s: how long a checkpoint may wait before the quorum counts as lost.
+    The user in `dsn` must be able to `SET ROLE countersign_writer`. Without a policy only tiles are
+    written. `timeout_s` is for one request. The quorum counts as lost when a checkpoint has waited
+    longer than `lost_after_s`.
     """
 
     dsn: str
@@ -75,13 +73,10 @@ class WitnessStanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """The state of publication.
+    """The state of publication; see `QuorumWatch` for its numbers.
 
-    Attributes:
-        tiles: None, or why full tiles are not written.
-        quorum: None without a policy that asks for witnesses.
-        cosigned_size: the largest tree that a quorum cosigned.
-        waiting_s: how long the oldest checkpoint without a quorum has waited.
+    `tiles` is None, or why full tiles are not written; `quorum` is None if the policy asks for no
+    witnesses.
     """
 
     tiles: str | None
@@ -104,11 +99,8 @@ class Publisher:
     ) -> None:
         """Check the policy; no witness is asked before `start`.
 
-        Args:
-            config: see `PublisherConfig`.
-            log_key: the log's own key, which the policy need not list.
-            clock: microseconds UTC.
-            on_change: called when the quorum is met or lost, on the publisher's thread.
+        The policy need not list `log_key`, the log's own. `clock` gives microseconds UTC. The
+        publisher's thread calls `on_change` when the quorum is met or lost.
 
         Raises:
             WitnessError: a witness has no address, or a malformed one; or there are too many.
@@ -179,10 +171,8 @@ class Publisher:
     def remembered(self, checkpoint: Checkpoint) -> dict[str, int]:
         """Return the witnesses that have seen a larger tree, with its size. Call it before `start`.
 
-        A witness that does not answer is left out.
-
-        Args:
-            checkpoint: our newest one; it is sent as one that the witness already knows.
+        A witness that does not answer is left out. `checkpoint` is our newest one; it is sent as if
+        the witness knew it already.
         """
 
         def ask(address: tuple[str, tuple[VerifierKey, ...]]) -> int:

@@ -96,13 +96,8 @@ def next_target(target: int, newest: int, quorum_size: int, healthy: Iterable[in
 
     All get the same one: if each got the newest at its own pace, slow witnesses could cosign
     different checkpoints for ever, and none would have a quorum. The target moves on to the newest
-    checkpoint once it has its quorum, or once every healthy witness has cosigned it.
-
-    Args:
-        target: the current target's size.
-        newest: the newest checkpoint's size.
-        quorum_size: the largest tree that a quorum cosigned.
-        healthy: the size that each healthy witness cosigned last.
+    checkpoint once it has its quorum, or once every healthy witness has cosigned it. All arguments
+    are sizes; `healthy` has the last one that each healthy witness cosigned.
     """
     settled = quorum_size >= target or all(size >= target for size in healthy)
     return newest if settled else target

@@ -40,7 +40,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WitnessAnswer:
-    """An HTTP answer: status, body, content type."""
+    """An HTTP answer."""
 
     status: int
     body: bytes
@@ -101,11 +101,8 @@ def refuse_stranger(
 ) -> WitnessAnswer | None:
     """Return a refusal if the log is unknown or did not sign the note, else None.
 
-    This needs no memory, so it comes before the lock.
-
-    Args:
-        request: what was asked.
-        trusted: the keys of each log, by origin; a key may have another name.
+    This needs no memory, so it comes before the lock. `trusted` has the keys of each log by its
+    origin; a key may have another name.
     """
     keys = trusted.get(request.checkpoint.origin)
     if not keys:

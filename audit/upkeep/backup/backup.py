@@ -44,15 +44,12 @@ def backup(
     *,
     row_key: RowKey | None = None,
 ) -> About:
-    """Write a backup: complete and durable, or not at all.
+    """Write a backup: complete and durable, or not at all; an older one is replaced in one step.
 
-    Args:
-        dsn: of a user who may `SET ROLE countersign_reader`.
-        path: of the file, or `-`; an older one there is replaced at the end, in one step.
-        taken_at_us: the time, for people; nothing is judged by it.
-        progress: called with the stage, the position and the total.
-        row_key: the key that every row is checked with first. The file has no MACs, and after a
-            restore all its rows count unless disavowed. None writes every row unchecked.
+    The user in `dsn` must be able to `SET ROLE countersign_reader`. `taken_at_us` is for people
+    only. Every row is checked with `row_key` first, since the file has no MACs and after a restore
+    all its rows count unless disavowed; None writes every row unchecked. `progress` gets the
+    stage, the position and the total.
 
     Raises:
         LedgerWriteError: the database cannot be read.
@@ -82,11 +79,7 @@ def backup(
 
 
 def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> None:
-    """Refuse to leave out the record of an erasure, since its values may be gone already.
-
-    Raises:
-        BackupError: such a record is not signed yet.
-    """
+    """Refuse if an erasure is not signed yet: its values may be gone, its record left out."""
     query = "SELECT min(seq) FROM ledger.entry WHERE kind = %s AND seq >= %s"
     row = connection.execute(query, (Kind.SUBJECT_ERASED, size)).fetchone()
     if row is not None and row[0] is not None:
@@ -99,11 +92,7 @@ def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> Non
 def _refuse_strangers(
     connection: "psycopg.Connection[Any]", size: int, row_key: RowKey, progress: Progress
 ) -> None:
-    """Refuse a row that the gateway did not write, unless the backup has a disavowal of it.
-
-    Raises:
-        BackupError: there is such a row.
-    """
+    """Refuse a row that the gateway did not write, unless the backup has a disavowal of it."""
 
     def rows(query: str, values: Mapping[str, object]) -> list[tuple[Any, ...]]:
         return connection.execute(query.encode(), values).fetchall()
@@ -126,11 +115,7 @@ def _refuse_strangers(
 
 
 def _signed_head(connection: "psycopg.Connection[Any]") -> dict[str, Any]:
-    """Return the head at the newest checkpoint; the stored head may be some records further.
-
-    Raises:
-        BackupError: there is no ledger.
-    """
+    """Return the head at the newest checkpoint; the stored head may be some records further."""
     row = connection.execute("SELECT origin, size, root, frontier FROM ledger.head").fetchone()
     if row is None:
         raise BackupError("there is no ledger to back up")
@@ -159,7 +144,6 @@ def _write(
     head: dict[str, Any],
     progress: Progress,
 ) -> None:
-    """Write every line, and last their number and digest."""
     digest, lines = hashlib.sha256(), 0
     for kind, row in _rows(connection, about, head):
         line = encoded({"type": kind, **row})

@@ -122,11 +122,7 @@ class _Order:
         self._about: dict[str, Any] = {}
 
     def take(self, kind: str, row: dict[str, Any]) -> None:
-        """Check the next line.
-
-        Raises:
-            BackupError: it is out of order, repeated, or contradicts the first line.
-        """
+        """Refuse a line that is out of order, repeated, or contradicts the first line."""
         place, before = self._places.index(kind), self._stage
         skipped = before < self._places.index(HEAD) and place > before + 1
         if place < before or skipped or (place == before and kind in _ONCE):

@@ -59,7 +59,6 @@ class Cosignatures:
     """Cosignature rows, which come before their checkpoints."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._lines: dict[int, list[bytes]] = {}
 
     def take(self, report: Report, row: dict[str, Any]) -> None:
@@ -159,13 +158,8 @@ def judge_values(
 ) -> None:
     """Compare every encrypted value with its record, in a log that was just verified.
 
-    Memory grows with subjects only.
-
-    Args:
-        connection: to the database, in a transaction.
-        report: where findings go.
-        origin: the log's name, which values are bound to.
-        vault: subject keys, if they are at hand.
+    Reads inside the caller's transaction; memory grows with subjects only. `origin` is the log's
+    name, which values are bound to; `vault` has the subject keys, if they are at hand.
 
     Raises:
         CanonicalError: a payload is malformed, which the verifier has reported.

@@ -73,13 +73,8 @@ def restore(
 ) -> Restored:
     """Load a backup into an empty, migrated database and return the result.
 
-    Args:
-        dsn: of a user who may `SET ROLE countersign_writer`.
-        path: of the backup.
-        outside: keys, policy and checkpoints that do not come from the backup.
-        progress: called with the stage, the position and the total.
-        accept_older: restore although a checkpoint from outside is of a larger tree.
-        vault: subject keys, if they are at hand: encrypted values must open with them.
+    The user in `dsn` must be able to `SET ROLE countersign_writer`. `accept_older` restores even if
+    a checkpoint from outside is of a larger tree. With a `vault`, encrypted values must open.
 
     Raises:
         BackupError: the file is damaged, cut off or no backup.
@@ -145,11 +140,7 @@ class _Loading:
         self._row: dict[str, Any] = {}
 
     def run(self, file: IO[bytes], *, accept_older: bool) -> None:
-        """Load and verify every line.
-
-        Raises:
-            _NotSoundError: the verifier found something; the transaction must roll back.
-        """
+        """Load and verify every line; `_NotSoundError` rolls the transaction back."""
         lines = read_backup(file)
         self._kind, self._row = next(lines)
         self._next(lines)  # the head: `read_backup` lets no other line come second
@@ -187,7 +178,7 @@ class _Loading:
         return report
 
     def result(self) -> Restored:
-        """Return the result."""
+        """Return what the caller of `restore` gets."""
         return Restored(
             report=self._log.report,
             size=self._head["size"],
@@ -199,11 +190,7 @@ class _Loading:
         self._kind, self._row = next(lines)
 
     def _begin(self, *, accept_older: bool) -> None:
-        """Take the head; give checkpoints within its size to the verifier, later ones to `Later`.
-
-        Raises:
-            Bad: a checkpoint from outside is malformed.
-        """
+        """Take the head; give checkpoints within its size to the verifier, others to `Later`."""
         self._head = head = self._row
         size, trust = head["size"], Trust(self._outside.vkeys, self._outside.policy)
         inside: list[bytes] = []

@@ -1,7 +1,7 @@
-"""What one chunk of records says about itself, and the arithmetic of its subtree. Pure.
+"""The result of one chunk of records, and the arithmetic of its subtree. Pure.
 
-A chunk is 2^14 records from a multiple of 2^14 on (few enough that all readers end at about the
-same time), so its tree is one perfect subtree of the log's, and chunks can be judged apart, in any
+A chunk is 2^14 records from a multiple of 2^14 on, few enough that all readers end at about the
+same time. Its tree is one perfect subtree of the log's, so chunks can be judged separately, in any
 order and process.
 """
 
@@ -31,19 +31,19 @@ CHUNK = 1 << 14
 MAP = "stream_heads"
 ZERO_HEX = "0" * 64
 UNCHECKED = (-2, "", -1)
-"""Where a stream starts with a record that is bad by itself."""
+"""The start of a stream whose first record here is bad by itself."""
 
 _PAIR = Struct(f"{2 * HASH_BYTES}s")
 
 Finding = tuple[int, str, int]
 """Exit code, text, record."""
 Link = tuple[int, str, int]
-"""Of a stream: number, hash in hex (a first record's `prev`, a last one's leaf), record."""
+"""A record in its stream: number, hash in hex (a first one's `prev`, a last one's leaf), `seq`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Special:
-    """A record of a special kind, as the judge needs it."""
+    """A record whose payload the judge needs."""
 
     seq: int
     kind: str
@@ -52,7 +52,7 @@ class Special:
 
 @dataclass(slots=True, kw_only=True)
 class Segment:
-    """Records up to a special one, or up to the chunk's end."""
+    """The streams changed up to a special record, or up to the chunk's end."""
 
     changed: dict[str, Link] = field(default_factory=dict)
     then: Special | None = None
@@ -60,10 +60,10 @@ class Segment:
 
 @dataclass(slots=True, kw_only=True)
 class Maps:
-    """The fold over stream-head maps: what changed since the last one began, and its parts.
+    """The fold over stream-head maps: the streams changed since the last one, and its parts.
 
     Attributes:
-        places: the records that `expected` speaks of.
+        places: the record of each stream in `expected`.
     """
 
     changed: dict[str, Link] = field(default_factory=dict)
@@ -73,12 +73,12 @@ class Maps:
     places: dict[str, int] = field(default_factory=dict)
 
     def joins(self, special: Special) -> bool:
-        """Say whether a part comes where it must."""
+        """Return whether a part is in its place."""
         joins, self.awaited = next_part(self.awaited, special.body, special.seq)
         return joins
 
     def fold(self, special: Special) -> Segment | None:
-        """Hold a map, which may have parts, against what changed; return it when they differ."""
+        """Compare a map, part by part, with what changed; return it if they differ."""
         if special.body["part"] == 0:
             self.expected = [[name, *link[:2]] for name, link in sorted(self.changed.items())]
             self.places = {name: link[2] for name, link in self.changed.items()}
@@ -93,7 +93,7 @@ class Maps:
 
 @dataclass(slots=True, kw_only=True)
 class Mark:
-    """A checkpoint of a size inside the chunk, and what the chunk makes of that size.
+    """A checkpoint of a size inside the chunk, and the chunk's tree of that size.
 
     Attributes:
         note: in base64; None for one kept outside.
@@ -111,22 +111,22 @@ class Mark:
 
 @dataclass(slots=True, kw_only=True)
 class Chunk:
-    """What a chunk says about itself; plain data that travels as JSON.
+    """The result of a chunk; plain data that travels as JSON.
 
     Attributes:
         first: the number that its first record should have.
-        width: how many records a full one has, a power of two.
+        width: how many records a full chunk has, a power of two.
         rows: how many records there are.
         jumps: numbers that do not follow the highest one before, with that one.
-        starts: each stream's first record here, with its `prev`; but for those in `born`.
-        born: streams whose first record of all is here, by its own word, with that record.
+        starts: each stream's first record here, with its `prev`, except those in `born`.
+        born: streams that start here according to their first record, with that record.
         ends: each stream's last record here, with its leaf.
-        segments: what only the judge can hold against maps: up to the first map that is whole here.
-        differing: later maps that are not those of the streams.
+        segments: left to the judge: up to the end of the first map that is whole here.
+        differing: later maps that differ from the streams.
         maps: the fold after that, up to the chunk's end.
         statements: changes of keys.
         nodes: roots of the perfect subtrees, largest first; one if the chunk is full.
-        kinds: how many records of each kind and version that no verifier here knows.
+        kinds: how many records each unknown kind and version has.
         blobs: digests that payloads name, each with the first record that does.
     """
 
@@ -148,17 +148,17 @@ class Chunk:
     blobs: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
-        """Return the chunk as a line."""
+        """Return the chunk as JSON without line breaks."""
         return msgspec.json.encode(self)
 
     @classmethod
     def from_json(cls, line: bytes) -> "Chunk":
-        """Read `to_json`."""
+        """Return the chunk that `to_json` wrote."""
         return msgspec.json.decode(line, type=cls)
 
 
 class MapTracker:
-    """Tells the segments that only the judge can judge from those that the chunk can."""
+    """Separates the segments that only the judge can judge from those that the chunk can."""
 
     def __init__(self, chunk: Chunk) -> None:
         """Start without knowing what changed before the chunk."""
@@ -166,7 +166,7 @@ class MapTracker:
         self._since: Maps | None = None
 
     def take(self, segment: Segment) -> None:
-        """Take the next segment: keep it for the judge, or hold its map against what is known."""
+        """Take the next segment: keep it for the judge, or compare its map with the streams."""
         chunk, special = self._chunk, segment.then
         if special is not None and special.kind != MAP:
             chunk.statements.append(special)
@@ -190,12 +190,12 @@ class MapTracker:
 
 
 def completes(special: Special) -> bool:
-    """Say whether a record is the last part of its stream-head map."""
+    """Return whether a record is the last part of its stream-head map."""
     return bool(special.body["part"] + 1 == special.body["parts"])
 
 
 def broken_link(stream: str, last: Link, link: Link) -> Iterator[Finding]:
-    """Say what is wrong, if anything, with a record that should follow another of its stream."""
+    """Yield what is wrong with a record that should follow `last` in its stream."""
     number, leaf, seq = last
     if link[0] != number + 1:
         code = INCOMPLETE if link[0] > number else TAMPERED
@@ -214,11 +214,7 @@ def fold(nodes: Sequence[bytes]) -> bytes:
 
 
 def tree_levels(leaves: Sequence[bytes]) -> list[bytes]:
-    """Return the hashes of every level, from the leaves up; none if they are no whole tree.
-
-    Args:
-        leaves: in hex.
-    """
+    """Return the hashes of every level, from the leaves (in hex) up; none if one is malformed."""
     try:
         level = unhexlify(b"".join(leaves))
     except ValueError:
@@ -245,7 +241,7 @@ def tree_nodes(levels: Sequence[bytes], size: int) -> list[bytes]:
 
 
 def missing_values(row: Mapping[str, Any]) -> str:
-    """Say which columns of a record have no value and must have one."""
+    """Return which columns of a record lack a value, as text; "" if none."""
     return ", ".join(
         f"{name} is NULL" for name, value in row.items() if value is None and name != "account"
     )
@@ -254,14 +250,10 @@ def missing_values(row: Mapping[str, Any]) -> str:
 def judge_payloads(
     rows: Iterable[Mapping[str, Any]], log: str
 ) -> tuple[list[Finding], dict[str, int]]:
-    """Hold stored headers, payloads and accounts against leaves and columns.
+    """Compare stored headers, payloads and accounts with leaves and columns.
 
-    Args:
-        rows: with `seq`, `leaf`, `header`, `payload`, `account`, `payload_digest`.
-        log: the log's name.
-
-    Returns:
-        What is wrong, and the blobs named, each with the first record that names it.
+    Returns the findings, and the blobs named, each with the first record that names it. Rows have
+    `seq`, `leaf`, `header`, `payload`, `account` and `payload_digest`; `log` is the log's name.
     """
     findings: list[Finding] = []
     blobs: dict[str, int] = {}
@@ -278,7 +270,7 @@ def judge_payloads(
 
 
 def _record(row: Mapping[str, Any], log: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a record's header and payload once leaf and columns agree with them."""
+    """Return a record's header and payload, which must agree with leaf and columns."""
     if leaf_hash(row["header"]) != row["leaf"]:
         raise Bad("the leaf is not the header's hash")
     head, body = read_record(row["header"], row["payload"])

@@ -1,9 +1,9 @@
-"""A range of records as one string per column: what fsck asks the server for, and how it reads it.
+"""A range of records as one string per column: the queries, and how their answers are read. Pure.
 
-The server joins each column of a range to one string, so that a range costs a dozen values and not
-a dozen per record. A NULL, a hash of another length, or a line break inside a text would shift what
-comes after it. The server counts the rows without such; if they are not all, the range is asked for
-again in a form in which nothing can shift. Pure.
+The server joins each column of a range to one string, so a range costs a dozen values instead of a
+dozen per record. A NULL, a hash of another length, or a line break in a text would shift what
+follows. The server counts the rows without these; if some are left out, the range is asked for
+again in a form in which nothing can shift. Decision 019 has the reasons.
 """
 
 import re
@@ -30,7 +30,7 @@ HEX_COLUMNS = ("prev", "payload_digest", "commitments", "leaf")
 HASHES = ("prev", "payload_digest", "leaf")
 TEXTS = ("stream", "kind", "actor", "idem_key")
 NO_TEXT = b"\0"
-"""Stands for NULL; no text of PostgreSQL holds it."""
+"""Stands for NULL; no text in PostgreSQL can contain it."""
 _BREAK, _NULL = b"\n", b"-"
 _ODD_BYTES = b'"\\' + bytes({*range(0x20)} - {ord(_BREAK)})
 _ODD = re.compile(rb'["\\\x00-\x1f]')
@@ -40,21 +40,20 @@ _HEX_DIGITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Some records, a list of UTF-8 texts for each of `COLUMNS`; bytes as hex.
+    """Records as a list of UTF-8 texts for each of `COLUMNS`; bytes as hex.
 
     Attributes:
-        odd: whether a text may hold what JSON escapes.
+        odd: whether a text may contain a character that JSON escapes.
     """
 
     texts: Sequence[Sequence[bytes]]
     odd: bool = True
 
     def __len__(self) -> int:
-        """Return the number of records."""
         return len(self.texts[0])
 
     def part(self, start: int, stop: int) -> "Columns":
-        """Return the records of some places."""
+        """Return the records from place `start` to before `stop`."""
         if (start, stop) == (0, len(self)):
             return self
         return Columns([texts[start:stop] for texts in self.texts], self.odd)
@@ -69,16 +68,12 @@ class Columns:
 
 
 def is_odd(text: bytes) -> bool:
-    """Say whether JSON escapes something in a text."""
+    """Return whether JSON escapes a character of a text."""
     return _ODD.search(text) is not None
 
 
 def joined_sql(source: str) -> str:
-    """Return the query for a range's columns, joined; `read_joined` reads its row.
-
-    Args:
-        source: a subquery that gives `COLUMNS`, in order of the records.
-    """
+    """Return the query for a range's columns, joined; `source` selects `COLUMNS` in order."""
     parts = []
     for name in COLUMNS:
         if name in HASHES:
@@ -95,9 +90,9 @@ def joined_sql(source: str) -> str:
 
 
 def read_joined(values: Sequence[bytes | None]) -> Columns | None:
-    """Read the row of `joined_sql`; None if something in the range would shift the rest."""
+    """Return the records in a row of `joined_sql`; None if a value would shift the rest."""
     *joined, rows, whole = [value or b"" for value in values]
-    if not _whole(rows, whole):
+    if rows != whole:
         return None
     count = int(rows)
     if not count:
@@ -118,13 +113,8 @@ def read_joined(values: Sequence[bytes | None]) -> Columns | None:
     return Columns(texts, odd)
 
 
-def _whole(rows: bytes, whole: bytes) -> bool:
-    """Say whether the server counts as many rows without NULL and odd lengths as rows."""
-    return rows == whole
-
-
 def apart_sql(source: str) -> str:
-    """Return the query for a range's columns, each value as hex; `read_apart` reads its row."""
+    """Return the query for a range's columns with each value as hex."""
     parts = []
     for name in COLUMNS:
         value = name if name in HEX_COLUMNS else f"convert_to({name}::text, 'UTF8')"
@@ -133,7 +123,7 @@ def apart_sql(source: str) -> str:
 
 
 def read_apart(values: Sequence[bytes | None]) -> Columns:
-    """Read the row of `apart_sql`."""
+    """Return the records in a row of `apart_sql`."""
     return Columns(
         [
             [] if value is None else [_text(name, one) for one in value.split(_BREAK)]

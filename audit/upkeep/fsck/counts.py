@@ -1,12 +1,11 @@
-"""Whether every index leads to as many rows as the table holds, and no key is there twice.
+"""Compare the row count of every table with those of its indexes, and look for repeated keys.
 
-An index that was "not ready" for one statement does not know that statement's rows: whoever asks
-by key is then answered with another row than whoever asks in order. So the rows are counted without
-any index, then through each one; a key that a record has twice is looked for in the order of its
-index. All in one snapshot, one scan each, constant memory.
+An index that was marked "not ready" for one statement lacks that statement's rows, so a query by
+key and one in order give different rows. So the rows are counted without any index, then through
+each one; repeated keys are looked for in the order of their index. One snapshot, one scan each,
+constant memory.
 
-Not found: rows that were moved to other keys while an index was not told (see
-docs/decisions/041-one-digest-of-the-catalogue.md).
+Not found: rows moved to other keys while an index was out of service (decision 041).
 """
 
 import contextlib
@@ -29,20 +28,18 @@ _INDEX_ONLY = (
     "indexonlyscan=on",
     "bitmapscan=off",
     "sort=off",
-    "incremental_sort=off",  # of an index that begins with the same column
+    "incremental_sort=off",  # would use an index that begins with the same column
 )
 _WORKERS = "max_parallel_workers_per_gather=4"
 _ONCE = "entry_once"
 
 
 def miscounted(connection: TupleConnection, *, keys: bool) -> Iterator[str]:
-    """Yield what does not add up between a ledger's tables and their indexes, in words.
+    """Yield, in words, the differences between a ledger's tables and their indexes.
 
-    Args:
-        connection: in a transaction; its settings are left as they were. The catalogue must be as
-            the migrations made it (`strange_tables`).
-        keys: count through every index, and look for a key that is there twice. Else through the
-            primary keys only, by which the check itself reads.
+    The connection must be in a transaction, and keeps its settings. The catalogue must be as the
+    migrations made it (`strange_tables`). With `keys` the rows are counted through every index and
+    repeated keys are looked for; otherwise only through the primary keys, which the check uses.
     """
     counted: dict[str, tuple[Any, ...]] = {}
     for table, index, made in connection.execute(_INDEXES_SQL, (keys,)).fetchall():
@@ -69,13 +66,12 @@ def miscounted(connection: TupleConnection, *, keys: bool) -> Iterator[str]:
 
 
 def _row(connection: TupleConnection, query: str) -> tuple[Any, ...]:
-    """Return a query's first row."""
     return connection.execute(query.encode()).fetchone() or ()
 
 
 @contextlib.contextmanager
 def _only(connection: TupleConnection, ways: Sequence[str]) -> Iterator[None]:
-    """Let the planner read in these ways only, for a while."""
+    """Limit the planner to these ways of reading inside the block."""
     settings = (*(f"enable_{way}" for way in ways), _WORKERS, "jit=off")
     with connection.transaction(force_rollback=True):
         connection.execute("; ".join(f"SET LOCAL {one}" for one in settings).encode())

@@ -1,8 +1,8 @@
 """The psycopg door of fsck: one snapshot of a ledger's database, read in ranges by several readers.
 
-The first reader exports its snapshot; the others join it, so all see the same log while a gateway
-goes on writing. A chunk's range is open below for the first chunk, and a chunk never reads more
-than twice its records: what a superuser puts in between is found, and memory stays what it is.
+The first reader exports its snapshot and the others join it, so all see the same log while a
+gateway goes on writing. The first chunk's range has no lower bound, and a chunk reads at most twice
+its records: rows that a superuser inserted are found, and memory stays bounded.
 """
 
 import base64
@@ -38,7 +38,7 @@ ROWS_MAX = 2 * CHUNK
 _PAYLOAD_ROWS = 256
 BLOB_RANGES = 32
 BLOCK = 1 << 13
-"""Records asked for at once: few enough to keep memory small, and too many to notice the asking."""
+"""Records per query: few enough to keep memory small, enough to hide the cost of a query."""
 _PAYLOADS = "seq, leaf, header, payload, account, payload_digest"
 _NOTES_SQL = """
 SELECT size, coalesce(note, '\\x00') || coalesce((
@@ -53,7 +53,7 @@ class DatabaseSnapshot:
     """One connection in one read-only snapshot."""
 
     def __init__(self, dsn: str, name: str | None = None) -> None:
-        """Begin a snapshot, or join the one of a name.
+        """Begin a snapshot, or join the exported one of this name.
 
         Raises:
             LedgerWriteError: the database cannot be read.
@@ -70,19 +70,19 @@ class DatabaseSnapshot:
 
     @property
     def connection(self) -> TupleConnection:
-        """The connection, for questions of another's."""
+        """Return the connection, for other modules' queries."""
         return self._connection
 
     def close(self) -> None:
-        """Leave the snapshot."""
+        """End the snapshot."""
         self._connection.close()
 
     def export(self) -> str:
-        """Return the name under which others join."""
+        """Return the name by which other connections join."""
         return str(self._row("SELECT pg_export_snapshot()")[0])
 
     def strange(self) -> list[str]:
-        """Return what the tables are that the migration did not make them.
+        """Return the differences between the tables and the migrations' (`strange_tables`).
 
         Raises:
             LedgerWriteError: the database cannot be read.
@@ -93,22 +93,22 @@ class DatabaseSnapshot:
             raise LedgerWriteError(f"cannot read the ledger: {error}") from error
 
     def headless(self) -> str:
-        """Say what is wrong with the head, or its lack."""
+        """Return what is wrong with the head row; "" if nothing."""
         return headless(self._connection)
 
     def miscounted(self, *, keys: bool) -> Iterator[str]:
-        """Yield what does not add up between tables and indexes; see `counts`."""
+        """Yield the differences between tables and indexes (`counts`)."""
         return miscounted(self._connection, keys=keys)
 
     def head(self) -> dict[str, Any] | None:
-        """Return the stored head."""
+        """Return the stored head; None unless there is exactly one."""
         with self._connection.cursor(row_factory=dict_row) as cursor:
             cursor.execute("SELECT origin, size, root, frontier FROM ledger.head")
             rows = cursor.fetchmany(2)
             return rows[0] if len(rows) == 1 else None
 
     def log_name(self) -> str:
-        """Return the log's name as its first record has it, for a log without a head."""
+        """Return the log's name from its first record, for a log without a head."""
         row = self._row("SELECT header FROM ledger.entry ORDER BY seq LIMIT 1")
         try:
             return str(json.loads(row[0])["log"]) if row else ""
@@ -121,22 +121,22 @@ class DatabaseSnapshot:
         return value
 
     def notes(self, first: int, last: int) -> list[tuple[int, bytes]]:
-        """Return size and note of the checkpoints with `first` <= size <= `last`, as many as fit.
+        """Return the checkpoints with `first` <= size <= `last`, at most `ROWS_MAX`.
 
-        Witnesses' lines stand in the note, each ended by one newline, as `verify` reads them.
+        A note contains the witnesses' lines, each ended by one newline, as the verifier reads them.
         """
         query = f"{_NOTES_SQL} LIMIT {ROWS_MAX}"
         return self._connection.execute(query.encode(), (first, last)).fetchall()
 
     def late_notes(self, ranges: Sequence[Sequence[int]]) -> Iterator[tuple[int, bytes]]:
-        """Yield size and note of all checkpoints in some ranges, a few in memory at a time."""
+        """Yield size and note of all checkpoints in these ranges, a few in memory at a time."""
         for first, last in ranges:
             with self._connection.cursor(name="fsck_notes", binary=True) as cursor:
                 cursor.itersize = _PAYLOAD_ROWS
                 yield from cursor.execute(_NOTES_SQL, (first, last))
 
     def tiles_beyond(self, size: int) -> list[tuple[int, int]]:
-        """Return level and number of tiles that reach beyond a tree, a hundred at most."""
+        """Return level and number of tiles that reach beyond a tree, at most a hundred."""
         return self._connection.execute(
             "SELECT level, n FROM ledger.tile WHERE level < 0 OR n < 0"
             " OR num_nulls(level, n, hashes) > 0"
@@ -146,21 +146,21 @@ class DatabaseSnapshot:
         ).fetchall()
 
     def tile(self, level: int, n: int) -> list[bytes | None]:
-        """Return what is stored of a tile; two if there are more."""
+        """Return the stored rows of a tile, at most two."""
         rows = self._connection.execute(
             "SELECT hashes FROM ledger.tile WHERE level = %s AND n = %s LIMIT 2", (level, n)
         )
         return [row[0] for row in rows]
 
     def counts(self) -> tuple[int, int]:
-        """Return how many blobs there are, and how many checkpoints."""
+        """Return the numbers of blobs and checkpoints."""
         row = self._row(
             "SELECT (SELECT count(*) FROM ledger.blob), (SELECT count(*) FROM ledger.checkpoint)"
         )
         return int(row[0]), int(row[1])
 
     def judge(self, chunk: Chunk, log: str, sizes: Sequence[int], *, payloads: bool) -> None:
-        """Read and judge one chunk; `sizes` are those of checkpoints kept outside."""
+        """Read and judge one chunk into `chunk`; `sizes` are those of checkpoints kept outside."""
         first = chunk.first
         low = first or _LOWEST
         high = first + chunk.width
@@ -169,7 +169,8 @@ class DatabaseSnapshot:
             " WHERE seq >= %s AND seq < %s AND kind = ANY(%s) ORDER BY seq LIMIT %s",
             (low, high, list(SPECIAL_KINDS), ROWS_MAX),
         ).fetchall()
-        stored = self.notes(first + 1 if first else _LOWEST, high)  # `first` is the one's before
+        # the checkpoint of size `first` belongs to the chunk before
+        stored = self.notes(first + 1 if first else _LOWEST, high)
         if len(stored) >= ROWS_MAX:
             chunk.findings.append((TAMPERED, "more checkpoints than records", first))
         seen = {size for size, _ in stored}
@@ -184,7 +185,7 @@ class DatabaseSnapshot:
             self._keep_missing(chunk.blobs)
 
     def nodes(self, first: int, stop: int) -> list[str]:
-        """Return the roots of the perfect subtrees of stored leaves, of one chunk at most."""
+        """Return the roots of the perfect subtrees of stored leaves, at most one chunk's."""
         rows = self._connection.execute(
             "SELECT encode(leaf, 'hex') FROM ledger.entry WHERE seq >= %s AND seq < %s"
             " ORDER BY seq LIMIT %s",
@@ -194,7 +195,7 @@ class DatabaseSnapshot:
         return [node.hex() for node in tree_nodes(levels, len(rows))] if levels else []
 
     def blobs(self, first: int) -> tuple[int, list[str]]:
-        """Check one of `BLOB_RANGES` ranges of blobs; return how many, and the bad ones."""
+        """Return how many blobs one of `BLOB_RANGES` ranges has, and the digests of bad ones."""
         width = 256 // BLOB_RANGES
         low = bytes([first * width]) if first else b""
         high = bytes([(first + 1) * width]) if first + 1 < BLOB_RANGES else None
@@ -213,7 +214,7 @@ class DatabaseSnapshot:
         return count, bad
 
     def _blocks(self, low: int, first: int, high: int) -> Iterator[Columns]:
-        """Yield the range's columns through libpq, some thousand records at a time."""
+        """Yield the range's columns through libpq, `BLOCK` records at a time."""
         for start in range(first, high, BLOCK):
             floor, stop = (low if start == first else start), min(start + BLOCK, high)
             source = (
@@ -243,7 +244,7 @@ class DatabaseSnapshot:
             yield from cursor.execute(query, (low, high))
 
     def _keep_missing(self, blobs: dict[str, int]) -> None:
-        """Leave only the digests that are not stored; one that is no digest stays."""
+        """Remove the digests that are stored; a malformed digest stays."""
         names = list(blobs)
         for start in range(0, len(names), _PAYLOAD_ROWS):
             rows = self._connection.execute(
@@ -254,7 +255,7 @@ class DatabaseSnapshot:
                 blobs.pop(row[0], None)
 
     def _tiles(self, chunk: Chunk, levels: Sequence[bytes]) -> Iterator[Finding]:
-        """Hold the stored tiles against a chunk's tree, as far as each lies in it."""
+        """Compare the stored tiles with a chunk's tree, as far as each lies in it."""
         below = range(0, min(len(levels), height_of(chunk.width)), TILE_HEIGHT)
         for level, height in enumerate(below):
             hashes, start = levels[height], chunk.first >> height

@@ -1,9 +1,9 @@
 """fsck of a dump: line by line through the outsider's verifier, resumable, streams on disk.
 
-A resumed check reads the file's beginning again, hashes it and builds its tree: it must be what was
-checked, and the checkpoints that the state says cover it must be of that tree. Whoever can write
-the state's file can still hide what a line says beside its leaf; see `run`. Memory grows with
-checkpoints only (some hundred bytes each).
+A resumed check hashes the file's beginning again and builds its tree: both must be those checked,
+and the checkpoints that the state claims must be of that tree. Somebody who can write the state's
+file can still hide what a line says beside its leaf; see `run`. Memory grows with checkpoints only
+(some hundred bytes each).
 """
 
 import base64
@@ -22,28 +22,26 @@ SAVE_BYTES = 64 << 20
 SHOW_BYTES = 1 << 20
 _LEADING = frozenset({"head", "checkpoint"})
 _NO_STATE = (ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
-"""What a state breaks that nobody saved like this, and a dump that is not what it was."""
+"""The errors of a forged state, or of a dump that has changed."""
 
 
 def fsck_dump(path: Path, plan: FsckPlan, progress: Progress) -> Report:
-    """Check a dump file; an interruption leaves the state for `resume`.
+    """Return the report on a dump file; an interruption leaves the state for `resume`.
 
     Raises:
         FsckStateError: the state file cannot be used.
-        Bad: a key or the policy is not one.
+        Bad: a key or the policy is malformed.
         OSError: the file cannot be read.
     """
-    path.open("rb").close()  # one that cannot be read leaves no state behind
+    path.open("rb").close()  # an unreadable file must not leave a state behind
     return whole_or_again(
         plan,
         f"dump {path.resolve()}",
-        lambda state: _Check(path, plan, state, progress).run(),
+        lambda state: _DumpCheck(path, plan, state, progress).run(),
     )
 
 
-class _Check:
-    """One run over one file."""
-
+class _DumpCheck:
     def __init__(self, path: Path, plan: FsckPlan, state: FsckState, progress: Progress) -> None:
         self._path = path
         self._state = state
@@ -54,7 +52,7 @@ class _Check:
         self._size = path.stat().st_size
 
     def run(self) -> Report:
-        """Take every line and judge the end."""
+        """Return the report after taking every line and judging the end."""
         log, expected = self._log, None
         with self._path.open("rb") as file:
             try:
@@ -78,7 +76,7 @@ class _Check:
         return log.finish(expected)
 
     def _moved(self, line: bytes) -> None:
-        """Count a line; save now and then, once streams and blobs are what a resumer lacks."""
+        """Count a line; save every `SAVE_BYTES`, but not in the part that a resume reads again."""
         before = self._at
         self._at += len(line)
         self._hash.update(line)
@@ -90,11 +88,7 @@ class _Check:
             self._state.save(saved)
 
     def _skip(self, file: BinaryIO, saved: dict[str, Any]) -> None:
-        """Read what was checked before: take its checkpoints again, hash all, build the tree.
-
-        Raises:
-            ChangedBelowError: it is not what was checked.
-        """
+        """Read the part checked before: take its checkpoints, hash it, build its tree."""
         leading, nodes, size = True, list[bytes](), 0
         asked = {saved["log"][name] for name in ("_checked", "_witnessed")} - {0}
         roots: dict[int, bytes] = {}
@@ -125,7 +119,7 @@ class _Check:
 
 
 def _leads(line: bytes) -> bool:
-    """Say whether a line belongs to the part before blobs and entries."""
+    """Return whether a line belongs to the part before blobs and entries."""
     try:
         return json.loads(line)["type"] in _LEADING
     except (ValueError, TypeError, KeyError):

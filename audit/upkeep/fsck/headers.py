@@ -1,14 +1,11 @@
 """Headers rebuilt from columns, a chunk of records at a time: leaves, streams, subtree. Pure.
 
-What crosses a chunk's borders comes back in the result: where each stream starts and ends here,
-which streams changed before each stream-head map, and the subtree's nodes. The judge puts them
-together.
+The result says what crosses a chunk's borders: where each stream starts and ends, which streams
+changed before each stream-head map, and the subtree's nodes. The judge puts them together.
 
-PostgreSQL has written the numbers and the hex just as the header has them, so a header is one
-format string away. A record with a text that JSON would escape goes through the ledger's own
-`header_bytes` instead; both ways give the same bytes.
-
-Neither the stored header nor the payload is read here: `payloads` is the second pass.
+PostgreSQL writes numbers and hex as the header has them, so one format string makes a header. A
+record with a text that JSON escapes goes through the ledger's own `header_bytes` instead; both ways
+give the same bytes. Not here: the stored header and the payload (`chunk.judge_payloads`).
 """
 
 import contextlib
@@ -51,7 +48,7 @@ from audit.verifier.verify import (
 )
 
 SPECIAL_KINDS = (MAP, "key_rotated", "key_revoked")
-"""Kinds whose payload the judge itself needs."""
+"""Kinds whose payload the judge needs."""
 _KNOWN = {(kind.encode(), b"%d" % version) for kind, version in KNOWN_KINDS.items()}
 _NOT_HASHED = "the columns are not those that were hashed"
 _DIGITS = 64
@@ -66,7 +63,7 @@ _Number = Annotated[int, msgspec.Meta(ge=0, le=INT_MAX)]
 
 
 class _Map(msgspec.Struct, forbid_unknown_fields=True):
-    """A stream-head map as it is written; its fields in the order of RFC 8785."""
+    """A stream-head map; its fields in the order of RFC 8785."""
 
     heads: list[tuple[str, _Number, str]]
     part: _Number
@@ -81,14 +78,9 @@ _Link = tuple[int, bytes, int]
 
 
 def rebuilt_headers(records: Columns, log: str) -> list[bytes]:
-    """Return what the leaves of records are the hashes of, without anything to escape.
+    """Return the hashed bytes of each record: RFC 6962's leaf prefix and the header.
 
-    Args:
-        records: their columns.
-        log: the log's name.
-
-    Returns:
-        RFC 6962's leaf prefix and the header's bytes, for each record.
+    The records must have no character that JSON escapes; `log` is the log's name.
     """
     seqs, streams, numbers, kinds, versions, times, actors, keys, prevs, digests, joined, _ = (
         records.texts
@@ -103,11 +95,7 @@ def rebuilt_headers(records: Columns, log: str) -> list[bytes]:
 
 
 def careful_header(fields: Sequence[bytes], log: str) -> bytes:
-    """Return what the leaf of any row is the hash of, through the ledger's own encoder.
-
-    Args:
-        fields: the texts of `COLUMNS`, bytes as hex.
-        log: the log's name.
+    """Return the hashed bytes of any row (the texts of `COLUMNS`), by the ledger's own encoder.
 
     Raises:
         Bad: no header can have these values.
@@ -136,17 +124,11 @@ def judge_chunk(
     specials: Mapping[int, bytes | None],
     notes: Sequence[tuple[int, str | None]] = (),
 ) -> list[bytes]:
-    """Judge one chunk's records by their columns.
+    """Judge one chunk's records by their columns, and fill the chunk.
 
-    Args:
-        chunk: with its place; filled here.
-        blocks: the records, in order of their numbers.
-        log: the log's name.
-        specials: payloads of special kinds by record.
-        notes: size and note of the checkpoints inside the chunk; None: kept outside.
-
-    Returns:
-        The levels of its tree from the leaves up, as far as no number is missing.
+    Returns the levels of its tree from the leaves up, as far as no number is missing. `blocks` are
+    the records in order, `specials` the payloads of special kinds by record, `notes` size and note
+    of the checkpoints inside the chunk (None: kept outside).
     """
     loop = _Loop(chunk=chunk, log=log, last=chunk.first - 1)
     last_places = {size - chunk.first - 1 for size, _ in notes}
@@ -172,8 +154,6 @@ def judge_chunk(
 
 
 class _Loop:
-    """The pass over a chunk's records."""
-
     def __init__(self, *, chunk: Chunk, log: str, last: int) -> None:
         self.chunk = chunk
         self.log = log
@@ -186,7 +166,7 @@ class _Loop:
         self._tracker = MapTracker(chunk)
 
     def take(self, block: Columns, specials: Mapping[int, bytes | None]) -> None:
-        """Judge a block; a special record ends a segment, and begins the next."""
+        """Judge a block; a special record ends one segment and begins the next."""
         start = 0
         for stop in _places(block.texts[0], specials):
             self._judge(block.part(start, stop))
@@ -198,7 +178,7 @@ class _Loop:
         self._judge(block.part(start, len(block)))
 
     def end(self) -> None:
-        """Close the last segment, and say where the streams end."""
+        """Close the last segment and set where the streams end."""
         self._close(None)
         self.chunk.ends = _named(self._ends)
 
@@ -207,15 +187,14 @@ class _Loop:
         self._changed.clear()
 
     def _judge(self, records: Columns) -> None:
-        """Judge records: all at once, and one by one if they are not all plainly sound."""
+        """Judge records all at once, or one by one if some are not plainly sound."""
         if not self._pass(records):
             self._judge_each(records)
 
     def _pass(self, records: Columns) -> bool:
-        """Take records that all are what their leaves say; the hot loop of the check.
+        """Take records if all are in place and match their leaves; return whether they were taken.
 
-        Returns:
-            False, with nothing kept, if any is not, or is not in its place.
+        This is the hot loop of the check.
         """
         first, stop = self.last + 1, self.last + 1 + len(records)
         if records.odd or list(map(int, records.texts[0])) != list(range(first, stop)):
@@ -239,7 +218,6 @@ class _Loop:
         return True
 
     def _judge_each(self, records: Columns) -> None:
-        """Judge record by record, and say what is wrong with which."""
         chunk = self.chunk
         for place, fields in enumerate(records.rows()):
             entry = self._entry(records.part(place, place + 1))
@@ -259,7 +237,7 @@ class _Loop:
             self._link(stream, last, (number, fields[8], seq))
 
     def _entry(self, record: Columns) -> bytes | None:
-        """Return what one record's leaf is the hash of, None if no header has these columns."""
+        """Return a record's hashed bytes; None if no header can have these columns."""
         fields = record.row(0)
         if not any(map(is_odd, fields)):
             return rebuilt_headers(record, self.log)[0]
@@ -269,7 +247,7 @@ class _Loop:
             return None
 
     def _count(self, pair: tuple[bytes, bytes], times: int, seq: int) -> None:
-        """Count records of a kind that is not known here, and refuse one that is no word."""
+        """Count records of an unknown kind; a malformed kind is a finding."""
         kinds, kind = self.chunk.kinds, pair[0].decode()
         name = f"{kind} {pair[1].decode()}"
         if name not in kinds and KIND.fullmatch(kind) is None:
@@ -277,7 +255,7 @@ class _Loop:
         kinds[name] = kinds.get(name, 0) + times
 
     def _link(self, stream: bytes, last: _Link | None, link: _Link) -> None:
-        """Hold a record, with its `prev`, against the one before it in its stream."""
+        """Compare a record and its `prev` with the one before it in its stream."""
         name, number, prev, seq = stream.decode(), link[0], link[1].decode(), link[2]
         if last is not None:
             before = (last[0], last[1].decode(), last[2])
@@ -288,7 +266,7 @@ class _Loop:
             self.chunk.born[name] = seq
 
     def _jump(self, seq: int, highest: int) -> int:
-        """Note a number that does not follow the highest one before; return the highest now."""
+        """Record a number that does not follow the highest before; return the highest now."""
         self.chunk.jumps.append((seq, highest))
         if self.whole is None:
             self.whole = len(self.leaves)
@@ -297,11 +275,11 @@ class _Loop:
     def _special(
         self, fields: Sequence[bytes], specials: Mapping[int, bytes | None]
     ) -> Special | None:
-        """Return a special record for the judge, None when it is not sound by itself."""
+        """Return a special record for the judge; None if it is unknown or bad by itself."""
         entry = self._entry(Columns([[text] for text in fields]))
         seq = int(fields[0])
         if entry is None or not _hashes_to(entry, fields[11]):
-            return None  # the loop says so
+            return None  # `_judge_each` reports it
         try:
             body = _body(fields, entry.removeprefix(LEAF_PREFIX), specials[seq])
         except Bad as error:
@@ -312,7 +290,7 @@ class _Loop:
 
 
 def _number(text: bytes) -> int:
-    """Return a column's number; none is the one before all."""
+    """Return a column's number, -1 for NULL."""
     return -1 if text == NO_TEXT else int(text)
 
 
@@ -321,11 +299,7 @@ def _hashes_to(entry: bytes | None, leaf: bytes) -> bool:
 
 
 def _body(fields: Sequence[bytes], header: bytes, payload: bytes | None) -> dict[str, Any]:
-    """Return a special record's payload; a map's, which comes each second, by a faster way.
-
-    Raises:
-        Bad: the payload is not what the header names, or not what its kind says.
-    """
+    """Return a special record's payload; maps, one a second, are decoded in a faster way."""
     if payload is None:
         raise Bad("payload is NULL")
     named = sha256(payload).hexdigest().encode() == fields[9] and len(payload) <= ENTRY_MAX
@@ -342,14 +316,13 @@ def _body(fields: Sequence[bytes], header: bytes, payload: bytes | None) -> dict
 
 
 def _named(links: Mapping[bytes, _Link]) -> dict[str, Link]:
-    """Return links by their streams' names, as texts."""
     return {
         name.decode(): (number, leaf.decode(), seq) for name, (number, leaf, seq) in links.items()
     }
 
 
 def _places(seqs: Sequence[bytes], specials: Mapping[int, bytes | None]) -> list[int]:
-    """Return where the special records stand among these."""
+    """Return the places of the special records among these."""
     if not seqs:
         return []
     first, last = int(seqs[0]), int(seqs[-1])
@@ -361,10 +334,10 @@ def _places(seqs: Sequence[bytes], specials: Mapping[int, bytes | None]) -> list
 
 
 def _listed(joined: bytes) -> bytes:
-    """Write commitments, joined in hex, as the inside of a JSON list."""
+    """Return commitments, joined in hex, as the inside of a JSON list."""
     return b",".join([b'"%b"' % joined[i : i + _DIGITS] for i in range(0, len(joined), _DIGITS)])
 
 
 def _quoted(text: str) -> bytes:
-    """Write text as the inside of a JSON string."""
+    """Return text as the inside of a JSON string."""
     return json.dumps(text, ensure_ascii=False)[1:-1].encode()

@@ -1,8 +1,8 @@
-"""Chunks put together: the outsider's verifier, told of 2^14 records at a time.
+"""The outsider's verifier, given 2^14 records at a time.
 
-`ChunkVerifier` is `LogVerifier` with another way in: keys, policies, maps, signatures and the end
-are judged by the same lines, so a database has one verdict, whoever is asked. What it forgets after
-each chunk keeps its memory constant: checkpoints below the position, and streams (on disk).
+`ChunkVerifier` is a `LogVerifier` that takes chunks: the same code judges keys, policies, maps,
+signatures and the end, so both give one verdict. Its memory is constant: it drops checkpoints below
+the position, and streams are on disk.
 """
 
 import base64
@@ -47,10 +47,10 @@ class ChunkVerifier(LogVerifier):
     """A whole log, chunk by chunk, in constant memory."""
 
     def __init__(self, outside: Outside, state: FsckState) -> None:
-        """Keep what is trusted; streams and blobs live in the state's file.
+        """Keep streams and blobs in the state's file.
 
         Raises:
-            Bad: a key or the policy is not one.
+            Bad: a key or the policy is malformed.
         """
         super().__init__((), (), outside)
         self._streams.heads = self._disk = state.heads
@@ -63,11 +63,11 @@ class ChunkVerifier(LogVerifier):
 
     @property
     def nodes(self) -> list[bytes]:
-        """The roots of the tree's perfect subtrees, largest first."""
+        """Return the roots of the tree's perfect subtrees, largest first."""
         return self._tree.nodes
 
     def kept_sizes(self) -> tuple[int, ...]:
-        """Return the sizes of checkpoints not compared yet."""
+        """Return the sizes of the checkpoints that are not compared yet."""
         return tuple(sorted(self._roots.keys() - self._compared))
 
     def fold(self, chunk: Chunk) -> None:
@@ -88,7 +88,7 @@ class ChunkVerifier(LogVerifier):
         self._grow(chunk, size, nodes)
 
     def _take_mark(self, size: int, note: str) -> None:
-        """Take a checkpoint; only one that can be opened again is kept for the state."""
+        """Take a checkpoint; a sound one is kept for the state."""
         newest, found = self._newest, self.report.findings
         self._take_note(size, base64.b64decode(note))
         if self.report.findings == found:
@@ -97,7 +97,7 @@ class ChunkVerifier(LogVerifier):
             self._newest_note = note
 
     def _link(self, chunk: Chunk) -> None:
-        """Hold each stream's first record against its last one before, and move the heads."""
+        """Compare each stream's first record with its last one before, and move the heads."""
         before = self._disk.many(chunk.starts)
         for stream, start in chunk.starts.items():
             if tuple(start) == UNCHECKED:
@@ -124,7 +124,7 @@ class ChunkVerifier(LogVerifier):
                 self._disk[stream] = (number, _leaf(leaf_hex), seq)
 
     def _replay(self, chunk: Chunk, nodes: list[bytes]) -> None:
-        """Judge checkpoints and maps in their order, the numbers that are missing in between."""
+        """Judge checkpoints, maps and missing numbers in their order."""
         jumps = self._jumps(chunk)
         if jumps and self._last + 1 != chunk.first:
             self._jump(jumps)
@@ -150,7 +150,7 @@ class ChunkVerifier(LogVerifier):
         segment: Segment,
         nodes: list[bytes],
     ) -> None:
-        """Judge a segment's map, and before it the checkpoints that are before it."""
+        """Judge the checkpoints and jumps before a segment's map, then the map."""
         if segment.then is None:
             return
         while marks and marks[-1].size <= segment.then.seq:
@@ -165,7 +165,6 @@ class ChunkVerifier(LogVerifier):
         self._disk.passing = {}
 
     def _mark(self, mark: Mark, nodes: list[bytes]) -> None:
-        """Hold a checkpoint against the tree of its size."""
         root = self._roots.get(mark.size)
         if root is not None and self._whole and mark.folded:
             self._tree.size = mark.size
@@ -174,7 +173,7 @@ class ChunkVerifier(LogVerifier):
             self._under(root, {"seq": mark.size - 1, "recorded_at_us": mark.recorded_at_us})
 
     def _jumps(self, chunk: Chunk) -> list[tuple[int, int]]:
-        """Return the chunk's jumps as seen from the last record of all."""
+        """Return the chunk's jumps, the first one from the last record of all."""
         jumps = [(seq, last) for seq, last in chunk.jumps]
         if chunk.rows and self._last + 1 != chunk.first:
             if jumps and jumps[0][1] == chunk.first - 1:
@@ -184,7 +183,6 @@ class ChunkVerifier(LogVerifier):
         return jumps
 
     def _jump(self, jumps: list[tuple[int, int]]) -> None:
-        """Note numbers that do not follow the highest one before."""
         for seq, last in jumps:
             self._whole = False
             missing = seq > last
@@ -195,7 +193,7 @@ class ChunkVerifier(LogVerifier):
         jumps.clear()
 
     def _hear(self, special: Special) -> None:
-        """Judge what a record says that the log itself depends on."""
+        """Judge a map or a change of keys."""
         if "statement" in special.body:
             self._followed.append(str(special.body["statement"]))
         head = {"kind": special.kind, "seq": special.seq, "log": self._origin or ""}
@@ -214,9 +212,9 @@ class ChunkVerifier(LogVerifier):
                 self._unread["stream_heads", 0] += count
 
     def _grow(self, chunk: Chunk, size: int, nodes: list[bytes]) -> None:
-        """Put the chunk's subtree under the tree, and forget the checkpoints that were compared."""
+        """Add the chunk's subtree to the tree, and drop the checkpoints that were compared."""
         if chunk.rows and not chunk.nodes:
-            self._whole = False  # a leaf that is none
+            self._whole = False  # a leaf is malformed
         before = chunk.first if self._whole else size
         self._tree.size, self._tree.nodes = before + chunk.rows, nodes
         if self._whole:
@@ -233,7 +231,7 @@ class ChunkVerifier(LogVerifier):
             self._unsigned.clear()
 
     def _forget(self) -> None:
-        """Drop the checkpoints that were compared; a sound log has no others so far."""
+        """Drop the checkpoints that were compared; a sound log has no others up to here."""
         size, waiting = self._tree.size, {one for one, _ in self._unsigned}
         for old in [old for old in self._roots if old <= size]:
             if old in self._compared or not self._whole:
@@ -244,9 +242,9 @@ class ChunkVerifier(LogVerifier):
         self._compared = {self._checked} if self._compared else set()
 
     def _keep_latest(self, size: int, waiting: AbstractSet[int] = frozenset()) -> None:
-        """Of checkpoints with the same signers keep the newest: if it counts, they all do.
+        """Keep the newest checkpoint of the same signers: if it counts, the others do too.
 
-        One that somebody else signed as well stays, for the log may still tell of his key.
+        One with a line of an unknown key stays, since the log may still introduce that key.
         """
         signers = self._signers[size]
         if size in waiting and self._trust.keys:
@@ -260,12 +258,12 @@ class ChunkVerifier(LogVerifier):
         self._latest[signers] = newest
 
     def late_notes(self, notes: Iterable[tuple[int, bytes]]) -> None:
-        """Take the checkpoints of records that are not there, in order of their sizes.
+        """Take the checkpoints of missing records, in order of their sizes.
 
-        All changes of keys are known by now, so nothing waits: what stays of any number of
-        checkpoints is the newest, and the newest of the same signers.
+        All changes of keys are known by now, so only the newest checkpoint, and the newest of each
+        set of signers, is kept in memory.
         """
-        with contextlib.suppress(Bad):  # `finish` says it
+        with contextlib.suppress(Bad):  # `finish` reports it
             self._trust.settle(Report())
         waiting, self._unsigned = self._unsigned, []
         kept, last = set(self._roots), 0
@@ -285,7 +283,7 @@ class ChunkVerifier(LogVerifier):
         self._unsigned = waiting
 
     def _let_go(self, size: int) -> None:
-        """Forget a late checkpoint, for there is a later one."""
+        """Drop a late checkpoint, since there is a later one."""
         self._checkpoints += 1
         self._public.discard(size)
         del self._roots[size]
@@ -296,7 +294,7 @@ class ChunkVerifier(LogVerifier):
 
     @override
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
-        """Judge the end; say what was counted rather than what is in memory."""
+        """Judge the end; the last line has the counts of the whole log, not of memory."""
         report = super().finish(expected, now_us)
         report.lines[-1] = (
             f"{self.size} records, {len(self._streams.heads)} streams,"
@@ -305,21 +303,21 @@ class ChunkVerifier(LogVerifier):
         return report
 
     def blob_missing(self, digest: str, seq: int) -> None:
-        """Note a blob that a record names and that is not stored."""
+        """Report a missing blob that a record names."""
         self.report.find(INCOMPLETE, f"blob {digest} is missing", seq)
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was found so far; only then is the state worth going on from."""
+        """Return whether nothing was found so far; only then may the state be saved."""
         return self._whole and self.report.findings == 0
 
     @property
     def claimed(self) -> dict[int, bool]:
-        """Sizes of trees that a state says are signed, each with whether a quorum cosigned it."""
+        """Return the sizes that the state says are signed, and whether a quorum cosigned them."""
         return {size: size == self._witnessed for size in (self._checked, self._witnessed) if size}
 
     def vouched(self, size: int, root: bytes, notes: Iterable[bytes]) -> bool:
-        """Say whether one of some checkpoints is of a tree, and signed as a state claims."""
+        """Return whether one of these checkpoints is of a tree, and signed as the state claims."""
         for note in notes:
             with contextlib.suppress(Bad):
                 seen = self._trust.open(note)
@@ -330,7 +328,7 @@ class ChunkVerifier(LogVerifier):
         return False
 
     def to_state(self) -> dict[str, Any]:
-        """Return everything that a resumed check needs, as JSON."""
+        """Return what a resumed check needs, as JSON values."""
         return {
             **{name: getattr(self, name) for name in (*_PLAIN, *_LISTS)},
             "size": self._tree.size,
@@ -343,9 +341,9 @@ class ChunkVerifier(LogVerifier):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from `to_state`, after `head`."""
+        """Take over what `to_state` returned; call it after `head`."""
         for statement in state["followed"]:
-            with contextlib.suppress(Bad):  # it is among the findings
+            with contextlib.suppress(Bad):  # already among the findings
                 self._trust.follow(statement, self._origin or "")
         for name in (*_PLAIN, *_LISTS):
             setattr(self, name, state[name])
@@ -373,10 +371,9 @@ class ChunkVerifier(LogVerifier):
 
 
 def _changes(segment: Segment) -> dict[str, list[Any]]:
-    """Return a segment's changed streams in the verifier's own form."""
     return {name: [*link[:2]] for name, link in segment.changed.items()}
 
 
 def _leaf(text: str) -> bytes:
-    """Return a leaf from hex; nothing where there is none."""
+    """Return a leaf from hex; b"" for NULL."""
     return b"" if text == NO_TEXT.decode() else bytes.fromhex(text)

@@ -1,7 +1,7 @@
 """What to check, how, and where a resumed check goes on.
 
-A state whose log changed below its position is not gone on from: the check begins again, so that
-its verdict is that of a whole one.
+If the log changed below the state's position, the check starts again, so its verdict is that of a
+whole check.
 """
 
 import hashlib
@@ -16,11 +16,11 @@ from audit.upkeep.fsck.state import FsckState
 from audit.verifier.verify import Outside, Report
 
 Progress = Callable[[str, int, int], None]
-"""Told the stage, how far it is, and how far it goes."""
+"""Called with the stage, the position and the total."""
 
 
 class ChangedBelowError(Exception):
-    """What was checked before is not there any more."""
+    """The part that was checked before has changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +29,10 @@ class FsckPlan:
 
     Attributes:
         outside: keys, policy and checkpoints from outside.
-        state: the file that a resumed check goes on from; removed at the end.
-        resume: go on from it.
+        state: the state's file; removed at the end.
+        resume: go on from the state.
         payloads: read payloads, stored headers and blobs as well.
-        readers: processes that read and hash; 0: none but this one.
+        readers: processes that read and hash; 0 means this process.
         width: records of a chunk, a power of two.
     """
 
@@ -44,7 +44,7 @@ class FsckPlan:
     width: int = CHUNK
 
     def about(self, source: str) -> tuple[str, ...]:
-        """Return what the check is of, for its state file."""
+        """Return what the check is about, to be compared with the state file."""
         given = self.outside
         digest = hashlib.sha256(repr((*given.notes, given.policy, *given.rotations)).encode())
         return (
@@ -56,7 +56,7 @@ class FsckPlan:
 
 
 def whole_or_again(plan: FsckPlan, source: str, check: Callable[[FsckState], Report]) -> Report:
-    """Run a check on its state; once more from the beginning if what was below has changed.
+    """Return a check's report; if the part checked before has changed, check from the beginning.
 
     An interruption leaves the state's file, an end removes it.
 
@@ -71,11 +71,11 @@ def whole_or_again(plan: FsckPlan, source: str, check: Callable[[FsckState], Rep
             done = True
         except ChangedBelowError:
             continue
-        except sqlite3.Error as error:  # a full disk, most of all
+        except sqlite3.Error as error:  # mostly a full disk
             raise FsckStateError(f"cannot keep the state in {plan.state}: {error}") from error
         finally:
             state.close(keep=not done)
         if plan.resume and not resume:
             report.say("what was checked before has changed since: all was checked again")
         return report
-    raise AssertionError("a check from the beginning rests on nothing before")
+    raise AssertionError("a check from the beginning takes over nothing that could change")

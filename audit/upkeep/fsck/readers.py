@@ -1,7 +1,7 @@
-"""The reader processes of fsck, asked in turn and answering in order.
+"""The reader processes of fsck, which take tasks in turn and answer in order (decision 023).
 
-A reader takes tasks {do: chunk | nodes | blobs, ..} as JSON and answers each with JSON. The end of
-the pipe is the end of the process, so it never outlives the one that asked.
+A reader takes tasks {do: chunk | nodes | blobs, ..} as JSON and answers each with JSON. It ends
+when its pipe ends, so it never outlives the process that asks.
 """
 
 import contextlib
@@ -22,45 +22,45 @@ from audit.upkeep.fsck.database import DatabaseSnapshot
 from audit.verifier.verify import Bad
 
 _AHEAD = 2
-"""Tasks that wait at each reader while its answer is being folded."""
+"""Tasks queued at each reader while its answer is being folded."""
 _GRACE_S = 10.0
 DATABASE, JUDGED = "database", "judged"
 
 
-class Asked(Protocol):
-    """Whoever carries out tasks, in order."""
+class TaskRunner(Protocol):
+    """Carries out tasks in order."""
 
     def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
         """Yield each task with its answer, in order.
 
         Raises:
             LedgerWriteError: the database cannot be read.
-            Bad: what was read cannot be judged.
+            Bad: the records cannot be judged.
         """
 
 
 class Inline:
-    """No process at all: the asker reads himself. For small logs, where a start costs more."""
+    """Carries out tasks in this process: for small logs, where starting readers costs more."""
 
     def __init__(self, snapshot: DatabaseSnapshot) -> None:
-        """Read through the asker's own connection."""
+        """Read through this snapshot's connection."""
         self._snapshot = snapshot
 
     def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Carry out one task after the other; see `Asked`."""
+        """See `TaskRunner`."""
         for task in tasks:
             yield task, _checked(answer(self._snapshot, task))
 
 
 class Readers:
-    """Some processes in one snapshot; a context manager that ends them.
+    """Reader processes in one snapshot; a context manager that ends them.
 
-    They are forks: they start in no time, have every module already, and the DSN is in their memory
-    only. What a fork must not touch is the asker's connections; it makes its own.
+    They are forks: they start at once, have every module already, and get the DSN in memory. A fork
+    must not touch its parent's connections; it opens its own.
     """
 
     def __init__(self, count: int, dsn: str, snapshot: str) -> None:
-        """Start them."""
+        """Start the processes."""
         context = multiprocessing.get_context("fork")
         self._pipes: list[Connection] = []
         self._processes = []
@@ -74,26 +74,25 @@ class Readers:
             theirs.close()
             self._processes.append(process)
         self._answers: list[Queue[bytes]] = [Queue(_AHEAD) for _ in self._processes]
-        self._left: list[int] = []  # readers, once for each answer that nobody waited for
+        self._left: list[int] = []  # the reader of each answer that nobody waited for
         for pipe, answers in zip(self._pipes, self._answers, strict=True):
             Thread(target=_read, args=(pipe, answers), daemon=True).start()
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the processes: at once, for nothing they do is worth waiting for."""
+        """Kill the processes; they hold nothing worth waiting for."""
         for process, pipe in zip(self._processes, self._pipes, strict=True):
             process.kill()
             process.join(_GRACE_S)
             pipe.close()
 
     def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
-        """Yield each task with its answer; the readers work ahead. See `Asked`.
+        """Yield each task with its answer; the readers work ahead. See `TaskRunner`.
 
-        Whoever stops asking waits for nothing, so that Ctrl-C ends it at once; what is answered
-        to him is taken away before the next question.
+        A caller that stops early waits for nothing, so Ctrl-C ends it at once; the answers left
+        over are dropped at the next call.
         """
         while self._left:
             self._answers[self._left.pop()].get()
@@ -121,7 +120,7 @@ class Readers:
 
 
 def _send(pipe: Connection, task: dict[str, Any]) -> None:
-    with contextlib.suppress(OSError):  # its answer, which is none, says so
+    with contextlib.suppress(OSError):  # the missing answer reports it
         pipe.send_bytes(json.dumps(task).encode())
 
 
@@ -130,7 +129,7 @@ def _read(pipe: Connection, answers: "Queue[bytes]") -> None:
         while True:
             answers.put(pipe.recv_bytes())
     while True:
-        answers.put(b"")  # to whoever still asks
+        answers.put(b"")  # for a caller that still waits
 
 
 def _checked(line: bytes) -> bytes:
@@ -145,17 +144,14 @@ def _checked(line: bytes) -> bytes:
 
 
 def serve(pipe: Connection, others: Sequence[Connection], dsn: str, name: str) -> None:
-    """Answer until the pipe ends; runs in a fork of the asker.
+    """Answer tasks from `pipe` until it ends; runs in the fork.
 
-    Args:
-        pipe: brings tasks, takes answers.
-        others: the asker's own ends, which a fork inherits and must not hold open.
-        dsn: of the database.
-        name: of the snapshot to join.
+    `others` are the parent's ends, which the fork inherits and must not keep open; `name` is that
+    of the snapshot to join.
     """
     for end in others:
         end.close()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the asker's; he closes the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and closes the pipe
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.disable()  # a chunk makes a hundred thousand small objects and no cycles
     try:
@@ -165,7 +161,7 @@ def serve(pipe: Connection, others: Sequence[Connection], dsn: str, name: str) -
     except LedgerWriteError as error:
         pipe.send_bytes(_failed(DATABASE, error))
     except (EOFError, OSError):
-        return  # nobody asks any more
+        return  # the parent has closed the pipe
 
 
 def _failed(what: str, why: object) -> bytes:
@@ -173,7 +169,7 @@ def _failed(what: str, why: object) -> bytes:
 
 
 def answer(snapshot: DatabaseSnapshot, task: dict[str, Any]) -> bytes:
-    """Carry out a task; a failure is an answer too."""
+    """Return the answer to a task, or its failure."""
     try:
         return _do(snapshot, task)
     except DatabaseError as error:

@@ -1,14 +1,14 @@
 """fsck of a database: readers, judge and state, from the first record or from where it stopped.
 
-What a resumed check repeats: head, snapshot, keys and policy are read anew, and the tree below the
-position is rebuilt from the stored leaves; it must be the one that was checked, and the checkpoints
-that the state says cover it must be stored, signed, and of that tree. What it takes over: that the
-other columns (and payloads, and blobs) below the position were right and still are. It takes over
-no verdict: a check that found something saves no more.
+A resumed check reads head, snapshot, keys and policy again, and rebuilds the tree below the
+position from the stored leaves. It must be the tree that was checked, and the checkpoints that the
+state claims must be stored, signed, and of that tree. The check takes over that the other columns,
+payloads and blobs below the position were right and still are. It takes over no verdict: after a
+finding nothing is saved.
 
-So whoever can write the state's file can hide from a resumed check what a column, payload, blob or
-stream-head map below the position says beside its leaf; no record that is signed, lost or added.
-Who does not hold the file alone checks without `--resume`.
+So somebody who can write the state's file can hide, below the position, a wrong column, payload,
+blob or stream-head map from a resumed check, but no record that is signed, lost or added. Check
+without `--resume` if others can write the file.
 """
 
 import json
@@ -24,31 +24,28 @@ from audit.upkeep.fsck.chunk import Chunk
 from audit.upkeep.fsck.database import BLOB_RANGES, DatabaseSnapshot
 from audit.upkeep.fsck.judge import ChunkVerifier
 from audit.upkeep.fsck.plan import ChangedBelowError, FsckPlan, Progress, whole_or_again
-from audit.upkeep.fsck.readers import Asked, Inline, Readers
+from audit.upkeep.fsck.readers import Inline, Readers, TaskRunner
 from audit.upkeep.fsck.state import FsckState
 from audit.upkeep.fsck.tiles import TileFold, judge_tile
 from audit.verifier.verify import TAMPERED, Bad, Report
 
 _HIGHEST = 2**63 - 1
 _JUDGED = (Bad, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
-"""What tables that somebody has altered may break in the judging; as `verify`, a finding."""
+"""The errors that altered tables may cause; each is a finding."""
 SMALL = 5_000
-"""Records below which starting processes costs more than they save."""
+"""Records below which starting processes costs more than it saves."""
 
 
 def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | None) -> Report:
-    """Check a ledger's database; an interruption leaves the state for `resume`.
+    """Return the report on a ledger's database; an interruption leaves the state for `resume`.
 
-    Args:
-        dsn: of a user who may `SET ROLE countersign_reader`.
-        plan: what to check and how.
-        progress: told how far it is.
-        now_us: see `LogVerifier.finish`.
+    The user in `dsn` must be able to `SET ROLE countersign_reader`. For `now_us` see
+    `LogVerifier.finish`.
 
     Raises:
         LedgerWriteError: the database cannot be read.
         FsckStateError: the state file cannot be used.
-        Bad: a key or the policy is not one.
+        Bad: a key or the policy is malformed.
     """
     snapshot = DatabaseSnapshot(dsn)
     try:
@@ -60,11 +57,13 @@ def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | No
         head = snapshot.head()
         source = f"database {'without a head' if head is None else head['origin']}"
 
-        def check(asked: Asked) -> Report:
+        def check(runner: TaskRunner) -> Report:
             return whole_or_again(
                 plan,
                 source,
-                lambda state: _Check(plan, snapshot, asked, state, progress).run(head, now_us),
+                lambda state: _DatabaseCheck(plan, snapshot, runner, state, progress).run(
+                    head, now_us
+                ),
             )
 
         if plan.readers == 0 or (head is not None and (head["size"] or 0) < SMALL):
@@ -77,14 +76,12 @@ def fsck_database(dsn: str, plan: FsckPlan, progress: Progress, now_us: int | No
         snapshot.close()
 
 
-class _Check:
-    """One run over one snapshot."""
-
+class _DatabaseCheck:
     def __init__(
         self,
         plan: FsckPlan,
         snapshot: DatabaseSnapshot,
-        readers: Asked,
+        readers: TaskRunner,
         state: FsckState,
         progress: Progress,
     ) -> None:
@@ -102,7 +99,7 @@ class _Check:
         self._tiles = TileFold(plan.width)
 
     def run(self, head: dict[str, Any] | None, now_us: int | None) -> Report:
-        """Check head, blobs, records and the end."""
+        """Return the report."""
         log = self._log
         try:
             total = 0
@@ -114,7 +111,7 @@ class _Check:
             if self._state.saved is not None:
                 try:
                     self._go_on(self._state.saved)
-                except _JUDGED as error:  # a state that nobody saved like this
+                except _JUDGED as error:  # a forged state
                     raise ChangedBelowError from error
             if self._plan.payloads:
                 self._check_blobs()
@@ -136,7 +133,7 @@ class _Check:
         return report
 
     def _go_on(self, saved: dict[str, Any]) -> None:
-        """Take over what was checked, once the stored leaves below still make its tree."""
+        """Take over what was checked; the stored leaves below must still make its tree."""
         log = self._log
         self._position, self._blob_range = saved["position"], saved["blob_range"]
         self._blobs, self._late = saved["blobs"], saved["late"]
@@ -189,7 +186,7 @@ class _Check:
             self._progress("blobs", self._blob_range, BLOB_RANGES)
 
     def _check_records(self, origin: str, total: int) -> None:
-        """Judge chunk after chunk; after a short one, look where the next record is."""
+        """Judge chunk after chunk; after a short one, go on at the next record."""
         at: int | None = self._position
         width = self._plan.width
         while at is not None:
@@ -212,7 +209,6 @@ class _Check:
                 self._noted = at
 
     def _check_late_notes(self) -> None:
-        """Judge the checkpoints of records that are not there."""
         late = [*self._late, [self._noted + 1, _HIGHEST]]
 
         def shown() -> Iterator[tuple[int, bytes]]:
@@ -223,14 +219,14 @@ class _Check:
         self._log.late_notes(shown())
 
     def _check_tiles(self, chunk: Chunk) -> None:
-        """Hold the tiles above the chunks against what the chunks so far make."""
+        """Compare the stored tiles above the chunks with those that the chunks make."""
         root = bytes.fromhex(chunk.nodes[0]) if chunk.rows == chunk.width and chunk.nodes else None
         for level, n, made in self._tiles.add(chunk.first, root):
             for finding in judge_tile(level, n, made, self._snapshot.tile(level, n)):
                 self._log.report.find(*finding)
 
     def _chunks(self, first: int, origin: str, total: int) -> Iterator[dict[str, Any]]:
-        """Yield the tasks of a run of chunks, up to the one in which the head says the log ends."""
+        """Yield the tasks of the chunks up to the log's end by its head."""
         width = self._plan.width
         last = max(first, (min(total, 2**62) - 1) // width * width)
         for start in range(first, last + 1, width):
@@ -244,7 +240,7 @@ class _Check:
             }
 
     def _save(self) -> None:
-        """Save where it stands, unless something was found: that is to be found again."""
+        """Save the progress, unless there is a finding, which a resumed check must find again."""
         if not self._log.sound:
             return
         self._state.save(

@@ -1,9 +1,9 @@
-"""Where a check stands, on disk: what makes it resumable and its memory constant.
+"""The progress of a check, on disk: it makes a check resumable and its memory constant.
 
-A SQLite file beside the log holds what grows with the log: one row a stream, a blob and a record of
-a dump (its idempotency key; in a database a constraint sees to those), and one line of JSON with
-everything else. `save` commits all in one transaction, so a check that is killed at any moment
-resumes from its last save. A file of another check is refused, not reused.
+A SQLite file holds what grows with the log: a row for each stream, each blob, and each record of a
+dump (its idempotency key; a database has a constraint for those), and the rest as one JSON text.
+`save` commits all in one transaction, so a check killed at any moment resumes from its last save.
+A file of another check is refused.
 """
 
 import contextlib
@@ -35,19 +35,18 @@ Head = tuple[int, bytes, int]
 
 
 def _storable(name: str) -> str:
-    """Return a name that SQLite takes; a forged dump's may hold what is no character."""
+    """Return a name that SQLite accepts; a forged dump's may contain lone surrogates."""
     return name if name.isascii() else name.encode(errors="backslashreplace").decode()
 
 
 class StreamHeads(dict[str, Head]):
-    """The last record of every stream; a dictionary that keeps only the newest in memory."""
+    """The last record of every stream: a dictionary that keeps at most `CACHED_MAX` in memory."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Read and write the table `stream`."""
         super().__init__()
         self._database = database
         self.passing: dict[str, Head] = {}
-        """Where streams stood at the map that is judged now; only `[]` looks here."""
+        """The streams' ends at the map that is being judged; only `[]` reads it."""
 
     @override
     def get(self, name: str, default: Any = None, /) -> Any:  # as a dictionary's
@@ -60,7 +59,7 @@ class StreamHeads(dict[str, Head]):
         return default if row is None else tuple(row)
 
     def many(self, names: Iterable[str]) -> dict[str, Head]:
-        """Return the heads of those streams that have one; one question for hundreds."""
+        """Return the heads of those streams that have one, in few queries."""
         found: dict[str, Head] = {}
         asked = []
         for name in names:
@@ -79,11 +78,7 @@ class StreamHeads(dict[str, Head]):
         return found
 
     def add(self, rows: Sequence[tuple[str, int, bytes, int]]) -> bool:
-        """Take streams that are not there yet, all or none; say whether they were taken.
-
-        Args:
-            rows: of each stream name, number, leaf and record.
-        """
+        """Add new streams (name, number, leaf, record), all or none; return whether it did."""
         self.flush()
         if not "".join([row[0] for row in rows]).isascii():
             rows = [(_storable(row[0]), *row[1:]) for row in rows]
@@ -116,7 +111,7 @@ class StreamHeads(dict[str, Head]):
         return int(self._database.execute("SELECT count(*) FROM stream").fetchone()[0])
 
     def flush(self) -> None:
-        """Move everything to the table."""
+        """Move all heads in memory to the table."""
         self._database.executemany(
             _ADD_SQL.replace("INSERT", "INSERT OR REPLACE"),
             ((_storable(name), *head) for name, head in self.items()),
@@ -128,7 +123,6 @@ class NamedBlobs(set[str]):
     """The digests of stored blobs, on disk only."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Read and write the table `blob`."""
         super().__init__()
         self._database = database
 
@@ -151,10 +145,9 @@ class NamedBlobs(set[str]):
 
 
 class IdemKeys(set[bytes]):
-    """Digests of the idempotency keys of a dump, each with its stream, on disk only."""
+    """Digests of a dump's idempotency keys with their streams, on disk only."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Read and write the table `idem_key`."""
         super().__init__()
         self._database = database
 
@@ -169,8 +162,8 @@ class IdemKeys(set[bytes]):
 
 
 def was_saved(path: Path) -> bool:
-    """Say whether an interrupted check left something in its file to go on from."""
-    if not path.exists():  # asking would make it
+    """Return whether an interrupted check can be resumed from this file."""
+    if not path.exists():  # connecting would create it
         return False
     try:
         with contextlib.closing(sqlite3.connect(path)) as database:
@@ -183,12 +176,9 @@ class FsckState:
     """One check's state file."""
 
     def __init__(self, path: Path, about: Iterable[str], *, resume: bool) -> None:
-        """Open the file of a check, or begin a new one.
+        """Open the file of a check to resume it, or replace it.
 
-        Args:
-            path: of the file.
-            about: what the check is of: log, keys, options. Another check's file is refused.
-            resume: go on with what the file holds; otherwise it is begun anew.
+        `about` states the check's log, keys and options: another check's file is refused.
 
         Raises:
             FsckStateError: there is nothing to resume, or it is of another check.
@@ -232,7 +222,7 @@ class FsckState:
         return state
 
     def save(self, state: dict[str, Any]) -> None:
-        """Make streams, blobs and the rest durable together."""
+        """Commit streams, blobs and the rest in one transaction."""
         text = json.dumps({"format": FORMAT, "about": self._about, "state": state})
         self.heads.flush()
         self._database.execute("INSERT OR REPLACE INTO meta VALUES (1, ?)", (text,))
@@ -241,8 +231,8 @@ class FsckState:
         self._database.execute("BEGIN")
 
     def close(self, *, keep: bool) -> None:
-        """Close the file; remove it when the check came to its end, or never saved anything."""
-        if self._database.in_transaction:  # a full disk has ended it
+        """Close the file; remove it unless `keep` is set and there is something to resume."""
+        if self._database.in_transaction:  # a full disk ends it
             self._database.execute("ROLLBACK")
         self._database.close()
         if not (keep and self._worth_keeping):

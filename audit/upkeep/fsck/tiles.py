@@ -1,8 +1,7 @@
-"""Stored tiles held against the tree: within a chunk, and above all chunks. Pure.
+"""Stored tiles compared with the tree: within a chunk, and above all chunks. Pure.
 
-A chunk knows the hashes below its root, and so its part of the tiles that lie there. Tiles whose
-hashes are whole chunks, or more, are made here from the chunks' roots, as these come by: a level
-costs one tile of memory.
+A chunk knows its part of the tiles below its root. Tiles whose hashes cover whole chunks or more
+are built here from the chunks' roots; a level costs one tile of memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,10 +16,10 @@ Stored = tuple[int, bytes]
 
 
 class TileFold:
-    """Full tiles from the level on where a hash is a chunk, or more."""
+    """Builds full tiles, from the level where a hash covers a chunk or more."""
 
     def __init__(self, width: int) -> None:
-        """Start before the first chunk of so many records, a power of two."""
+        """Start before the first chunk; a chunk has `width` records, a power of two."""
         self._height = height_of(width)
         self._level = -(-self._height // TILE_HEIGHT)
         self._first = [1 << (TILE_HEIGHT * self._level - self._height)]
@@ -31,11 +30,8 @@ class TileFold:
     def add(self, first: int, root: bytes | None) -> Iterator[tuple[int, int, bytes]]:
         """Take a chunk; yield level, number and hashes of every tile that it completes.
 
-        After one that is not whole, or not the next, nothing more is known.
-
-        Args:
-            first: its first record.
-            root: of its tree; None if it is not whole.
+        `root` is None for an incomplete chunk. After one of these, or a chunk out of order, no
+        further tile is yielded.
         """
         if root is None or first != self._chunks << self._height:
             self._chunks = -1
@@ -44,7 +40,7 @@ class TileFold:
         yield from self._put(0, root)
 
     def _put(self, place: int, node: bytes) -> Iterator[tuple[int, int, bytes]]:
-        """Add a hash to a row: what makes the lowest hashes first, then level after level."""
+        """Add a hash to a row; a full row gives a hash of the next."""
         if place == len(self._rows):
             self._rows.append([])
             self._made.append(0)
@@ -67,7 +63,7 @@ def height_of(width: int) -> int:
 def judge_tile(
     level: int, n: int, made: bytes, stored: Iterable[bytes | None]
 ) -> Iterator[Finding]:
-    """Hold what is stored of a tile, once or not at all, against what it must be."""
+    """Compare the stored rows of a tile, at most one, with the tile of the tree."""
     first = n << TILE_HEIGHT * (level + 1)
     for number, hashes in enumerate(stored):
         if number:
@@ -79,13 +75,9 @@ def judge_tile(
 def judge_part(
     level: int, hashes: bytes, start: int, stored: Iterable[Stored]
 ) -> Iterator[Finding]:
-    """Hold stored tiles against a part of their level.
+    """Compare stored tiles, in order, with the part of their level that a chunk knows.
 
-    Args:
-        level: of the tiles.
-        hashes: of the level, as far as a chunk knows them.
-        start: the place of the first one in the level.
-        stored: the tiles that have a part of it, in order.
+    `start` is the place of the first of these hashes in the level.
     """
     stop, before = start + len(hashes) // HASH_BYTES, None
     for n, tile in stored:

@@ -141,7 +141,7 @@ class LogVerifier:
         return root == self._tree.root()
 
     def blob(self, digest: bytes, data: bytes) -> None:
-        """Take a blob."""
+        """Take a blob and check its digest."""
         self._enter("blob")
         if hashlib.sha256(data).digest() != digest:
             self.report.find(TAMPERED, f"blob {digest.hex()} has other content")
@@ -169,7 +169,6 @@ class LogVerifier:
             self._under(root, row)
 
     def _under(self, root: bytes, row: Mapping[str, Any]) -> None:
-        """Compare the tree so far with the checkpoint of its size."""
         size, report = self._tree.size, self.report
         if not self._compare(root):
             where = None if report.first_bad_seq is not None else self._checked
@@ -248,12 +247,10 @@ class LogVerifier:
                 self.report.find(INCOMPLETE, text)
 
     def finish(self, expected: int | None = None, now_us: int | None = None) -> Report:
-        """Judge what only the end shows: the number of records, the head, keys, witnesses.
+        """Judge what only the end shows: the announced number of records, head, keys, witnesses.
 
-        Args:
-            expected: the number of records that the source announced.
-            now_us: the time of reading a live log: its tail may be unsigned if the newest signed
-                record is at most `TAIL_S` older.
+        `now_us` is the time of reading a live log: its tail may be unsigned if the newest signed
+        record is at most `TAIL_S` older.
         """
         size, report = self._tree.size, self.report
         if expected is not None and expected != size:

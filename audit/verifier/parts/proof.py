@@ -99,11 +99,7 @@ def verify_proof(
 ) -> Report:
     """Return the report on a proof or receipt.
 
-    Args:
-        data: the file.
-        outside: what is trusted.
-        entry: the entry's bytes, if the proof's extra data lacks them.
-        payload: the payload of the proven record, if the extra data lacks it.
+    `entry` and `payload` are the proven record's, if the proof's extra data lacks them.
     """
     with judging() as report:
         proof = read_proof(data)

@@ -74,7 +74,6 @@ def read_record(header: bytes, payload: bytes) -> tuple[dict[str, Any], dict[str
 
 
 def _check_map(body: Mapping[str, Any]) -> None:
-    """Refuse a malformed stream-head map."""
     part, parts, heads = (body.get(name) for name in ("part", "parts", "heads"))
     if type(part) is not int or type(parts) is not int or not 0 <= part < parts:
         raise Bad("the stream-head map counts its parts in another way")
@@ -142,7 +141,6 @@ class Streams:
     """The end of every stream; records must be dense, chained by `prev`, with unique keys."""
 
     def __init__(self) -> None:
-        """Start before the first record."""
         self.heads: dict[str, tuple[int, bytes, int]] = {}
         self.keys: set[bytes] = set()
 

@@ -61,7 +61,6 @@ class Seeds:
     """The seeds of a whole log, judged record by record."""
 
     def __init__(self) -> None:
-        """Start before the first record."""
         self.earlier = 0
         self._promised = 1
         self._opened: dict[str, tuple[int, int, int]] = {}
@@ -174,7 +173,6 @@ def _judge_last(
 
 
 def _ends_map(one: ShownRecord) -> bool:
-    """Return whether a record is the last part of a stream-head map."""
     if one.head["kind"] != "stream_heads" or not known(one.head):
         return False
     return bool(one.body["part"] + 1 == one.body["parts"])

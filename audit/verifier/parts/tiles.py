@@ -27,7 +27,6 @@ class Tiles:
     """A folder of tiles, compared level by level with the tree that its entries make."""
 
     def __init__(self, report: Report, folder: Path, head: Head) -> None:
-        """Start before the first entry."""
         self._report = report
         self._folder = folder
         self._head = head
@@ -63,7 +62,6 @@ class Tiles:
         report.say(f"{size} entries, {len(self._streams.heads)} streams{unread}")
 
     def _raise(self, level: int, hashes: Sequence[bytes]) -> None:
-        """Add a full tile's root to the level above."""
         if len(hashes) < TILE_WIDTH:
             return
         if len(self._above) == level:

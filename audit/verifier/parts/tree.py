@@ -18,12 +18,11 @@ class Tree:
     """A growing RFC 6962 tree in O(log n) memory."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.size = 0
         self.nodes: list[bytes] = []
 
     def append(self, leaf: bytes) -> None:
-        """Add a leaf hash."""
+        """Append a leaf hash."""
         self.nodes.append(leaf)
         self.size += 1
         bits = self.size
@@ -33,7 +32,7 @@ class Tree:
             bits >>= 1
 
     def root(self) -> bytes:
-        """Return the root."""
+        """Return the tree's root."""
         if not self.nodes:
             return hashlib.sha256(b"").digest()
         result = self.nodes[-1]

@@ -131,12 +131,8 @@ class Trust:
 
         Both keys sign a rotation: the old key counts for trees up to the stated size, the new one
         for later trees. Another trusted key signs a revocation: the revoked key counts for nothing
-        made from the stated time on.
-
-        Args:
-            statement: a signed note; statements of the log come in the log's order.
-            origin: the log's name.
-            given: whether the statement comes from outside the judged file.
+        made from the stated time on. Statements of the log come in the log's order; `given` marks
+        one from outside the judged file.
 
         Raises:
             Bad: the statement is malformed, of another log, or a signature does not verify.
