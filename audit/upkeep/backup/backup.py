@@ -84,8 +84,9 @@ def _refuse_half_erased(connection: "psycopg.Connection[Any]", size: int) -> Non
     row = connection.execute(query, (Kind.SUBJECT_ERASED, size)).fetchone()
     if row is not None and row[0] is not None:
         raise BackupError(
-            f"record {row[0]}, an erasure, is signed by nobody yet: a backup without it could not"
-            " say why values are gone; try again in a second (a stopped gateway signs at its start)"
+            f"record {row[0]}, an erasure, is signed by nobody yet: without it the backup could not"
+            " show why values are missing; try again in a second (a stopped gateway signs at its"
+            " start)"
         )
 
 
@@ -106,12 +107,12 @@ def _refuse_strangers(
                 judge.stands(seq, stream, bytes(leaf), mac)
             except RowRefusedError as refused:
                 raise BackupError(
-                    f"no backup is written, for its restore would take a stranger's row for the"
-                    f" gateway's: {refused}. If that was done, nobody has signed it yet: try again"
-                    " in a second (a stopped gateway signs at its start)"
+                    f"no backup is written: a restore would accept a row that the gateway did not"
+                    f" write: {refused}. If it is disavowed already, the disavowal is not signed"
+                    " yet: try again in a second (a stopped gateway signs at its start)"
                 ) from refused
             if seq % _SHOWN_EVERY == 0:
-                progress("held against the key", seq, size)
+                progress("rows checked with the key", seq, size)
 
 
 def _signed_head(connection: "psycopg.Connection[Any]") -> dict[str, Any]:

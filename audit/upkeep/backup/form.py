@@ -99,7 +99,7 @@ def read_backup(file: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
             order.take(kind, row)
             if kind == DONE:
                 if (row["lines"], row["sha256"]) != (lines, digest.hexdigest()):
-                    raise BackupError("the backup is not what its last line says")
+                    raise BackupError("the backup does not match its last line")
                 for _ in unpacked:
                     raise BackupError("the backup goes on after its last line")
                 yield kind, row
@@ -126,12 +126,12 @@ class _Order:
         place, before = self._places.index(kind), self._stage
         skipped = before < self._places.index(HEAD) and place > before + 1
         if place < before or skipped or (place == before and kind in _ONCE):
-            raise BackupError(f"a {kind} stands out of order")
+            raise BackupError(f"a line of type {kind} is out of order")
         self._stage = place
         key = tuple(row[name] for name in KEYS.get(kind, ()))
         # for entries the verifier's message is better: it names what is missing or repeated
         if place == before and kind != "entry" and key <= self._key:
-            raise BackupError(f"a {kind} stands out of order, or twice")
+            raise BackupError(f"a line of type {kind} is out of order or repeated")
         self._key = key
         if kind == ABOUT:
             self._about = row

@@ -166,10 +166,10 @@ class _DatabaseCheck:
             if not log.vouched(size, root, (note for _, note in self._snapshot.notes(size, size))):
                 raise ChangedBelowError
         log.report.say(
-            f"resumed at record {self._position}: the leaves below are those checked before;"
-            " their other columns and the blobs are taken to be so too"
+            f"resumed at record {self._position}: the leaves below match the earlier check;"
+            " their other columns and the blobs are not checked again"
             if self._position
-            else "resumed at record 0: the blobs checked before are taken to be so still"
+            else "resumed at record 0: the blobs checked before are not checked again"
         )
 
     def _check_blobs(self) -> None:

@@ -210,7 +210,7 @@ class FsckState:
         try:
             held: dict[str, Any] = json.loads(row[0]) if row else {}
         except ValueError as error:
-            raise FsckStateError(f"{self.path} is no state of a check") from error
+            raise FsckStateError(f"{self.path} is not the state of a check") from error
         if not held:
             raise FsckStateError(f"nothing to resume: {self.path} was not saved yet")
         if held.get("format") != FORMAT or held.get("about") != self._about:
