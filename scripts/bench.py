@@ -1,8 +1,8 @@
 """Measure what speculation buys: `make bench` writes docs/measured/bench-engine.md.
 
-Three engine processes, one per drafter and one without, all up at once. They take turns on the same
-seeds, so a busy moment of the machine hits all three and the ratios are paired. Capture is off in
-all; what capture costs is measured apart, on the default drafter. Wall time per call of n requests.
+One engine process per drafter, one without a drafter and one with capture run at once. They take
+turns on the same seeds, so a busy moment hits all of them and the ratios are paired. Only the last
+captures. The figure is the wall time per call of n requests.
 """
 
 import argparse
@@ -63,7 +63,7 @@ class Worker:
         )
 
     def ready(self) -> dict[str, Any]:
-        """Wait until it is up; return what it says of itself."""
+        """Wait until the engine is up; return its description."""
         return self._answer()
 
     def time_ms(self, n: int, repetition: int) -> float:
@@ -76,7 +76,7 @@ class Worker:
         return float(self._answer()["ms"])
 
     def end(self) -> None:
-        """End it."""
+        """Kill the process."""
         self._process.kill()
         self._process.wait()
 
@@ -90,7 +90,7 @@ class Worker:
 
 
 def serve(name: str) -> None:
-    """Be a worker: answer "n repetition" lines with times."""
+    """Run as a worker: answer each line "n repetition" with a time."""
     from inference.engine.vllm_engine import VllmEngine  # noqa: PLC0415 - only a worker loads it
 
     kind, capture = WORKERS[name]
@@ -211,7 +211,7 @@ def _processor() -> str:
 
 
 def main() -> None:
-    """Measure and write the report, or be a worker."""
+    """Measure and write the report, or run as a worker."""
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--worker", choices=tuple(WORKERS))
     arguments.add_argument("--repetitions", type=int, default=20)

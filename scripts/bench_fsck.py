@@ -1,8 +1,8 @@
-"""Measure fsck on a large log: leaves a second, peak memory, and what payloads cost beside.
+"""Measure fsck on a large log: leaves a second, peak memory, and the cost of payloads.
 
-`make bench-fsck`: builds a ledger of 1,000,000 records through the real writer (minutes), checks it
-several times, the fast pass and the whole one, and a tenth of it for memory; writes
-docs/measured/bench-fsck.md. The log lies in a temporary folder and goes afterwards.
+`make bench-fsck` builds ledgers of 100,000 and 1,000,000 records through the real writer (minutes),
+checks each several times with and without payloads, and writes docs/measured/bench-fsck.md. The
+ledgers lie in a temporary folder, which is removed afterwards.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HEADER, _SPEED_S = bytes(400), 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One check: its time, the peak memory of the judge and of a reader, the machine's speed."""
+    """One check: its time, peak memory of the judge and of a reader, the machine's speed."""
 
     seconds: float
     judge_mib: int
@@ -48,7 +48,7 @@ class Run:
 
 
 def check_once(dsn: str, state: Path, *, payloads: bool) -> None:
-    """Check in this process and print seconds and peaks; the caller starts a fresh one."""
+    """Check in this process, which must be new, and print seconds and peaks."""
     plan = FsckPlan(
         outside=Outside(vkeys=[str(SIGNER.vkey)]),
         state=state,
@@ -65,7 +65,7 @@ def check_once(dsn: str, state: Path, *, payloads: bool) -> None:
 
 
 def _peak_kib() -> int:
-    """Return this process's peak memory; `ru_maxrss` would begin with that of its parent."""
+    """Return this process's peak memory; `ru_maxrss` would start at that of its parent."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0])
 
@@ -87,9 +87,9 @@ def measure(dsn: str, folder: Path, *, payloads: bool) -> Run:
 
 
 def hashing_speed() -> float:
-    """Return how many headers a second all cores hash now, with nothing else to do.
+    """Return how many headers a second all cores hash right now.
 
-    Shared machines differ twofold from minute to minute; beside this a figure can be read.
+    A shared machine's speed differs twofold from minute to minute; this figure calibrates others.
     """
     cores = os.cpu_count() or 1
     with ProcessPoolExecutor(cores) as pool:
@@ -132,7 +132,7 @@ def make_log(admin: str, size: int) -> str:
     migrate(dsn)
     start = time.perf_counter()
     made = write_big_log(dsn, size, lambda done: print(f"\r{done}", end="", file=sys.stderr))
-    with connect(dsn) as server:  # a log at rest: nothing of the writing is left to be done
+    with connect(dsn) as server:  # finish the server's own work, so that it disturbs no check
         server.execute("VACUUM (ANALYZE) ledger.entry")
         server.execute("CHECKPOINT")
     os.sync()
@@ -141,7 +141,7 @@ def make_log(admin: str, size: int) -> str:
 
 
 def row_of(size: int, runs: list[Run], *, payloads: bool) -> str:
-    """Return a table's row: the median and the best."""
+    """Return a table row with the median and the best rate."""
     seconds = sorted(run.seconds for run in runs)
     median, best = size / seconds[len(seconds) // 2], size / seconds[0]
     peak = max(run.judge_mib for run in runs), max(run.reader_mib for run in runs)

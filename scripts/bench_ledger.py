@@ -1,8 +1,8 @@
 """Measure the ledger's appends: `make bench-ledger` writes docs/measured/bench-ledger.md.
 
-One embedded PostgreSQL, one process, one run. Everything that is compared takes turns in short
-phases, so a busy moment of the machine hits both sides; a ratio is the median of the pairs'.
-`--quick` takes a minute and shows whether it works; its figures are not for the docs.
+One embedded PostgreSQL, one process, one run. Compared sides take turns in short phases, so a busy
+moment of the machine hits both; a ratio is the median over the pairs. `--quick` takes a minute and
+shows whether the bench works; its figures are not for the docs.
 """
 
 import argparse
@@ -60,10 +60,10 @@ class Plan:
 
     Attributes:
         pairs: turns of COPY and 256 writers.
-        phase_s: of one phase.
-        singles: alternating single appends and bare commits.
+        phase_s: length of one phase.
+        singles: number of single appends, each beside a bare commit.
         tails: turns of appends, bare commits and arrivals at a fixed rate.
-        tail_s: of each side in a turn.
+        tail_s: length of each side's part in a turn.
     """
 
     pairs: int
@@ -86,7 +86,7 @@ class Pairs:
 
     @property
     def ratios(self) -> list[float]:
-        """Ours as a share of COPY, one for each pair."""
+        """Our rate over COPY's, one for each pair."""
         return [mine / copy for mine, copy in zip(self.ours, self.copies, strict=True)]
 
 
@@ -110,14 +110,14 @@ class Bench:
         self._ours = Appends(self.ledger)
 
     def warm_up(self) -> None:
-        """Fill the server's caches, and make the log segments that a server that runs has."""
+        """Fill the server's caches and create its log segments, as on a running server."""
         for _ in range(2):
             self._ours.writers(256, self.plan.phase_s)
             self._yard.copy(self.plan.phase_s)
         self._yard.settle()
 
     def pairs(self) -> Pairs:
-        """256 writers against COPY in batches of 256, in turns, each going first every other."""
+        """Run 256 writers against COPY in batches of 256; they alternate in going first."""
         copies: list[float] = []
         ours: list[float] = []
         for number in range(self.plan.pairs):
@@ -130,7 +130,7 @@ class Bench:
         return Pairs(copies=copies, ours=ours)
 
     def table(self) -> dict[str, Load]:
-        """Every way to write, one phase each."""
+        """Measure every way to write, one phase each."""
         seconds = self.plan.phase_s * 2
         found: dict[str, Load] = {}
         ways: dict[str, Callable[[float], Load]] = {
@@ -148,7 +148,7 @@ class Bench:
         return found
 
     def singles(self) -> tuple[list[float], list[float]]:
-        """One append, one bare commit, and again; in seconds."""
+        """Return durations in seconds of bare commits and of single appends, in turns."""
         bare: list[float] = []
         ours: list[float] = []
         rows = self._yard.rows(self.plan.singles)
@@ -159,9 +159,9 @@ class Bench:
         return bare, ours
 
     def tails(self) -> Tails:
-        """Appends, bare commits and arrivals at a fixed rate, flushes beside each."""
+        """Measure appends, bare commits and arrivals at a fixed rate, with flushes beside each."""
         self._yard.settle()
-        os.sync()  # the parts before have written gigabytes: no side shall pay for them
+        os.sync()  # earlier parts have written gigabytes; no side here may pay for them
         tails = Tails()
         seconds = self.plan.tail_s
         with ProcessPoolExecutor(1, get_context("spawn")) as executor:
@@ -173,7 +173,7 @@ class Bench:
         return tails
 
     def verifier(self) -> float:
-        """Leaves a second of the whole check of the log that the parts before have written."""
+        """Return how many leaves a second the whole check takes on the log written so far."""
         self.ledger.checkpoint_now(60)
         size = self.ledger.size
         start = perf_counter()

@@ -1,11 +1,10 @@
-"""Measure how long a checkpoint waits for its cosignatures: the real witness, the real ledger.
+"""Measure how long a checkpoint waits for its cosignatures, with real witnesses and a real ledger.
 
     .venv/bin/python scripts/bench_witness.py [--checkpoints 60] [--rate 200] [--write]
 
-The witness is a process of its own that cosigns with Ed25519 and ML-DSA-44 and fsyncs before each
-answer; the ledger runs in the embedded PostgreSQL, takes records at a steady rate and signs once a
-second. A lag is the time from the storing of a checkpoint until its quorum is stored too. `--write`
-puts the table into docs/measured/bench-witness.md.
+Each witness is a process that cosigns with Ed25519 and ML-DSA-44 and fsyncs before it answers. The
+ledger takes records at a steady rate and signs once a second. A lag is the time from storing a
+checkpoint to storing its quorum. `--write` writes docs/measured/bench-witness.md.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ CLOSED = "http://127.0.0.1:9"  # the discard port: nobody listens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One arrangement and what it gave."""
+    """One arrangement and its result."""
 
     name: str
     records: int
@@ -71,7 +70,7 @@ def witness(state: Path, logs: Path) -> Iterator[Path]:
 def measure(
     name: str, dsn: str, signer: FileSigner, policy: bytes, asked: argparse.Namespace
 ) -> Row:
-    """Run one ledger until so many checkpoints had their quorum."""
+    """Run one ledger until `asked.checkpoints` checkpoints have their quorum."""
     config = PublisherConfig(dsn=dsn, policy=QuorumPolicy.parse(policy), timeout_s=5.0)
     publisher = Publisher(config, signer.vkey, wall_us)
     ledger = Ledger.open(
@@ -113,7 +112,7 @@ def measure(
 
 
 def arrangements(own: bytes, second: bytes) -> dict[str, bytes]:
-    """Return the policies that are measured: one witness, two, and one beside a dead one."""
+    """Return the measured policies: one witness, two, and one beside a dead one."""
     lines = own.decode().splitlines()
     mine = [line for line in lines if line.startswith("witness ")]
     other = [
@@ -159,7 +158,7 @@ def page(rows: list[Row], asked: argparse.Namespace) -> str:
 
 
 def main() -> int:
-    """Measure; 1 when the bar is missed."""
+    """Measure; return 1 if the bar is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--checkpoints", type=int, default=60)
     parser.add_argument("--rate", type=int, default=200, help="records per second")
@@ -169,7 +168,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="countersign-witness-") as folder:
         root = Path(folder)
         root.chmod(0o711)
-        # a log for each arrangement: a witness that knew the last one would refuse the next
+        # a log for each arrangement: a witness refuses a second history of a log that it knows
         signers = [
             FileSigner.generate(root / f"log{n}.key", f"bench.example/{n}") for n in range(3)
         ]

@@ -1,8 +1,8 @@
-"""A large ledger for measuring: real records, chains, maps, checkpoints, through the real writer.
+"""A large ledger for measuring: real records, chains, maps and checkpoints, by the real writer.
 
-Only the order of work differs from a gateway's: large batches, one writer, no waiting for callers.
-The mix: decisions of eight records, 32 open at a time, a FIX session that carries two messages for
-each, a market stream; a checkpoint every 500 records or so.
+Unlike a gateway it writes large batches, from one writer, and waits for no callers. The mix:
+decisions of eight records, 32 open at a time, a FIX session that carries two messages for each, and
+a checkpoint about every 500 records.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def write_big_log(dsn: str, records: int, progress: Callable[[int], None]) -> in
 
 
 def _drafts() -> Iterator[Draft]:
-    """Yield drafts for ever: decisions in turn, their messages, now and then a note."""
+    """Yield drafts without end: open decisions in turn, their messages, sometimes a note."""
     numbers = count()
     going = deque(_decision(next(numbers)) for _ in range(OPEN_DECISIONS))
     while True:
@@ -90,7 +90,7 @@ def _drafts() -> Iterator[Draft]:
 
 
 def _decision(number: int) -> Iterator[Draft]:
-    """Yield one decision's drafts, with what it says in other streams."""
+    """Yield one decision's drafts, including those in other streams."""
     name, order = f"20181227-{number:08d}", f"{number:020X}"
 
     def draft(kind: Kind, key: str, stream: str = "", **payload: JSON) -> Draft:

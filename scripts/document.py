@@ -1,7 +1,8 @@
 """Write the documents that repeat the code: settings, kinds, access, rules, policy, simulator.
 
-`make docs` rewrites them; `--check` (run by the tests) only says what is out of date.
-Not here: prose, and figures, which come from runs.
+`make docs` writes them; `--check` (run by the tests) only names the outdated ones.
+
+Not here: prose, and measured figures, which come from runs.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def prose(text: str) -> list[str]:
 
 
 def default_of(info: FieldInfo) -> str:
-    """Return a setting's default as it would be typed, a path relative to the checkout."""
+    """Return a setting's default as it is typed, with paths relative to the checkout."""
     default = info.default
     if default is None:
         return "none"
@@ -75,7 +76,7 @@ def section_of(info: FieldInfo) -> type[BaseModel] | None:
 
 
 def settings_page() -> str:
-    """Return the page of settings: a table for each section, in the order of the code."""
+    """Return the page of settings, with a table for each section."""
     head = [
         "# Settings",
         "",
@@ -141,7 +142,7 @@ def access_row(row: AccessRow) -> str:
 
 def access_page() -> str:
     """Return who may do what at each route of the gateway's site."""
-    nothing: Any = None  # the routes are asked for their doors, and nothing is served
+    nothing: Any = None  # only the routes' doors are read; nothing is served
     counts = Refusals(nothing, wall_us)
     doors = Entrance(keyring=nothing, sessions=nothing, refusals=counts, guard=FormGuard(b""))
     rows = access_rows(build_site(nothing, nothing, Views(nothing), entrance=doors))
@@ -172,13 +173,13 @@ def access_page() -> str:
 
 
 def rule_row(rule: Rule) -> str:
-    """Return the table row of one rule: what it measures, in which unit, over what."""
+    """Return the table row of one rule."""
     checks = "; ".join(f"{check.name} ({check.unit}, {check.scope})" for check in rule.checks)
     return f"| {rule.rule_id} | {rule.version} | {rule.title} | {checks} |"
 
 
 def stated(node: Any, path: str) -> Iterator[str]:  # noqa: ANN401 - any JSON value
-    """Yield one table row for every number in a policy, with whose it is and why."""
+    """Yield one table row for every number in a policy, with its owner and rationale."""
     if isinstance(node, dict):
         if "rationale" in node:
             number = f"{node['value']:,} {node['unit']}"
@@ -217,7 +218,7 @@ def policy_page() -> str:
 
 
 def simulator_page() -> str:
-    """Return the simulator's published outcomes under the default seed."""
+    """Return the page of the simulator's outcomes under the default seed."""
     seed = str(SimulatorSettings().seed)
     blocks = range(0, SHOWN, len(DECK))
     rows = [
@@ -242,7 +243,7 @@ def simulator_page() -> str:
 
 
 def wanted() -> dict[Path, str]:
-    """Return every generated document with the text it should have."""
+    """Return the text that every generated document should have."""
     return {
         SETTINGS: settings_page(),
         RECORDS: records_page(),
@@ -253,9 +254,9 @@ def wanted() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Write, or check, and return the exit code: 1 when something is out of date."""
+    """Write or check; return 1 if a check finds an outdated document."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--check", action="store_true", help="only say what is out of date")
+    parser.add_argument("--check", action="store_true", help="only name outdated documents")
     check = parser.parse_args().check
     stale = [
         path for path, text in wanted().items() if not path.is_file() or path.read_text() != text

@@ -1,8 +1,8 @@
-"""The loads that `bench_ledger.py` puts on one PostgreSQL: ours, and what ours is measured against.
+"""The loads that `bench_ledger.py` puts on one PostgreSQL: the ledger's and the yardsticks'.
 
-The yardsticks write the same rows, whole and valid, into a table with the same columns, primary
-key, unique keys, checks, indexes and triggers. Their rows are built before their clock starts;
-ours are checked, canonicalised, hashed, chained and put in the tree while it runs.
+The yardsticks write the same valid rows into a table with the same columns, keys, checks, indexes
+and triggers. Their rows are built before the clock starts; the ledger's are checked, canonicalised,
+hashed, chained and put in the tree while it runs.
 """
 
 import asyncio
@@ -32,11 +32,11 @@ Cursor = psycopg.Cursor[TupleRow]
 WriteBatch = Callable[[Cursor, Sequence[tuple[object, ...]]], None]
 BATCH = 256
 _RATE_MAX = 20_000.0
-"""More records a second than a ledger takes here."""
+"""More records a second than a ledger takes on this machine."""
 OPEN_DECISIONS, RECORDS_EACH = 32, 8
-"""The mix of `big_log.py`, so that as many streams change in a second as with real decisions."""
+"""As in `big_log.py`, so that as many streams change in a second as with real decisions."""
 TEXT = "x" * 900
-"""Makes a payload of about 1 KiB, as the reference's rows have."""
+"""Makes a payload of about 1 KiB."""
 _NAMES = ", ".join(COLUMNS)
 _COPY_SQL = f"COPY bench.entry ({_NAMES}) FROM STDIN (FORMAT BINARY)"
 _COPY_TYPES = [{"bigint": "int8", "integer": "int4"}.get(kind, kind) for kind in COLUMNS.values()]
@@ -59,7 +59,7 @@ ALTER TABLE bench.entry ENABLE ALWAYS TRIGGER entry_no_truncate;
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What one phase did: records a second, and how long each call took, sorted, in seconds."""
+    """One phase: records a second, and the sorted durations of its calls."""
 
     rate: float
     calls_s: Sequence[float]
@@ -71,12 +71,12 @@ class Load:
 
 
 def load_of(rows: int, elapsed_s: float, calls_s: Sequence[float]) -> Load:
-    """Put a phase's figures together."""
+    """Return a phase's figures."""
     return Load(rate=rows / elapsed_s, calls_s=sorted(calls_s))
 
 
 def drafts(numbers: Iterator[int]) -> Iterator[Draft]:
-    """Yield drafts for ever, decision by decision with some open at a time."""
+    """Yield drafts without end, for some open decisions in turn."""
     for number in numbers:
         group, slot = number // (OPEN_DECISIONS * RECORDS_EACH), number % OPEN_DECISIONS
         yield Draft(
@@ -89,7 +89,7 @@ def drafts(numbers: Iterator[int]) -> Iterator[Draft]:
 
 
 class Yardsticks:
-    """The identically constrained table, and the plain ways to write into it."""
+    """The table with the ledger's constraints, and the plain ways to write into it."""
 
     def __init__(self, dsn: str) -> None:
         self._connection: TupleConnection = connect(dsn)
@@ -106,7 +106,7 @@ class Yardsticks:
         )
 
     def rows(self, number: int) -> list[tuple[object, ...]]:
-        """Build valid rows, as values."""
+        """Return new valid rows as column values."""
         builder = Builder(self._position, {}, clock.wall_us())
         for _ in range(number):
             builder.add(Append(prepared=(prepare(next(self._drafts)),)))
@@ -115,22 +115,22 @@ class Yardsticks:
         return made
 
     def copy(self, seconds: float) -> Load:
-        """COPY BINARY, a durable commit for every batch."""
+        """Write by COPY BINARY, with a durable commit for every batch."""
         return self._batches(seconds, self._copy)
 
     def executemany(self, seconds: float) -> Load:
-        """Prepared INSERTs in the driver's pipeline, a durable commit for every batch."""
+        """Write by prepared INSERTs in the driver's pipeline, with a durable commit per batch."""
         return self._batches(seconds, self._many)
 
     def bare(self, seconds: float) -> Load:
-        """One prepared INSERT, one durable commit at a time."""
+        """Write by one prepared INSERT and one durable commit at a time."""
         calls: list[float] = []
         while sum(calls) < seconds:
             calls += [self.one(row) for row in self.rows(64)]
         return load_of(len(calls), sum(calls), calls)
 
     def one(self, row: Sequence[object]) -> float:
-        """Commit a row by itself and say how long it took."""
+        """Commit one row; return the duration in seconds."""
         start = time.perf_counter()
         self._connection.execute(_INSERT_SQL.encode(), row, prepare=True)
         return time.perf_counter() - start
@@ -157,7 +157,7 @@ class Yardsticks:
         cursor.executemany(_INSERT_SQL.encode(), made)
 
     def settle(self) -> None:
-        """Let the server write its pages now, so that it need not during a phase."""
+        """Make the server write its pages now and not during a phase."""
         self._connection.execute("CHECKPOINT")
 
     def close(self) -> None:
@@ -174,23 +174,20 @@ class Appends:
         self._made: deque[Draft] = deque()
 
     def one(self) -> float:
-        """Append a record by itself from this thread and say how long it took."""
+        """Append one record from this thread; return the duration in seconds."""
         draft = self._next()
         start = time.perf_counter()
         self._ledger.append(draft, timeout_s=60)
         return time.perf_counter() - start
 
     def ready(self, number: int) -> None:
-        """Have so many drafts made before a clock starts."""
+        """Make drafts before the clock starts."""
         self._made.extend(islice(self._drafts, max(0, number - len(self._made))))
         gc.collect()
-        gc.freeze()  # or the collector looks at them again and again while the clock runs
+        gc.freeze()  # so that the collector does not scan them while the clock runs
 
     def writers(self, number: int, seconds: float) -> Load:
-        """Coroutines that each append as fast as they are answered.
-
-        Their drafts are made before the clock starts, as the yardsticks' rows are.
-        """
+        """Append from `number` coroutines, each as fast as it is answered."""
         calls: list[float] = []
         self.ready(int(_RATE_MAX * seconds))
 
@@ -208,9 +205,9 @@ class Appends:
         return load_of(len(calls), elapsed, calls)
 
     def arrivals(self, rate: float, seconds: float) -> Load:
-        """Appends that arrive on schedule, whether earlier ones are answered or not.
+        """Append on schedule, whether earlier appends are answered or not.
 
-        A call's time counts from the moment it was due, so a stall is charged to all it delays.
+        A call's time counts from the moment it was due, so a stall counts for all calls it delays.
         """
         calls: list[float] = []
         self.ready(int(rate * seconds))
@@ -241,7 +238,7 @@ class Appends:
 
 
 def _punctual_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop that wakes when it should: epoll, the usual one, rounds up to a millisecond."""
+    """Return a loop that wakes on time: the default, epoll, rounds up to a millisecond."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 
@@ -251,6 +248,6 @@ def _values(row: Row) -> tuple[object, ...]:
         "kind": record.kind.value,
         "account": row.account,
         "commitments": row.commitments,
-        "mac": record.leaf,  # as long as a MAC
+        "mac": record.leaf,  # has the length of a MAC
     }
     return tuple(beside[name] if name in beside else getattr(record, name) for name in COLUMNS)

@@ -3,12 +3,9 @@
     python scripts/ledger_size.py [DECISIONS]
 
 Plays a short run with the real engine for each drafter and plan, then reads the sizes from its
-ledger. Nothing is typed by hand: every figure is of the run.
+ledger.
 """
 
-import json
-import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +16,9 @@ from typing import Any, Final
 
 import psycopg
 
-ROOT = Path(__file__).resolve().parent.parent
+from gateway.installation.children.postgres import EmbeddedPostgres
+from scripts.playback_page import ROOT, played
+
 PAGE = ROOT / "docs" / "measured" / "ledger-size.md"
 DECISIONS: Final = 40
 PER_YEAR: Final = 1_000 * 365
@@ -35,12 +34,12 @@ PLANS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
-    """One run's sizes in bytes; per decision unless said otherwise."""
+    """One run's sizes in bytes per decision, unless a name says otherwise."""
 
     drafter: str
     paths: int
     horizon: int
-    decisions: int  # captured ones, the demo agent's among them
+    decisions: int  # with a capture, including the demo agent's
     capture_mean: int
     capture_max: int
     snapshot: int  # as stored
@@ -65,7 +64,7 @@ def main() -> int:
         sys.stdout.write(f"{drafter} {paths} x {horizon}: {decisions} decisions\n")
         sys.stdout.flush()
         with tempfile.TemporaryDirectory(prefix="ledger-size-") as folder:
-            Path(folder).chmod(0o755)  # PostgreSQL runs as another user and must pass through
+            Path(folder).chmod(0o755)  # PostgreSQL runs as another user, who must get through
             sizes.append(measure(Path(folder) / "state", drafter, paths, horizon, decisions))
         sys.stdout.write(f"  capture {sizes[-1].capture_mean}, on disk {sizes[-1].disk}\n")
     PAGE.write_text(page(sizes), encoding="utf-8")
@@ -75,34 +74,20 @@ def main() -> int:
 
 def measure(state: Path, drafter: str, paths: int, horizon: int, decisions: int) -> Size:
     """Play a run and read its sizes."""
-    words = ("run", "--decisions", str(decisions), "--exit", "--state", str(state))
-    done = subprocess.run(
-        [sys.executable, "-m", "gateway.cli", *words],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "COUNTERSIGN_API__PORT": "0",
-            "COUNTERSIGN_ENGINE__DRAFTER": drafter,
-            "COUNTERSIGN_ENGINE__PATHS": str(paths),
-            "COUNTERSIGN_ENGINE__HORIZON": str(horizon),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
+    summary = played(
+        state,
+        decisions,
+        COUNTERSIGN_ENGINE__DRAFTER=drafter,
+        COUNTERSIGN_ENGINE__PATHS=str(paths),
+        COUNTERSIGN_ENGINE__HORIZON=str(horizon),
     )
-    if done.returncode != 0:
-        raise SystemExit(done.stdout + done.stderr)
-    summary = json.loads(next((state / "runs").glob("summary-*.json")).read_text())
     added = summary["bytes_per_decision"] * (summary["forecasts"] + summary["no_forecasts"])
     with _database(state) as connection:
         return _size(connection, drafter, paths, horizon, added)
 
 
 @contextmanager
-def _database(state: Path) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
-    from gateway.installation.children.postgres import EmbeddedPostgres  # noqa: PLC0415 - after the path is set
-
+def _database(state: Path) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
     server = EmbeddedPostgres(state)
     try:
         server.start()
@@ -113,7 +98,7 @@ def _database(state: Path) -> Iterator["psycopg.Connection[tuple[Any, ...]]"]:
 
 
 def _size(
-    connection: "psycopg.Connection[tuple[Any, ...]]",
+    connection: psycopg.Connection[tuple[Any, ...]],
     drafter: str,
     paths: int,
     horizon: int,
@@ -153,7 +138,7 @@ def _size(
     )
 
 
-def _one(connection: "psycopg.Connection[tuple[Any, ...]]", query: str) -> tuple[Any, ...]:
+def _one(connection: psycopg.Connection[tuple[Any, ...]], query: str) -> tuple[Any, ...]:
     row = connection.execute(query.encode()).fetchone()
     if row is None:
         raise SystemExit("the ledger is empty")

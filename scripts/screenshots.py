@@ -1,13 +1,11 @@
-"""Look at every page in a real browser, with JavaScript on and off, and keep what was seen.
-
-Drives a headless Chromium over a running gateway's pages and writes one PNG each. Exits 1 when a
-page asked for anything outside the gateway, answered with an error, or made the browser complain
-(a forbidden script or style shows up there). Chromium resolves no name but the gateway's own.
+"""Check every page of a running gateway in a real browser, and keep a screenshot of each.
 
     python scripts/screenshots.py --base-url http://127.0.0.1:8700 --out state/screenshots
 
-Signs in as a person does, with the key in `--key-file`. Every page is seen at the width of a desk
-and of a telephone.
+Signs in with the key in `--key-file`, and opens each page in headless Chromium with JavaScript on
+and off, at the widths of a desktop and of a telephone. Exits 1 if a page requested anything outside
+the gateway, answered with an error, or made the browser complain (as of a forbidden script or
+style). Chromium resolves no name but the gateway's own.
 """
 
 import argparse
@@ -60,7 +58,7 @@ OWN_SCHEMES = ("data", "about", "chrome", "devtools")
 
 
 def main() -> int:
-    """Run; 0 when every page was clean."""
+    """Check the pages; return 0 if every one was clean."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--base-url", default="http://127.0.0.1:8700")
     parser.add_argument("--out", type=Path, default=Path("state/screenshots"))
@@ -96,7 +94,7 @@ def main() -> int:
 
 
 def find_browser() -> tuple[str, str]:
-    """Return the paths of Chromium and its driver, installing Debian's packages when we may."""
+    """Return the paths of Chromium and its driver; install Debian's packages if possible."""
     if not (shutil.which("chromium") and shutil.which("chromedriver")):
         if os.geteuid() != 0 or not shutil.which("apt-get"):
             sys.exit(f"not run: install the packages {' and '.join(PACKAGES)} first")
@@ -130,7 +128,7 @@ def signed_in(chromium: WebDriver, base: str, key: str) -> Iterator[str]:
 
 
 def page_paths(chromium: WebDriver, base: str) -> Iterator[str]:
-    """Yield the fixed pages, then one decision per outcome that the list knows."""
+    """Yield the fixed pages, then one decision per outcome."""
     yield from PAGES
     taken: set[str] = set()
     for outcome in OUTCOMES:
@@ -143,9 +141,9 @@ def page_paths(chromium: WebDriver, base: str) -> Iterator[str]:
 
 
 def look(chromium: WebDriver, base: str, path: str, picture: Path, width: int) -> list[str]:
-    """Open one page, keep its picture, and return what was wrong with it."""
+    """Open one page, save its picture, and return its faults."""
     for kind in ("performance", "browser"):
-        chromium.get_log(kind)  # what earlier pages left
+        chromium.get_log(kind)  # drop what earlier pages left
     screen = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
     chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     chromium.get(base + path)
@@ -170,7 +168,7 @@ def look(chromium: WebDriver, base: str, path: str, picture: Path, width: int) -
 
 
 def network_faults(chromium: WebDriver, base: str) -> Iterator[str]:
-    """Yield requests that left the gateway, and answers that are errors."""
+    """Yield requests to foreign hosts, and answers that are errors."""
     own = urlsplit(base).netloc
     for entry in chromium.get_log("performance"):
         message = json.loads(entry["message"])["message"]

@@ -1,18 +1,17 @@
-"""Build the one virtual environment, `.venv`, from the lock: what `make setup` runs.
+"""Build the virtual environment `.venv` from the lock (`make setup`).
 
-Runs with the system's Python 3.11 and its standard library only. Each step leaves a stamp (a digest
-of what it was made from), so a second call does nothing and an interrupted one goes on where it
-stopped.
+Needs the system's Python 3.11 and its standard library only. Each step leaves a stamp (a digest of
+its inputs), so a second call does nothing and an interrupted one continues where it stopped.
 
-Order, and why:
+The steps:
   1. the environment, with the two packages that building from source needs;
-  2. quickfix is compiled in the background, because that is what takes longest;
+  2. quickfix is compiled in the background, because that takes longest;
   3. everything in requirements/lock.txt, each file checked against its hash;
-  4. torch, apart from the lock: its build differs by machine (`--torch-index`);
+  4. torch, which is not in the lock because its build differs by machine (`--torch-index`);
   5. quickfix from our own cache, once it is compiled;
   6. Countersign itself, so that `.venv/bin/countersign` exists.
 
-Not here: resolving versions (lock.py) and compiling quickfix (build_quickfix.py).
+Not here: resolving versions (`lock.py`), compiling quickfix (`build_quickfix.py`).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ DISK_BYTES_MIN = 6 * 1024**3
 REPORT_EVERY_S = 15.0
 TAIL_LINES = 12
 LINE_CHARS = 200
-# What a build backend needs before anything else can be built.
+# Needed before anything else can be built.
 BUILD_TOOLS = ("setuptools", "wheel")
 KNOWN_CAUSES = (
     ("No space left on device", "the disk is full"),
@@ -54,12 +53,12 @@ KNOWN_CAUSES = (
 
 
 class SetupError(Exception):
-    """Something the operator must put right; its text is the one line that is printed."""
+    """Something that the operator must put right; its text is printed as one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One step: what it is called, what it is made from, how it is done."""
+    """One step; `made_from` is the digest of its inputs."""
 
     name: str
     title: str
@@ -69,7 +68,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What set-up needs to know about a machine before it starts."""
+    """What decides whether set-up can succeed on a machine."""
 
     python: str
     system: str
@@ -85,7 +84,7 @@ def say(text: str) -> None:
 
 
 def digest_of(*parts: str | Path) -> str:
-    """Return the SHA-256 over texts and file contents, with this Python's version."""
+    """Return the SHA-256 over this Python's version, texts and file contents."""
     total = hashlib.sha256(sys.version.encode())
     for part in parts:
         total.update(part.read_bytes() if isinstance(part, Path) else part.encode())
@@ -93,7 +92,7 @@ def digest_of(*parts: str | Path) -> str:
 
 
 def machine_here() -> Machine:
-    """Look at this machine."""
+    """Return this machine's properties."""
     return Machine(
         python=platform.python_version(),
         system=sys.platform,
@@ -105,13 +104,13 @@ def machine_here() -> Machine:
 
 
 def problem_with(machine: Machine) -> str | None:
-    """Return the one line that says why set-up would fail late here, or None."""
+    """Return why set-up would fail on this machine, or None."""
     if not machine.python.startswith("3.11."):
         hint = "make setup PYTHON=/path/to/python3.11"
         return f"Python 3.11 is needed, this is {machine.python}: {hint}"
     if (machine.system, machine.processor) != ("linux", "x86_64"):
         found = f"{machine.system} {machine.processor}"
-        return f"the lock holds for Linux x86_64 only, this is {found}"
+        return f"the lock is for Linux x86_64 only, this is {found}"
     if machine.compiler is None:
         return "no C++ compiler: install g++ (Debian: apt-get install g++)"
     if machine.free_bytes < DISK_BYTES_MIN and not machine.installed:
@@ -133,14 +132,14 @@ def locked(names: tuple[str, ...]) -> str:
 
 
 def cause_of(log: Path, fallback: str) -> str:
-    """Return the one line that says why a step failed, from its log."""
+    """Print the end of a failed step's log; return the cause if it is known, else `fallback`."""
     text = log.read_text(errors="replace")
     say("\n".join(line[:LINE_CHARS] for line in text.splitlines()[-TAIL_LINES:]))
     return next((cause for sign, cause in KNOWN_CAUSES if sign in text), fallback)
 
 
 def wait_for(process: subprocess.Popen[bytes], log: Path, title: str, started: float) -> None:
-    """Wait for a child, saying every few seconds how far its log has come."""
+    """Wait for a child; report its progress every few seconds."""
     said = time.monotonic()
     while process.poll() is None:
         time.sleep(0.2)
@@ -153,10 +152,10 @@ def wait_for(process: subprocess.Popen[bytes], log: Path, title: str, started: f
 
 
 def run_step(step: Step, position: str) -> None:
-    """Do a step unless its stamp says that it was done from the same inputs.
+    """Do a step unless its stamp shows that it was done from the same inputs.
 
     Raises:
-        SetupError: one of its commands failed.
+        SetupError: when one of its commands fails.
     """
     stamp = STAMPS / step.name
     if stamp.is_file() and stamp.read_text() == step.made_from:
@@ -175,10 +174,10 @@ def run_step(step: Step, position: str) -> None:
 
 
 def make_environment() -> None:
-    """Create `.venv` when it is missing, broken or of another Python.
+    """Create `.venv` if it is missing, broken or of another Python.
 
     Raises:
-        SetupError: the environment could not be created.
+        SetupError: when the environment cannot be created.
     """
     if PYTHON.exists():
         probe = "import sys, pip; print(sys.version)"
@@ -197,7 +196,7 @@ def make_environment() -> None:
 
 
 def plan(torch_index: str, pip_arguments: tuple[str, ...]) -> tuple[Step, ...]:
-    """Return the steps in order; pure but for reading what they are made from."""
+    """Return the steps in order."""
     tools = STAMPS / "build-tools.txt"
     tools.write_text(locked(BUILD_TOOLS))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -242,21 +241,21 @@ def plan(torch_index: str, pip_arguments: tuple[str, ...]) -> tuple[Step, ...]:
 
 
 def compile_in_background(step: Step) -> subprocess.Popen[bytes] | None:
-    """Start compiling quickfix beside the downloads; None when there is nothing to compile."""
+    """Start compiling quickfix beside the downloads; None if there is nothing to compile."""
     stamp = STAMPS / step.name
     if stamp.is_file() and stamp.read_text() == step.made_from:
         return None
     log = (STAMPS / "quickfix-compile.log").open("wb")
     command = [str(PYTHON), str(QUICKFIX), "--no-install"]
-    # A group of its own, so that ending it also ends the compilers that it started.
+    # A process group of its own, so that killing it also kills its compilers.
     return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
 
 
 def end(process: subprocess.Popen[bytes] | None, title: str) -> None:
-    """Wait for the background compilation, whose wheel the step of that name installs.
+    """Wait for the background compilation, whose wheel the quickfix step installs.
 
     Raises:
-        SetupError: it failed.
+        SetupError: when it failed.
     """
     log = STAMPS / "quickfix-compile.log"
     if process is not None:
@@ -266,10 +265,10 @@ def end(process: subprocess.Popen[bytes] | None, title: str) -> None:
 
 
 def check_result() -> None:
-    """Prove that the environment is the one meant: the doors import, torchvision is absent.
+    """Check that the foreign libraries import and that torchvision is absent.
 
     Raises:
-        SetupError: naming what does not import.
+        SetupError: when one does not import; it is named.
     """
     probe = (
         "import importlib.util as u, torch, quickfix, psycopg, sqlalchemy;"
@@ -284,10 +283,10 @@ def check_result() -> None:
 
 
 def set_up(torch_index: str, pip_arguments: tuple[str, ...]) -> bool:
-    """Do what is not done yet; return whether anything was.
+    """Do the steps that are not done yet; return whether there were any.
 
     Raises:
-        SetupError: the machine lacks something, or a step failed.
+        SetupError: when the machine lacks something, or a step fails.
     """
     problem = problem_with(machine_here())
     if problem:
@@ -318,7 +317,7 @@ def set_up(torch_index: str, pip_arguments: tuple[str, ...]) -> bool:
 
 
 def main() -> int:
-    """Set up and return the exit code: 0, 1 with one line saying why not, 130 when stopped."""
+    """Set up; return 0, 1 after a line that says why not, or 130 if interrupted."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--torch-index", default="", help="index that carries the CPU torch builds")
     parser.add_argument("--pip-args", default="", help="further arguments for every pip install")
@@ -331,7 +330,7 @@ def main() -> int:
         say(f"setup: {error}")
         return 1
     except KeyboardInterrupt:
-        say("setup: stopped; the next call goes on from here")
+        say("setup: stopped; the next call continues from here")
         return 130
     if changed:
         say(f"setup: done in {time.monotonic() - started:.0f} s")

@@ -15,6 +15,13 @@ StateOption = Annotated[
     Path | None, typer.Option(help="state folder (default: COUNTERSIGN_STATE, else ./state)")
 ]
 
+RiskKeyOption = Annotated[
+    Path | None, typer.Option(help="the risk officer's key file (default: in the key folder)")
+]
+ComplianceKeyOption = Annotated[
+    Path | None, typer.Option(help="the compliance officer's key file (default: in the key folder)")
+]
+
 
 def settings_of(state: Path | None = None) -> "Settings":
     """Return the settings, with the state folder from the command line.

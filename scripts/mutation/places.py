@@ -1,4 +1,4 @@
-"""A place of a source file, what may stand there instead, and how it is put there. Pure."""
+"""Places in a source file, and the changes that can be planted there. Pure."""
 
 import ast
 from collections import Counter
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """One change of one place; `nth` tells apart the same change of the same text in a function.
+    """One change of one place.
 
     Attributes:
-        start: offset of the text in the file's bytes, as is `end`; only of this version of it.
-        line: of the changed place, to ask which tests run it; only of this version too.
+        nth: tells apart equal changes of equal texts in one function.
+        start: byte offset of the text in this version of the file, as is `end`.
+        line: line of the text in this version, to look up the tests that run it.
     """
 
     file: str
@@ -27,13 +28,13 @@ class Site:
 
     @property
     def key(self) -> str:
-        """The site's name, which other changes of the file leave alone."""
+        """The site's name, which does not depend on the rest of the file."""
         place = f"{self.file}::{self.function} [{self.operator}"
         return f"{place} {self.nth}] {' '.join(self.old.split())} -> {' '.join(self.new.split())}"
 
 
 def planted(source: bytes, site: Site) -> bytes | None:
-    """Return the file with the fault in it; None if that is no Python, or the same program."""
+    """Return the file with the fault in it; None if that is not Python, or the same program."""
     text = source[: site.start] + site.new.encode() + source[site.end :]
     try:
         changed = ast.parse(text)
@@ -90,7 +91,7 @@ class Places:
 
     def between(self, scope: str, operator: str, whole: ast.AST, gap: tuple[ast.AST, ast.AST],
                  words: tuple[str, str]) -> None:  # fmt: skip
-        """Change the word that stands between two parts of an expression."""
+        """Change the word between two parts of an expression."""
         (start, end), (_, left), (right, _) = self.at(whole), self.at(gap[0]), self.at(gap[1])
         middle = self.source[left:right].decode()
         if middle.count(words[0]) == 1:

@@ -33,11 +33,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a run of tests said.
+    """The result of a run of tests; a run that hangs has noticed the fault too.
 
     Attributes:
         failed: the test that failed first; empty if none did.
-        timed_out: it had to be ended: a fault that hangs is noticed too.
     """
 
     code: int
@@ -46,7 +45,7 @@ class Answer:
 
     @property
     def outcome(self) -> Outcome:
-        """What that means for the fault in place."""
+        """What the result means for the planted fault."""
         if self.code == 0:
             return Outcome.SURVIVED
         if self.code in PYTEST_FAILED or self.timed_out or self.code < 0:
@@ -55,24 +54,24 @@ class Answer:
 
     @property
     def timed_out(self) -> bool:
-        """Whether the tests had to be ended."""
+        """Return whether the tests had to be killed."""
         return self.code == TIMED_OUT
 
     @property
     def by(self) -> str:
-        """Who noticed."""
+        """The test that noticed."""
         return "no end" if self.timed_out else self.failed or "import"
 
 
 class Copy:
-    """A copy of the tree, with a runner of tests in it."""
+    """A copy of the tree, made by `copied`, with a runner of tests in it."""
 
     def __init__(self, folder: Path, runner: "subprocess.Popen[str]") -> None:
         self.folder = folder
         self._runner = runner
 
     def run(self, tests: Sequence[str], timeout_s: float) -> Answer:
-        """Run tests, in this order, up to the first that fails."""
+        """Run tests, in this order, up to the first failure."""
         to, back = self._pipes()
         to.write(json.dumps({"tests": list(tests), "timeout_s": timeout_s}) + "\n")
         to.flush()
@@ -88,7 +87,7 @@ class Copy:
 
     @contextmanager
     def changed(self, files: Mapping[str, bytes]) -> Iterator[None]:
-        """Have other contents in some files for a while."""
+        """Give some files other contents within the block."""
         kept = {name: (self.folder / name).read_bytes() for name in files}
         try:
             for name, content in files.items():
@@ -101,11 +100,11 @@ class Copy:
 
 @contextmanager
 def copied() -> Iterator[Copy]:
-    """Yield a copy of what the tests need: neither the environment nor any state."""
+    """Yield a copy of what the tests need, without the environment and any state."""
     skip = shutil.ignore_patterns("__pycache__", ".hypothesis")
     with tempfile.TemporaryDirectory(prefix="countersign-mutate-") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the embedded server's user has to reach what lies in it
+        folder.chmod(0o755)  # the embedded server runs as another user, who must get through
         for room in COPIED:
             shutil.copytree(ROOT / room, folder / room, ignore=skip)
         for file in FILES:

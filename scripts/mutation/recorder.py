@@ -1,8 +1,7 @@
 """A pytest plugin that notes which lines each test runs, how long it takes, and whether it passes.
 
-Loaded by `-p scripts.mutation.recorder` before any of our modules, so that imports count too: lines
-that only an import runs belong to no test. Children of a test are not followed; who tests what runs
-in them is said by `tests_of.CHILDREN`.
+`-p scripts.mutation.recorder` loads it before any of our modules, so that lines run only by an
+import belong to no test. Child processes are not followed: `tests_of.CHILDREN` names their tests.
 """
 
 import json
@@ -14,7 +13,7 @@ import coverage
 import pytest
 
 DATA = "MUTATE_DATA"
-"""Environment: where the coverage data goes; the results lie beside it, as `.json`."""
+"""Environment variable: path of the coverage data; the results get the same path and `.json`."""
 
 _measured = coverage.Coverage(
     data_file=os.environ.get(DATA, ".coverage"),
@@ -29,12 +28,12 @@ _failed: set[str] = set()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Let what runs from here on belong to this test."""
+    """Attribute what runs from here on to this test."""
     _measured.switch_context(item.nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Add up a test's time and remember that it failed."""
+    """Add up a test's time, and remember a failure."""
     _times[report.nodeid] = _times.get(report.nodeid, 0.0) + report.duration
     if report.outcome != "passed":
         _failed.add(report.nodeid)
@@ -42,7 +41,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """Save."""
+    """Save the coverage data and the times of passed tests."""
     _measured.stop()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a chunk whose tests use none of the rooms has no data

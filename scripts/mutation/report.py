@@ -1,4 +1,4 @@
-"""What a run of `make mutate` found, in words: the last line, and docs/measured/mutation.md."""
+"""The result of `make mutate` in words: its last line, and docs/measured/mutation.md."""
 
 import tomllib
 from collections import Counter
@@ -28,7 +28,7 @@ class Run:
     """One run.
 
     Attributes:
-        together: the first test of the whole suite that noticed the survivors planted together.
+        together: the first test that noticed the survivors planted together.
         whole: whether they were planted together.
     """
 
@@ -39,7 +39,7 @@ class Run:
 
     @property
     def caught_share(self) -> float:
-        """How many of the faults were caught, 0 to 1."""
+        """The share of faults that were caught, 0 to 1."""
         return self._caught() / max(1, len(self.trials))
 
     def _caught(self) -> int:
@@ -54,7 +54,7 @@ class Run:
 
 
 def reason_of(key: str) -> str:
-    """Return why a survivor may survive; says so where nobody gave a reason."""
+    """Return why a survivor may survive, or that nobody gave a reason."""
     for row in tomllib.loads(REASONS.read_text()).get("survivor", ()):
         old, new = (" ".join(str(row[name]).split()) for name in ("old", "new"))
         if key.startswith(f"{row['file']}::{row['function']} [") and key.endswith(

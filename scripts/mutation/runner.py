@@ -1,8 +1,8 @@
-"""Runs chosen tests again and again, each time in a fresh fork, in a copy of the tree.
+"""Runs chosen tests in a copy of the tree, each time in a new fork.
 
-Started in the copy as `python -m scripts.mutation.runner`; reads one job a line (JSON: `tests`,
-`timeout_s`) and answers in one line (`code`, `failed`, `tail`). What takes long to import and is
-not ours is imported once, before the forks; our own modules never are, so a fork sees the fault.
+Started in the copy as `python -m scripts.mutation.runner`. It reads one JSON job a line (`tests`,
+`timeout_s`) and answers in one line (`code`, `failed`, `tail`). Slow foreign modules are imported
+once, before the forks; our own modules never are, so that each fork sees the fault.
 """
 
 import json
@@ -30,14 +30,14 @@ TAIL_BYTES = 1500
 
 
 class Chosen:
-    """Runs the chosen tests only, in the order given, and notes the first that fails."""
+    """A pytest plugin that runs only the chosen tests, in order, and notes the first failure."""
 
     def __init__(self, tests: list[str]) -> None:
         self._order = {name: place for place, name in enumerate(tests)}
         self.failed = ""
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Drop the others; a whole file may be chosen too."""
+        """Drop the other tests; a chosen name may be a whole file."""
         last = len(self._order)
 
         def place(item: pytest.Item) -> int:
@@ -53,7 +53,7 @@ class Chosen:
 
 
 def run_here(tests: list[str], notes: Path) -> int:
-    """Run tests in this process; what failed first is written down."""
+    """Run tests in this process; write the first failure to `notes`."""
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(Path.cwd()))
     chosen = Chosen(tests)
@@ -68,7 +68,7 @@ def run_here(tests: list[str], notes: Path) -> int:
 
 
 def descendants(process: int) -> list[int]:
-    """Return the ids of a process's children, theirs, and so on."""
+    """Return the ids of a process's children and their descendants."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -82,14 +82,14 @@ def descendants(process: int) -> list[int]:
 
 
 def end(process: int) -> None:
-    """End a fork with all that it has started."""
+    """Kill a fork and all its descendants."""
     for one in (*reversed(descendants(process)), process):
         with suppress(ProcessLookupError):
             os.kill(one, signal.SIGKILL)
 
 
 def run_apart(tests: list[str], timeout_s: float, folder: Path) -> dict[str, object]:
-    """Run tests in a fork, for so long at most."""
+    """Run tests in a fork, for at most `timeout_s`."""
     notes, output = folder / "failed", folder / "output"
     notes.write_text("")
     child = os.fork()

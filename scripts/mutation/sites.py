@@ -1,12 +1,12 @@
-"""Where a fault may be planted: every place of a source file that an operator can change.
+"""Where a fault can be planted: every place of a source file that an operator can change. Pure.
 
-A site is named by file, function and text, never by a line. Pure: source text in, sites out.
+A site is named by file, function and text, never by a line.
 
-Left out, by rule, because the change would not be a fault of behaviour:
-- what a person reads: docstrings, texts of errors, f-strings, `print`, log and telemetry calls,
+Left out, because the change would not be a fault of behaviour:
+- what a person reads: docstrings, error texts, f-strings, `print`, log and telemetry calls,
   `__str__` and `__repr__`, and the modules of PROSE;
 - what only a type checker reads: annotations, Protocols, overloads, `TYPE_CHECKING`;
-- decorators, default arguments and `Annotated` metadata (a schema says them, not a promise);
+- decorators, default arguments and `Annotated` metadata;
 - PROGRAMS that a person runs by hand to train and evaluate the models.
 """
 
@@ -29,7 +29,7 @@ PROSE: Final = (
 )
 PROGRAMS: Final = ("inference/training/", "inference/engine/self_test.py")
 SPOKEN: Final = frozenset({"_log", "LOG", "log", "logging", "logger", "telemetry", "print", "warn"})
-"""A call whose dotted name has one of these says something to a person."""
+"""Parts of a dotted name whose call only informs a person."""
 UNSEEN: Final = frozenset({"__str__", "__repr__", "reach"})
 FOREIGN: Final = frozenset({"isinstance", "getattr", "hasattr", "Annotated", "Field", "cast"})
 TYPES: Final = frozenset({"Annotated", "Callable", "Literal", "Mapping", "dict", "list", "tuple"})
@@ -58,12 +58,12 @@ SWAPPED: Final = {"min": "max", "max": "min", "any": "all", "all": "any", "floor
 
 
 def left_out(file: str) -> bool:
-    """Say whether a file is one of those that the rule leaves out."""
+    """Return whether a file is left out."""
     return file.startswith((*PROSE, *PROGRAMS)) or not file.endswith(".py")
 
 
 def members_of(sources: Mapping[str, bytes]) -> dict[str, tuple[str, ...]]:
-    """Return the members of every enumeration that the sources define, by its name."""
+    """Return the members of every enumeration in the sources, by its name."""
     found: dict[str, tuple[str, ...]] = {}
     for source in sources.values():
         for node in ast.walk(ast.parse(source)):
@@ -85,14 +85,14 @@ def sites_of(file: str, source: bytes, members: Mapping[str, tuple[str, ...]]) -
 
 
 class _Finder(Places):
-    """Walks one file; `scope` is the qualified name of the function around."""
+    """Walks one file; `scope` is the qualified name of the enclosing function."""
 
     def __init__(self, file: str, source: bytes, members: Mapping[str, tuple[str, ...]]) -> None:
         super().__init__(file, source)
         self._members = members
 
     def found(self) -> list[Site]:
-        """Walk and return the sites."""
+        """Return the sites in the order of the text."""
         self._block(ast.parse(self.source).body, "", "")
         return sorted(self.sites, key=lambda site: (site.start, site.operator, site.new))
 
@@ -223,7 +223,7 @@ class _Finder(Places):
                 self._expression(child, scope, compared=strings)
 
     def _gaps(self, node: ast.AST, scope: str) -> None:
-        """Add what changes a word between two operands."""
+        """Add the changes of the word between two operands."""
         match node:
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 self.between(scope, "comparison", node, (left, right), COMPARED[type(op)])
@@ -239,7 +239,7 @@ class _Finder(Places):
                 pass
 
     def _changes(self, node: ast.AST, *, compared: bool) -> Iterator[tuple[str, str]]:  # noqa: C901 - one case per node
-        """Yield what may stand in an expression's place."""
+        """Yield operators and replacements for an expression."""
         match node:
             case ast.Constant(value=bool(value)):
                 yield "constant", str(not value)
@@ -286,7 +286,7 @@ class _Finder(Places):
                 yield "swapped arguments", before + texts[1] + middle + texts[0] + after
 
     def _spoken(self, node: ast.stmt) -> bool:
-        """Say whether a statement only tells a person something, or names a crash point."""
+        """Return whether a statement only informs a person, or names a crash point."""
         return (
             isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Call)
@@ -299,7 +299,7 @@ def _inner(scope: str, name: str) -> str:
 
 
 def _is_type(node: ast.AST) -> bool:
-    """Say whether an expression is a type: `Literal[...]`, `Annotated[...]`, `dict[...]`."""
+    """Return whether an expression is a type: `Literal[...]`, `Annotated[...]`, `dict[...]`."""
     return (
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Name)
@@ -312,7 +312,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _heads(node: ast.stmt) -> Iterator[ast.expr]:
-    """Yield what a loop or a `with` evaluates before its body."""
+    """Yield the expressions that a loop or a `with` evaluates before its body."""
     match node:
         case ast.While(test=test):
             yield test
@@ -326,7 +326,7 @@ def _heads(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _words(node: ast.AST) -> frozenset[str]:
-    """Return the names that a dotted name is made of."""
+    """Return the parts of a dotted name."""
     match node:
         case ast.Name(id=name):
             return frozenset({name})

@@ -1,8 +1,8 @@
-"""Which tests run a place: recorded once with coverage, per test, and kept in `.mutate/`.
+"""Which tests run a place: recorded once per test with coverage, and kept in `.mutate/`.
 
-A recording is made in chunks of test files, each its own process, so that it can be broken off and
-goes on. A test file that changed is recorded anew. Source may change in between: a function that
-reads as it did when it was recorded is looked up by line, another by all its lines.
+Test files are recorded in chunks, each in its own process, so an interrupted recording continues. A
+changed test file is recorded again. Sources may change meanwhile: an unchanged function is looked
+up by line, a changed one by all its lines.
 """
 
 import ast
@@ -29,7 +29,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "integration": ("tests/integration",),
     "walk": ("tests/walk",),
 }
-"""In the order in which they are asked: the fast ones first."""
+"""In the order of their use: the fast ones first."""
 MODULE = "(module)"
 _SESSION = tuple(
     f"tests/integration/fix/session/test_fix_{name}.py"
@@ -47,13 +47,13 @@ CHILDREN: Mapping[str, tuple[str, ...]] = {
     ),
     "inference/engine/main.py": ("tests/integration/inference/engine/test_engine_child.py",),
 }
-"""What no recording follows, for it runs in a child of ours or at an import only; who tests it."""
+"""The tests of files that no recording follows: they run in a child or only at an import."""
 CHILD_TEST_S = 20.0
 
 
 @dataclass(slots=True)
 class Recorded:
-    """What one chunk left: coverage data, test times, and the sources as they were."""
+    """One recorded chunk: coverage data, test times, and the sources at that time."""
 
     data: coverage.CoverageData
     times: dict[str, float]
@@ -61,7 +61,7 @@ class Recorded:
     _lines: dict[str, dict[int, list[str]]] = field(default_factory=dict)
 
     def lines(self, file: str) -> dict[int, list[str]]:
-        """Return the tests of each line of a file, by line; recorded here or in another clone."""
+        """Return the tests of each line of a file; the recording may be from another clone."""
         if file not in self._lines:
             names = (one for one in self.data.measured_files() if one.endswith(f"/{file}"))
             name = next(names, None)
@@ -83,7 +83,7 @@ class Recording:
         self._chunks: dict[str, Recorded] = {}
 
     def missing(self, stage: str) -> list[str]:
-        """Return the test files of a stage that were never recorded, or have changed since."""
+        """Return the test files of a stage that are new or have changed."""
         return [
             name
             for name in _test_files(self._root, stage)
@@ -91,7 +91,7 @@ class Recording:
         ]
 
     def record(self, stage: str, say: Callable[[str], None]) -> None:
-        """Record what is missing of a stage, chunk by chunk."""
+        """Record the missing test files of a stage, chunk by chunk."""
         files = self.missing(stage)
         for start in range(0, len(files), CHUNK_FILES):
             chunk = files[start : start + CHUNK_FILES]
@@ -128,12 +128,9 @@ class Recording:
         self._index_file.write_text(json.dumps(self._index, indent=1, sort_keys=True))
 
     def tests_of(self, site: Site, stage: str, now: bytes) -> dict[str, float]:
-        """Return the tests of a stage that run a site, with their times; the fast ones first.
+        """Return the tests of a stage that run a site, with their times, fast ones first.
 
-        Args:
-            site: where.
-            stage: which tests.
-            now: the site's file, as the site was found in it.
+        `now` is the text of the site's file in which the site was found.
         """
         found: dict[str, float] = {}
         for chunk in sorted({name for _, name in self._index.values()}):
@@ -160,13 +157,13 @@ class Recording:
 
 
 def _tests(recorded: Recorded, site: Site, now: bytes) -> set[str]:
-    """Return the tests that ran a site's line, or its function where that reads otherwise now."""
+    """Return the tests that ran a site's line, or its whole function if that has changed."""
     lines = recorded.lines(site.file)
     kept = recorded.sources / site.file
     if not kept.exists():
         return set()
     then = kept.read_bytes()
-    if site.function == MODULE:  # its own lines run at import only: whoever uses the file
+    if site.function == MODULE:  # its lines run at import: take every test that uses the file
         wanted = set(lines)
     else:
         before, after = _span(then, site.function), _span(now, site.function)
@@ -181,14 +178,14 @@ def _tests(recorded: Recorded, site: Site, now: bytes) -> set[str]:
             wanted = set(range(before[0], before[1] + 1))
     found = {test for line in wanted for test in lines.get(line, ()) if test}
     if not found and any("" in lines.get(line, ()) for line in wanted):
-        # it ran at an import only (a class's fields, what makes a constant): whoever uses the file
+        # it ran only at import (class fields, constants): take every test that uses the file
         users = [lines, *(recorded.lines(name) for name in _users(recorded.sources, site.file))]
         found = {test for used in users for tests in used.values() for test in tests if test}
     return found
 
 
 def _users(sources: Path, file: str) -> Iterator[str]:
-    """Yield the files that import one that has no function of its own: a catalogue, constants."""
+    """Yield the importers of a file without functions, such as a catalogue or constants."""
     if any(True for _ in _functions(ast.parse((sources / file).read_bytes()).body, "")):
         return
     words = f"from {file.removesuffix('.py').replace('/', '.')} import "
@@ -228,7 +225,7 @@ def _digest(path: Path) -> str:
 
 
 def _test_files(root: Path, stage: str) -> list[str]:
-    """Return the test files of a stage that use one of our rooms."""
+    """Return the test files of a stage that use one of `ROOMS`."""
     words = tuple(f"{how} {room}" for room in ROOMS for how in ("from", "import"))
     words = (*words, "from tests.doubles", "import tests.doubles")
     found = []

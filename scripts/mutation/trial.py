@@ -1,7 +1,7 @@
-"""Tries faults: picks the tests of each, plants it, remembers what became of it.
+"""Tries faults: picks the tests of each, plants it, remembers the result.
 
-What is known of a site is kept in `.mutate/`, so that a run that was broken off goes on: a caught
-fault stays caught; one that survived is tried again when any test has changed.
+Results are kept in `.mutate/`, so that an interrupted run continues. A caught fault stays caught; a
+survivor is tried again when any test has changed.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ SPARE_S = 45.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What became of one drawn fault.
+    """The result of one drawn fault.
 
     Attributes:
         by: the test that noticed; empty if none did.
@@ -39,7 +39,7 @@ class Trial:
 
 
 def sources(root: Path = ROOT) -> dict[str, bytes]:
-    """Return the text of every file of a tree in which faults are planted."""
+    """Return the text of every file in which faults can be planted."""
     return {
         str(path.relative_to(root)): path.read_bytes()
         for room in ROOMS
@@ -48,13 +48,10 @@ def sources(root: Path = ROOT) -> dict[str, bytes]:
 
 
 def draw(seed: int, count: int, texts: Mapping[str, bytes], words: Sequence[str]) -> list[Site]:
-    """Draw sites, the rooms in turn, each site of a room equally likely.
+    """Draw up to `count` sites, the rooms in turn, each site of a room equally likely.
 
-    Args:
-        seed: the same seed over the same sources draws the same sites.
-        count: how many, fewer where there are not so many.
-        texts: the sources, by file.
-        words: only sites whose file or function has one of these; none: all.
+    The same seed over the same `texts` draws the same sites. With `words`, only sites whose file or
+    function contains one of them are drawn.
     """
     members = members_of(texts)
     found = [site for file, text in texts.items() for site in sites_of(file, text, members)]
@@ -77,10 +74,10 @@ def draw(seed: int, count: int, texts: Mapping[str, bytes], words: Sequence[str]
 
 
 class Trials:
-    """Tries sites in a copy; keeps what is known in a file."""
+    """Tries sites in a copy; keeps the results in the file `memory`."""
 
     def __init__(self, copy: Copy, recording: Recording, memory: Path) -> None:
-        """Go on with what the file knows."""
+        """Load the known results."""
         self._copy = copy
         self._recording = recording
         self._memory = memory
@@ -93,7 +90,7 @@ class Trials:
                 self._known[row["trial"]["key"]] = (row["state"], Trial(**row["trial"]))
 
     def attempt(self, site: Site, stages: Iterable[str]) -> Trial:
-        """Return what became of a site, from memory or by trying."""
+        """Return a site's result, from memory or by a trial."""
         state = hashlib.sha256(self._text(site)).hexdigest()[:12]
         seen, known = self._known.get(site.key, ("", None))
         if known is not None and (
@@ -108,7 +105,7 @@ class Trials:
         return trial
 
     def _text(self, site: Site) -> bytes:
-        """Return the file as it is in the copy: the tree may change while a run goes on."""
+        """Return the file from the copy: the tree may change during a run."""
         return (self._copy.folder / site.file).read_bytes()
 
     def _attempt(self, site: Site, stages: Iterable[str]) -> Trial:
@@ -125,7 +122,7 @@ class Trials:
         return _trial(site, Outcome.SURVIVED if asked else Outcome.UNTESTED, "", asked)
 
     def _ask(self, times: Mapping[str, float], file: str, text: bytes) -> Answer | None:
-        """Run tests over a fault; a test that fails without the fault too is left out."""
+        """Run tests over a fault, without those that also fail without it."""
         tests = [name for name in times if self._sound.get(name, True)]
         while tests:
             limit_s = min(STAGE_S, SPARE_S + SLOW_MACHINE * sum(times[name] for name in tests))
@@ -138,7 +135,7 @@ class Trials:
         return None
 
     def _is_sound(self, test: str, time_s: float) -> bool:
-        """Say whether a test passes in the copy without any fault."""
+        """Return whether a test passes in the copy without any fault."""
         if test not in self._sound:
             answer = self._copy.run([test], SPARE_S + SLOW_MACHINE * time_s)
             self._sound[test] = answer.code == 0
@@ -148,7 +145,7 @@ class Trials:
 def together(
     copy: Copy, survivors: Sequence[Site], say: Callable[[str], None], tests: Sequence[str]
 ) -> Answer:
-    """Plant all survivors that fit beside each other in one copy and run whole folders once."""
+    """Plant all survivors that do not overlap in one copy, and run whole folders once."""
     texts: dict[str, bytes] = {}
     last: dict[str, int] = {}
     for site in sorted(survivors, key=lambda one: (one.file, -one.start)):

@@ -1,11 +1,10 @@
 """differences and resolve."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.cli.place import StateOption, settings_of
+from gateway.cli.place import ComplianceKeyOption, RiskKeyOption, StateOption, settings_of
 
 
 def register(app: typer.Typer) -> None:
@@ -35,10 +34,8 @@ def resolve(  # noqa: PLR0913, PLR0917 - one option each
         int | None, typer.Option(help="lots to adjust, broker less book (default: as listed)")
     ] = None,
     ends: Annotated[str, typer.Option(help="ClOrdID of an order that has ended")] = "",
-    risk_key: Annotated[Path | None, typer.Option(help="the risk officer's key file")] = None,
-    compliance_key: Annotated[
-        Path | None, typer.Option(help="the compliance officer's key file")
-    ] = None,
+    risk_key: RiskKeyOption = None,
+    compliance_key: ComplianceKeyOption = None,
     state: StateOption = None,
 ) -> None:
     """Resolve a difference between the book and the broker, so that orders can flow again.

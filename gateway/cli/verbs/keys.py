@@ -1,12 +1,11 @@
 """keygen, rotate-key, revoke-key, row-key, disavow and settings."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.cli.place import StateOption, settings_of
+from gateway.cli.place import ComplianceKeyOption, RiskKeyOption, StateOption, settings_of
 from gateway.installation.keys.roles import Role
 
 
@@ -102,13 +101,8 @@ def row_key(state: StateOption = None) -> None:
 def disavow(
     seq: Annotated[int, typer.Argument(min=0, help="the record's number")],
     reason: Annotated[str, typer.Option(help="why; recorded")],
-    risk_key: Annotated[
-        Path | None,
-        typer.Option(help="the risk officer's key file (default: in the key folder)"),
-    ] = None,
-    compliance_key: Annotated[
-        Path | None, typer.Option(help="the compliance officer's key file")
-    ] = None,
+    risk_key: RiskKeyOption = None,
+    compliance_key: ComplianceKeyOption = None,
     state: StateOption = None,
 ) -> None:
     """Leave out a record that the gateway did not write, so that the gateway starts again.

@@ -1,11 +1,10 @@
 """kill, kill-report and release."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.cli.place import StateOption, settings_of
+from gateway.cli.place import ComplianceKeyOption, RiskKeyOption, StateOption, settings_of
 
 
 def register(app: typer.Typer) -> None:
@@ -39,13 +38,8 @@ def kill_report(state: StateOption = None) -> None:
 
 def release(
     reason: Annotated[str, typer.Option(help="why; recorded")],
-    risk_key: Annotated[
-        Path | None,
-        typer.Option(help="the risk officer's key file (default: in the key folder)"),
-    ] = None,
-    compliance_key: Annotated[
-        Path | None, typer.Option(help="the compliance officer's key file")
-    ] = None,
+    risk_key: RiskKeyOption = None,
+    compliance_key: ComplianceKeyOption = None,
     state: StateOption = None,
     *,
     although_live: Annotated[
