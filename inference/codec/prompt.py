@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -31,15 +31,7 @@ class Prompt:
 
 def prompt_document(prompt: Prompt) -> dict[str, Any]:
     """Return the prompt as JSON values without floats."""
-    return {
-        "token_ids": list(prompt.token_ids),
-        "template": prompt.template,
-        "codec_digest": prompt.codec_digest,
-        "var_fast": prompt.var_fast,
-        "var_slow": prompt.var_slow,
-        "var_long": prompt.var_long,
-        "sigma": prompt.sigma,
-    }
+    return {**asdict(prompt), "token_ids": list(prompt.token_ids)}
 
 
 def prompt_digest(prompt: Prompt) -> str:

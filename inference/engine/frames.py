@@ -117,13 +117,8 @@ def request_from(fields: Mapping[str, Any]) -> SampleRequest:
         raise FrameError(f"request: {error!r}") from error
 
 
-def description_fields(description: EngineDescription) -> dict[str, Any]:
-    """Return a description as JSON values."""
-    return asdict(description)
-
-
 def description_from(fields: Mapping[str, Any] | None) -> EngineDescription:
-    """Read what `description_fields` wrote.
+    """Read a description from `asdict` of one.
 
     Raises:
         FrameError: when a field is missing, unknown or of another type.

@@ -18,7 +18,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from queue import Empty, SimpleQueue
 from threading import Thread
 from time import perf_counter
@@ -27,7 +27,6 @@ from typing import Any, Protocol
 from inference.engine.frames import (
     Frame,
     config_from,
-    description_fields,
     read_frame,
     request_from,
     write_frame,
@@ -82,7 +81,7 @@ class EngineServer:
     def introduce(self, description: EngineDescription) -> bool:
         """Send the engine's description and return whether its self-test lets it serve."""
         good = description.self_test.passed
-        self.say("ready" if good else "refusing", description=description_fields(description))
+        self.say("ready" if good else "refusing", description=asdict(description))
         return good
 
     def serve(self, engine: Stepping) -> None:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from inference.errors import EngineRefusedError
-from inference.speculation.rounds import Capture, DrafterKind, DraftRound
+from inference.speculation.rounds import Capture, DrafterKind
 
 MAX_TRAJECTORIES = 1024
 MAX_TOKENS = 256
@@ -79,11 +79,6 @@ class Samples:
     capture: Capture  # every round; empty rounds only where capture is switched off (bench)
     first_row: tuple[float, ...]  # the target's probabilities of the first token, over the bins
     elapsed_us: int  # in the engine, without the pipe
-
-    @property
-    def rounds(self) -> tuple[DraftRound, ...]:
-        """The captured rounds, by trajectory, then step."""
-        return self.capture.rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ noise. `horizon_vol`, `expected` and the interval come from the paths.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from math import fsum, isfinite, sqrt
@@ -154,26 +154,12 @@ def make_forecast(
 
 
 def forecast_document(forecast: Forecast) -> dict[str, Any]:
-    """Return the forecast as JSON integers and text."""
+    """Return the forecast as JSON integers, text and lists."""
     return {
-        "instrument": forecast.instrument,
-        "as_of_us": forecast.as_of_us,
-        "horizon": forecast.horizon,
-        "bar_us": forecast.bar_us,
+        **asdict(forecast),
         "source": forecast.source.value,
-        "n_paths": forecast.n_paths,
-        "n_dropped": forecast.n_dropped,
-        "expected_1e8": forecast.expected_1e8,
-        "step_vol_1e8": forecast.step_vol_1e8,
-        "horizon_vol_1e8": forecast.horizon_vol_1e8,
-        "p_up_bp": forecast.p_up_bp,
-        "interval_low_1e8": forecast.interval_low_1e8,
-        "interval_high_1e8": forecast.interval_high_1e8,
         "levels_bp": list(forecast.levels_bp),
         "quantiles_1e8": [list(row) for row in forecast.quantiles_1e8],
-        "codec_digest": forecast.codec_digest,
-        "model_digest": forecast.model_digest,
-        "capture_digest": forecast.capture_digest,
     }
 
 

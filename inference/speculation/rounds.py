@@ -1,8 +1,8 @@
 """Draft rounds with their full rows, and their recomputation.
 
 A round is one verification step of one trajectory. It has the probabilities that the sampler used,
-so `recompute` decides every position again: each draft from its row and draw, each accept or reject
-from p, q and u, and the last token from the residual max(p - q, 0) or from p.
+so `round_faults` decides every position again: each draft from its row and draw, each accept or
+reject from p, q and u, and the last token from the residual max(p - q, 0) or from p.
 
 Rules:
     - Rows are little-endian float32 bytes over the codec's bins.
@@ -146,22 +146,10 @@ class Capture:
     rounds: tuple[DraftRound, ...]  # by trajectory, then step
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recomputation:
-    """One round decided again from the record."""
-
-    verdicts: tuple[bool, ...]  # accept (True) or reject, one per verified draft
-    token: int
-    faults: tuple[str, ...]  # names of what disagrees, empty when the record holds
-
-    @property
-    def agrees(self) -> bool:
-        """Return whether the record follows from its own numbers."""
-        return not self.faults
-
-
-def recompute(round_: DraftRound, capture: Capture, table: QTable | None = None) -> Recomputation:
-    """Decide a round again from its rows and the trajectory's seed.
+def round_faults(
+    round_: DraftRound, capture: Capture, table: QTable | None = None
+) -> tuple[str, ...]:
+    """Return the names of what does not follow from a round's rows and seed; () when all does.
 
     Args:
         round_: The recorded round.
@@ -180,33 +168,31 @@ def recompute(round_: DraftRound, capture: Capture, table: QTable | None = None)
             drawn = capture.bin_start + _pick(q, token_draw(seed, Purpose.DRAFT, round_.step, j))
             if drawn != round_.drafts[j]:
                 faults.append(f"draft {j}")
-    verdicts: list[bool] = []
     for j, recorded in enumerate(round_.draws):
         if recorded != accept_draw(seed, round_.step, j):
             faults.append(f"draw {j}")
         bin_ = round_.drafts[j] - capture.bin_start
         if capture.greedy:
-            verdicts.append(bin_ == _argmax(p_rows[j]))
+            stands = bin_ == _argmax(p_rows[j])
         else:
-            verdicts.append(accepts(_at(p_rows[j], bin_), _at(q_rows[j], bin_), recorded))
-        if verdicts[-1] != (j < round_.accepted):
+            stands = accepts(_at(p_rows[j], bin_), _at(q_rows[j], bin_), recorded)
+        if stands != (j < round_.accepted):
             faults.append(f"verdict {j}")
-    token = capture.bin_start + _last_bin(round_, capture, p_rows, q_rows, seed)
-    if token != round_.token:
+    if capture.bin_start + _last_bin(round_, capture, p_rows, q_rows, seed) != round_.token:
         faults.append("token")
-    return Recomputation(verdicts=tuple(verdicts), token=token, faults=tuple(faults))
+    return tuple(faults)
 
 
 def disagreements(capture: Capture, table: QTable | None = None) -> tuple[str, ...]:
     """Return the faults of all rounds by trajectory and step; () when all numbers follow.
 
     Raises:
-        CaptureError: as in `recompute`.
+        CaptureError: as in `round_faults`.
     """
     return tuple(
         f"trajectory {r.trajectory} step {r.step}: {fault}"
         for r in capture.rounds
-        for fault in recompute(r, capture, table).faults
+        for fault in round_faults(r, capture, table)
     )
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import torch
-from safetensors.torch import load_file
 
 from inference.errors import TrainingDataError
 from inference.training.data.series import CodedSeries, SourceRow
@@ -24,7 +23,7 @@ from inference.training.evaluation.card import model_card
 from inference.training.evaluation.evaluate import Effort, evaluate
 from inference.training.evaluation.news_effect import news_effect
 from inference.training.network.export import MANIFEST, read_manifest, write_manifest, write_pair
-from inference.training.network.model import ModelShape, SmallLlama, load_model, shape_document
+from inference.training.network.model import ModelShape, SmallLlama, load_model
 from inference.training.train import TrainPlan, TrainResult, train
 
 CARD: Final = "MODEL_CARD.md"
@@ -123,14 +122,9 @@ def publish(pair: Path, destination: Path) -> None:
         shutil.copyfile(pair / name, destination / name)
 
 
-def load_table(folder: Path) -> torch.Tensor:
-    """Read a pair's table [n_states, 256]."""
-    return load_file(folder / "table.safetensors")["q"]
-
-
 def _shape(model: SmallLlama) -> dict[str, Any]:
     count = sum(parameter.numel() for parameter in model.parameters())
-    return {**shape_document(model.shape), "parameters": count}
+    return {**asdict(model.shape), "parameters": count}
 
 
 def _run_facts(state: dict[str, Any], threads: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import math
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Self
@@ -37,7 +37,7 @@ from inference.training.network.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
-from inference.training.network.model import ModelShape, SmallLlama, shape_document, smooth_start
+from inference.training.network.model import ModelShape, SmallLlama, smooth_start
 
 LABEL_SD_BINS: Final = 1.25
 GROWTH: Final = ((0.0, 1 / 3), (0.40, 2 / 3), (0.65, 1.0))
@@ -68,7 +68,7 @@ class TrainPlan:
     def document(self) -> dict[str, Any]:
         """Return what must be equal for a resume, and the minutes, which may differ."""
         return {
-            "shape": shape_document(self.shape),
+            "shape": asdict(self.shape),
             "seed": self.seed,
             "minutes": self.minutes,
             "steps": self.steps,

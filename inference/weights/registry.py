@@ -40,11 +40,6 @@ class ModelPair:
         """Folder of the draft network's weights."""
         return self.directory / "draft"
 
-    @property
-    def table_digest(self) -> str:
-        """SHA-256 of the table's file."""
-        return self.files[TABLE]
-
 
 def load_pair(directory: Path) -> ModelPair:
     """Return a pair after checking every file against the manifest.

@@ -1,7 +1,7 @@
 """An engine without a model: target rows are the table's rows, sharpened, and sampled exactly.
 
 Small and real: drafts, draws, accept or reject, residual and bonus follow the same rules as the
-served engine, so `recompute` agrees with every position. Only the rows mean nothing.
+served engine, so `disagreements` finds no fault. Only the rows mean nothing.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -247,11 +247,6 @@ def load_model(folder: Path) -> SmallLlama:
     tensors = load_file(folder / "model.safetensors")
     model.load_state_dict(_from_hugging_face(shape, {n: t.float() for n, t in tensors.items()}))
     return model
-
-
-def shape_document(shape: ModelShape) -> dict[str, Any]:
-    """Return the sizes as JSON values."""
-    return asdict(shape)
 
 
 def _to_hugging_face(model: SmallLlama) -> dict[str, Tensor]:

@@ -100,7 +100,7 @@ def _request(
 
 
 def _of(samples: Samples, trajectory: int) -> list[DraftRound]:
-    return [replace(r, trajectory=0) for r in samples.rounds if r.trajectory == trajectory]
+    return [replace(r, trajectory=0) for r in samples.capture.rounds if r.trajectory == trajectory]
 
 
 def test_it_serves_only_after_a_self_test_that_saw_enough(table_engine: EngineChild) -> None:
@@ -118,7 +118,8 @@ def test_every_accept_and_reject_recomputes(table_engine: EngineChild) -> None:
     assert counts.positions > 300
     assert disagreements(samples.capture, load_table(load_pair(PAIR))) == ()
     assert [p.tokens for p in samples.paths] == [
-        tuple(t for r in samples.rounds if r.trajectory == i for t in r.emitted) for i in range(32)
+        tuple(t for r in samples.capture.rounds if r.trajectory == i for t in r.emitted)
+        for i in range(32)
     ]
 
 
@@ -178,7 +179,7 @@ def _rows_by_transformers(folder: Path, samples: Samples, trajectory: int) -> np
 def _recorded(samples: Samples, trajectory: int) -> dict[int, tuple[float, ...]]:
     return {
         r.step + j: row_values(row)
-        for r in samples.rounds
+        for r in samples.capture.rounds
         if r.trajectory == trajectory
         for j, row in enumerate(r.p_rows)
     }
@@ -282,14 +283,14 @@ def test_the_network_drafts_from_its_own_rows_over_the_bins(state: Path) -> None
     assert encode_capture(samples.capture) == encode_capture(again.capture)
     assert _of(alone, 0) == _of(samples, 7)
     assert disagreements(samples.capture) == ()
-    assert all(BINS[0] <= d < BINS[1] for r in samples.rounds for d in r.drafts)
+    assert all(BINS[0] <= d < BINS[1] for r in samples.capture.rounds for d in r.drafts)
     data, found = _kept(kept)
     assert len(data) < LIMIT_BYTES
     assert found.faults == ()
     assert found.drafter_rows == totals(kept.capture).positions > 500
     other = _rows_by_transformers(PAIR / "draft", samples, 0)
     compared = 0
-    for r in samples.rounds:
+    for r in samples.capture.rounds:
         for j, row in enumerate(r.q_rows if r.trajectory == 0 else ()):
             assert np.abs(other[r.step + j] - np.array(row_values(row))).max() < 1e-4
             compared += 1
@@ -335,7 +336,7 @@ def test_drafts_that_are_always_rejected_end_on_the_plain_path_in_time(
     counts = totals(samples.capture)
     assert counts.accepted == 0
     assert counts.fallback_trajectories == tuple(range(32))
-    reasons = {r.plain_reason for r in samples.rounds}
+    reasons = {r.plain_reason for r in samples.capture.rounds}
     assert PlainReason.DRAFTS_REJECTED in reasons
     assert all(len(path.tokens) == 10 for path in samples.paths)
     assert disagreements(samples.capture, load_table(load_pair(pair))) == ()

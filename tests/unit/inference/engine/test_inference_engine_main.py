@@ -3,14 +3,13 @@
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from threading import Thread
 
 import pytest
 
 from inference.engine.frames import (
     Frame,
-    description_fields,
     read_frame,
     request_fields,
     samples_from,
@@ -139,9 +138,7 @@ def sample(channel: socket.socket, name: str) -> SampleRequest:
 def test_each_question_has_its_own_answer_until_the_parent_stops_it() -> None:
     engine = Engine()
     with serving(engine) as (channel, status, thread):
-        assert heard(channel) == Frame(
-            op="ready", fields={"description": description_fields(DESCRIPTION)}
-        )
+        assert heard(channel) == Frame(op="ready", fields={"description": asdict(DESCRIPTION)})
         request = sample(channel, "well")
         answer = heard(channel)
         assert (answer.op, answer.fields) == ("samples", {"id": "well", "elapsed_us": 77})
@@ -196,7 +193,7 @@ def test_an_engine_that_failed_its_own_test_serves_nobody() -> None:
     engine = Engine(passed=False)
     with serving(engine) as (channel, status, thread):
         assert heard(channel) == Frame(
-            op="refusing", fields={"description": description_fields(engine.description)}
+            op="refusing", fields={"description": asdict(engine.description)}
         )
         thread.join(20.0)
         assert status == [EXIT_REFUSED]

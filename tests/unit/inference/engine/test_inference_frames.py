@@ -6,7 +6,7 @@ import struct
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -18,7 +18,6 @@ from inference.engine.frames import (
     Frame,
     config_from,
     config_text,
-    description_fields,
     description_from,
     read_frame,
     request_fields,
@@ -73,7 +72,7 @@ def test_frames_follow_each_other_until_the_end() -> None:
 def test_requests_descriptions_and_configurations_survive_the_pipe() -> None:
     request = replace(request_of(5), seeds=((1 << 63) - 1, 0, 7, 8, 9))
     assert request_from(_reread(request_fields(request))) == request
-    assert description_from(_reread(description_fields(DESCRIPTION))) == DESCRIPTION
+    assert description_from(_reread(asdict(DESCRIPTION))) == DESCRIPTION
     config = EngineConfig(model_dir="/x", drafter=DrafterKind.NETWORK)
     assert config_from(config_text(config)) == config
 

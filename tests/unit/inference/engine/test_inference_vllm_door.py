@@ -29,7 +29,7 @@ from inference.errors import (
 from inference.speculation.rounds import DrafterKind, PlainReason, disagreements, row_values
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
 from inference.speculation.totals import paths, totals
-from inference.weights.registry import load_pair, load_table
+from inference.weights.registry import TABLE, load_pair, load_table
 from tests.doubles.reference_sampler import ReferenceSampler, Row, request_of
 from tests.doubles.small_vllm import DRAFT, TARGET, VOCAB, Given, small_vllm
 
@@ -222,7 +222,7 @@ def test_an_engine_says_what_serves(door: SimpleNamespace) -> None:
     table = engine_of(door, DrafterKind.TABLE, spec_k=2, max_trajectories=160).describe()
     assert (table.drafter, table.spec_k) == (DrafterKind.TABLE, 2)
     assert (table.model_id, table.model_digest) == (pair.model_id, pair.manifest_digest)
-    assert (table.table_digest, table.codec_digest) == (pair.table_digest, CODEC.digest)
+    assert (table.table_digest, table.codec_digest) == (pair.files[TABLE], CODEC.digest)
     assert (table.versions["vllm"], table.versions["attention_split"]) == ("small", "0")
     assert (table.start_ms["import"], table.self_test.passed) == (12, True)
     none = engine_of(door, DrafterKind.NONE)

@@ -47,7 +47,7 @@ def test_an_unchanged_pair_is_named_by_its_manifest(pair: Path) -> None:
     assert loaded.manifest_digest == hashlib.sha256((pair / MANIFEST).read_bytes()).hexdigest()
     assert loaded.codec_digest == "c" * 64
     table = load_table(loaded)
-    assert table.digest == loaded.table_digest
+    assert table.digest == loaded.files[TABLE]
     assert (table.n_states, table.n_bins) == (3, 4)
     assert row_values(table.row(2)) == (8.0, 9.0, 10.0, 11.0)
 
