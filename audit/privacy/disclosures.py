@@ -105,7 +105,10 @@ class Shown:
 
 
 class Disclosures:
-    """The table of encrypted values; opens a connection for each of the rare calls."""
+    """The table of encrypted values; opens a connection for each of the rare calls.
+
+    Every read raises `LedgerError` if the database does not answer.
+    """
 
     def __init__(
         self,
@@ -115,13 +118,10 @@ class Disclosures:
         *,
         row_key: RowKey | None = None,
     ) -> None:
-        """Connect to nothing yet.
+        """Connect to nothing yet; the user may `SET ROLE` to the reader and the eraser.
 
-        Args:
-            dsn: of a user who may `SET ROLE` to the reader and the eraser.
-            on_read: called with (done, total) records while the log is read.
-            on_search: called likewise while its text is searched.
-            row_key: checks the records that an erasure is judged by.
+        `on_read` and `on_search` are called with (done, total) records while the log is read or
+        searched. `row_key` checks the records that an erasure is judged by.
         """
         self._dsn = dsn
         self._on_read = on_read
@@ -129,11 +129,7 @@ class Disclosures:
         self._judge = None if row_key is None else RowJudge(row_key, self._named)
 
     def size(self) -> int:
-        """Return the log's size; without a head, the largest number plus one.
-
-        Raises:
-            LedgerError: the database does not answer.
-        """
+        """Return the log's size; without a head, the largest number plus one."""
         return int(self._rows(_SIZE_SQL)[0][0])
 
     def records(self, subjects: Collection[str], among: range) -> Iterator[Record]:
@@ -143,12 +139,8 @@ class Disclosures:
         whole table is read, not an index, and a record is selected by its columns or by its header,
         so that changing one of them hides none. A row with a NULL number is yielded too.
 
-        Args:
-            subjects: pseudonyms.
-            among: the numbers to read.
-
         Raises:
-            LedgerError: the database does not answer, or has a record of a newer program.
+            LedgerError: also for a record of a newer program.
             RowRefusedError: with a row key: a record is not the gateway's.
         """
         values = {"told": list(_TOLD), "subjects": list(subjects)}
@@ -172,11 +164,7 @@ class Disclosures:
             raise LedgerError(f"records not read: {type(error).__name__}") from error
 
     def said_of(self, wanted: Wanted) -> tuple[int, ...]:
-        """Return the numbers of the records that hold a name as text, in header or payload.
-
-        Raises:
-            LedgerError: the database does not answer.
-        """
+        """Return the numbers of the records that hold a name as text, in header or payload."""
         found: list[int] = []
         size = self.size() if wanted.names else 0
         for first in range(0, size, _PAGE_SEARCHED):
@@ -187,20 +175,12 @@ class Disclosures:
         return tuple(found)
 
     def places_of(self, subjects: Collection[str]) -> frozenset[tuple[str, int, int]]:
-        """Return (subject, seq, position) of every stored value of persons.
-
-        Raises:
-            LedgerError: the database does not answer.
-        """
+        """Return (subject, seq, position) of every stored value of persons."""
         query = b"SELECT subject, seq, position FROM ledger.disclosure WHERE subject = ANY(%s)"
         return frozenset((row[0], row[1], row[2]) for row in self._rows(query, list(subjects)))
 
     def of_record(self, seq: int) -> tuple[Kept, ...]:
-        """Return the stored values of a record.
-
-        Raises:
-            LedgerError: the database does not answer.
-        """
+        """Return the stored values of a record."""
         return tuple(
             Kept(
                 row=Sealed(position=row[0], subject=row[1], sealed=bytes(row[2])),
@@ -211,11 +191,7 @@ class Disclosures:
         )
 
     def left_of(self, subjects: Collection[str]) -> frozenset[str]:
-        """Return the subjects with stored values.
-
-        Raises:
-            LedgerError: the database does not answer.
-        """
+        """Return the subjects with stored values."""
         query = b"SELECT DISTINCT subject FROM ledger.disclosure WHERE subject = ANY(%s)"
         return frozenset(row[0] for row in self._rows(query, list(subjects)))
 

@@ -76,18 +76,10 @@ class Privacy:
         clean: Callable[[tuple[str, ...]], None] = lambda _: None,
         on_step: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Compose the parts.
+        """Compose the parts; `log` is the log's origin, `years` is retention by class.
 
-        Args:
-            log: the log's origin.
-            ledger: appends records.
-            reader: reads records.
-            vault: holds the keys.
-            disclosures: the encrypted values.
-            years: retention by class.
-            now_us: microseconds UTC.
-            clean: overwrites these names in the caller's own files; must be safe to repeat.
-            on_step: called after each durable step, for crash tests.
+        `clean` overwrites names in the caller's own files and must be safe to repeat. `on_step` is
+        called after each durable step, for crash tests.
         """
         self._log = log
         self._ledger = ledger
@@ -213,11 +205,7 @@ class Privacy:
         return Shown(field=field, value=parse_disclosure(text)[2], disclosure=text)
 
     def _subjects_of(self, persons: Sequence[str]) -> tuple[str, ...]:
-        """Return the pseudonyms of persons, each once.
-
-        Raises:
-            ErasureRefusedError: a person is not known and was not erased before.
-        """
+        """Return the pseudonyms of persons, each once; refuse unknown ones."""
         found: dict[str, None] = {}
         for place, person in enumerate(persons, 1):
             known = self._vault.find_all(person)

@@ -36,12 +36,7 @@ def head_of(record: Record) -> StreamHead:
 
 
 def heads_drafts(size: int, heads: Mapping[str, StreamHead]) -> Iterator[Draft]:
-    """Yield the drafts of one map, in parts that each fit an entry.
-
-    Args:
-        size: the tree's size before the map; it makes the idempotency keys unique.
-        heads: of the streams that changed since the previous map.
-    """
+    """Yield the drafts of one map; the tree's `size` before it makes the keys unique."""
     rows: list[JSON] = [
         [stream, head.stream_seq, head.leaf.hex()] for stream, head in sorted(heads.items())
     ]

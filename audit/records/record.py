@@ -101,9 +101,7 @@ class Record(Struct, frozen=True, kw_only=True):
 def prepare(draft: Draft, disclosures: tuple[Sealed, ...] = ()) -> Prepared:
     """Check a draft against its kind and make its payload bytes; runs in the caller's thread.
 
-    Args:
-        draft: with commitments in place of personal values.
-        disclosures: the encrypted personal values.
+    A vault has put commitments in place of personal values; `disclosures` are the encrypted values.
 
     Raises:
         DraftError: the kind does not allow the draft, or it is too large.
@@ -186,11 +184,7 @@ def header_line(
     prev: bytes,
     recorded_at_us: int,
 ) -> bytes:
-    """Return what `header_bytes` returns, joined from parts made in the caller's thread.
-
-    Raises:
-        DraftError: a number or the size is out of range.
-    """
+    """Return what `header_bytes` does, and raise alike, from parts made in the caller's thread."""
     before_log, before_prev, from_stream = prepared.header_parts
     if not (0 <= seq <= INT_MAX and 0 <= stream_seq <= INT_MAX and 0 <= recorded_at_us <= INT_MAX):
         raise DraftError("a header's number is out of range")

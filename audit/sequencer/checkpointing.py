@@ -43,15 +43,10 @@ class Checkpoints:
         put: Put,
         tell: Callable[[Checkpoint], None],
     ) -> None:
-        """Begin after the last stored checkpoint.
+        """Begin after the newest stored checkpoint.
 
-        Args:
-            last: the newest stored checkpoint.
-            signers: sign each new one.
-            pool: lends connections of the writer.
-            size: returns the number of committed records.
-            put: see `Put`.
-            tell: called with each stored checkpoint, in order; its errors are logged.
+        `size` returns the number of committed records. `tell` is called with each new checkpoint
+        once it is stored, in order; its errors are logged.
         """
         self._known = deque([] if last is None else [last], _REMEMBERED)
         self._signers = signers

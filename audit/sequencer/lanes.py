@@ -112,12 +112,7 @@ class Lanes:
                     raise LedgerTimeoutError("the urgent lane stayed full", written=False)
 
     def offer(self, request: Request, lane: Lane) -> bool:
-        """Queue a request without waiting; return False if the urgent lane is full.
-
-        Raises:
-            LaneFullError: the decision lane is full.
-            LedgerStoppedError: the lanes are closed.
-        """
+        """Queue a request without waiting, raising as `put`; return False if urgent is full."""
         with self._lock:
             return self._offer(request, lane)
 

@@ -278,20 +278,13 @@ class Ledger:
         return self._blobs.put(data, self._config.blob_timeout_s)
 
     def checkpoint_now(self, timeout_s: float = 5.0) -> Checkpoint | None:
-        """Return a checkpoint of the whole log, made now if needed; None for an empty log.
-
-        Raises:
-            LedgerError: as `append`.
-        """
+        """Return a checkpoint of the whole log, made now if needed; None for an empty log."""
         return self._checkpoints.now(timeout_s)
 
     def checkpoint_not_above(self, seq: int, timeout_s: float = 5.0) -> Checkpoint | None:
         """Return the largest checkpoint whose tree ends before a committed record.
 
         The answer for a record never changes: a checkpoint in flight is waited for.
-
-        Raises:
-            LedgerError: as `append`.
         """
         return self._checkpoints.not_above(seq, timeout_s)
 

@@ -83,19 +83,11 @@ class Sequencer:
         on_commit: Callable[[tuple[Record, ...]], None],
         on_stop: Callable[[], None],
     ) -> None:
-        """Take over a store whose head is the position.
+        """Take over a store whose head is `position`.
 
-        Args:
-            store: the fenced connection.
-            reopen: makes a new one, waiting so many seconds for the lock.
-            position: of `store.head`, with streams and sections.
-            lanes: where requests come from.
-            watchdog: ends overdue lookups.
-            config: patience.
-            watch: tells the time, and which clock record is due.
-            on_step: called at the named steps, for crash tests.
-            on_commit: called with each batch's records, in order, after its callers are answered.
-            on_stop: called once, when the sequencer stops writing.
+        `reopen` makes a new store, waiting so many seconds for the lock. `on_step` is called at the
+        named steps, for crash tests; `on_commit` with each batch's records, in order, after its
+        callers are answered; `on_stop` once, when the sequencer stops writing.
         """
         self._store = store
         self._reopen = reopen
@@ -197,12 +189,7 @@ class Sequencer:
                 self._recover(builder, error)
 
     def _recover(self, builder: Builder, answer: CommitOutcome | DatabaseError) -> None:
-        """Find out whether a refused or unanswered batch landed; if not, do it again.
-
-        Raises:
-            LedgerFencedError: the stored head is not ours.
-            LedgerTimeoutError: the database did not answer in time.
-        """
+        """Find out whether a refused or unanswered batch landed; if not, do it again."""
         if answer is CommitOutcome.NOT_OURS:
             raise LedgerFencedError("the stored head is not this sequencer's")
         if isinstance(answer, DatabaseError):
@@ -274,11 +261,6 @@ class Sequencer:
             return self._store.existing(asked)
 
     def _write(self, builder: Builder) -> None:
-        """Send a batch.
-
-        Raises:
-            DatabaseError: in doubt.
-        """
         self._on_step(BEFORE_COMMIT)  # a crash here leaves nothing of the batch
         rows, head = builder.batch.rows, self._head_after(builder)
         self._store.send(rows, head, self._config.commit_deadline_s)

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA44PrivateKey
 
 from audit.errors import KeyFileError
-from audit.files import sync_folder
+from audit.files import PRIVATE, sync_folder
 from audit.tlog.note import (
     COSIGNATURE_ED25519,
     COSIGNATURE_ML_DSA_44,
@@ -27,7 +27,6 @@ from audit.tlog.note import (
     VerifierKey,
 )
 
-KEY_FILE_MODE = 0o600
 _PrivateKey = Ed25519PrivateKey | MLDSA44PrivateKey
 
 
@@ -184,7 +183,7 @@ def _write_pair(path: Path, key: _PrivateKey, vkey: VerifierKey) -> None:
     if public.exists() and not path.exists():
         raise KeyFileError(f"{public} exists without its key: restore the key, or remove that file")
     try:
-        write_new(path, pem, KEY_FILE_MODE)
+        write_new(path, pem, PRIVATE)
         write_new(public, f"{vkey}\n".encode(), 0o644)
     except OSError as error:
         raise KeyFileError(f"cannot write {path}: {error.strerror}") from error

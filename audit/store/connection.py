@@ -182,11 +182,7 @@ class Store:
         return outcome
 
     def commit(self, rows: Sequence[Row], head: LogHead, deadline_s: float = 60.0) -> bool:
-        """Commit and return whether it succeeded: not if the head was not ours or a key is taken.
-
-        Raises:
-            psycopg.Error: as `answer`.
-        """
+        """Commit; return False if the head was not ours or a key is taken. Raises as `answer`."""
         self.send(rows, head, deadline_s)
         return self.answer(deadline_s) is CommitOutcome.COMMITTED
 

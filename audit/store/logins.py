@@ -77,13 +77,9 @@ def login_of(dsn: str) -> Login:
 
 
 def admit(admin_dsn: str, dsn: str) -> None:
-    """Make the user of a DSN a login with the three roles, or leave a correct one as it is.
+    """Make the user of `dsn` a login with the three roles, or leave a correct one as it is.
 
-    All in one transaction: a crash leaves nothing.
-
-    Args:
-        admin_dsn: of a user who may create roles, on the migrated database.
-        dsn: has the login's user and password.
+    All in one transaction: a crash leaves nothing. `admin_dsn`'s user may create roles.
 
     Raises:
         LedgerUnsafeError: the DSN names no user, or a user with other rights or another password.

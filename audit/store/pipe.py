@@ -98,11 +98,7 @@ class Pipe:
             raise _error_of(prepared)
 
     def send(self, rows: Sequence[Row], moved: Moved, deadline_s: float) -> None:
-        """Send a batch; `answer` returns its outcome.
-
-        Raises:
-            psycopg.Error: in doubt.
-        """
+        """Send a batch; `answer` returns its outcome. An error leaves it in doubt."""
         self._rows, self._written = len(rows), None
         self._error = self._refused = None
         self._deadline = time.monotonic() + deadline_s
@@ -159,11 +155,7 @@ class Pipe:
         raise psycopg.OperationalError("the database does not take the batch")
 
     def _ready(self, until: float) -> bool:
-        """Move bytes until the next result can be read; return False if that takes past `until`.
-
-        Raises:
-            psycopg.Error: the connection broke, or the deadline passed.
-        """
+        """Move bytes until the next result can be read; return False if that takes past `until`."""
         unsent = self._pg.flush()
         while self._pg.is_busy():
             now = time.monotonic()

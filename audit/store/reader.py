@@ -36,18 +36,18 @@ _RECORDS_SQL = f"SELECT {RECORD_SQL}, mac, {_SIZE_SQL} FROM ledger.entry WHERE "
 
 
 class LedgerReader:
-    """Answers questions about committed records; holds no lock and writes nothing."""
+    """Answers questions about committed records; holds no lock and writes nothing.
+
+    Every read raises `LedgerError` if the database does not answer.
+    """
 
     def __init__(
         self, dsn: str, timeout_s: float = _TIMEOUT_S, *, row_key: RowKey | None = None
     ) -> None:
-        """Connect to nothing yet.
+        """Connect to nothing yet; the user may `SET ROLE countersign_reader`.
 
-        Args:
-            dsn: of a user who may `SET ROLE countersign_reader`.
-            timeout_s: for one query; after that it raises.
-            row_key: checks every record before it is returned; required if answers lead to an
-                effect. None returns what is stored, whoever wrote it.
+        `timeout_s` is for one query. `row_key` checks every record before it is returned; it is
+        required if answers lead to an effect. None returns what is stored, whoever wrote it.
         """
         self._watchdog = Watchdog()
         self._pool = Pool(dsn, self._watchdog, READER_ROLE)
@@ -70,7 +70,6 @@ class LedgerReader:
         """Yield records in order of `seq`, a page at a time; `account` is the payload's.
 
         Raises:
-            LedgerError: the database does not answer.
             RowRefusedError: with a row key: a row is not the gateway's.
             LedgerUnsafeError: with a row key and without a filter: a record is missing.
         """
@@ -199,7 +198,6 @@ class LedgerReader:
 
         Raises:
             ProofError: the record is not in that tree.
-            LedgerError: the log has fewer records.
         """
         return inclusion_from(self.tiles.reader(size), seq, size)
 
@@ -208,7 +206,6 @@ class LedgerReader:
 
         Raises:
             ProofError: the old tree is larger.
-            LedgerError: the log has fewer records.
         """
         return consistency_from(self.tiles.reader(size), old_size, size)
 
@@ -253,15 +250,8 @@ class LedgerReader:
     ) -> Iterator[int]:
         """Yield the sizes from `start` on whose stored cosignatures are a quorum; not verified.
 
-        Reads the primary key in order up to the next quorum, in bounded memory.
-
-        Args:
-            policy: requires at least one witness.
-            start: the first size that may be yielded.
-            newest_first: descending order, else ascending.
-
-        Raises:
-            LedgerError: the database does not answer.
+        `policy` must require a witness. Reads the primary key in order up to the next quorum, in
+        bounded memory.
         """
         beyond, order = ("<", "DESC") if newest_first else (">", "ASC")
         met, values = _quorum_sql(policy)
@@ -290,11 +280,7 @@ class LedgerReader:
         self._watchdog.close()
 
     def _in_log(self, rows: Iterable[TupleRow]) -> tuple[Record, ...]:
-        """Return the records of `_RECORDS_SQL` rows, without disavowed and stray ones.
-
-        Raises:
-            RowRefusedError: a row is not the gateway's.
-        """
+        """Return the records of `_RECORDS_SQL` rows, without disavowed and stray ones."""
         judge = self._judge
         inside = (row for row in rows if row[0] is not None and 0 <= row[0] < row[-1])
         if judge is None:

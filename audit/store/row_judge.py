@@ -117,11 +117,7 @@ class RowJudge:
         return self._key.problem(row[_SEQ], bytes(row[_LEAF]), mac, self._accepted)
 
     def _accepted(self) -> bytes:
-        """Return the joined leaves of the accepted rows, after one check of their root.
-
-        Raises:
-            LedgerUnsafeError: they are not the accepted ones.
-        """
+        """Return the joined leaves of the accepted rows, after one check of their root."""
         if self._leaves is None:
             accepted = self._key.accepted
             leaves: list[bytes] = []

@@ -53,7 +53,10 @@ def pooled(pool: Pool, timeout_s: float) -> Rows:
 
 
 class TileStore:
-    """Reads tiles and entry bundles; safe for many threads."""
+    """Reads tiles and entry bundles; safe for many threads.
+
+    Every read raises `LedgerError` if the log has fewer records or the database does not answer.
+    """
 
     def __init__(self, rows: Rows) -> None:
         """Read through `rows`, which raises `LedgerError` if the database does not answer."""
@@ -67,21 +70,13 @@ class TileStore:
         return TileReader(self.fetch, size)
 
     def fetch(self, tile: Tile) -> bytes:
-        """Return the bytes of a tile or an entry bundle.
-
-        Raises:
-            LedgerError: the log has fewer records, or the database does not answer.
-        """
+        """Return the bytes of a tile or an entry bundle."""
         if tile.level is None:
             return self._bundle(tile.index, tile.width)
         return self._hashes(tile.level, tile.index, tile.width)
 
     def root_of(self, level: int, n: int) -> bytes:
-        """Return the root of a full tile, which is a hash of the level above.
-
-        Raises:
-            LedgerError: as `fetch`.
-        """
+        """Return the root of a full tile, which is a hash of the level above."""
         known = self._kept(self._roots, (level, n))
         if known is not None:
             return known
@@ -89,11 +84,7 @@ class TileStore:
         return self._keep_root(level, n, data)
 
     def make(self, level: int, n: int, width: int = TILE_WIDTH) -> bytes:
-        """Make a tile from the level below, whether it is stored or not.
-
-        Raises:
-            LedgerError: as `fetch`.
-        """
+        """Make a tile from the level below, whether it is stored or not."""
         first = n * TILE_WIDTH
         if level == 0:
             return self._leaves(first, width)
@@ -101,11 +92,7 @@ class TileStore:
         return b"".join(self.root_of(level - 1, first + i) for i in range(width))
 
     def make_full(self, level: int, batch: range) -> list[bytes]:
-        """Make neighbouring full tiles, reading all their leaves at once.
-
-        Raises:
-            LedgerError: as `fetch`.
-        """
+        """Make neighbouring full tiles, reading all their leaves at once."""
         if level:
             return [self.make(level, n) for n in batch]
         data = self._leaves(batch[0] * TILE_WIDTH, len(batch) * TILE_WIDTH)

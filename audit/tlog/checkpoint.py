@@ -73,11 +73,7 @@ def make_checkpoint(size: int, root: bytes, signer: NoteSigner, *others: NoteSig
 
 
 def parse_checkpoint(data: bytes) -> Checkpoint:
-    """Read a checkpoint without verifying its signatures.
-
-    Raises:
-        NoteError: any bytes that are not a checkpoint.
-    """
+    """Read a checkpoint, its signatures unverified; raise NoteError for anything else."""
     return _from_note(parse_note(data), data)
 
 

@@ -197,11 +197,7 @@ def sign_note(text: str, *signers: NoteSigner) -> Note:
 
 
 def parse_note(data: bytes) -> Note:
-    """Read a note.
-
-    Raises:
-        NoteError: any bytes that are not a note.
-    """
+    """Read a note; raise NoteError for anything else."""
     try:
         whole = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -266,11 +262,7 @@ def check_text(text: str) -> None:
 
 
 def decode_base64(text: str) -> bytes:
-    """Decode standard base64 in the one form that an encoder writes.
-
-    Raises:
-        NoteError: any other text.
-    """
+    """Decode base64 exactly as an encoder writes it; raise NoteError for anything else."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:

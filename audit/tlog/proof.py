@@ -51,8 +51,7 @@ class TlogProof:
 
         Raises:
             ProofError: the entry is not at the proof's index.
-            NoteError: a signature is missing or does not verify.
-            TrustPolicyError: the witnesses are not a quorum.
+            AuditError: as `QuorumPolicy.satisfied_by`.
         """
         return self.verify_leaf(leaf_hash(entry), policy, log_keys)
 
@@ -67,11 +66,7 @@ class TlogProof:
 
 
 def parse_proof(data: bytes) -> TlogProof:
-    """Read a proof in its exact form, without verifying it.
-
-    Raises:
-        ProofError: any bytes that are not a proof.
-    """
+    """Read a proof, unverified; raise ProofError for anything but its exact form."""
     head, separator, note = data.partition(b"\n\n")
     try:
         lines = head.decode("utf-8").split("\n")

@@ -101,7 +101,10 @@ def revoke(signer: NoteSigner, key: VerifierKey, from_us: int) -> Revocation:
     """
     text = "".join(f"{line}\n" for line in (REVOCATION, key.name, key, from_us))
     revocation = parse_revocation(sign_note(text, signer).to_bytes())
-    _check_revoker(signer.vkey, revocation)
+    if signer.vkey == key:
+        raise NoteError("a key cannot revoke itself: rotate first, then revoke with the new key")
+    if signer.vkey.name != key.name:
+        raise NoteError("a key cannot revoke one of another log")
     return revocation
 
 
@@ -109,7 +112,7 @@ def parse_rotation(statement: bytes) -> Rotation:
     """Read a rotation and verify both signatures; `trusted_keys` judges the old key.
 
     Raises:
-        NoteError: any bytes that are not a rotation signed by both keys.
+        NoteError: any other bytes.
     """
     note = parse_note(statement)
     lines = _lines(note.text, ROTATION, 6)
@@ -128,22 +131,14 @@ def parse_rotation(statement: bytes) -> Rotation:
 
 
 def parse_revocation(statement: bytes) -> Revocation:
-    """Read a revocation; `trusted_keys` judges its signer.
-
-    Raises:
-        NoteError: any bytes that are not a revocation.
-    """
+    """Read a revocation, raising NoteError for anything else; `trusted_keys` judges its signer."""
     lines = _lines(parse_note(statement).text, REVOCATION, 4)
     key = _log_key(lines[2], lines[1])
     return Revocation(key=key, from_us=parse_size(lines[3]), statement=statement)
 
 
 def parse_key_record(statement: bytes) -> KeyRecord:
-    """Read a rotation or a revocation.
-
-    Raises:
-        NoteError: any bytes that are neither.
-    """
+    """Read a rotation or a revocation; raise NoteError for anything else."""
     first, _, _ = parse_note(statement).text.partition("\n")
     return parse_revocation(statement) if first == REVOCATION else parse_rotation(statement)
 
@@ -239,13 +234,6 @@ def _follow_revocation(trusted: dict[VerifierKey, TrustedKey], record: Revocatio
         record.from_us, record.from_us if revoked.revoked_us is None else revoked.revoked_us
     )
     trusted[record.key] = replace(revoked, revoked_us=earliest)
-
-
-def _check_revoker(signer: VerifierKey, record: Revocation) -> None:
-    if signer == record.key:
-        raise NoteError("a key cannot revoke itself: rotate first, then revoke with the new key")
-    if signer.name != record.key.name:
-        raise NoteError("a key cannot revoke one of another log")
 
 
 def _lines(text: str, first: str, count: int) -> list[str]:

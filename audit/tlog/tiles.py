@@ -76,11 +76,7 @@ def entries_path(n: int, width: int = TILE_WIDTH) -> str:
 
 
 def parse_tile_path(path: str) -> Tile:
-    """Read the path of a tile or an entry bundle.
-
-    Raises:
-        ProofError: any other text.
-    """
+    """Read the path of a tile or an entry bundle; raise ProofError for anything else."""
     match = _PATH.fullmatch(path)
     if match is None:
         raise ProofError(f"{path[:80]!r} is not a tile's path")

@@ -37,11 +37,7 @@ class TreeHead:
 
 
 def parse_tree_head(text: str) -> TreeHead:
-    """Read a checkpoint's text; extension lines are kept as they are.
-
-    Raises:
-        NoteError: any text that is not a checkpoint's.
-    """
+    """Read a checkpoint's text, raising NoteError for anything else; keep extension lines."""
     check_text(text)
     lines = text.split("\n")[:-1]
     if len(lines) < 3 or "" in lines:  # noqa: PLR2004 - origin, size, root
@@ -56,11 +52,7 @@ def parse_tree_head(text: str) -> TreeHead:
 
 
 def parse_size(text: str) -> int:
-    """Read a decimal without sign or leading zeros, at most 2^63 - 1.
-
-    Raises:
-        NoteError: any other text.
-    """
+    """Read a decimal of at most 2^63 - 1, without sign or leading zeros, or raise NoteError."""
     if not _DECIMAL.fullmatch(text) or int(text) > SIZE_MAX:
         raise NoteError(f"{text[:30]!r} is not a plain decimal below 2^63")
     return int(text)
