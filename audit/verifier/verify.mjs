@@ -3,48 +3,47 @@
 //     node verify.mjs FILE --key VKEY [--policy FILE] [--checkpoint NOTE] ..
 //
 // FILE is a bundle (ZIP), a receipt, a .tlog-proof, a consistency proof, a checkpoint, a dump, or a
-// folder of tiles. One file without dependencies: WebCrypto does SHA-256 and Ed25519. It is a second
-// reading of the formats, beside verify.py: they share nothing but test vectors, so that a mistake
-// in one of them shows as a difference.
+// folder of tiles. One file without dependencies: WebCrypto does SHA-256 and Ed25519. It shares
+// nothing with verify.py but test vectors, so a mistake in one of them shows as a difference.
 //
 // Exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trusted key, an unknown
-// version, or the verdict hangs on a signature that this runtime cannot check: WebCrypto has no ML-DSA).
+// version, or a signature decides that this runtime cannot check: WebCrypto has no ML-DSA).
 //
 // In a program: `verifyBytes(bytes, await readTrust({ keys, policy }), options)` returns a Report.
 //
-// Reading order: what was found (Report), bytes, the tree, who may sign (keys, notes, policy, Trust),
-// records, then one section for each sort of FILE, then the command line.
+// Reading order: Report, bytes, the tree, who may sign (keys, notes, policy, Trust), records, then one
+// section for each type of FILE, then the command line.
 //
 // Formats: RFC 6962 section 2.1; RFC 8785; https://c2sp.org/signed-note, tlog-checkpoint,
 // tlog-cosignature, tlog-policy, tlog-proof, tlog-tiles, tlog-witness.
 
 export const OK = 0, TAMPERED = 1, INCOMPLETE = 2, NOT_CHECKABLE = 3;
 export const WORDS = ["OK", "TAMPERED", "INCOMPLETE", "NOT CHECKABLE"];
-// Node hashes without WebCrypto's detour; before version 19 it has no global `crypto` either.
+// Node's own hash is faster than WebCrypto's; before version 19 it has no global `crypto` either.
 const node = typeof process !== "undefined" && process.versions?.node ? await import("node:crypto") : null;
 if (node) globalThis.crypto ??= node.webcrypto;
 
 const SIG_ED25519 = 0x01, COSIG_ED25519 = 0x04, COSIG_ML_DSA_44 = 0x06;
 const ZERO_HASH = "0".repeat(64);
 const FINDINGS_MAX = 50;
-// no log nests deeper, or writes longer headers or payloads: not every reader could follow
+// limits that every log keeps: nesting, and bytes of a header or payload
 const DEPTH_MAX = 32, ENTRY_MAX = 65535;
 const encoder = new TextEncoder();
 
 /** The input is not what it must be. */
 export class Bad extends Error {}
 
-/** The input is of a sort that this file does not read: it says nothing about it. */
+/** The input has a version that this file does not know, so nothing is said about it. */
 export class Unknown extends Bad {}
 
-/** What was found; tampered outweighs incomplete, which outweighs not checkable. */
+/** The findings; tampered outweighs incomplete, which outweighs not checkable. */
 export class Report {
   exitCode = OK;
   lines = [];
   findings = 0;
   firstBadSeq = null;
   reason = "all as signed";
-  signed = false; // by a trusted key of the log that counts, whatever else was found
+  signed = false; // by a trusted log key that counts, whatever else was found
 
   find(code, words, seq = null) {
     const text = seq === null ? words : `record ${seq}: ${words}`;
@@ -56,13 +55,13 @@ export class Report {
     if (this.findings <= FINDINGS_MAX) this.say(`${WORDS[code]}: ${text}`);
   }
 
-  /** Add the last line: the word that the exit code stands for, and the first reason. */
+  /** Add the last line: the exit code's word and the first reason. */
   conclude() {
     this.say(`${WORDS[this.exitCode]}: ${this.reason}`);
     if (this.lines.at(-2) === this.lines.at(-1)) this.lines.pop();
   }
 
-  /** Note why the judging stopped; a sound input cannot break this file. */
+  /** Add the error that stopped the verification as a finding; a sound file causes none. */
   caught(error) {
     if (error instanceof Unknown) this.find(NOT_CHECKABLE, error.message);
     else if (error instanceof Bad) this.find(TAMPERED, error.message);
@@ -78,7 +77,7 @@ export class Report {
 
 export const concat = (...parts) => joinAll(parts);
 
-/** Join any number of parts: a call takes some ten thousand arguments only. */
+/** Join any number of parts; a call can have some ten thousand arguments only. */
 function joinAll(parts) {
   const out = new Uint8Array(parts.reduce((n, part) => n + part.length, 0));
   let at = 0;
@@ -95,7 +94,7 @@ export const equal = (a, b) => a.length === b.length && a.every((byte, i) => byt
 
 export const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 
-/** Decode a SHA-256 in hex, of which only one spelling is taken. */
+/** Return a SHA-256 digest written in lower-case hex. */
 export function unhex(text) {
   if (typeof text !== "string" || !/^[0-9a-f]{64}$/.test(text)) throw new Bad("not a SHA-256 in hex");
   return Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
@@ -107,7 +106,7 @@ export function base64(bytes) {
   return btoa(text);
 }
 
-/** Decode base64 that is exactly the encoding of its bytes. */
+/** Return the bytes of base64 in its one exact encoding. */
 export function unbase64(text) {
   if (typeof text !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4) throw new Bad("not base64");
   let bytes;
@@ -143,11 +142,11 @@ export function canonical(value) {
   return JSON.stringify(value);
 }
 
-/** Say whether anything lies deeper in a value than so many levels. */
+/** Return whether a value is nested deeper than so many levels. */
 const deeper = (value, levels) => levels < 0
   || (value !== null && typeof value === "object" && Object.values(value).some((below) => deeper(below, levels - 1)));
 
-/** Parse JSON that is exactly in canonical form: numbers, order, escapes and repeated keys show. */
+/** Return the value of JSON in exact canonical form: numbers, order, escapes and keys are checked. */
 export function parseCanonical(bytes, depth = DEPTH_MAX) {
   const source = text(bytes);
   let value, again;
@@ -172,7 +171,7 @@ export async function sha256(...parts) {
 export const leafHash = (entry) => sha256(Uint8Array.of(0), entry);
 export const nodeHash = (left, right) => sha256(Uint8Array.of(1), left, right);
 
-// a byte moved from one node to the next would hash the same
+// without this check, a byte moved from one node to the next would hash the same
 const isHash = (bytes) => bytes.length === 32;
 
 /** Return every hash from the leaf up to the root that an inclusion path leads to, or null. */
@@ -199,7 +198,7 @@ export async function verifyInclusion(leaf, index, size, path, root) {
   return hashes !== null && equal(hashes.at(-1), root);
 }
 
-/** Return the root of the tree that ends with a leaf: the nodes on the left of its path are all that is before it. */
+/** Return the root of the tree that ends with a leaf; the nodes on the left of its path cover all before it. */
 export async function rootUpTo(leaf, index, size, path) {
   let at = BigInt(index), last = BigInt(size) - 1n, hash = leaf;
   for (const sibling of path) {
@@ -264,7 +263,7 @@ const ML_DSA_44_BYTES = 2420;
 const NO_NAME = /[\p{White_Space}+\x00-\x1f]/u; // eslint-disable-line no-control-regex
 const TIME_MAX = 2n ** 63n - 1n;
 
-/** Read a plain decimal below 2^63. Above 2^53 it is rounded: no tree read here is so large. */
+/** Return a plain decimal below 2^63. Above 2^53 it is rounded: no tree read here is so large. */
 function decimal(digits) {
   if (!/^(0|[1-9][0-9]{0,18})$/.test(digits) || BigInt(digits) > TIME_MAX) throw new Bad(`${digits} is not a plain decimal`);
   return Number(digits);
@@ -276,7 +275,7 @@ function unhash(line) {
   return hash;
 }
 
-/** Take plain blanks off both ends; what is blank in other languages' eyes stays. */
+/** Remove ASCII blanks from both ends; other white space stays. */
 function trimmed(line) {
   const blank = (at) => " \t\r\n".includes(line[at]);
   let from = 0, to = line.length;
@@ -285,16 +284,16 @@ function trimmed(line) {
   return line.slice(from, to);
 }
 
-/** Split `<name>+<key id>+<base64 of type and key>`; nothing but its form is judged. */
+/** Split `<name>+<key id>+<base64 of type and key>`; any type is accepted. */
 function splitKey(line) {
   const [name, id = "", ...rest] = trimmed(line).split("+");
   const data = unbase64(rest.join("+"));
   if (!name || NO_NAME.test(name) || !/^[0-9a-fA-F]{8}$/.test(id) || !data.length) throw new Bad("a key is not <name>+<id>+<base64>");
-  // two spellings of one key must be one key: its text is made anew
+  // two spellings of one key must be one key, so its text is written again
   return { name, id: id.toLowerCase(), type: data[0], bytes: data.subarray(1), text: `${name}+${id.toLowerCase()}+${base64(data)}` };
 }
 
-/** Read a key of a type that is known here; its id must fit. */
+/** Return a key of a known type whose id fits. */
 export async function readKey(line) {
   const key = splitKey(line);
   if (KEY_BYTES[key.type] !== key.bytes.length) throw new Bad(`the key ${key.name} is of no known type`);
@@ -303,7 +302,7 @@ export async function readKey(line) {
   return key;
 }
 
-/** Split a signed note into its text and its signature lines; unknown ones stay unread. */
+/** Split a signed note into its text and its signature lines. */
 export function readNote(bytes) {
   const whole = text(bytes);
   const cut = whole.lastIndexOf("\n\n");
@@ -333,7 +332,7 @@ export function readCheckpoint(bytes) {
 
 const sameTree = (a, b) => a.origin === b.origin && a.size === b.size && equal(a.root, b.root);
 
-/** Say whether this runtime's WebCrypto checks Ed25519. */
+/** Return whether this runtime's WebCrypto checks Ed25519. */
 export async function hasEd25519() {
   try {
     await crypto.subtle.importKey("raw", new Uint8Array(32), "Ed25519", false, ["verify"]);
@@ -343,12 +342,12 @@ export async function hasEd25519() {
   }
 }
 
-/** Say why a signature cannot be checked here, and what to do. */
+/** Return why a signature cannot be checked here, and what to do. */
 async function lacking() {
   return `WebCrypto has no ${(await hasEd25519()) ? "ML-DSA-44" : "Ed25519 here, and never ML-DSA-44"}; use audit/verifier/verify.py`;
 }
 
-/** Check a known key's line; return the time that a cosigner states, 0 for a log, null if not checkable here. */
+/** Return the time that a verified cosignature states, 0 for a log's line, null if not checkable here. */
 async function signedTime(key, line, noteText) {
   const wrong = () => new Bad(`the signature of a trusted key does not verify: ${key.name}`);
   let { signature } = line, message = utf8(noteText), time = 0n;
@@ -366,15 +365,15 @@ async function signedTime(key, line, noteText) {
     const imported = await crypto.subtle.importKey("raw", key.bytes, "Ed25519", false, ["verify"]);
     good = await crypto.subtle.verify("Ed25519", imported, signature, message);
   } catch {
-    // bytes that are no point of the curve
+    // the bytes are not a point on the curve
   }
   if (!good) throw wrong();
   return Number(time);
 }
 
 /**
- * Return the lines of known keys: key text to time. Strangers are ignored; a wrong line is not.
- * A witness may have signed at several times: the first that it states holds (0 states none).
+ * Return the times of known keys' verified lines by key text. Lines of other keys are ignored.
+ * A witness may sign again at another time: the earliest stated time counts (0 states none).
  */
 async function signersOf(note, keys) {
   const known = new Map([...keys].map((key) => [`${key.name} ${key.id}`, key]));
@@ -406,7 +405,7 @@ class Policy {
     return this.quorum !== "none";
   }
 
-  /** Say whether these witnesses are a quorum; a group's members are defined above it. */
+  /** Return whether these witnesses are a quorum; a group's members are defined above it. */
   met(present) {
     const there = new Set([...present, "none"]);
     for (const [name, { need, names }] of this.groups) {
@@ -440,7 +439,7 @@ class Policy {
     const key = splitKey(line);
     if (key.type === COSIG_ED25519) throw new Bad("a log's key is of a witness's type");
     this.#once(`log ${hex(key.bytes)}`);
-    // a key of another type may be listed: nothing it signs can be checked, so it never counts
+    // a key of another type may be listed, but its signatures cannot be checked, so it never counts
     if (key.type in KEY_BYTES) this.logs.push(await readKey(line));
   }
 
@@ -469,7 +468,7 @@ class Policy {
 const latin1 = (bytes) => Array.from(bytes, (b) => String.fromCharCode(b)).join("");
 const octets = (word) => text(Uint8Array.from(word, (c) => c.charCodeAt(0)));
 
-/** Read a tlog-policy file: octets. One that cannot be read whole is refused: a part could be weaker. */
+/** Read a tlog-policy file; one unreadable line refuses the file, as the rest could be weaker. */
 export async function readPolicy(bytes) {
   if (bytes.some((b) => (b < 0x20 && b !== 9 && b !== 10) || b === 0x7f)) throw new Bad("the policy holds control characters");
   if (bytes.at(-1) !== 10) throw new Bad("the policy's last line does not end");
@@ -495,8 +494,8 @@ const REVOCATION = "countersign.dev/key-revocation/v1";
 const CHANGED = "; if the log's key was changed since, give the signed change as --rotation";
 
 /**
- * Read a change of the log's keys. A rotation proves itself: both keys signed it, the old one counts
- * for trees up to `size`. Who signed a revocation is judged later, by who is trusted then.
+ * Read a change of the log's keys. A rotation proves itself: both keys sign it, and the old one counts
+ * for trees up to `size`. The signatures of a revocation are judged later.
  */
 async function readChange(statement, origin) {
   if (typeof statement !== "string" && !(statement instanceof Uint8Array)) throw new Bad("a change of keys is no text");
@@ -527,7 +526,7 @@ async function readChanges(statements, origin) {
   return changes;
 }
 
-/** Read changes that came from outside: a wrong one says nothing about the file. */
+/** Read changes from outside; a malformed one says nothing about the file. */
 async function readGiven(statements, origin) {
   try {
     return await readChanges(statements, origin);
@@ -542,28 +541,28 @@ function when(seconds) {
   return Number.isNaN(time.getTime()) ? `second ${seconds}` : time.toISOString().replace(".000Z", "Z");
 }
 
-/** What an outsider trusts: log keys, perhaps a policy with witnesses, and what became of those keys. */
+/** The trust given from outside: log keys, their successors, a witness policy. */
 class Trust {
   #until = new Map();
   #revoked = new Map();
-  #vouchers = new Map(); // who is known only by a later key, and by which
+  #vouchers = new Map(); // a key that is known only by a later one, to that later key
 
   constructor(logs, policy) {
     this.logs = new Map(logs.map((key) => [key.text, key]));
     this.policy = policy;
   }
 
-  /** Return it as it was given, without the changes that one file made known. */
+  /** Return the trust as it was given, without the changes in one file. */
   fresh() {
     return new Trust([...this.logs.values()], this.policy);
   }
 
   /**
-   * Follow changes of keys. First those given from outside, in whatever order they came: revocations,
-   * and then as far as the others lead. Then the log's own, in its order, and after each once more
-   * those given, for the log may tell who signed them. Last, who is known only because a later key says so counts
-   * for no more than that key: its thief could have made him up. What was given and leads nowhere is
-   * a finding: somebody relied on it.
+   * Apply changes of keys. Those from outside come first, in any order, revocations before others.
+   * Then the log's own in their order, with those from outside tried again after each, since the log
+   * may name the key that signed them. A key that is known only by a later one counts for no more
+   * than that later key, whose thief could have invented it. A change from outside that no trusted
+   * key signed is a finding, since somebody relied on it.
    */
   async follow(report, inside, given) {
     const all = new Map([...given, ...inside].map((one) => [one.id, one]));
@@ -598,15 +597,15 @@ class Trust {
         try {
           if (!done.has(change.id) && (await this.#take(change))) done.add(change.id);
         } catch (error) {
-          if (!(error instanceof Bad)) throw error; // altered: it stays one that is not followed
+          if (!(error instanceof Bad)) throw error; // an altered change is not applied
         }
       }
     }
   }
 
   /**
-   * Add the keys before the trusted ones, each vouched for by a key that was the log's then. Such a key
-   * ended with what vouches for it and hands over to nobody else: its thief can name himself.
+   * Add the keys that preceded the trusted ones, each vouched for by its successor. Such a key ends at
+   * that rotation and hands over to no other key: its thief could name his own successor.
    */
   #lookBack(changes) {
     const ended = new Map();
@@ -623,9 +622,9 @@ class Trust {
     return change.next ? this.#rotate(change) : this.#revoke(change);
   }
 
-  /** A revoked key introduces nobody; that it ends is followed all the same. */
+  /** Apply a rotation. A revoked key introduces no new key, but its end is applied. */
   #rotate({ ended: { text: key }, next, size }) {
-    if (this.logs.has(next.text) && this.#until.get(key) === size) return true; // as was said before
+    if (this.logs.has(next.text) && this.#until.get(key) === size) return true; // applied before
     const introduced = this.#revoked.has(key) && !this.logs.has(next.text);
     if (!this.logs.has(key) || this.#until.has(key) || introduced) return false;
     this.#until.set(key, size);
@@ -640,14 +639,14 @@ class Trust {
     return true;
   }
 
-  /** Return why none of the signers counts for a tree made by a time; nothing if one does. */
+  /** Return why no signer counts for a tree of this size and time; "" if one does. */
   gone(signers, size, madeUs) {
     const current = [...signers].filter((key) => size <= (this.#until.get(key) ?? Infinity));
     if (current.some((key) => !this.#revoked.has(key) || madeUs < this.#revoked.get(key))) return "";
     return current.length ? "revoked" : "replaced";
   }
 
-  /** Verify a checkpoint's lines of everybody known: who signed, who cosigned and when, who cannot be checked. */
+  /** Return a checkpoint after verifying the lines of all known keys. */
   async open(checkpoint) {
     const own = await signersOf(checkpoint.note, [...this.logs.values()].filter((key) => key.name === checkpoint.origin));
     const witnesses = [...(this.policy?.witnesses ?? [])];
@@ -667,7 +666,7 @@ class Trust {
     return this.policy === null || this.policy.met(seen.cosigners.keys());
   }
 
-  /** Return the microsecond by which the policy's quorum says it saw a checkpoint: one witness alone proves no time. */
+  /** Return the microsecond by which the policy's quorum saw a checkpoint; one witness alone proves no time. */
   seenUs({ cosigners }) {
     if (!this.policy?.asks) return Infinity;
     const stated = [...cosigners].filter(([, time]) => time > 0), times = stated.map(([, time]) => time).sort((a, b) => a - b);
@@ -676,7 +675,7 @@ class Trust {
   }
 }
 
-/** Read what is trusted: key lines, and the bytes of a policy. */
+/** Return the trust of key lines and the bytes of a policy. */
 export async function readTrust({ keys = [], policy = null } = {}) {
   const read = policy ? await readPolicy(policy) : null;
   const logs = await Promise.all(keys.map(readKey));
@@ -687,7 +686,7 @@ export async function readTrust({ keys = [], policy = null } = {}) {
 
 // ---- the one checkpoint of a proof ----------------------------------------------------------------
 
-/** Read a consistency proof, in the form of an add-checkpoint request of tlog-witness. */
+/** Return a consistency proof, read from tlog-witness's add-checkpoint form. */
 export function readLink(bytes) {
   const [block, note] = splitAtBlank(bytes);
   const [first, ...lines] = text(block).split("\n");
@@ -700,7 +699,7 @@ function splitAtBlank(bytes) {
   return at < 0 ? [bytes, null] : [bytes.subarray(0, at), bytes.subarray(at + 2)];
 }
 
-/** Judge who signed a checkpoint, who cosigned it, and whether it fits the ones that were kept. */
+/** Judge the signers and cosigners of a checkpoint, and whether it agrees with those kept outside. */
 async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotations }, inside = []) {
   await trust.follow(report, inside, await readGiven(rotations, checkpoint.origin));
   const seen = await trust.open(checkpoint);
@@ -716,7 +715,7 @@ async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotati
     if (why === "replaced") report.find(TAMPERED, "signed only by a key that had been replaced");
   }
   const covering = await joined(report, trust, seen, checkpoints, links);
-  // what the quorum saw, or a sound key signed, existed by then: also a part of it
+  // a tree that the quorum saw, or a sound key signed, existed by then, and so did every part of it
   const made = Math.min(...covering.map((one) => trust.seenUs(one)));
   const covered = covering.some((one) => !trust.gone(one.signers, one.size, made));
   if (why === "revoked" && !covered) report.find(NOT_CHECKABLE, "signed only by a key that is revoked: no quorum of witnesses says when");
@@ -725,9 +724,9 @@ async function judgeHead(report, trust, checkpoint, { checkpoints, links, rotati
 }
 
 /**
- * Compare with what was kept; return the checkpoints whose trees are shown to hold this one.
+ * Compare with the kept checkpoints; return those that are proven to contain this tree.
  *
- * A proof counts only where it leads from or to this tree: of one history are the trees above it, and
+ * A proof counts only if it leads from or to this tree: trees above it share its history, and so do
  * those below any of them. Two trees above the same third one may be a fork.
  */
 async function joined(report, trust, seen, checkpoints, links) {
@@ -777,7 +776,7 @@ async function joined(report, trust, seen, checkpoints, links) {
   return there.filter((one) => one.size >= seen.size && has(one));
 }
 
-/** Judge whether witnesses made one of these checkpoints public as the policy asks. */
+/** Report whether the policy's quorum of witnesses cosigned one of these checkpoints. */
 async function judgeQuorum(report, { policy }, seen) {
   if (!policy?.asks) {
     report.say("no witness policy given: that others saw this checkpoint is not shown");
@@ -803,7 +802,7 @@ const HEADER = {
 };
 const KIND = /^[a-z_]{1,64}$/;
 
-/** The kinds of version 1 that this file can interpret; of others only the bytes are verified. */
+/** The kinds of version 1 that this file interprets; of others it verifies the bytes only. */
 export const KINDS = new Set(`
   clock_observed run_started policy_activated model_loaded engine_event instrument_listed
   intent_received snapshot_taken forecast_requested rounds_captured forecast_made forecast_failed
@@ -832,7 +831,7 @@ function readHeader(bytes) {
   return header;
 }
 
-/** Return header, payload and leaf; the payload, where given, must be the one that the header names. */
+/** Return header, payload and leaf; a payload must be the one that the header names. */
 export async function readRecord(headerBytes, payloadBytes = null) {
   const header = readHeader(headerBytes);
   let payload = null;
@@ -845,7 +844,7 @@ export async function readRecord(headerBytes, payloadBytes = null) {
   return { header, payload, leaf: await leafHash(headerBytes) };
 }
 
-/** Refuse a stream-head map that does not have the shape of one. */
+/** Refuse a malformed stream-head map. */
 function checkMap({ part, parts, heads }) {
   const counts = Number.isSafeInteger(part) && Number.isSafeInteger(parts) && part >= 0 && part < parts;
   const row = (item) => Array.isArray(item) && item.length === 3 && typeof item[0] === "string"
@@ -853,7 +852,7 @@ function checkMap({ part, parts, heads }) {
   if (!counts || !Array.isArray(heads) || !heads.every(row)) throw new Bad("the stream-head map has another shape");
 }
 
-/** Yield the digests of `*_blob` fields, however deep; anything else there is refused. */
+/** Yield the digests of `*_blob` fields at any depth; anything else in them is refused. */
 export function* blobsOf(value) {
   if (value === null || typeof value !== "object") return;
   for (const [key, below] of Object.entries(value)) {
@@ -865,7 +864,7 @@ export function* blobsOf(value) {
   }
 }
 
-/** Where every stream stands: its records are dense and chained by `prev`, each idempotency key is once. */
+/** The end of every stream; records must be dense, chained by `prev`, with unique idempotency keys. */
 class Streams {
   heads = new Map();
   #keys = new Set();
@@ -889,7 +888,7 @@ class Streams {
   }
 }
 
-/** Personal values that somebody disclosed: base64url of [salt, path, value], committed to by SHA-256. */
+/** Disclosed personal values: base64url of [salt, path, value]; a commitment is their SHA-256. */
 class Disclosed {
   #open = new Map();
 
@@ -902,7 +901,7 @@ class Disclosed {
     return disclosed;
   }
 
-  /** Look for them among a verified record's commitments. */
+  /** Look for disclosed values among a verified record's commitments. */
   see(report, header) {
     for (const digest of header.commitments) {
       if (!this.#open.has(digest)) continue;
@@ -920,7 +919,7 @@ class Disclosed {
   }
 }
 
-/** Return the path that a disclosure states, null if it is none. */
+/** Return the path that a disclosure states; null if it is malformed. */
 function pathOf(line) {
   try {
     if (!/^[A-Za-z0-9_-]*$/.test(latin1(line))) return null;
@@ -932,7 +931,7 @@ function pathOf(line) {
   }
 }
 
-/** Records of kinds or versions that are unknown here: their bytes are judged, their meaning is not. */
+/** Records of unknown kinds or versions: only their bytes are verified. */
 class Unread {
   #counts = new Map();
   maps = false;
@@ -956,7 +955,7 @@ class Unread {
 
 const KEY_KINDS = ["key_rotated", "key_revoked"];
 
-/** Read the changes of keys among records; each proves itself, so that they may be read before the tree is. */
+/** Return the changes of keys among records; each is signed by itself, so no tree is needed. */
 async function changesIn(records) {
   const changes = [];
   for (const { header, payload } of records) {
@@ -972,20 +971,20 @@ async function judgePlace(report, { header, leaf }, path, signed, index = header
   if (header.log !== signed.origin) report.find(TAMPERED, "is of another log", index);
 }
 
-/** Hold where a stream ends here against a row of a stream-head map. */
+/** Compare the end of a stream here with its row of a stream-head map. */
 function judgeEnd(report, [stream, number, leaf], end) {
   if (number === end.number && leaf === end.leaf) return;
   report.find(number > end.number ? INCOMPLETE : TAMPERED, `${stream} ends at ${number} in the signed map, at ${end.number} here`);
 }
 
 /**
- * Require that every map of which a part is shown is whole: its parts one behind the other, in the
- * signed tree. It states where streams ended before its first part; what stands between two parts is
- * in no map, so a part that is not shown leaves room for a record that is not shown either.
+ * Require all parts of each map, one after the other, in the signed tree. A map says where streams
+ * ended before its first part. A record between two parts would be in no map, so a part that is not
+ * shown could be a hidden record.
  */
 function judgeMaps(report, maps, size, others) {
   let before = -1, open = null; // the last part, and the map that it belongs to
-  const beside = others.map(({ header }) => header.seq).sort((a, b) => b - a); // the smallest last
+  const beside = others.map(({ header }) => header.seq).sort((a, b) => b - a); // descending
   const close = () => {
     if (open && open.next < open.end) report.find(INCOMPLETE, `part ${open.next - open.start} of a stream-head map of ${open.end - open.start} parts is not shown: a record may be hidden in its place`, open.next);
   };
@@ -998,7 +997,7 @@ function judgeMaps(report, maps, size, others) {
       if (start < 0 || end > size) report.find(TAMPERED, "a stream-head map has not all its parts in the signed tree", seq);
       if (open && start < open.end) report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
       open = { start, end, next: start };
-      while (beside.at(-1) < start) beside.pop(); // maps that go back are broken anyway
+      while (beside.at(-1) < start) beside.pop(); // maps out of order are broken anyway
       if (beside.at(-1) < end) report.find(TAMPERED, "lies between the parts of a stream-head map", beside.at(-1));
     }
     if (seq === open.next) open.next += 1;
@@ -1039,7 +1038,7 @@ function splitProof(bytes) {
   return { index: decimal(index.slice(6)), path: lines.map(unhash), extra, note };
 }
 
-/** Judge only who signed and who cosigned a proof's checkpoint, as `verifyBytes` does beside all else. */
+/** Judge only the signers and cosigners of a proof's checkpoint. */
 export async function verifySignatures(bytes, trust, options = {}) {
   const proof = splitProof(bytes), extra = readExtra(proof.extra);
   return judged(async (report) => judgeProofHead(report, readCheckpoint(proof.note), extra, trust.fresh(), await withDefaults(options)));
@@ -1053,17 +1052,17 @@ const EXTRA = {
   "countersign-record/1": { format: isText, header: isObject, keys: Array.isArray, payload: isObject },
   // every header of a decision, and the payload of its seal
   "countersign-receipt/1": { format: isText, ...LIST },
-  // the headers of a stream from `first` to where a map says that it ended, with payloads up to `last`
+  // the headers of a stream from `first` to the end that a map states, with payloads up to `last`
   "countersign-range/1": { format: isText, ...LIST, ...BOUNDS },
   // the same with every part of a map that has several
   "countersign-receipt/2": { format: isText, ...LIST, map: Array.isArray },
   "countersign-range/2": { format: isText, ...LIST, ...BOUNDS, map: Array.isArray },
 };
 
-// what of it is damaged is ours all the same
+// damaged extra data with this word counts as ours
 const OURS = /countersign-/;
 
-/** Read our extra data, never trusted unproven; a header alone is taken too, and foreign data is left alone. */
+/** Return our extra data, never trusted unproven, or a header alone; {} for foreign data. */
 function readExtra(bytes) {
   if (bytes?.[0] !== 0x7b) return {};
   let extra = null;
@@ -1088,7 +1087,7 @@ function readExtra(bytes) {
 }
 
 async function judgeProof(report, bytes, trust, options) {
-  // the extra data first: of a later version of it nothing else is said
+  // the extra data first: if its version is unknown, nothing else is said
   const extra = readExtra(splitProof(bytes).extra), proof = readProof(bytes), signed = proof.checkpoint;
   const disclosed = await Disclosed.read(options.disclosures);
   const own = extra.headers ? ["header", "payload"] : Object.keys(extra);
@@ -1099,12 +1098,12 @@ async function judgeProof(report, bytes, trust, options) {
   disclosed.finish(report);
 }
 
-/** Judge a proof's checkpoint; the changes of the log's keys that lead to it are in its extra data. */
+/** Judge a proof's checkpoint, with the changes of the log's keys from its extra data. */
 async function judgeProofHead(report, signed, { keys = [] }, trust, options) {
   await judgeHead(report, trust, signed, options, await readChanges(keys, signed.origin));
 }
 
-/** Judge the proof of one entry, which may be no record of ours. */
+/** Judge the proof of one entry, which need not be a record of ours. */
 async function judgeEntry(report, proof, extra, { header = null, payload = null }, disclosed) {
   const inside = extra.header ? utf8(canonical(extra.header)) : null;
   const entry = inside ?? header;
@@ -1136,8 +1135,8 @@ async function judgeEntry(report, proof, extra, { header = null, payload = null 
 }
 
 /**
- * Judge a receipt or a range: a chain of headers that ends where a proven map says. One of them is
- * proven by the file's path, the map by its own; the others by the chain between them.
+ * Judge a receipt or a range: a chain of headers that ends where a proven map says. One entry and
+ * the map are proven by their paths, the other entries by the chain.
  */
 async function judgeList(report, proof, extra, disclosed) {
   const signed = proof.checkpoint, first = extra.first ?? 0, records = [];
@@ -1173,7 +1172,7 @@ async function judgeList(report, proof, extra, disclosed) {
   report.say(`${stream}: ${records.length} records from number ${first} on, no other between them`);
 }
 
-/** Hold payloads against the headers that name them, in the same order. */
+/** Compare payloads with the headers that name them, in the same order. */
 async function judgePayloads(report, payloads, headers) {
   if (payloads.length !== headers.length) report.find(INCOMPLETE, `${payloads.length} payloads for ${headers.length} records`);
   for (const [at, header] of headers.entries()) {
@@ -1188,7 +1187,7 @@ async function judgePayloads(report, payloads, headers) {
   }
 }
 
-/** Judge the later records that say where the stream ended. */
+/** Judge the maps that say where the stream ended. */
 async function judgeEndMap(report, shown, signed, stream, end, records) {
   const maps = [];
   for (const item of shown) {
@@ -1215,7 +1214,7 @@ async function judgeEndMap(report, shown, signed, stream, end, records) {
   if (!named) report.find(INCOMPLETE, `the stream-head map does not name ${stream}`);
 }
 
-/** Judge a consistency proof: its checkpoint extends one that was kept. */
+/** Judge a consistency proof: its checkpoint must extend a kept one. */
 async function judgeLink(report, bytes, trust, options) {
   const link = readLink(bytes);
   if (!options.checkpoints.some((kept) => readCheckpoint(kept).size === link.oldSize)) {
@@ -1225,7 +1224,7 @@ async function judgeLink(report, bytes, trust, options) {
   await judgeNote(report, link.note, trust, { ...options, links }, "a consistency proof");
 }
 
-/** Judge a checkpoint alone: who signed and cosigned it, and that a kept one agrees. */
+/** Judge a checkpoint alone: signers, cosigners, kept checkpoints. */
 async function judgeNote(report, bytes, trust, options, sort = "a checkpoint") {
   refuse(report, options, sort, "disclosure", "header", "payload");
   const checkpoint = readCheckpoint(bytes);
@@ -1238,7 +1237,7 @@ async function judgeNote(report, bytes, trust, options, sort = "a checkpoint") {
 const BUNDLE = "countersign-bundle/2";
 const OLD_BUNDLE = "countersign-bundle/1";
 
-/** The first format does not name its copy of verify.py: only published ones are accepted there. */
+/** The first format does not name its copy of verify.py: only published copies are accepted. */
 const PUBLISHED = new Set([
   "3ecfb201c7cece719e8116638f9679c529b722e6f3fb7d44b0ce9dd61df1f7f3",
   "c37cb90ae93e8c5d2c8a4ecabfe2630c5f3e239267ae1b042d099d077a0d794c",
@@ -1257,14 +1256,14 @@ function crc32(bytes) {
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-/** Lay numbers out little-endian; each is given with its width in bytes. */
+/** Return numbers in little-endian order; each is given with its width in bytes. */
 function little(...pairs) {
   const out = [];
   for (const [value, width] of pairs) for (let i = 0; i < width; i += 1) out.push(Math.floor(value / 2 ** (8 * i)) % 256);
   return Uint8Array.from(out);
 }
 
-/** Write the canonical ZIP: names sorted, nothing compressed, every time 1980-01-01, mode 0644 of Unix. */
+/** Return the canonical ZIP: names sorted, no compression, every time 1980-01-01, Unix mode 0644. */
 function writeZip(files) {
   const names = [...files.keys()].sort(), local = [], central = [];
   let at = 0;
@@ -1280,7 +1279,7 @@ function writeZip(files) {
   const directory = joinAll(central), many = names.length, long = directory.length, ends = at + long;
   const count = Math.min(many, 0xffff);
   const end = little([0, 2], [0, 2], [count, 2], [count, 2], [long, 4], [at, 4], [0, 2]);
-  // beyond 65,535 names: the record of 64-bit numbers, and where it lies
+  // beyond 65,535 names: the ZIP64 record and its locator
   const large = many <= 0xffff ? [] : [
     utf8("PK\x06\x06"), little([44, 8], [45, 2], [45, 2], [0, 4], [0, 4], [many, 8], [many, 8], [long, 8], [at, 8]),
     utf8("PK\x06\x07"), little([0, 4], [ends, 8], [1, 4]),
@@ -1288,7 +1287,7 @@ function writeZip(files) {
   return joinAll([...local, directory, ...large, utf8("PK\x05\x06"), end]);
 }
 
-/** Read the stored entries from the front; that nothing else is there shows when they are written again. */
+/** Read the stored entries from the front; writing them again shows whether anything else was there. */
 function readZip(bytes) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length), files = new Map();
   let at = 0;
@@ -1307,7 +1306,7 @@ function part(files, name) {
   return files.get(name);
 }
 
-/** Read what a bundle is made of; what is not part of the format is dropped here, and missed later. */
+/** Return the parts of a bundle; foreign files are dropped here, and found when it is written again. */
 function readBundle(bytes) {
   const files = readZip(bytes), manifest = parseCanonical(part(files, "manifest.json")), { format } = manifest ?? {};
   if (format !== BUNDLE && format !== OLD_BUNDLE) {
@@ -1328,7 +1327,7 @@ function readBundle(bytes) {
   return { files, format, stream: manifest.stream, note: part(files, "checkpoint.txt"), verifier: part(files, "verify.py"), records, blobs, link };
 }
 
-/** Make the bundle's bytes anew from what was judged: a name, an order or a byte of the ZIP that differs shows. */
+/** Return the bundle's bytes, written again from what was judged, to be compared with the file. */
 async function writeBundle({ files, format, stream, note, verifier, records, blobs, link }) {
   const out = new Map([["checkpoint.txt", note], ["verify.py", verifier]]);
   if (link) out.set("consistency.txt", files.get("consistency.txt")).set("witnessed.txt", link.note);
@@ -1371,7 +1370,7 @@ async function judgeBundle(report, bytes, trust, options) {
   report.say(`${stream}: ${bundle.records.length} records under ${signed.origin} at ${signed.size}`);
 }
 
-/** Check that a decision's records are all there are: dense, chained, mapped and sealed. */
+/** Check that a decision's records are complete: dense, chained, mapped, sealed. */
 async function judgeStream(report, stream, records, size) {
   const own = records.filter(({ header }) => header.stream === stream), streams = new Streams();
   for (const { header, leaf } of own) await streams.follow(report, header, leaf);
@@ -1387,9 +1386,9 @@ async function judgeStream(report, stream, records, size) {
 }
 
 // ---- where seeds come from -------------------------------------------------------------------------
-// Rule 2: a seed's root is that of the largest checkpoint not above the decision's opening record, for a
-// renewal its approval record. Every checkpoint ends with a stream-head map, a record of the stream
-// `control`, dense and chained: the log itself shows that none stood between.
+// Rule 2: a seed's root is that of the largest checkpoint before the decision's opening record, for a
+// renewal before its approval record. Every checkpoint ends with a stream-head map, a record of the
+// dense and chained stream `control`: the log itself shows that no checkpoint stood between.
 
 const SEED_RULE = 2, SEEDS_BOUND = 3;
 const UNBOUND = "its seed follows an earlier rule: which root it had to be is not checkable";
@@ -1401,7 +1400,7 @@ async function hmac(key, message) {
 
 const bigEndian = (number) => new Uint8Array(new Uint32Array([number]).buffer).reverse();
 
-/** Return the seeds of a decision's attempt, as they stand on record. */
+/** Return the seeds of a decision's attempt in the form that records have. */
 export async function seedsOf(root, stream, attempt, n) {
   const key = await hmac(utf8("countersign/decision-seed/v1"), root), seeds = [];
   const name = utf8(stream.replace(/^decision\//, ""));
@@ -1413,10 +1412,10 @@ export async function seedsOf(root, stream, attempt, n) {
   return seeds;
 }
 
-/** What a run promises of its records; 1 for one of an earlier version. */
+/** Return the version of the rules that a run promises; 1 if it states none. */
 const rulesOf = ({ record_rules: rules }) => (isInteger(rules) ? rules : 1);
 
-/** Say whether a request's seed follows the rule that can be judged here. */
+/** Return whether a request's seed follows rule 2; a missing promised rule is a finding. */
 function judgeRule(report, { header, payload }, promised) {
   const { seed_rule: rule = null } = payload;
   if (rule === SEED_RULE) return true;
@@ -1424,7 +1423,7 @@ function judgeRule(report, { header, payload }, promised) {
   return false;
 }
 
-/** Check that seeds follow from the root that is named, and that this is not a later one. */
+/** Return whether the seeds follow from the named root and it is not a later one. */
 async function judgeSeed(report, { header, payload }, opened, number) {
   const { seed_size: size, seed_root: root, seeds } = payload;
   if (!isInteger(size) || !Array.isArray(seeds) || !isText(root) || !/^[0-9a-f]{64}$/.test(root)) throw new Bad("a request for a forecast says nothing of its seeds");
@@ -1434,13 +1433,13 @@ async function judgeSeed(report, { header, payload }, opened, number) {
   return false;
 }
 
-/** The seeds of a whole log, judged as its records go by. */
+/** The seeds of a whole log, judged record by record. */
 class Seeds {
   earlier = 0;
   #promised = 1;
   #opened = new Map();
 
-  /** Take a record; `mapped` is the size of the tree that ends with the last whole map. */
+  /** Judge a record; `mapped` is the size of the tree that ends with the last whole map. */
   async see(report, record, mapped, roots) {
     const { header: { stream, stream_seq: place, seq, kind }, payload } = record;
     if (kind === "run_started") this.#promised = Math.max(this.#promised, rulesOf(payload));
@@ -1466,7 +1465,7 @@ class Seeds {
   }
 }
 
-/** Judge each request for a forecast in a bundle by the rule its run promised, as far as is shown. */
+/** Judge each request for a forecast in a bundle by its run's rule, as far as records are shown. */
 async function judgeSeeds(report, stream, records) {
   const runs = records.filter(({ header }) => known(header) && header.kind === "run_started");
   const promised = runs.reduce((most, { payload }) => Math.max(most, rulesOf(payload)), 1);
@@ -1483,7 +1482,7 @@ async function judgeSeeds(report, stream, records) {
   }
 }
 
-/** Check that no later checkpoint stood before the opening record, by the stream of maps. */
+/** Check by the stream of maps that no later checkpoint stood before the opening record. */
 async function judgeLast(report, { header: { seq }, payload: { seed_size: size, seed_root: root } }, opened, records) {
   const maps = (header) => header.kind === "stream_heads";
   const ends = ({ header, payload }) => maps(header) && known(header) && payload.part + 1 === payload.parts;
@@ -1504,7 +1503,7 @@ async function judgeLast(report, { header: { seq }, payload: { seed_size: size, 
   return report.say(`record ${seq}: its seed is the root of ${size}, the last before ${opened}`);
 }
 
-/** Check that what a decision rests on and names is there, recorded before it was named. */
+/** Check that runs, policies and inbound messages were recorded before they were named. */
 function judgeContext(report, stream, records) {
   const there = new Map();
   for (const { header, payload } of records) {
@@ -1530,7 +1529,7 @@ function judgeContext(report, stream, records) {
   }
 }
 
-/** Check that every blob named is there, and every blob there is named and what it says. */
+/** Check that every named blob is there, and that every blob is named and has its digest. */
 async function judgeBlobs(report, { blobs, records }) {
   const named = new Set();
   for (const { header, payload } of records) {
@@ -1565,7 +1564,7 @@ function readLine(bytes) {
   try {
     const source = text(bytes);
     row = JSON.parse(source);
-    bare = source.replace(STRING, ""); // what is left of a flat object: numbers, null, punctuation
+    bare = source.replace(STRING, ""); // without its strings: numbers, null, punctuation
   } catch {
     throw new Bad("a line is not JSON");
   }
@@ -1585,7 +1584,7 @@ function readLine(bytes) {
   return { type, row: fields };
 }
 
-/** A whole log, line by line, in memory that grows with streams, checkpoints and blobs only. */
+/** A whole log, line by line; memory grows with streams, checkpoints, blobs and idempotency keys. */
 class LogVerifier {
   report;
   #trust;
@@ -1651,7 +1650,7 @@ class LogVerifier {
     this.#blobs.add(hex(digest));
   }
 
-  /** Take a checkpoint, stored under a size or kept outside. Who signed it is judged at the end: the log holds its own changes of keys. */
+  /** Take a checkpoint, stored under a size or kept outside. Its signers are judged at the end, when all changes of keys are known. */
   async note(bytes, size = null) {
     let checkpoint;
     try {
@@ -1695,7 +1694,7 @@ class LogVerifier {
     if (this.#whole && this.#roots.has(this.#tree.size)) await this.#compare(row);
   }
 
-  /** Compare the tree of now with the checkpoint of its size. */
+  /** Compare the tree so far with the checkpoint of its size. */
   async #compare({ seq }) {
     const { size } = this.#tree;
     this.#compared.add(size);
@@ -1708,7 +1707,7 @@ class LogVerifier {
     this.#checked = size;
   }
 
-  /** Hold every column against the hashed bytes, and the record against its stream. */
+  /** Compare every column with the hashed bytes, and the record with its stream. */
   async #judge(row) {
     const { header, payload, leaf } = await readRecord(row.header, row.payload);
     if (!equal(leaf, row.leaf)) throw new Bad("the leaf is not the header's hash");
@@ -1740,7 +1739,7 @@ class LogVerifier {
     else this.#changes.push(...(await changesIn([{ header, payload }])));
   }
 
-  /** Hold a map, which may have parts, against the streams that changed since the last one. */
+  /** Compare a map, part by part, with the streams that changed since the last one. */
   #judgeMap({ part: number, parts, heads }, seq) {
     const broken = number === 0 ? this.#map.next > 0 : number !== this.#map.next || parts !== this.#map.parts || seq !== this.#map.seq + number;
     if (broken && this.#whole) this.report.find(TAMPERED, "the parts of a stream-head map do not follow each other", seq);
@@ -1791,7 +1790,7 @@ class LogVerifier {
     report.say(`${size} records, ${this.#streams.heads.size} streams, ${this.#blobs.size} blobs, ${this.#roots.size} checkpoints; signed up to ${this.#checked}`);
   }
 
-  /** Hold the stored head against the tree; a sound one of a larger tree shows a lost tail. */
+  /** Compare the stored head with the tree; a sound, larger one shows a lost tail. */
   async #judgeStoredHead() {
     const { size, root, frontier } = this.#head, stored = new Tree();
     for (let at = 0; at < frontier.length; at += 32) stored.nodes.push(frontier.subarray(at, at + 32));
@@ -1804,7 +1803,7 @@ class LogVerifier {
     }
   }
 
-  /** Judge who signed each checkpoint, by the keys that the log came to have. */
+  /** Judge who signed each checkpoint; all changes of keys in the log are known only now. */
   async #judgeKeys() {
     const seen = [], signers = new Map();
     for (const checkpoint of this.#notes) {
@@ -1825,9 +1824,9 @@ class LogVerifier {
   }
 
   /**
-   * A replaced key signs nothing more. What only a revoked one signed stands where a later checkpoint
-   * of this tree holds it: by a key that counts, or seen by the quorum before. Records' own times,
-   * which the thief of a key writes too, prove nothing.
+   * A replaced key signs nothing more. A checkpoint that only a revoked key signed counts if a later
+   * one of this tree covers it, signed by a key that counts or seen by the quorum before. Times in
+   * records prove nothing, since the thief of a key writes them too.
    */
   #judgeEndedKeys(seen, signers) {
     const trust = this.#trust, times = new Map();
@@ -1842,7 +1841,7 @@ class LogVerifier {
     }
   }
 
-  /** Require that every checkpoint was compared, and that they cover all there is. */
+  /** Require that every checkpoint was compared, and that they cover all records. */
   #judgeCoverage() {
     const { size } = this.#tree;
     for (const missed of this.#roots.keys()) {
@@ -1852,7 +1851,7 @@ class LogVerifier {
     else if (this.#checked < size) this.report.find(INCOMPLETE, `records from ${this.#checked} on are not signed yet`);
   }
 
-  /** Require that what is signed is also cosigned as the policy asks. */
+  /** Require the policy's quorum for what is signed. */
   #judgeWitnesses(seen) {
     const { report } = this, { policy } = this.#trust;
     const shown = seen.filter((one) => policy?.asks && one.size > 0 && this.#compared.has(one.size) && this.#trust.met(one));
@@ -1869,7 +1868,7 @@ class LogVerifier {
   }
 }
 
-/** A log may have more checkpoints than a call may have arguments. */
+/** Return the largest number; a log may have more checkpoints than a call may have arguments. */
 function largest(sizes) {
   let size = 0;
   for (const one of sizes) size = Math.max(size, one);
@@ -1883,7 +1882,7 @@ function compareCodePoints(a, b) {
   return at < 0 ? left.length - right.length : (left[at] ?? -1) - (right[at] ?? -1);
 }
 
-/** Verify a dump, line by line, from anything that yields its lines: it may be larger than memory. */
+/** Verify a dump line by line; it may be larger than memory. */
 export async function verifyDump(lines, trust, options = {}) {
   return judged(async (report) => {
     const given = await withDefaults(options);
@@ -1911,7 +1910,7 @@ function* linesOf(bytes) {
 
 const TILE_WIDTH = 256;
 
-/** Return the path of a tile: its number in groups of three digits, all but the last behind an x. */
+/** Return the path of a tile: its number in groups of three digits, all but the last with an x. */
 function tilePath(level, n, width) {
   const digits = String(n).padStart(Math.ceil(String(n).length / 3) * 3, "0").match(/.../g);
   const path = ["tile", level, ...digits.slice(0, -1).map((group) => `x${group}`), digits.at(-1)].join("/");
@@ -1921,7 +1920,7 @@ function tilePath(level, n, width) {
 /**
  * Verify tlog-tiles: every hash, every entry, every stream's chain.
  *
- * `read` takes a path and returns its bytes, null where there is no such file.
+ * `read` takes a path and returns the file's bytes, or null if there is none.
  */
 export async function verifyTiles(read, trust, options = {}) {
   return judged(async (report) => {
@@ -1947,7 +1946,7 @@ class Tiles {
 
   async run() {
     const { report, signed } = this;
-    let row = []; // the roots of full tiles, which the level above holds
+    let row = []; // the roots of full tiles, which are the hashes of the level above
     for (let n = 0; n * TILE_WIDTH < signed.size; n += 1) {
       const width = Math.min(TILE_WIDTH, signed.size - n * TILE_WIDTH);
       const hashes = await this.#hashes(0, n, width), entries = await this.#entries(n, width);
@@ -1966,7 +1965,7 @@ class Tiles {
     report.say(`${signed.size} entries, ${this.#streams.heads.size} streams${foreign}`);
   }
 
-  /** Compare a level's tiles with what the tiles below make; return what the next level holds. */
+  /** Compare a level's tiles with those below it; return the hashes of the next level. */
   async #level(level, row) {
     const above = [];
     for (let n = 0; n * TILE_WIDTH < row.length; n += 1) {
@@ -1977,7 +1976,7 @@ class Tiles {
     return above;
   }
 
-  /** Return a tile's bytes: the partial one, or the full one in its stead. */
+  /** Return a tile's bytes: the partial tile, or else the full one. */
   async #file(level, n, width) {
     const path = tilePath(level, n, width), bytes = (await this.read(path)) ?? (await this.read(tilePath(level, n, TILE_WIDTH)));
     if (!bytes) this.report.find(INCOMPLETE, `${path} is missing`);
@@ -1991,7 +1990,7 @@ class Tiles {
     return Array.from({ length: width }, (_, i) => bytes.subarray(32 * i, 32 * i + 32));
   }
 
-  /** Read an entry bundle: each entry behind its length, two bytes, the larger first. */
+  /** Read an entry bundle: each entry follows its length in two bytes, big-endian. */
   async #entries(n, width) {
     const bytes = await this.#file("entries", n, width), entries = [];
     if (!bytes) return null;
@@ -2005,7 +2004,7 @@ class Tiles {
     return entries.slice(0, width);
   }
 
-  /** Judge an entry's header; its payload is not part of the tiles. */
+  /** Judge an entry's header; tiles have no payloads. */
   async #entry(seq, entry, leaf) {
     if (!equal(await leafHash(entry), leaf)) this.report.find(TAMPERED, "the entry is not the one in its tile", seq);
     let header;
@@ -2030,7 +2029,7 @@ async function rootOf(hashes) {
 
 // ---- any file -------------------------------------------------------------------------------------
 
-/** Read what comes from outside the file; what is wrong with its form is no finding about the file. */
+/** Read what comes from outside the file; a malformed part is no finding about the file. */
 async function withDefaults({ checkpoints = [], consistency = [], rotations = [], disclosures = [], header = null, payload = null }) {
   const outside = (name, read) => (bytes) => {
     try {
@@ -2045,7 +2044,7 @@ async function withDefaults({ checkpoints = [], consistency = [], rotations = []
   return { checkpoints, links: consistency.map(outside("consistency proof", readLink)), rotations, disclosures, header, payload };
 }
 
-/** Say which of the things given say nothing about a file of this sort: silence would read as a check. */
+/** Report options that do not apply to such a file: silence would read as a check. */
 function refuse(report, { links, disclosures, header, payload }, sort, ...names) {
   const given = { consistency: links.length, disclosure: disclosures.length, header: header !== null, payload: payload !== null };
   for (const name of names) if (given[name]) report.find(NOT_CHECKABLE, `--${name} does not apply to ${sort}`);
@@ -2063,7 +2062,7 @@ async function judged(judge) {
 
 const startsWith = (bytes, start) => equal(bytes.subarray(0, start.length), utf8(start));
 
-/** Say of what sort a file is, by its first bytes; null for a dump, and for what is none. */
+/** Return a file's type by its first bytes; null for a dump or an unknown file. */
 function sortOf(start) {
   if (startsWith(start, "PK")) return judgeBundle;
   if (startsWith(start, "c2sp.org/tlog-proof")) return judgeProof;
@@ -2076,17 +2075,17 @@ async function noSort(report) {
   report.find(NOT_CHECKABLE, "this is none of the files that --help names");
 }
 
-/** Whether these are a dump's first bytes; of nothing, what is missing can be said. */
+/** Return whether these are a dump's first bytes; an empty file counts as an incomplete dump. */
 function readsAsDump(start) {
   return sortOf(start) === null && (!start.length || start[0] === 0x7b);
 }
 
 /**
- * Verify a file's bytes, whatever they are.
+ * Verify the bytes of a file of any type.
  *
- * `trust` comes from `readTrust`. `options`: `checkpoints` that were kept, `consistency` proofs between
- * them, `rotations` (signed changes of keys), `disclosures` (all arrays of bytes), and for a proof the
- * `header` and `payload` that it is of (bytes). All of it comes from outside the file.
+ * `trust` comes from `readTrust`. `options`: kept `checkpoints`, `consistency` proofs between them,
+ * `rotations` (signed changes of keys), `disclosures` (all arrays of bytes), and for a proof the
+ * record's `header` and `payload` (bytes). All of it comes from outside the file.
  */
 export async function verifyBytes(bytes, trust, options = {}) {
   if (readsAsDump(bytes)) return verifyDump(linesOf(bytes), trust, options);
@@ -2115,7 +2114,7 @@ exit codes: 0 all as signed; 1 tampered; 2 incomplete; 3 not checkable (no trust
 nothing to compare with, wrong arguments, a signature that this runtime cannot check: for ML-DSA-44 use
 verify.py). The last line is the code's word and the first reason for it.`;
 
-/** Verify from the command line; returns the exit code. What is wrong with the arguments is never OK. */
+/** Verify a file from the command line; return the exit code. Wrong arguments never end in OK. */
 export async function main(args, print = console.log) {
   let report = new Report();
   try {
@@ -2157,7 +2156,7 @@ async function judgeFile(path, values) {
   return verifyBytes(await read(path), trust, options);
 }
 
-/** Return trusted keys, given as a line or as a file with one on each line. */
+/** Return trusted keys, given as text or as a file with one key on each line. */
 async function keysIn(given) {
   try {
     await readKey(given);
@@ -2185,7 +2184,7 @@ async function startOf(path) {
   }
 }
 
-/** Yield a file's lines, with its progress on stderr where it takes long. */
+/** Yield a file's lines; print progress to stderr if it takes long. */
 async function* linesFrom(path, size) {
   const { createReadStream } = await import("node:fs");
   let rest = [], done = 0, said = Date.now();
@@ -2205,7 +2204,7 @@ async function* linesFrom(path, size) {
   if (rest.length) yield concat(...rest);
 }
 
-/** Read plain files only, and never more of one than shows that it is too long. */
+/** Return a reader of plain files that reads no more of a file than shows that it is too long. */
 function readerOf(folder, stat) {
   return async (path) => {
     try {
