@@ -87,10 +87,7 @@ def asked_of(records: Sequence[Record]) -> ApprovalQuestion | None:
 
 
 def told(records: Sequence[Record]) -> tuple[Told, str | None]:
-    """Return the result of a judged decision, and the reason where it is not certain or not sent.
-
-    Args:
-        records: the decision's records, oldest first, with at least one verdict.
+    """Return the result of a judged decision, and a reason if its order is not known to have left.
 
     Raises:
         NotReadyError: the order is approved and not handed out yet.
@@ -120,7 +117,6 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
 
 
 def _since_last_verdict(records: Sequence[Record]) -> Sequence[Record]:
-    """Return the last verdict and the records after it."""
     places = [at for at, record in enumerate(records) if record.kind is Kind.VERDICT_GIVEN]
     return records[places[-1] :]
 

@@ -270,7 +270,6 @@ class Desk:
         )
 
     def _follow(self, case: Case, decision: Decision) -> None:
-        """Keep a held case for its renewal; send an approved one."""
         if decision.judged is not None:
             self.own.orders.catch_up((decision.judged.record,))
         if decision.result is Result.HELD:
@@ -318,7 +317,6 @@ class Desk:
         return replace(draft, personal=personal)
 
     def _same_request(self, decision_id: str, request: IntentRequest) -> None:
-        """Refuse a client key that was used for another request."""
         first = next(
             iter(
                 self.own.reader.records(

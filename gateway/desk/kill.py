@@ -195,7 +195,6 @@ class KillSwitch:
                 raise
 
     def _kept(self, press: Press) -> _Pressed:
-        """Return a press that the ledger missed, with its note."""
         return _Pressed(press=press, note=self._notes.of(press) or PressNote("kill word", AWAY))
 
     def record_outcome(
@@ -283,6 +282,5 @@ class KillSwitch:
         self._is_recorded(pressed.press)
 
     def _is_recorded(self, press: Press) -> None:
-        """Drop what was kept of a press: it is on record now."""
         self._missing.pop(press.kill_epoch, None)
         self._notes.drop(press)

@@ -17,7 +17,6 @@ PRICE_PATTERN = r"^[0-9]{1,9}(\.[0-9]{1,4})?$"
 
 
 def _readable(text: str) -> str:
-    """Refuse characters that a reader of the record would not see."""
     try:
         refuse_hidden_text(text, where="text")
     except IntakeError as refusal:

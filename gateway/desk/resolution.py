@@ -93,7 +93,6 @@ def _document(own: DeskParts, one: Difference) -> dict[str, Any]:
 
 
 def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None]:
-    """Return the lots of the book and of the broker, as they are now."""
     differences = own.section.differences
     if found.cause is Cause.ACCOUNT_LOTS and found.account in own.section.accounts:
         account, symbol = found.account, found.instrument
@@ -229,7 +228,6 @@ def _adjustment(case: _Case) -> dict[str, JSON] | None:
 
 
 def _side(case: _Case) -> Side:
-    """Return the side of the difference's order."""
     order = case.order
     if order is not None and order.verdict is not None:
         return Side(str(order.verdict.body["intent"]["side"]))

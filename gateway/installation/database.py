@@ -22,10 +22,8 @@ _DSN, _ADMIN_DSN = "COUNTERSIGN_LEDGER__DSN", "COUNTERSIGN_LEDGER__ADMIN_DSN"
 def enter(settings: LedgerSettings, root: Path, stack: ExitStack) -> tuple[str, str]:
     """Return the DSN for every further connection, and a warning for the operator, or "".
 
-    Args:
-        settings: may name a given database, which is migrated only if its user may.
-        root: the state folder; without a given database its server is started or adopted.
-        stack: gets a callback that stops using that server.
+    A given database is migrated only if its user may. Without one, the server of the state folder
+    `root` is started or adopted; `stack` gets a callback that stops using it.
 
     Raises:
         LedgerUnsafeError: the database is not migrated, or the login lacks a right.

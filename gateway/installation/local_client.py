@@ -46,14 +46,8 @@ class DoorAnswer:
 def post(state: StateFolder, path: str, content: str, token: str, timeout_s: float) -> DoorAnswer:
     """Send one JSON document to the gateway of a state folder and return its answer.
 
-    Only root and the owner of the key folder may answer: they have the bearer key already.
-
-    Args:
-        state: of the gateway.
-        path: of the API.
-        content: the JSON body.
-        token: the caller's bearer key.
-        timeout_s: for connecting, and for each read.
+    Only root and the owner of the key folder may answer: they have the bearer key already. The
+    timeout is for connecting, and for each read.
 
     Raises:
         OSError: no gateway runs there, or it did not answer.
@@ -70,7 +64,6 @@ def get(state: StateFolder, path: str, token: str, timeout_s: float) -> DoorAnsw
 def _ask(
     state: StateFolder, what: tuple[str, str, str], token: str, timeout_s: float
 ) -> DoorAnswer:
-    """Send method, path and content; return the answer."""
     trusted = frozenset({ROOT, state.keys.stat().st_uid})
     connection = _Connection(state.door, trusted, timeout_s)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -91,8 +84,6 @@ def _ask(
 
 
 class _Connection(http.client.HTTPConnection):
-    """HTTP over the door of a state folder."""
-
     def __init__(self, door: Path, trusted: frozenset[int], timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
         self._door = door

@@ -73,14 +73,11 @@ def leave(folder: Path) -> None:
 def connect(folder: Path, trusted: frozenset[int], timeout_s: float) -> socket.socket:
     """Return a connection to the gateway, after checking who owns the socket and who answers.
 
-    Args:
-        folder: of the socket.
-        trusted: user ids that may answer.
-        timeout_s: for each step.
+    The timeout is for each step.
 
     Raises:
         OSError: nobody answers.
-        DoorError: another user answers, or could.
+        DoorError: a user who is not in `trusted` answers, or could.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -99,7 +96,6 @@ def connect(folder: Path, trusted: frozenset[int], timeout_s: float) -> socket.s
 
 @contextlib.contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """Yield a handle on a folder that is not a symbolic link."""
     handle = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield handle
@@ -115,7 +111,6 @@ def _place(folder: Path, handle: int) -> str:
 
 
 def _refuse_others(found: os.stat_result, path: Path, trusted: frozenset[int]) -> None:
-    """Refuse a path that another user owns or may use."""
     if found.st_uid not in trusted:
         raise DoorError(place=str(path), problem=f"belongs to user {found.st_uid}")
     if stat.S_IMODE(found.st_mode) & 0o077:
@@ -123,6 +118,5 @@ def _refuse_others(found: os.stat_result, path: Path, trusted: frozenset[int]) -
 
 
 def _refuse_stranger(uid: int, folder: Path, trusted: frozenset[int]) -> None:
-    """Refuse an answering user who is not trusted."""
     if uid not in trusted:
         raise DoorError(place=str(folder), problem=f"is answered by user {uid}, not the gateway")

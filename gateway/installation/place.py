@@ -41,9 +41,7 @@ class Place:
 def attached(settings: Settings, *, create: bool = False) -> Iterator[Place]:
     """Yield the ledger of a state folder; stop a database that this call started.
 
-    Args:
-        settings: name the folder or the database.
-        create: make a missing database, for a restore.
+    With `create`, for a restore, a missing database is made.
 
     Raises:
         NoLedgerError: there is no ledger; nothing was made.

@@ -250,10 +250,7 @@ def known_names() -> dict[str, str]:
 
 
 def load(**overrides: object) -> Settings:
-    """Read the environment once.
-
-    Args:
-        **overrides: top-level fields given by the command line; they win over the environment.
+    """Read the environment; overrides are top-level fields of the command line, which win.
 
     Raises:
         SettingsError: an unknown `COUNTERSIGN_` name, or a value out of range.

@@ -141,7 +141,6 @@ def _private(path: Path) -> IO[str]:
 
 
 def _is_at(handle: IO[str], path: Path) -> bool:
-    """Return whether a path still names an open file."""
     try:
         return os.path.samestat(os.fstat(handle.fileno()), path.stat())
     except FileNotFoundError:

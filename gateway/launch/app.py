@@ -102,11 +102,7 @@ class App:
 
 @contextmanager
 def running(plan: Plan, say: Callable[[str], None]) -> Iterator[App]:
-    """Yield the started gateway; on exit stop every part.
-
-    Args:
-        plan: of the run.
-        say: called with one line per step, for the operator.
+    """Yield the started gateway; on exit stop every part. `say` gets one line per step.
 
     Raises:
         AuditError, FixError, GatewayError, InferenceError: a part cannot start.
@@ -201,13 +197,11 @@ class _Starter:
         return app
 
     def _feel_pulse(self, ledger: Ledger, dsn: str) -> None:
-        """Start to ask the database every second, for readiness."""
         self._pulse = Pulse(Liveness(ledger, dsn))
         self._stack.callback(self._pulse.stop)
         self._pulse.start()
 
     def _chores(self, desk: Desk, fix: FixChild) -> Housekeeping:
-        """Return the periodic chores."""
         chaser = Chaser(fix, self._orders, self._budget)
         return Housekeeping(
             {
@@ -319,7 +313,6 @@ class _Starter:
         )
 
     def _privacy(self, dsn: str, ledger: Ledger, reader: LedgerReader) -> Privacy:
-        """Return the privacy functions, after interrupted erasures were completed."""
         settings, state = self._plan.settings, self._plan.state
         privacy = make_privacy(
             settings, state, dsn=dsn, ledger=ledger, reader=reader, vault=self._vault
@@ -328,7 +321,6 @@ class _Starter:
         return privacy
 
     def _begin_run(self, ledger: Ledger) -> None:
-        """Record the run, its instruments and its policy."""
         for draft in self._plan.opening_records():
             ledger.append(draft)
         ledger.checkpoint_now()

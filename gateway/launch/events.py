@@ -121,7 +121,6 @@ class Events:
             _in_background(self._reconcile, left[0])
 
     def _hold_against_broker(self, inbox_offset: int) -> None:
-        """Compare the book with the broker's reports once the answers are settled."""
         settler, check = self.settler, self.book_check
         if settler is None or check is None:
             return
@@ -231,5 +230,4 @@ def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> 
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:
-    """Run `work` on a new thread."""
     threading.Thread(target=work, args=arguments, name=work.__name__, daemon=True).start()

@@ -22,8 +22,6 @@ READY: Final = "ready"
 
 @dataclass(slots=True)
 class _Trouble:
-    """The consecutive failures of a chore."""
-
     words: str
     since_us: int
     wait_s: float = EVERY_S
@@ -38,12 +36,7 @@ class Housekeeping:
         chores: Mapping[str, Callable[[], object]],
         monotonic_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
-        """Prepare.
-
-        Args:
-            chores: by name, which `state` shows.
-            monotonic_us: the clock for back-off.
-        """
+        """Prepare; `state` names the chores by their keys."""
         self._chores = dict(chores)
         self._now_us = monotonic_us
         self._troubles: dict[str, _Trouble] = {}

@@ -142,20 +142,12 @@ def make_views(
 def restore_kill(
     word: KillWord, reader: LedgerReader, keys: Mapping[str, bytes], origin: str
 ) -> str:
-    """Bring the kill word to the ledger's state; where the two differ, the stop wins.
+    """Bring the kill word to the ledger's state; return a warning for the operator, or "".
 
-    A recorded release is valid if both roles signed it for this ledger and the recorded press. It
-    never opens a gate that the word has closed: after a crash between record and gate, or with a
-    forged record, the kill stays and must be released again.
-
-    Args:
-        word: the kill word.
-        reader: of the ledger.
-        keys: the signing roles' public keys.
-        origin: of the log.
-
-    Returns:
-        A warning for the operator; "" if word and ledger agree.
+    Where the two differ, the stop wins. A recorded release is valid if both roles signed it for
+    this ledger and the recorded press. It never opens a gate that the word has closed: after a
+    crash between record and gate, or with a forged record, the kill stays and must be released
+    again.
     """
     epoch, killed, released, press_id = 0, False, False, ""
     for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
@@ -213,11 +205,7 @@ def _releases(
 def start_counterparty(
     plan: Plan, stack: ExitStack, orders: Orders
 ) -> tuple[Simulator | None, Profile, bool]:
-    """Start or adopt the simulator, if the plan has one.
-
-    Returns:
-        The simulator or None, the session's profile, and whether the simulator was adopted.
-    """
+    """Start or adopt the simulator; return it, the session's profile, whether it was adopted."""
     if plan.simulator is None:
         return None, plan.profile(0), False
     config = replace(plan.simulator, exec_after=simulator_after(plan, orders))

@@ -305,7 +305,6 @@ def code_commit(file: Path) -> str:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Return git's output in a folder; None if it fails or is not installed."""
     ask = ["/usr/bin/env", "-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "git"]
     done = subprocess.run(
         [*ask, "--no-optional-locks", "-C", str(folder), *words],

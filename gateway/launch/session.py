@@ -77,12 +77,7 @@ def await_session(fix: FixChild, *, ours: bool) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beginning:
-    """How a session begins.
-
-    Attributes:
-        skipped: MsgSeqNums to skip beyond those on record; 0: continue.
-        accept: the broker may reset its numbers once.
-    """
+    """How many MsgSeqNums a session skips, and whether the broker may reset its numbers once."""
 
     skipped: int = 0
     accept: bool = False
@@ -146,7 +141,6 @@ def _session(plan: Plan) -> Profile:
 
 
 def _last_offset(reader: LedgerReader, session: str) -> int:
-    """Return the inbox offset of the last recorded message, or -1."""
     newest = reader.records(
         stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,), newest_first=True, limit=1
     )

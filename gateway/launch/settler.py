@@ -96,10 +96,7 @@ class Settler:
         self._wake.set()
 
     def drain(self) -> bool:
-        """Settle the inbox on the caller's thread; return whether all is settled.
-
-        Call it only before `start`.
-        """
+        """Settle the inbox on the caller's thread, before `start`; return whether all of it is."""
         return self._take_all()
 
     def stop(self) -> None:
@@ -118,7 +115,6 @@ class Settler:
             self._wake.clear()
 
     def _take_all(self) -> bool:
-        """Settle every whole message; return False if one has to wait."""
         try:
             for entry in self._fix.inbox_since(self._offset):
                 if entry.offset == self._skip:
@@ -174,7 +170,6 @@ class Settler:
 
 
 def _way_on(error: Exception) -> str:
-    """Return what a person can do about an error, or ""."""
     if not isinstance(error, IdempotencyConflictError):
         return ""
     return f": {error}, no report of ours; stop the gateway and run `countersign fsck`"

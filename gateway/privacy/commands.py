@@ -157,7 +157,6 @@ def _reachable(settings: Settings) -> None:
 
 
 def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[str, Any]:  # noqa: ANN401 - of ACTIONS
-    """Carry out a verb in this process, which holds the lock."""
     vault = Vault(place.state.vault)
     bar = Progress(sys.stderr)
     with open_ledger(place, vault) as ledger, held_against_key(place) as reader:
@@ -186,7 +185,6 @@ def _alone(place: Place, function: Any, caller: Caller, ask: BaseModel) -> dict[
 
 
 def _complete(privacy: Privacy) -> None:
-    """Finish interrupted erasures of other persons, and print how many."""
     if number := privacy.complete():
         sys.stderr.write(
             f"countersign: {number} interrupted erasures are complete now; free text was not"

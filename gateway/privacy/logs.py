@@ -117,7 +117,6 @@ def _forms(char: str) -> Iterator[bytes]:
 
 
 def _clean(path: Path, wanted: Sequence[Sought], note: Path) -> None:
-    """Clean a file to its end, which may move."""
     with path.open("r+b", buffering=0) as file:
         done, waited_s = 0, 0.0
         for _ in range(ROUNDS_MAX):
@@ -138,7 +137,6 @@ def _clean(path: Path, wanted: Sequence[Sought], note: Path) -> None:
 
 
 def _is_cut(descriptor: int, size: int, waited_s: float) -> bool:
-    """Return whether the rest of the last line may still be written."""
     last = os.pread(descriptor, 1, size - 1) if size else b"\n"
     return last != b"\n" and waited_s < LINE_WITHIN_S
 
@@ -171,7 +169,6 @@ def _cut(data: bytes, before: int, place: tuple[int, int]) -> bytes:
 
 
 def _star(descriptor: int, ranges: Iterable[Sequence[int]]) -> None:
-    """Overwrite ranges of a file, durably."""
     for start, end in ranges:
         os.pwrite(descriptor, b"*" * (end - start), start)
     os.fsync(descriptor)

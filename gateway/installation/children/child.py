@@ -24,15 +24,11 @@ class ChildProcess:
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> None:
-        """Start the child in a session of its own.
+        """Start the child in a session of its own and append its output to `log_path`.
 
-        PR_SET_PDEATHSIG in the child follows the *thread* that calls this: it must live as long.
-
-        Args:
-            command: its command line; the pipe's descriptor is appended as the last word.
-            log_path: file that its standard output and standard error are appended to.
-            environment: its whole environment; None: ours.
-            folder: its working directory; None: ours.
+        The pipe's descriptor becomes the last word of `command`. Environment and working folder
+        are ours where they are None. PR_SET_PDEATHSIG in the child follows the *thread* that calls
+        this: it must live as long.
         """
         self.lock = threading.Lock()
         self.link, theirs = socket.socketpair()

@@ -235,7 +235,6 @@ class EngineChild:
         return min(delay, self._config.back_off_most_s)
 
     def _live_once(self) -> str:
-        """Run one child from start to end; return why it ended."""
         self._missed = 0
         self._set(EngineState.STARTING)
         self._pipe = child = spawn(self._config)
@@ -266,7 +265,6 @@ class EngineChild:
             self._kill(f"not ready within {self._config.start_timeout_s} s")
 
     def _read(self, read: Callable[[int], bytes]) -> str:
-        """Handle the child's frames until it ends; return why."""
         try:
             while (frame := read_frame(read)) is not None:
                 self._take(frame)

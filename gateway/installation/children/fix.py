@@ -56,9 +56,7 @@ class FixChild:
     ) -> None:
         """Prepare; nothing runs before `start`.
 
-        Args:
-            config: of the child.
-            on_event: called with each event of `fix.session.link`, and ``died`` and ``started``.
+        `on_event` gets each event of `fix.session.link`, and ``died`` and ``started``.
         """
         self._config = config
         self._on_event = on_event
@@ -169,11 +167,7 @@ class FixChild:
         return self._result({"op": "pass", "fields": [list(pair) for pair in fields]})
 
     def set_reconciled(self, logon_no: int) -> bool:
-        """Open egress for a logon; return False if that logon is over.
-
-        Args:
-            logon_no: as it was when the reconciliation began.
-        """
+        """Open egress for the logon that was reconciled; return False if that logon is over."""
         frame: Frame = {"op": "reconciled", "logon_no": logon_no}
         return self._ask(frame, self._config.answer_timeout_s)["result"] == "ok"
 
@@ -247,7 +241,6 @@ class FixChild:
         return read_cancels(self._config.folder / "journal")
 
     def _is_kept(self) -> bool:
-        """Return whether a kill is in force and the journal has live orders."""
         with contextlib.suppress(FixError):
             word = KillWord(self._config.kill_word)
             try:

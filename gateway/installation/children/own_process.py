@@ -79,7 +79,6 @@ def _listeners(port: int) -> frozenset[int]:
 
 
 def _sockets(pid: int) -> frozenset[int]:
-    """Return the inodes of a process's open sockets."""
     found = set()
     try:
         for entry in os.scandir(f"/proc/{pid}/fd"):

@@ -69,12 +69,7 @@ class EmbeddedPostgres:
     """The PostgreSQL server of one state folder."""
 
     def __init__(self, state_dir: Path, settings: Mapping[str, str] | None = None) -> None:
-        """Prepare; nothing is started yet.
-
-        Args:
-            state_dir: the state folder; made with mode 0711 if it is missing.
-            settings: further server settings; durability settings cannot be changed.
-        """
+        """Prepare; nothing is started yet. `settings` cannot change the durability settings."""
         self._state = state_dir.resolve()
         self._settings = {**(settings or {}), **_SAFE}
         self._user = _service_user()
@@ -96,10 +91,8 @@ class EmbeddedPostgres:
     def start(self, timeout_s: float = 120.0) -> str:
         """Start the server, or adopt the live one, and return the login's DSN.
 
-        The login may not exist yet: see `administration` and `audit.store.logins.admit`.
-
-        Args:
-            timeout_s: longest wait, with recovery after a crash.
+        The login may not exist yet: see `administration` and `audit.store.logins.admit`. The
+        timeout covers recovery after a crash.
 
         Raises:
             PostgresError: it cannot be set up or does not become ready.
@@ -136,11 +129,8 @@ class EmbeddedPostgres:
 
         One process at a time. After a crash `start` ends the admission.
 
-        Args:
-            timeout_s: longest wait for the server to apply the rules.
-
         Raises:
-            LedgerUnsafeError: it does not in time.
+            LedgerUnsafeError: the server did not apply the rules in time.
         """
         with self._start_lock():
             try:
@@ -165,7 +155,6 @@ class EmbeddedPostgres:
         return access.rules_for((LOGIN_ROLE, *further))
 
     def _let_in(self, *further: str) -> bool:
-        """Write the access rules; return whether they changed."""
         assert self._home is not None  # noqa: S101 - start() placed it
         return access.put(self.access_rules(*further), self._home / "data", self._user, self.pid)
 
@@ -281,7 +270,6 @@ class EmbeddedPostgres:
         scratch.rename(data)
 
     def _run(self, command: list[str]) -> tuple[int, bytes]:
-        """Run a program; return its exit code and output."""
         with uninterrupted():
             process = subprocess.Popen(
                 command,

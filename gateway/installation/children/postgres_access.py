@@ -60,13 +60,9 @@ def own_name() -> str:
 
 
 def put(rules: AccessRules, data: Path, owner: pwd.struct_passwd | None, pid: int | None) -> bool:
-    """Write the rules into a data folder and signal its server; return whether they changed.
+    """Write the rules into a data folder; return whether they changed.
 
-    Args:
-        rules: to write.
-        data: the data folder.
-        owner: the server's user; None: our own.
-        pid: of the live postmaster, which applies the rules a moment later.
+    The files belong to `owner` (None: to us). The postmaster `pid` applies them a moment later.
     """
     changed = False
     for name, text in ((HBA, rules.hba), (IDENT, rules.ident)):

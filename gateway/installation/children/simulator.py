@@ -231,7 +231,6 @@ def wait_for(condition: Callable[[], bool], timeout_s: float, *, part: str) -> N
 
 
 def _listens(running: Started, port: int, process: subprocess.Popen[bytes]) -> bool:
-    """Return whether the process comes to listen on the port, and no other does."""
     for _ in range(int(START_WITHIN_S / 0.02)):
         match listener(running, port):
             case PortListener.ITSELF:

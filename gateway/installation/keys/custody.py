@@ -35,10 +35,7 @@ _SHOWN_MAX: Final = 5
 class Fault:
     """A file or folder that others may use or own.
 
-    Attributes:
-        path: of it.
-        problem: in words.
-        mend: the mode that it should have; None if the owner is wrong.
+    `mend` is the mode that it should have, None if the owner is wrong.
     """
 
     path: Path
@@ -53,12 +50,7 @@ class Fault:
 
 
 def faults(state: StateFolder, *, above: bool = True) -> Iterator[Fault]:
-    """Yield the faults of the keys of a state folder; a missing file is no fault.
-
-    Args:
-        state: of the keys.
-        above: also check the folders above.
-    """
+    """Yield the faults of the keys and, if asked, of the folders above; a missing file is none."""
     for folder in dict.fromkeys((state.keys, state.vault)):
         if folder.is_dir():
             yield from _faults_of(folder, _OTHERS)
@@ -109,7 +101,6 @@ def mend_open(state: StateFolder) -> None:
 
 
 def _faults_of(path: Path, forbidden: int) -> Iterator[Fault]:
-    """Yield the fault of one path: its owner, or its mode."""
     try:
         found = path.stat()
     except FileNotFoundError:  # a dangling link, or removed meanwhile
@@ -122,5 +113,4 @@ def _faults_of(path: Path, forbidden: int) -> Iterator[Fault]:
 
 
 def _is_public(path: Path) -> bool:
-    """Return whether a file in a key folder is for outsiders."""
     return path.suffix in _PUBLIC_SUFFIXES or path.name == BUNDLE

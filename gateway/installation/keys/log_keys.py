@@ -28,12 +28,7 @@ REVOKED: Final = "revocation-*.note"
 
 
 def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) -> tuple[Signer, ...]:
-    """Return the keys that sign checkpoints, the present one first.
-
-    Args:
-        state: of the key folder.
-        ledger: the origin, and where the key is.
-        create: make a missing key (the development profile).
+    """Return the keys that sign checkpoints, the present one first; may `create` a missing key.
 
     Raises:
         SettingsError: the key is missing, or not where the setting says.

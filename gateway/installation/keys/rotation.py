@@ -46,11 +46,8 @@ from gateway.installation.state import StateFolder
 def open_ledger(place: Place, vault: Sealer | None = None) -> Ledger:
     """Open the ledger of a stopped installation with every key that signs.
 
-    If it was restored to a state before a change of keys, that change is recorded again.
-
-    Args:
-        place: of the ledger.
-        vault: keeps personal words apart; None: the installation's own.
+    If it was restored to a state before a change of keys, that change is recorded again. Personal
+    words go to `vault`, by default the installation's own.
 
     Raises:
         LedgerError: it cannot be opened.
@@ -172,16 +169,10 @@ def finish_rotation(settings: Settings) -> int:
 
 
 def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) -> int:
-    """Record that another key of the log is not trusted from a time on.
-
-    Args:
-        settings: of the log.
-        vkey: the verifier key, or a file that holds it.
-        from_us: microseconds UTC; None is now.
-        reason: recorded.
+    """Record that another key of the log is not trusted from `from_us` on (UTC; None: now).
 
     Raises:
-        RequestError: `vkey` is not a key.
+        RequestError: `vkey` is neither a verifier key nor a file with one.
         NoteError: it is the present key, or a key of another log.
     """
     key = _vkey(vkey)

@@ -151,12 +151,10 @@ def report_kill(settings: Settings) -> int:
 
 
 def _is_missing(press: Press, kill: Mapping[str, Any] | None) -> bool:
-    """Return whether the ledger has no press as new as this one."""
     return kill is None or int(kill["kill_epoch"]) < press.kill_epoch
 
 
 def _sign(keys: dict[str, Ed25519PrivateKey], signed: bytes) -> dict[str, str]:
-    """Return the roles' signatures of a statement, in hex."""
     return {role: key.sign(signed).hex() for role, key in keys.items()}
 
 

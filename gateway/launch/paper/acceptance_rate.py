@@ -39,7 +39,7 @@ class TableFigure:
     ) -> AcceptanceRate:
         """Return both figures over captures, each a blob's digest with its prompt's token ids.
 
-        The table's figure is taken over a sample of decisions.
+        The table's is taken over `DECISIONS` of them.
         """
         full = accepted = 0
         expected: list[float] = []

@@ -24,15 +24,7 @@ class DemoAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReport:
-    """The outcomes of all attempts.
-
-    Attributes:
-        refused: without a decision (HTTP 4xx).
-        rejected: by a rule.
-        held: for a person.
-        let_through: any other outcome; each is a fault.
-        outcomes: by the attempt's name.
-    """
+    """The counts of outcomes; `refused` is HTTP 4xx, `let_through` any unexpected one, a fault."""
 
     attempts: int
     refused: int

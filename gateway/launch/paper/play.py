@@ -36,11 +36,7 @@ SETTLE_WITHIN_S = 3.0
 
 
 def run_development(settings: Settings) -> int:
-    """Play, summarise, verify, then serve until Ctrl-C unless the settings say to exit.
-
-    Returns:
-        The exit code.
-    """
+    """Play, summarise, verify, then serve until Ctrl-C or exit; return the exit code."""
     playback = load_playback()
     return play(development_plan(settings, playback), playback)
 
@@ -83,7 +79,6 @@ def _play(
     progress: Progress,
     stop: threading.Event,
 ) -> AgentReport | None:
-    """Decide each session's instruments at the open and mark them at the close."""
     agent: AgentReport | None = None
     day: list[PlaybackSession] = []
     done = 0
@@ -111,7 +106,6 @@ def _play(
 
 
 def _demo(app: App) -> AgentReport:
-    """Let the demo agent post its bad intents while a session is open."""
     key = app.plan.keyring.token("demo-agent")
     return run_demo_agent(app.server.address, key, app.plan.tags.run_id)
 
@@ -140,7 +134,6 @@ def _close_day(app: App, day: list[PlaybackSession]) -> None:
 
 
 def _mark(app: App, session: PlaybackSession, *, kind: str, price_ticks: int, at_us: int) -> None:
-    """Record a price for the strategy's and the agents' account."""
     tags = app.plan.tags
     drafts = [
         mark_taken(
@@ -234,7 +227,6 @@ def _finish(
 
 
 def _last_lines(app: App, path: Path, progress: Progress) -> None:
-    """Print where the summary, the newest decision and the log's key are."""
     progress.say(f"summary    {path}")
     if newest := newest_decision(app.reader):
         progress.say(f"decision   {newest}  (the newest; `countersign decisions` lists them)")

@@ -134,7 +134,6 @@ def _decisions(reader: LedgerReader, run_id: str, first: Kind, account: str) -> 
 
 
 def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:
-    """Return each capture's blob digest with the token ids of its prompt."""
     found: list[tuple[str, tuple[int, ...]]] = []
     prompt: tuple[int, ...] = ()
     for record in records:
@@ -171,7 +170,6 @@ def _rules(verdicts: Iterable[Record]) -> dict[str, int]:
 
 
 def _after_halt(verdicts: Sequence[Record], decisions: int) -> int:
-    """Count the strategy's verdicts after the first one that halted it."""
     actions = [r.body["verdict"]["action"] for r in verdicts]
     first = next((i for i, a in enumerate(actions) if a in {"HALT", "KILL"}), None)
     return 0 if first is None else min(decisions, len(actions) - first - 1)
