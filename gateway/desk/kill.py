@@ -114,11 +114,8 @@ class KillSwitch:
     def press(self, *, actor: str, reason: str, made: tuple[int, str] | None = None) -> KillReceipt:
         """Stop all new orders; return once the gate is closed, durable and confirmed.
 
-        Args:
-            actor: who presses.
-            reason: why.
-            made: epoch and press id of a press that the caller made in the kill word. It is
-                confirmed and recorded as the caller's; no second press is made.
+        `made` names (epoch, press id) a press that the caller made in the kill word. It is
+        confirmed and recorded as the caller's; no second press is made.
         """
         with self._lock:
             press, durable = self._close(made)
@@ -206,12 +203,12 @@ class KillSwitch:
         kill_epoch: int = 0,
         times_us: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """Record the progress of a sweep.
+        """Record the progress of a sweep: ClOrdIDs that are gone, of unknown fate, and still open.
 
         Args:
-            confirmed: ClOrdIDs that the broker confirmed as gone.
-            unknown: ClOrdIDs without an answer.
-            still_open: ClOrdIDs that still work.
+            confirmed: gone, by the broker's word.
+            unknown: without an answer.
+            still_open: still working.
             kill_epoch: of the sweep's press; 0 for the newest one, if it is in force.
             times_us: monotonic microseconds by field of the record; 0: it did not happen.
         """
@@ -256,7 +253,9 @@ class KillSwitch:
         try:
             held = self._ledger.by_key(conflict.stream, conflict.idem_key)
         except AuditError as error:
-            _log.error("kill %s is in force; is it on record? %s", press.kill_epoch, error)
+            _log.error(
+                "kill %s is in force; unknown whether it is on record: %s", press.kill_epoch, error
+            )
             return False
         if held is not None and held.kind is Kind.KILL_PRESSED:
             named = held.body.get("press_id")  # an old record or a damaged word has none

@@ -29,13 +29,8 @@ def release_press(
 ) -> dict[str, Any]:
     """Release a kill: record first, then open the gate.
 
-    Args:
-        own: the desk's parts.
-        actor: who asks.
-        kill_epoch: of the press.
-        signatures: hex by role.
-        reason: recorded.
-        live: ClOrdIDs that may still work at the broker, as in the signed statement.
+    `live` are the ClOrdIDs that may still work at the broker, as in the signed statement;
+    signatures are hex by role.
 
     Raises:
         ReleaseRefusedError: a signature is missing or wrong, another epoch is in force, or an

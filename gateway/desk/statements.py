@@ -36,17 +36,12 @@ def log_id(reader: LedgerReader, origin: str) -> str:
     """
     first = reader.record(0)
     if first is None:
-        raise NotReadyError(part="ledger", state="empty: nothing names it yet")
+        raise NotReadyError(part="ledger", state="empty: it has no log id yet")
     return f"{origin}#{first.leaf.hex()}"
 
 
 def statement(purpose: str, log: str, *particulars: str) -> bytes:
-    """Return the bytes to sign.
-
-    Args:
-        purpose: of the signature.
-        log: the log id.
-        particulars: one line each.
+    """Return the bytes to sign: purpose, log id, and one line for each particular.
 
     Raises:
         ValueError: a part is empty or has more than one line.
@@ -59,14 +54,7 @@ def statement(purpose: str, log: str, *particulars: str) -> bytes:
 
 
 def release_statement(log: str, kill_epoch: int, press_id: str, live: Sequence[str] = ()) -> bytes:
-    """Return the statement that releases one press of the kill.
-
-    Args:
-        log: the log id.
-        kill_epoch: of the press.
-        press_id: its random bits.
-        live: ClOrdIDs that may still work at the broker.
-    """
+    """Return the statement that releases one press of the kill, and names the orders still live."""
     known = (f"although live {' '.join(live)}",) if live else ()
     return statement(RELEASE, log, f"epoch {kill_epoch}", f"press {press_id}", *known)
 
@@ -94,10 +82,7 @@ def release_statement_v1(origin: str, kill_epoch: int) -> bytes:
 def all_signed(signed: bytes, signatures: Mapping[str, str], keys: Mapping[str, bytes]) -> bool:
     """Return whether every signing role signed a statement.
 
-    Args:
-        signed: the statement.
-        signatures: hex by role; other roles are ignored.
-        keys: raw Ed25519 public keys by role.
+    Signatures are hex and keys raw Ed25519 public keys, by role; other roles are ignored.
     """
     for role in SIGNING_ROLES:
         try:

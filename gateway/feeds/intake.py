@@ -111,11 +111,6 @@ class EventFile(_EventModel):
 def parse_daily_series(packed: bytes, *, name: str, ticks_per_unit: Decimal) -> DailySeries:
     """Parse gzip-compressed CSV of daily index levels into ticks.
 
-    Args:
-        packed: the compressed file.
-        name: of the series, for errors.
-        ticks_per_unit: ticks in one unit of the file's levels.
-
     Raises:
         IntakeError: the bytes break a rule of this module.
     """

@@ -42,11 +42,7 @@ ACTIONS: dict[str, Any] = {
 
 
 def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> int:
-    """Erase a person's values, under one pseudonym or several, and print what was done.
-
-    Returns:
-        0, or 2 when records hold the name in free text.
-    """
+    """Erase a person's values and print what was done; return 2 if free text still has the name."""
     whom = subjects if len(subjects) > 1 else subjects[0]
     done = carry_out(settings, "erase", actor, subject=whom, basis=basis)
     for subject, record in zip(done["subjects"], done["records"], strict=True):
@@ -64,7 +60,7 @@ def erase(settings: Settings, actor: str, subjects: list[str], basis: str) -> in
 def _say_words(left: list[int] | None) -> int:
     """Print which records hold the name in free text, which cannot be erased; return 2 if any."""
     if left is None:
-        _say("whether words elsewhere hold the name is unknown: it is gone already, or too short")
+        _say("free text was not searched: the name is gone already, or too short")
     elif left:
         some = ", ".join(map(str, left[:WORDS_SHOWN]))
         more = f" and {len(left) - WORDS_SHOWN} more" * (len(left) > WORDS_SHOWN)
@@ -80,7 +76,7 @@ def hold(settings: Settings, actor: str, scope: str, reason: str) -> int:
     done = carry_out(settings, "hold", actor, scope=scope, reason=reason)
     for one in done["holds"]:
         _say(f"{one['hold_id']} on {one['scope']} is in force (record {one['record']})")
-        _say(f"somebody else lifts it: countersign release-hold {one['hold_id']} --reason '...'")
+        _say(f"another person lifts it: countersign release-hold {one['hold_id']} --reason '...'")
     return 0
 
 
@@ -116,7 +112,7 @@ def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | 
             with appearing(path, PRIVATE) as file:
                 file.write(f"{one['disclosure']}\n".encode("ascii"))
             _say(f"                 {path}")
-    _say("that this was read is on record")
+    _say("this read is on record")
     return 2 if gone == len(done["fields"]) else 0
 
 

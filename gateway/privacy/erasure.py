@@ -35,15 +35,8 @@ def make_privacy(  # noqa: PLR0913 - what an erasure touches
 ) -> Privacy:
     """Return the privacy functions of an installation over an open ledger.
 
-    Args:
-        settings: for the log's name and the retention periods.
-        state: for the log folders.
-        dsn: of the database.
-        ledger: to append to.
-        reader: of the same ledger.
-        vault: of the keys.
-        on_read: called with (done, total) while an erasure reads records.
-        on_search: called with (done, total) while it searches free text for the name.
+    `on_read` is called with (done, total) while an erasure reads records, `on_search` while it
+    searches free text for the name.
     """
     return Privacy(
         log=settings.ledger.origin,
@@ -65,11 +58,9 @@ def complete(privacy: Privacy, say: Callable[[str], None]) -> None:
     """
     try:
         if privacy.complete():
-            say(
-                "privacy    an erasure that was cut off is complete; words were not searched for it"
-            )
+            say("privacy    an interrupted erasure is complete; free text was not searched for it")
     except (VaultError, ErasureRefusedError) as error:
-        say(f"privacy    an erasure is on record and NOT complete: {error}; ask for it again")
+        say(f"privacy    an erasure is on record and NOT complete: {error}; repeat it")
 
 
 def years_of(settings: RetentionSettings) -> Years:

@@ -50,10 +50,7 @@ _BLANKS = rb"[\s,]{1,40}"
 def clean_logs(paths: Iterable[Path], names: Iterable[str], note: Path) -> None:
     """Overwrite names in files that may grow meanwhile; safe to repeat.
 
-    Args:
-        paths: the files.
-        names: of the erased person.
-        note: file that notes the places before they are overwritten.
+    The file `note` names the places before they are overwritten.
 
     Raises:
         OSError: a file could not be read or written; names may be left.

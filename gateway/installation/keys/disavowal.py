@@ -66,8 +66,8 @@ def disavow(settings: Settings, seq: int, reason: str, key_files: dict[str, Path
                 )
             )
     sys.stdout.write(
-        f"record {seq} in {stream} is disavowed: nothing is done on its word any more\n"
-        "it stays in the log, where every proof shows it and the record that disavows it\n"
+        f"record {seq} in {stream} is disavowed: the gateway no longer acts on it\n"
+        "it stays in the log; proofs show it and the record that disavows it\n"
     )
     return 0
 

@@ -124,7 +124,7 @@ def rotate_key(settings: Settings, to: str) -> int:
             make_key(next_of(current), origin, to)
         # a crash here leaves a next key, which signs beside the present one; repeating uses it
         old, new = open_key(current, origin), open_key(next_of(current), origin)
-        _say("writing the rotation to the ledger, signed by both keys")
+        _say("recording the rotation, signed by both keys")
         with open_ledger(place) as ledger:
             statement = _record_rotation(place, ledger, old, new)
             # a crash here leaves the statement on record, where `_record_rotation` finds it
@@ -150,20 +150,20 @@ def finish_rotation(settings: Settings) -> int:
     with stopped(settings) as place:
         current = place.state.ledger_key
         if settle(current, settings.ledger.origin):
-            _say("the old private key, which was on record as destroyed, is destroyed now")
+            _say("the old private key is destroyed now, as the ledger says")
             return 0
         if not old_of(current).exists():
             raise _refused("no rotation overlaps: countersign rotate-key begins one")
         old = open_key(old_of(current), settings.ledger.origin).vkey
         key_id = old.key_id.hex()
-        _say("writing to the ledger that the old key ends")
+        _say("recording the end of the old key")
         with open_ledger(place) as ledger:
             ledger.append(_draft(Kind.KEY_DESTROYED, f"destroyed:{key_id}", vkey=str(old)))
             # a crash here leaves the end on record and the old key signing: repeat --finish
             ledger.checkpoint_now()
         retire(current, key_id)
         _say(f"the old private key {key_id} is destroyed; only the new one signs")
-        _say(f"its public line stays in\n  {current.with_name(f'retired-{key_id}.pub')}")
+        _say(f"its verifier key stays in\n  {current.with_name(f'retired-{key_id}.pub')}")
         _say("keep rotation-*.note with the keys: without it an older backup can only be read")
     return 0
 
@@ -188,14 +188,14 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
             from_us=record.from_us,
             reason=reason,
         )
-        _say("writing the revocation to the ledger, signed by the present key")
+        _say("recording the revocation, signed by the present key")
         with open_ledger(place) as ledger:
             ledger.append(draft)
             # a crash here leaves no note beside the keys: repeat it; the earlier time counts
             ledger.checkpoint_now()
         note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
         keep_statement(note, record.statement)
-        _say(f"key {key_id} no longer counts for what is made from {_utc(record.from_us)} on")
+        _say(f"key {key_id} is not trusted for signatures from {_utc(record.from_us)} on")
         _say(f"verifiers need\n  {note}")
         if old_of(place.state.ledger_key).exists():
             _say("an old key still signs beside the present one: countersign rotate-key --finish")

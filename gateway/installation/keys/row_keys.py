@@ -146,9 +146,9 @@ class RowKeys:
         size, root = ledger.found
         if size < memory.seen:
             raise LedgerUnsafeError(
-                f"the ledger had {memory.seen} records here, and has {size} now: somebody put an"
-                " older state of the database back. `countersign restore` brings a backup back and"
-                " says so on record; for another ledger use another state folder than this"
+                f"the ledger had {memory.seen} records here, and has {size} now: an older"
+                " state of the database was put back. Use `countersign restore`, which is recorded;"
+                " for another ledger use another state folder"
             )
         if self._began_anew:
             self._refuse_others(size, root)

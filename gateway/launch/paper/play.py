@@ -47,7 +47,7 @@ def play(plan: Plan, playback: Playback) -> int:
     log_to_stderr(settings.log_level)
     progress = Progress(sys.stdout)
     progress.say(
-        f"run        {plan.tags.run_id}, paper mode, development keys: two of them, one person"
+        f"run        {plan.tags.run_id}, paper mode, development keys: one person has both roles"
     )
     with (
         interruptible() as stop,
@@ -230,7 +230,7 @@ def _last_lines(app: App, path: Path, progress: Progress) -> None:
     progress.say(f"summary    {path}")
     if newest := newest_decision(app.reader):
         progress.say(f"decision   {newest}  (the newest; `countersign decisions` lists them)")
-    progress.say(f"log key    {app.plan.state.ledger_vkey}  (give it to whoever verifies)")
+    progress.say(f"log key    {app.plan.state.ledger_vkey}  (for verifiers)")
     if app.desk.parts()["kill"] != "ready":
         _warn_if_killed(app, progress)
 

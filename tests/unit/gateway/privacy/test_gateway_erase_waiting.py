@@ -90,7 +90,7 @@ def test_a_long_erasure_in_the_gateway_is_seen_to_go_on(
         ([], 0, "no record holds the name in words"),
         ([3, 9], 2, "NOT erased: 2 records hold the name in words and keep it: 3, 9\n"),
         ([*range(25)], 2, "18, 19 and 5 more"),
-        (None, 0, "is unknown: it is gone already, or too short"),
+        (None, 0, "free text was not searched: the name is gone already"),
     ],
 )
 def test_what_words_keep_is_said(

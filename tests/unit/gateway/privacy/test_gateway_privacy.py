@@ -78,7 +78,7 @@ class CutOff:
     ("found", "words"),
     [
         (0, ""),
-        (2, "an erasure that was cut off is complete"),
+        (2, "an interrupted erasure is complete"),
         (VaultError("a log is full"), "NOT complete: a log is full"),
         (ErasureRefusedError("altered"), "NOT complete: altered"),
     ],
