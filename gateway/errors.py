@@ -78,7 +78,7 @@ class CustodyError(GatewayError):
     """Others may read or change key files; nothing was started."""
 
     code: ClassVar[str] = "custody"
-    says: ClassVar[str] = "others can use or own keys: {self.problem}. Run: {self.commands}"
+    says: ClassVar[str] = "others can use or own keys: {self.problem}. Type: {self.commands}"
     problem: str
     commands: str
 
