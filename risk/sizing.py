@@ -6,7 +6,7 @@ Rules:
 - The overlay's exposure is target volatility / forecast volatility, long or flat, capped. No
   prediction of direction enters.
 - There is no order inside the no-trade band, and none larger than the policy's step.
-- An agent's target exposure is not capped: the rules refuse it.
+- An agent's target exposure is not capped here; the rules judge it.
 - Quantities round toward zero, so rounding never adds risk. All arithmetic is on integers.
 """
 

@@ -3,7 +3,7 @@
 import ast
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ FUNCTION_LINES_MAX = 70
 ROOMS_MAX = 12
 FORBIDDEN_WORDS = ("Manager", "Helper", "Util", "Utils", "Base")
 FORBIDDEN_FOLDERS = ("common", "utils", "util", "helpers", "lib")
+# Class names that stand for two things. The list shrinks; a name on it that is single fails.
+DOUBLED = ("Evidence", "_Check", "_Fold")
 # Said in reading order only where a reader needs them: errors come last or first by taste.
 UNLISTED = ("__init__", "__main__")
 
@@ -58,6 +60,16 @@ def forbidden_names(tree: ast.AST) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and pattern.search(node.name)
     ]
+
+
+def doubled_classes(trees: Mapping[str, ast.AST]) -> dict[str, list[str]]:
+    """Class names that are used more than once, with the files that use them."""
+    homes: dict[str, list[str]] = {}
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(name)
+    return {name: files for name, files in homes.items() if len(files) > 1}
 
 
 def modules_of(folder: Path) -> set[str]:
@@ -103,6 +115,11 @@ def test_no_class_has_a_name_that_says_nothing(room: str) -> None:
         name_of(path): found for path in sources(room) if (found := forbidden_names(parsed(path)))
     }
     assert named == {}
+
+
+def test_a_class_name_is_used_once_in_the_house() -> None:
+    named = ((name_of(path), parsed(path)) for path in sources(*PACKAGES))
+    assert doubled_classes({n: t for n, t in named if n not in GENERATED}).keys() == set(DOUBLED)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -153,6 +170,9 @@ def test_the_measures_themselves_see_what_they_should() -> None:
     assert too_long_functions(ast.parse(long_function), FUNCTION_LINES_MAX) == ["f: 71"]
     named = "class OrderManager: ...\nclass BaseRule: ...\nclass Baseline: ...\nclass Order: ..."
     assert forbidden_names(ast.parse(named)) == ["OrderManager", "BaseRule"]
+    twice = {"a.py": "class Order: ...\nclass Fill: ...", "b.py": "def f():\n    class Order: ..."}
+    trees = {name: ast.parse(text) for name, text in twice.items()}
+    assert doubled_classes(trees) == {"Order": ["a.py", "b.py"]}
     assert listed_in("ledger, then keys; not keystone", {"keys", "ledger", "note"}) == [
         "ledger",
         "keys",

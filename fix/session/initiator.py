@@ -2,10 +2,10 @@
 
 Not here: what may leave (`fix.session.guard`), what a message means, and the pipe.
 
-Rules, measured with quickfix 1.16.0:
-- An exception that leaves a callback ends the process or leaves it without callbacks. So every
-  exception is caught and reported as a fault, egress for new orders closes, and in ``toApp`` the
-  message does not leave.
+Rules:
+- An exception that leaves a callback ends the process or leaves it without callbacks (measured
+  with quickfix 1.16.0). So every exception is caught and reported as a fault, egress for new orders
+  closes, and in ``toApp`` the message does not leave.
 - An inbound message is durable in the inbox before the engine counts it. If the disk refuses, the
   process ends at once, because otherwise the engine counts the message as received.
 - A Message kept after its callback causes a segfault: take its text inside, parse it later.

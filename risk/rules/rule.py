@@ -4,7 +4,8 @@ Not here: any single rule.
 
 Rules:
 - A check passes iff observed <= limit (or >= for a minimum). Only this file compares with a limit.
-- A measurement that is not an integer in range is refused.
+- A measurement that is not an integer in range never passes: an armed rule refuses the intent, a
+  disarmed one does not apply.
 - A disarmed rule still measures and shows the result.
 - An instrument or class that the policy does not know has no disarmed rules.
 """
