@@ -15,7 +15,7 @@ from dataclasses import InitVar, dataclass
 from typing import Final
 
 from risk.errors import ApprovalError
-from risk.intent import Intent, Side, TimeInForce, intent_digest
+from risk.intent import Intent, Side, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.verdict import Action, RuleId, Verdict, is_intact
 
@@ -87,41 +87,6 @@ class ApprovedOrder:
     def __post_init__(self, seal: object) -> None:
         if seal is not _SEAL:
             raise ApprovalError("an approved order is made by approve()")
-
-    @property
-    def decision_id(self) -> str:
-        """Decision of the order."""
-        return self.intent.decision_id
-
-    @property
-    def account(self) -> str:
-        """Account of the order."""
-        return self.intent.account
-
-    @property
-    def instrument(self) -> str:
-        """Symbol of the order."""
-        return self.intent.instrument
-
-    @property
-    def side(self) -> Side:
-        """Side of the order."""
-        return self.intent.side
-
-    @property
-    def qty_lots(self) -> int:
-        """Quantity in lots."""
-        return self.intent.qty_lots
-
-    @property
-    def limit_ticks(self) -> int:
-        """Limit price in ticks."""
-        return self.intent.limit_ticks
-
-    @property
-    def tif(self) -> TimeInForce:
-        """Time in force."""
-        return self.intent.tif
 
 
 def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_us: int) -> Approval:

@@ -71,23 +71,26 @@ def new_order(
 
     Source: FIX 4.4 volume 4, NewOrderSingle (D).
     """
-    if order.qty_lots <= 0 or order.limit_ticks <= 0 or tick_minor <= 0 or lot <= 0:
+    intent = order.intent
+    if intent.qty_lots <= 0 or intent.limit_ticks <= 0 or tick_minor <= 0 or lot <= 0:
         raise MessageError(problem="quantity, price, tick and lot of an order must be positive")
-    side, tif = SIDES.get(str(order.side)), TIMES_IN_FORCE.get(str(order.tif))
+    side, tif = SIDES.get(str(intent.side)), TIMES_IN_FORCE.get(str(intent.tif))
     if side is None or tif is None:
-        raise MessageError(problem=f"side {order.side!s} or time in force {order.tif!s} is unknown")
-    price = decimal_text(order.limit_ticks * tick_minor, profile.minor_digits)
+        raise MessageError(
+            problem=f"side {intent.side!s} or time in force {intent.tif!s} is unknown"
+        )
+    price = decimal_text(intent.limit_ticks * tick_minor, profile.minor_digits)
     tags = profile.tags
     fields = (
         (MSG_TYPE, NEW_ORDER),
         (CL_ORD_ID, cl_ord_id(order.approving_leaf)),
         *_parties(tags),
-        (1, profile.account or order.account),
+        (1, profile.account or intent.account),
         (21, tags.handling),
-        (55, order.instrument),
+        (55, intent.instrument),
         (54, side),
         (60, timestamp(transact_time_us)),
-        (38, str(order.qty_lots * lot)),
+        (38, str(intent.qty_lots * lot)),
         (40, "2"),
         (44, price),
         (15, profile.currency),

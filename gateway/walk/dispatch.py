@@ -91,7 +91,7 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
         _withdraw(standing, tools, "send_before_passed")
         return None
     name = cl_ord_id(standing.approving.leaf)
-    instrument = tools.instrument(order.instrument)
+    instrument = tools.instrument(order.intent.instrument)
     fields = new_order(
         order,
         profile=tools.profile,

@@ -41,7 +41,7 @@ def send_before_commit(standing: Standing, tools: DispatchTools) -> None:
     if standing.approving is None:
         return
     order = tools.approve(standing)
-    instrument = tools.instrument(order.instrument)
+    instrument = tools.instrument(order.intent.instrument)
     name = cl_ord_id(standing.approving.leaf)
     fields = new_order(
         order,

@@ -55,7 +55,7 @@ def order_sending(past: Past, record: Record) -> str:
         given["kill_epoch"],
         None if agreed is None else value_of(Approval, agreed),
     )
-    instrument = past.instrument(order.instrument)
+    instrument = past.instrument(order.intent.instrument)
     fields = new_order(
         order,
         profile=_profile(past),

@@ -114,7 +114,7 @@ def test_an_order_carries_every_binding_it_was_made_with() -> None:
         policy_digest(PLAYBACK),
     )
     assert (order.send_before_us, order.kill_epoch, order.approver) == (WALL_US, 0, "")
-    assert (order.approving_leaf, order.tif, order.intent) == (LEAF, TimeInForce.IOC, intent)
+    assert (order.approving_leaf, order.intent) == (LEAF, intent)
 
 
 @pytest.mark.parametrize("rule", [RuleId.R00, RuleId.R13])
