@@ -88,6 +88,16 @@ def listed_in(docstring: str, modules: set[str]) -> list[str]:
     return sorted(places, key=places.__getitem__)
 
 
+def body_subscripts(tree: ast.AST) -> list[int]:
+    """Lines with `body[...]` or `record.body[...]`."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript)
+        and "body" in {getattr(node.value, "attr", ""), getattr(node.value, "id", "")}
+    ]
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_file_is_longer_than_a_sitting(room: str) -> None:
     long = {
@@ -154,6 +164,16 @@ def test_every_folder_of_modules_is_a_package(package: str) -> None:
     assert {path for path in with_modules if not (path / "__init__.py").exists()} == set()
 
 
+def test_no_room_but_the_journal_takes_a_record_apart_by_field_names() -> None:
+    found = [
+        f"{name_of(path)}:{line}"
+        for path in sources("gateway")
+        if "gateway/walk/journal/" not in name_of(path)
+        for line in body_subscripts(parsed(path))
+    ]
+    assert not found, "read it with the kind's class in gateway/walk/journal/"
+
+
 def test_no_package_under_tests() -> None:
     """With packages there, `tests/unit/risk` would shadow `risk`."""
     assert [name_of(path) for path in (ROOT / "tests").rglob("__init__.py")] == []
@@ -168,6 +188,8 @@ def test_test_files_have_unique_names() -> None:
 def test_the_measures_themselves_see_what_they_should() -> None:
     long_function = "def f() -> None:\n" + "    x = 1\n" * FUNCTION_LINES_MAX
     assert too_long_functions(ast.parse(long_function), FUNCTION_LINES_MAX) == ["f: 71"]
+    taken_apart = "a = record.body['x']\nb = body['x']\nc = body\nd = fields['body']"
+    assert body_subscripts(ast.parse(taken_apart)) == [1, 2]
     named = "class OrderManager: ...\nclass BaseRule: ...\nclass Baseline: ...\nclass Order: ..."
     assert forbidden_names(ast.parse(named)) == ["OrderManager", "BaseRule"]
     twice = {"a.py": "class Order: ...\nclass Fill: ...", "b.py": "def f():\n    class Order: ..."}

@@ -6,13 +6,16 @@ Not here: who may ask (`surfaces`), how the verdict is reached (`walk`).
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.desk.requests import ApprovalQuestion, IntentResponse, RuleLine
 from gateway.errors import NotReadyError
+from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.order import OrderReported, OrderSending
+from gateway.walk.journal.verdict import ApprovalRequested, VerdictGiven
 
 Told = Literal["approved", "held", "rejected", "no_trade", "no_forecast", "not_sent", "unknown"]
 
@@ -58,16 +61,16 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
             record_leaf=records[-1].leaf.hex(),
             receipt=f"countersign receipt {decision_id}",
         )
-    body: dict[str, Any] = verdicts[-1].body
+    judged = VerdictGiven.of(verdicts[-1]).verdict_document
     result, reason = told(records)
     return IntentResponse(
         decision_id=decision_id,
         result=result,
         reason=reason,
-        verdict=body["verdict"]["action"],
+        verdict=judged["action"],
         approval=asked_of(records),
-        rules=tuple(_rule_line(rule) for rule in body["verdict"]["results"]),
-        cl_ord_id=sending[0].body["cl_ord_id"] if sending else None,
+        rules=tuple(_rule_line(rule) for rule in judged["results"]),
+        cl_ord_id=OrderSending.of(sending[0]).cl_ord_id if sending else None,
         record_seq=verdicts[-1].seq,
         record_leaf=verdicts[-1].leaf.hex(),
         receipt=f"countersign receipt {decision_id}",
@@ -76,13 +79,12 @@ def intent_response(reader: LedgerReader, decision_id: str) -> IntentResponse:
 
 def asked_of(records: Sequence[Record]) -> ApprovalQuestion | None:
     """Return the question that a person was asked, or None."""
-    asked = next((r.body for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
-    if asked is None:
+    found = next((r for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
+    if found is None:
         return None
+    asked = ApprovalRequested.of(found)
     return ApprovalQuestion(
-        intent_digest=asked["intent_digest"],
-        expires_us=asked.get("expires_us"),
-        band=asked.get("band", {}),
+        intent_digest=asked.intent_digest, expires_us=asked.expires_us, band=asked.band
     )
 
 
@@ -93,25 +95,27 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
         NotReadyError: the order is approved and not handed out yet.
     """
     (verdict, *after) = _since_last_verdict(records)
-    given: Told = verdict.body["result"]
+    judged = VerdictGiven.of(verdict)
+    given = cast("Told", judged.result)
     fates = [record for record in after if record.kind in _FATES]
     last = fates[-1] if fates else None
     if given == "approved" and last is None:
-        decision_id = str(verdict.body["decision_id"])
-        raise NotReadyError(part=f"decision {decision_id}", state="approved, not yet handed out")
+        raise NotReadyError(
+            part=f"decision {judged.decision_id}", state="approved, not yet handed out"
+        )
     if last is None:
         return given, None
     match last.kind:
         case Kind.ORDER_SENDING:
             return "unknown", "handed out, no answer yet; it is never sent again"
         case Kind.ORDER_UNKNOWN:
-            return "unknown", str(last.body["reason"])
-        case Kind.ORDER_REPORTED if last.body.get("order_state") == "NOT_RECEIVED":
+            return "unknown", Ending.of(last).reason
+        case Kind.ORDER_REPORTED if OrderReported.of(last).order_state == "NOT_RECEIVED":
             return "not_sent", "the broker never received it"
         case Kind.APPROVAL_REFUSED:
             return "not_sent", "a person refused it"
         case kind if kind in NOT_SENT:
-            return "not_sent", str(last.body["reason"])
+            return "not_sent", Ending.of(last).reason
         case _:
             return given, None
 

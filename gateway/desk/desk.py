@@ -32,16 +32,14 @@ from gateway.walk.approval import agree, end_hold, is_over, release
 from gateway.walk.decision import Decision, Result, decide
 from gateway.walk.dispatch import DispatchTools, dispatch
 from gateway.walk.journal import decision as journal
-from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.ports import Case, Tags, Tools
-from gateway.walk.projections.outbox import Orders, Standing
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Standing
 from gateway.walk.section import Section
-from risk.approved import Approval, ApprovedOrder, approve
-from risk.documents import value_of
+from risk.approved import ApprovedOrder, approve
 from risk.errors import ApprovalError
-from risk.intent import Intent
 from risk.state.instrument import Instrument
-from risk.verdict import verdict_from_document
 
 INTENTS_MAX: Final = 8
 """Agents' intents handled at once. One more is refused, so that no queue forms."""
@@ -191,7 +189,7 @@ class Desk:
             del self._cases[decision_id]
             if not answer.approve:
                 records = self.own.tools.ledger.append(
-                    journal_orders.approval_refused(
+                    journal_verdicts.approval_refused(
                         standing,
                         caller.name,
                         answer.note,
@@ -250,23 +248,22 @@ class Desk:
         """
         if standing.approving is None:
             raise ApprovalError("nothing approves this order")
-        body: dict[str, Any] = standing.approving.body
+        given = journal_verdicts.VerdictGiven.of(standing.approving)
         epoch, killed = self.own.word.read()
         status = self.own.section.status()
-        if killed or epoch != body["kill_epoch"]:
+        if killed or epoch != given.kill_epoch:
             raise ApprovalError("the kill epoch changed since the verdict")
-        if status.policy_digest != body["policy_digest"] or status.standing != "ACTIVE":
+        if status.policy_digest != given.policy_digest or status.standing != "ACTIVE":
             raise ApprovalError("the policy changed since the verdict")
-        if self.own.section.differences.blocks(body["intent"]["instrument"]):
+        if self.own.section.differences.blocks(given.instrument):
             raise ApprovalError("the book differs from the broker's since the verdict")
-        agreed = body["approval"]
         return approve(
-            value_of(Intent, body["intent"]),
-            verdict_from_document(body["verdict"]),
+            given.intent,
+            given.verdict,
             standing.approving.leaf,
-            body["send_before_us"],
-            body["kill_epoch"],
-            None if agreed is None else value_of(Approval, agreed),
+            given.send_before_us,
+            given.kill_epoch,
+            given.approval,
         )
 
     def _follow(self, case: Case, decision: Decision) -> None:
@@ -325,7 +322,7 @@ class Desk:
             )
         )
         asked, _ = request_document(request, self.own.dispatching.persons)
-        if first.body["request"] != asked:
+        if journal.IntentReceived.of(first).request != asked:
             raise RequestError(
                 problem=f"client_key {request.client_key!r} was used for another request"
             )

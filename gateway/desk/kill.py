@@ -29,7 +29,7 @@ from gateway import clock
 from gateway.errors import NotReadyError
 from gateway.feeds.intake import show_hidden_text
 from gateway.installation.press_notes import PressNote, PressNotes
-from gateway.walk.journal.kill import kill_outcome, kill_pressed
+from gateway.walk.journal.kill import KillPressed, kill_outcome, kill_pressed
 from gateway.walk.ports import LedgerPort
 
 _log = logging.getLogger(__name__)
@@ -258,9 +258,10 @@ class KillSwitch:
             )
             return False
         if held is not None and held.kind is Kind.KILL_PRESSED:
-            named = held.body.get("press_id")  # an old record or a damaged word has none
+            recorded = KillPressed.of(held)
+            named = recorded.press_id  # an old record or a damaged word has none
             same = not named or not press.press_id or named == press.press_id
-            if same and held.body["kill_epoch"] == press.kill_epoch:
+            if same and recorded.kill_epoch == press.kill_epoch:
                 return True
         _log.critical(
             "kill %s is in force and not on record: %s; stop and run `countersign fsck`",

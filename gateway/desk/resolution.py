@@ -30,8 +30,11 @@ from gateway.desk.requests import ResolveRequest
 from gateway.desk.statements import all_signed, log_id, statement
 from gateway.errors import ResolutionRefusedError
 from gateway.walk.journal.decision import decision_sealed
-from gateway.walk.projections.differences import Cause, Difference, Found, order_ended_by
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.journal.difference import DifferenceCause, Found
+from gateway.walk.journal.order import order_ended_by
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.differences import Difference
+from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.book_check import traded_lots
 from gateway.walk.settlement import OUTCOMES
 from risk.intent import Side
@@ -94,7 +97,7 @@ def _document(own: DeskParts, one: Difference) -> dict[str, Any]:
 
 def _sides_now(own: DeskParts, found: Found) -> tuple[int | None, int | None]:
     differences = own.section.differences
-    if found.cause is Cause.ACCOUNT_LOTS and found.account in own.section.accounts:
+    if found.cause is DifferenceCause.ACCOUNT_LOTS and found.account in own.section.accounts:
         account, symbol = found.account, found.instrument
         traded = traded_lots(own.orders).get((account, symbol), 0)
         return own.section.book(account).lots(symbol), traded + differences.adjusted(
@@ -208,7 +211,7 @@ def _adjustment(case: _Case) -> dict[str, JSON] | None:
             problem="account or instrument is not this gateway's: name an account of it"
         )
     instrument = own.instruments[found.instrument]
-    side = Side.BUY if found.cause is Cause.ACCOUNT_LOTS else _side(case)
+    side = Side.BUY if found.cause is DifferenceCause.ACCOUNT_LOTS else _side(case)
     if lots < 0:
         side = Side.SELL if side is Side.BUY else Side.BUY
     try:
@@ -230,7 +233,7 @@ def _adjustment(case: _Case) -> dict[str, JSON] | None:
 def _side(case: _Case) -> Side:
     order = case.order
     if order is not None and order.verdict is not None:
-        return Side(str(order.verdict.body["intent"]["side"]))
+        return VerdictGiven.of(order.verdict).intent.side
     if not case.request.side:
         raise ResolutionRefusedError(problem="the order is not ours: name its side, BUY or SELL")
     return Side(case.request.side)
@@ -250,7 +253,7 @@ def _ended(case: _Case) -> tuple[Draft, ...]:
         return ()
     state = OrderState(order.order_state)
     if not state.is_terminal:
-        rejected = case.difference.found.cause is Cause.REJECT_UNMATCHED
+        rejected = case.difference.found.cause is DifferenceCause.REJECT_UNMATCHED
         state = OrderState.REJECTED if rejected else OrderState.CANCELED
     return (
         order_ended_by(

@@ -10,6 +10,8 @@ from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.errors import UnknownDecisionError
 from gateway.installation.place import Place
+from gateway.walk.journal.decision import DecisionSealed
+from gateway.walk.journal.order import OrderReported
 
 PREFIX: Final = "decision/"
 FIRST_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_FAILED)
@@ -68,8 +70,8 @@ def last_word(newest_first: Iterable[Record]) -> str:
     """Return how a decision was sealed; empty while it is open, and when its order works again."""
     for record in newest_first:
         if record.kind is Kind.DECISION_SEALED:
-            return str(record.body["outcome"])
-        if record.kind is Kind.ORDER_REPORTED and record.body.get("reopens"):
+            return DecisionSealed.of(record).outcome
+        if record.kind is Kind.ORDER_REPORTED and OrderReported.of(record).reopens:
             return ""
     return ""
 

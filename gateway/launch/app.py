@@ -54,8 +54,9 @@ from gateway.telemetry.spans import Telemetry
 from gateway.walk import failpoints
 from gateway.walk.dispatch import DispatchTools, withdraw_late
 from gateway.walk.journal.own_keys import OwnKeys
-from gateway.walk.projections.outbox import Orders, Standing
+from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import epoch_of
+from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.reconciliation.cancels import CancelRecords

@@ -22,6 +22,7 @@ from gateway.desk.kill import KillSwitch
 from gateway.errors import GatewayError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.settler import Settler
+from gateway.walk.journal.session import SessionEvent
 from gateway.walk.projections.kill_times import STEPS
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import record_resets
@@ -226,7 +227,7 @@ def note(ledger: Ledger, session: str, run_id: str, event: str, detail: str) -> 
     except AuditError:
         _log.error("%s: not on record", event)
         raise
-    _log.error("%s: %s", event, record.body["detail"])
+    _log.error("%s: %s", event, SessionEvent.of(record).detail)
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:

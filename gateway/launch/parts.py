@@ -34,6 +34,7 @@ from gateway.launch.plan import Plan
 from gateway.launch.publisher import Publishing
 from gateway.launch.session import refuse_lost, simulator_after
 from gateway.surfaces.web.views.lists import Views
+from gateway.walk.journal.kill import KillEpoch, KillPressed, KillReleased
 from gateway.walk.journal.own_keys import OwnKeys
 from gateway.walk.ports import SamplingPlan, Tools
 from gateway.walk.projections.outbox import Orders, history_of
@@ -151,13 +152,13 @@ def restore_kill(
     """
     epoch, killed, released, press_id = 0, False, False, ""
     for record in reader.records(stream="control", kinds=(Kind.KILL_PRESSED, Kind.KILL_RELEASED)):
-        named = int(str(record.body["kill_epoch"]))
+        named = KillEpoch.of(record).kill_epoch
         if named > epoch:
             press_id = ""
         epoch = max(epoch, named)
         released = record.kind is Kind.KILL_RELEASED
         if not released and named == epoch:
-            press_id = str(record.body.get("press_id", ""))
+            press_id = KillPressed.of(record).press_id
         killed = not (
             released and named == epoch and _releases(record, press_id, word, reader, keys, origin)
         )
@@ -187,17 +188,15 @@ def _releases(
     earlier version and names no press, the word itself must have this press as released. With a
     lost word the kill then comes back.
     """
-    given = release.body.get("signatures")
-    if not isinstance(given, dict):
+    given = KillReleased.of(release)
+    if given.signatures is None:
         return False
-    signatures = {role: str(text) for role, text in given.items()}
-    epoch, named = int(str(release.body["kill_epoch"])), str(release.body.get("press_id", ""))
+    epoch, named, signatures = given.kill_epoch, given.press_id, given.signatures
     now = word.newest_press()
     agreed = (now.kill_epoch, now.killed) == (epoch, False)
     if not named:
         return agreed and all_signed(release_statement_v1(origin, epoch), signatures, keys)
-    live = tuple(map(str, release.body.get("live", ())))
-    signed = release_statement(log_id(reader, origin), epoch, named, live)
+    signed = release_statement(log_id(reader, origin), epoch, named, given.live)
     ours = named == press_id or (agreed and named == now.press_id)
     return ours and all_signed(signed, signatures, keys)
 
@@ -246,7 +245,7 @@ def make_kill_switch(
 def recorded_epoch(reader: LedgerReader) -> int:
     """Return the highest recorded kill epoch."""
     pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
-    return max((int(r.body["kill_epoch"]) for r in pressed), default=0)
+    return max((KillEpoch.of(r).kill_epoch for r in pressed), default=0)
 
 
 def seed_root(ledger: Ledger, opened_seq: int) -> tuple[bytes, int]:

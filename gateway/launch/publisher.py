@@ -22,6 +22,7 @@ from gateway.errors import SettingsError
 from gateway.evidence.publication.policy import POLICY_SETTING, read_policy
 from gateway.evidence.publication.published import LogFiles
 from gateway.launch.plan import Plan
+from gateway.walk.journal.run import LedgerRestored
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class Publishing:
         if not remembered:
             return
         restores = reader.records(kinds=(Kind.LEDGER_RESTORED,), newest_first=True, limit=1)
-        accepted = next((int(record.body["known_size"]) for record in restores), 0)
+        accepted = next((LedgerRestored.of(record).known_size for record in restores), 0)
         name, size = max(remembered.items(), key=lambda one: one[1])
         if size > accepted:
             raise LedgerUnsafeError(

@@ -22,8 +22,9 @@ from gateway.errors import NotReadyError, RequestError, SessionLostError
 from gateway.installation.children.fix import FixChild
 from gateway.launch.events import note
 from gateway.launch.plan import Plan
+from gateway.walk.journal.session import FixInbound
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.sequence import Numbers, numbers
+from gateway.walk.projections.sequence import SessionNumbers, numbers
 
 SKIPPED = 100_000
 """MsgSeqNums skipped by a new session: the broker also counted messages that are not on record.
@@ -104,7 +105,7 @@ def begin_anew(plan: Plan, ledger: Ledger, reader: LedgerReader) -> Beginning:
     return Beginning(skipped=SKIPPED, accept=refused is not None)
 
 
-def numbers_of(plan: Plan, reader: LedgerReader) -> Numbers:
+def numbers_of(plan: Plan, reader: LedgerReader) -> SessionNumbers:
     """Return the sequence numbers of the plan's session, by the ledger and its folder."""
     found = resets_of(plan.state.root / "fix")
     return numbers(reader, _session(plan), found, clock.wall_us())
@@ -144,4 +145,4 @@ def _last_offset(reader: LedgerReader, session: str) -> int:
     newest = reader.records(
         stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,), newest_first=True, limit=1
     )
-    return next((int(str(record.body["offset"])) for record in newest), -1)
+    return next((FixInbound.of(record).offset for record in newest), -1)

@@ -19,6 +19,7 @@ from gateway import clock
 from gateway.errors import GatewayError
 from gateway.telemetry.spans import Telemetry
 from gateway.walk.journal.persons import hide
+from gateway.walk.journal.session import FixInbound
 from gateway.walk.settlement import Received, SettleTools, settle
 
 _log = logging.getLogger(__name__)
@@ -158,9 +159,10 @@ class Settler:
         stream, kinds = f"session/{self.session}", (Kind.FIX_INBOUND,)
         raw, _ = hide(received.raw, self._tools.persons, self._tools.public_tags)
         digest = sha256(raw.encode("latin-1", "replace")).hexdigest()
+        found = self._reader.records(stream=stream, kinds=kinds, newest_first=True)
         return any(
-            (record.body["offset"], record.body["digest"]) == (received.offset, digest)
-            for record in self._reader.records(stream=stream, kinds=kinds, newest_first=True)
+            (one.offset, one.digest) == (received.offset, digest)
+            for one in map(FixInbound.of, found)
         )
 
     def _tell_if_it_lasts(self) -> None:
@@ -179,5 +181,5 @@ def _resume(reader: LedgerReader, session: str) -> tuple[int, int]:
     """Return the offset to read from and the offset to skip: that of the last recorded message."""
     last = -1
     for record in reader.records(stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,)):
-        last = max(last, int(str(record.body["offset"])))
+        last = max(last, FixInbound.of(record).offset)
     return (0, -1) if last < 0 else (last, last)

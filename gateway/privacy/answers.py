@@ -4,6 +4,7 @@ from typing import Any
 
 from audit.privacy.erasure import Privacy
 from gateway.privacy.requests import DiscloseRequest, EraseRequest, HoldRequest, LiftRequest
+from gateway.walk.journal.run import HoldPlaced
 
 
 def erase(privacy: Privacy, actor: str, ask: EraseRequest) -> dict[str, Any]:
@@ -33,9 +34,9 @@ def hold(privacy: Privacy, actor: str, ask: HoldRequest) -> dict[str, Any]:
         AuditError: refused.
     """
     placed = [
-        {"hold_id": body["hold_id"], "scope": body["scope"], "record": record.seq}
+        {"hold_id": one.hold_id, "scope": one.scope, "record": record.seq}
         for record in privacy.hold(ask.scope, reason=ask.reason, actor=actor)
-        for body in (record.body,)
+        for one in (HoldPlaced.of(record),)
     ]
     return {**placed[-1], "holds": placed}
 

@@ -6,22 +6,21 @@ Nothing approves by itself; a hold that nobody answers in time ends and frees wh
 """
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from audit.sequencer.ledger import Lane
 from gateway.errors import ApprovalRefusedError, UnknownDecisionError
 from gateway.walk import deadlines
 from gateway.walk.decision import Decision, Result, renew
-from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal import verdict as journal
 from gateway.walk.journal.decision import decision_sealed
+from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import Case, Tools
-from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.section import Section
 from risk.approved import Approval, grant
-from risk.documents import value_of
 from risk.errors import ApprovalError
-from risk.intent import Intent
-from risk.verdict import verdict_from_document
 
 # how a renewal that did not lead to an order ends its decision; else: rejected
 ENDED_BY: Final = {Result.NO_TRADE: "no_trade", Result.NO_FORECAST: "no_forecast"}
@@ -48,8 +47,8 @@ def agree(
         raise UnknownDecisionError(problem="no such decision")
     if standing.stage is not Stage.HELD or standing.verdict is None or case is None:
         raise ApprovalRefusedError(problem=f"nothing waits for approval here: {standing.stage}")
-    body: dict[str, Any] = standing.verdict.body
-    if digest != body["intent_digest"]:
+    held = VerdictGiven.of(standing.verdict)
+    if digest != held.intent_digest:
         raise ApprovalRefusedError(
             problem="the digest is not that of the held intent: read it again"
         )
@@ -58,8 +57,8 @@ def agree(
     try:
         approval = grant(
             section.policy,
-            value_of(Intent, body["intent"]),
-            verdict_from_document(body["verdict"]),
+            held.intent,
+            held.verdict,
             approver,
             now.wall_us,
         )
@@ -87,9 +86,7 @@ def release(
     if standing.verdict is None:
         raise AssertionError("agree() has seen the verdict")
     (given,) = tools.ledger.append(
-        journal_orders.approval_given(
-            standing, approval, verdict_seq=standing.verdict.seq, note=note
-        )
+        journal.approval_given(standing, approval, verdict_seq=standing.verdict.seq, note=note)
     )
     orders.catch_up((given,))
     again = replace(case, attempt=case.attempt + 1, opened_seq=given.seq)
@@ -120,7 +117,7 @@ def end_hold(
     """Free a hold's reservation and seal its decision."""
     orders.catch_up(
         tools.ledger.append(
-            journal_orders.reservation_released(standing, reason, market_time_us=market_time_us),
+            journal.reservation_released(standing, reason, market_time_us=market_time_us),
             decision_sealed(f"decision/{standing.decision_id}", outcome, account=standing.account),
             lane=Lane.URGENT,
         )

@@ -11,7 +11,8 @@ from enum import StrEnum
 from audit.records.record import Draft
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import decision as journal
-from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal import forecast as journal_forecasts
+from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Tick, Tools
 from gateway.walk.section import Judged, Section
@@ -73,9 +74,9 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
         prompt = tools.codec.encode(case.snapshot)
     except CodecError as error:
         return _no_forecast(case, tools, section, reason="snapshot_refused", detail=str(error))
-    snapshot_blob = tools.ledger.put_blob(journal.snapshot_bytes(case.snapshot))
+    snapshot_blob = tools.ledger.put_blob(journal_forecasts.snapshot_bytes(case.snapshot))
     (taken,) = tools.ledger.append(
-        journal.snapshot_taken(case, snapshot_blob, section.policy_named)
+        journal_forecasts.snapshot_taken(case, snapshot_blob, section.policy_named)
     )
     if case.opened_seq is None:
         case = replace(case, opened_seq=taken.seq)
@@ -137,7 +138,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
     try:
         described = tools.engine.describe()
         tools.ledger.append(
-            journal.forecast_requested(
+            journal_forecasts.forecast_requested(
                 case, prompt, request, root=root, size=size, drafter=described.drafter.value
             )
         )
@@ -149,7 +150,7 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
     kept = encode_evidence(evidence)
     blob = tools.ledger.put_blob(kept)
     tools.ledger.append(
-        journal.rounds_captured(
+        journal_forecasts.rounds_captured(
             case, evidence, elapsed_us=samples.elapsed_us, blob=blob, size_bytes=len(kept)
         )
     )
@@ -170,7 +171,9 @@ def _forecast(case: Case, tools: Tools, section: Section, prompt: Prompt) -> _Fo
         )
     except ForecastError as error:
         return _no_forecast(case, tools, section, reason=error.code, detail=str(error))
-    tools.ledger.append(journal.forecast_made(case, target), journal.placebo_made(case, placebo))
+    tools.ledger.append(
+        journal_forecasts.forecast_made(case, target), journal_forecasts.placebo_made(case, placebo)
+    )
     return _Forecasts(target=target, placebo=placebo, sampled_us=samples.elapsed_us)
 
 
@@ -191,11 +194,11 @@ def _judge(
     result = Result(judged.result)
     if result is Result.HELD:
         tools.ledger.append(
-            journal_orders.approval_requested(
+            journal_verdicts.approval_requested(
                 case,
                 judged.record,
                 intent,
-                until=journal_orders.asked_until(
+                until=journal_verdicts.asked_until(
                     section.policy, intent, judged.verdict, section.hold_end_us(judged.record)
                 ),
             )
@@ -242,7 +245,7 @@ def _no_forecast(
 
     A renewal (attempt above 0) is sealed by its hold, which also frees what it reserved.
     """
-    drafts = [journal.forecast_failed(case, reason=reason, detail=detail)]
+    drafts = [journal_forecasts.forecast_failed(case, reason=reason, detail=detail)]
     if case.attempt == 0:
         drafts.append(_unjudged(case, section, Result.NO_FORECAST))
     tools.ledger.append(*drafts)

@@ -21,7 +21,8 @@ from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.journal.persons import NOBODY, Persons, hide
 from gateway.walk.ports import BrokerPort, LedgerPort
-from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Stage, Standing
 from risk.approved import ApprovedOrder
 from risk.errors import ApprovalError
 from risk.state.instrument import Instrument

@@ -9,7 +9,6 @@ it.
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from audit.errors import GuardMovedError
 from audit.records.kinds import Kind
@@ -21,14 +20,14 @@ from gateway.errors import NotReadyError
 from gateway.walk import deadlines
 from gateway.walk.deadlines import Deadlines, SteadyWall
 from gateway.walk.failpoints import reach
-from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.decision import policy_named
+from gateway.walk.journal.kill import KillEpoch
+from gateway.walk.journal.verdict import VerdictGiven, verdict_given
 from gateway.walk.ports import Case, LedgerPort, Tick
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from gateway.walk.projections.differences import Differences
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, approve
-from risk.documents import value_of
 from risk.errors import ApprovalError
 from risk.evaluate import evaluate
 from risk.intent import Intent
@@ -57,7 +56,7 @@ class Judged:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Fold:
+class _BasisFold:
     """One book and how far it has been folded."""
 
     books: BookFold
@@ -77,8 +76,8 @@ class _Fold:
         for event in self.events(record):
             self.books.take(event)
         if record.kind is Kind.VERDICT_GIVEN:
-            body: dict[str, Any] = record.body
-            self.history.append(seen(value_of(Intent, body["intent"]), body["market_now_us"]))
+            given = VerdictGiven.of(record)
+            self.history.append(seen(given.intent, given.market_now_us))
 
 
 class Section:
@@ -109,8 +108,8 @@ class Section:
         self._wall_us = wall_us
         self._send_within_us = send_within_us
         self._lock = threading.RLock()
-        self._folds: dict[str, _Fold] = {}
-        self._placebos: dict[str, _Fold] = {}
+        self._folds: dict[str, _BasisFold] = {}
+        self._placebos: dict[str, _BasisFold] = {}
         self._kill_epoch = 0
         self._kill_seq = -1
         self.differences = Differences(reader)
@@ -128,13 +127,13 @@ class Section:
     def open_account(self, account: str, equity_minor: int) -> None:
         """Open an account with its deposit; its records so far are folded at first use."""
         with self._lock:
-            self._folds[account] = _Fold(
+            self._folds[account] = _BasisFold(
                 books=BookFold(Book.empty(account, equity_minor)),
                 kinds=(*BOOK_KINDS,),
                 events=book_events,
                 account=account,
             )
-            self._placebos[account] = _Fold(
+            self._placebos[account] = _BasisFold(
                 books=BookFold(Book.empty(f"{account}.placebo", equity_minor)),
                 kinds=PLACEBO_KINDS,
                 events=placebo_events,
@@ -194,7 +193,7 @@ class Section:
                 end = self._send_end(began, approval)
                 result = _after_approval(intent, verdict, state, end.wall_us, approval)
                 reach("decide.evaluated")  # a crash here leaves no verdict: nothing is approved
-                draft = journal_orders.verdict_given(
+                draft = verdict_given(
                     case,
                     intent,
                     verdict,
@@ -228,7 +227,7 @@ class Section:
         A clock that was set back between the two gives the earlier end.
         """
         life_us = self.policy.approval.ttl.value
-        name = deadlines.hold_of(held.body["decision_id"])
+        name = deadlines.hold_of(VerdictGiven.of(held).decision_id)
         end = self.deadlines.end(name) or self.now()
         at_most = replace(end, wall_us=held.recorded_at_us + life_us)
         self.deadlines.keep(name, end.earlier(at_most))
@@ -255,7 +254,7 @@ class Section:
     def _state(
         self,
         case: Case,
-        fold: _Fold,
+        fold: _BasisFold,
         intent: Intent,
         forecast: Forecast,
         tick: Tick,
@@ -277,7 +276,7 @@ class Section:
             renewal=renewal,
         )
 
-    def _advance(self, fold: _Fold) -> _Fold:
+    def _advance(self, fold: _BasisFold) -> _BasisFold:
         """Fold what was committed since; also the firm-wide kill epoch."""
         head = self._reader.head().size - 1
         if head > fold.basis_seq:
@@ -297,7 +296,7 @@ class Section:
                 after_seq=self._kill_seq,
                 before_seq=head + 1,
             ):
-                self._kill_epoch = max(self._kill_epoch, record.body["kill_epoch"])
+                self._kill_epoch = max(self._kill_epoch, KillEpoch.of(record).kill_epoch)
             self._kill_seq = head
         return fold
 

@@ -49,10 +49,12 @@ from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.journal.persons import NOBODY, RAW_MAX, Persons, hide
+from gateway.walk.journal.session import fix_anomaly, fix_inbound
 from gateway.walk.ports import LedgerPort
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.outbox import Orders, Stage, Standing
-from gateway.walk.reconciliation.booking import breaches_of, fill_of, lot_of, lots_of, same_order
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Stage, Standing
+from gateway.walk.reconciliation.booking import breaches_of, fill_of, lot_of, same_order
 from gateway.walk.reconciliation.quarantine import alarms_of
 from gateway.walk.reconciliation.resends import Resends
 from risk.state.instrument import Instrument
@@ -217,9 +219,8 @@ def _reported(
     """Apply an execution report to its order."""
     document = journal_orders.report_document(report)
     trade_date = (report.transact_time or report.envelope.sending_time)[:8]
-    key = (tools.session, trade_date, report.exec_id)
     if not report.is_status:
-        before = tools.orders.reports.get(key)
+        before = tools.orders.reports.get((tools.session, trade_date, report.exec_id))
         if before == document:
             # the same report again: on record as received, booked once; a try that ended between
             # the report and the seal is brought to its end
@@ -239,7 +240,8 @@ def _reported(
             instruments=tools.instrument,
             minor_digits=tools.minor_digits,
         )
-        booked = standing.filled_lots + lots_of(fill) - (0 if undone is None else undone.lots)
+        lots = fill.qty_lots if fill else 0
+        booked = standing.filled_lots + lots - (undone.lots if undone else 0)
         resolved = _resolved_lots(standing, tools)
         revived = _revives(report, standing, booked + resolved, tools)
         state, odd = _next_state(report, standing, booked + resolved, tools)
@@ -360,7 +362,7 @@ def _refused(
 
 
 def _inbound(received: Received, tools: SettleTools, msg_type: str, digest: str) -> Draft:
-    return journal_orders.fix_inbound(
+    return fix_inbound(
         tools.session,
         offset=received.offset,
         raw=received.raw,
@@ -378,7 +380,7 @@ def _kept(inbound: Draft, received: Received, tools: SettleTools) -> Draft:
 
 
 def _anomaly(received: Received, tools: SettleTools, reason: str, detail: str) -> Draft:
-    return journal_orders.fix_anomaly(
+    return fix_anomaly(
         tools.session,
         offset=received.offset,
         raw=received.raw[:RAW_MAX],

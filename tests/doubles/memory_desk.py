@@ -25,7 +25,7 @@ from gateway.installation.keys.roles import Role
 from gateway.walk.decision import Result, decide
 from gateway.walk.dispatch import dispatch
 from gateway.walk.ports import Case, Tick
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import Received, settle
 from inference.weights.registry import read_table
 from risk.documents import document_of

@@ -22,7 +22,7 @@ from gateway.launch.plan import development_plan
 from gateway.walk.dispatch import DispatchTools
 from gateway.walk.failpoints import reach
 from gateway.walk.journal import order as journal_orders
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.projections.standing import Standing
 
 
 class Mutant(StrEnum):

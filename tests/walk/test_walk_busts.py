@@ -12,7 +12,7 @@ from gateway.evidence.replay.replay import replay
 from gateway.installation.children.simulator import wait_for
 from gateway.launch.app import App, running
 from gateway.launch.paper.play import open_session
-from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles import live_desk
 from tests.doubles.api_agent import Agent
 
@@ -70,7 +70,7 @@ def test_what_the_broker_takes_back_corrects_or_refuses_is_what_the_book_says(
         for one in (half, whole):
             for trade in one.trades:
                 assert trade.fill is not None
-                symbol, sign = trade.fill["instrument"], 1 if trade.fill["side"] == "BUY" else -1
+                symbol, sign = trade.fill.instrument, trade.fill.side.sign
                 lots[symbol] = lots.get(symbol, 0) + sign * trade.lots
         for symbol in app.plan.instruments:
             assert section.book(account).lots(symbol) == lots.get(symbol, 0)

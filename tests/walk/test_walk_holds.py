@@ -13,7 +13,7 @@ from fix.wire.identity import cl_ord_id
 from gateway.clock import pause
 from gateway.installation.keys.roles import Role
 from gateway.launch.app import App
-from gateway.walk.projections.outbox import Stage
+from gateway.walk.projections.standing import Stage
 from tests.doubles.api_agent import (
     Agent,
     digest_of,

@@ -20,8 +20,10 @@ from gateway.desk.strategies import AGENT_WISH, OVERLAY, overlay, wish
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import Attempt, Past, matches, same
 from gateway.evidence.replay.seeds import seed_root
-from gateway.walk.journal import decision as journal
+from gateway.walk.journal import decision as journal_decisions
+from gateway.walk.journal import forecast as journal
 from gateway.walk.journal.persons import RECORDED, with_fields
+from gateway.walk.journal.run import MarkTaken, ModelLoaded
 from gateway.walk.ports import Case, SamplingPlan, Tick
 from inference.engine.port import SampleRequest
 from inference.forecast.placebo import TableModel
@@ -35,28 +37,27 @@ from inference.speculation.totals import paths
 
 def intent_received(past: Past, record: Record) -> str:
     """Compare what the agent's request says of itself."""
-    body: dict[str, Any] = record.body
-    request = IntentRequest.model_validate(body["request"])
+    received = journal_decisions.IntentReceived.of(record)
+    request = IntentRequest.model_validate(received.request)
     asked, _ = request_document(request, RECORDED)
     again = {
         **past.tags.document(),
-        "decision_id": decision_id_of(body["author"], request.client_key),
+        "decision_id": decision_id_of(received.author, request.client_key),
         "client_key": request.client_key,
         "request": asked,
         "instrument": request.instrument,
-        "author": body["author"],
+        "author": received.author,
         "strategy": AGENT_WISH,
         **past.named_in(record),
     }
-    same("intent_received", "payload", with_fields(again, body), body)
-    same("intent_received", "decision_id", past.decision_id, body["decision_id"])
-    return f"of {body['author']}"
+    same("intent_received", "payload", with_fields(again, record.body), record.body)
+    same("intent_received", "decision_id", past.decision_id, received.decision_id)
+    return f"of {received.author}"
 
 
 def snapshot_taken(past: Past, record: Record) -> str:
     """Read the inputs from their blob, and make the case that every later step is part of."""
-    body: dict[str, Any] = record.body
-    blob = str(body["snapshot_blob"])
+    blob = journal.SnapshotTaken.of(record).snapshot_blob
     snapshot = snapshot_from_document(json.loads(_blob(past, record, blob)))
     instrument = past.instrument(snapshot.instrument)
     sizing = past.policy.sizing
@@ -65,9 +66,10 @@ def snapshot_taken(past: Past, record: Record) -> str:
         propose = overlay(sizing, instrument)
         labels = _labels(past, record)
     else:
-        request = IntentRequest.model_validate(past.received.body["request"])
+        received = journal_decisions.IntentReceived.of(past.received)
+        request = IntentRequest.model_validate(received.request)
         same("snapshot_taken", "instrument", request.instrument, snapshot.instrument)
-        strategy, author = AGENT_WISH, str(past.received.body["author"])
+        strategy, author = AGENT_WISH, received.author
         directional, labels = request.directional, {}
         propose = wish(sizing, instrument, wish_of(request, instrument))
     past.case = Case(
@@ -90,26 +92,27 @@ def snapshot_taken(past: Past, record: Record) -> str:
 
 def _labels(past: Past, record: Record) -> dict[str, Any]:
     """Return the playback's labels: the session of the last open mark, the time of the snapshot."""
+    taken = journal.SnapshotTaken.of(record)
     marks = past.reader.records(
-        stream=f"market/{record.body['instrument']}",
+        stream=f"market/{taken.instrument}",
         kinds=(Kind.MARK_TAKEN,),
         account=past.tags.account,
         before_seq=record.seq,
     )
-    opened = [m.body for m in marks if m.body["kind"] == "open"]
+    opened = [mark for mark in map(MarkTaken.of, marks) if mark.kind == "open"]
     if not opened:
         raise ReplayDiffersError(step="snapshot_taken", detail="no session was opened before it")
     return {
-        "session_index": opened[-1]["session_index"],
-        "session_date": opened[-1]["session_date"],
-        "market_time_us": record.body["as_of_us"],
+        "session_index": opened[-1].session_index,
+        "session_date": opened[-1].session_date,
+        "market_time_us": taken.as_of_us,
     }
 
 
 def forecast_requested(past: Past, record: Record) -> str:
     """Recompute prompt and seeds, the seeds from the checkpointed root that stood then."""
     case, prompt = past.opened(record)
-    body: dict[str, Any] = record.body
+    asked = journal.ForecastRequested.of(record)
     number = len(past.attempts)
     opened = past.last(Kind.APPROVAL_GIVEN, before=record) if number else past.records[0]
     root = seed_root(past, record, opened)
@@ -117,11 +120,11 @@ def forecast_requested(past: Past, record: Record) -> str:
     request = SampleRequest(
         request_id=f"{past.decision_id}.{number}",
         prompt_ids=prompt.token_ids,
-        n_tokens=body["n_tokens"],
-        seeds=trajectory_seeds(seed, len(body["seeds"])),
-        spec_k=body["spec_k"],
+        n_tokens=asked.n_tokens,
+        seeds=trajectory_seeds(seed, len(asked.seeds)),
+        spec_k=asked.spec_k,
         allowed_range=(past.codec.bin_start, past.codec.bin_start + past.codec.n_bins),
-        deadline_s=(body["deadline_ms"] + 0.5) / 1_000,  # a half, so that it rounds down to itself
+        deadline_s=(asked.deadline_ms + 0.5) / 1_000,  # a half, so that it rounds down to itself
     )
     past.case = case = replace(case, attempt=number)
     matches(
@@ -131,14 +134,14 @@ def forecast_requested(past: Past, record: Record) -> str:
             prompt,
             request,
             root=root,
-            size=body["seed_size"],
-            drafter=body["drafter"],
-            rule=body.get("seed_rule"),
+            size=asked.seed_size,
+            drafter=asked.drafter,
+            rule=asked.seed_rule,
         ),
     )
     past.attempts.append(Attempt(requested=record, seed=seed))
-    seeds = f"{len(body['seeds'])} seeds from the root at size {body['seed_size']}"
-    if "seed_rule" not in body:
+    seeds = f"{len(asked.seeds)} seeds from the root at size {asked.seed_size}"
+    if asked.seed_rule is None:
         return f"{seeds}, an earlier one as the earlier rule has it"
     return f"{seeds}, the last before record {opened.seq}"
 
@@ -146,30 +149,30 @@ def forecast_requested(past: Past, record: Record) -> str:
 def rounds_captured(past: Past, record: Record) -> str:
     """Decide every accept and reject again, and count again."""
     case, prompt = past.opened(record)
-    body: dict[str, Any] = record.body
-    attempt = past.attempt(record, body["attempt"])
-    blob = str(body["capture_blob"])
+    captured = journal.RoundsCaptured.of(record)
+    attempt = past.attempt(record, captured.attempt)
+    blob = captured.capture_blob
     data = _blob(past, record, blob)
     capture = read_evidence(data, past.table)
     faults = (*judge(capture, past.table), *_states(past, capture, prompt.token_ids))
     if faults:
         raise ReplayDiffersError(step="rounds_captured", detail=faults[0])
-    asked: dict[str, Any] = attempt.requested.body
-    same("forecast_requested", "spec_k", capture.spec_k, asked["spec_k"])
-    same("forecast_requested", "drafter", capture.drafter.value, asked["drafter"])
-    same("forecast_requested", "seeds", [str(s) for s in capture.seeds], asked["seeds"])
+    asked = journal.ForecastRequested.of(attempt.requested)
+    same("forecast_requested", "spec_k", capture.spec_k, asked.spec_k)
+    same("forecast_requested", "drafter", capture.drafter.value, asked.drafter)
+    same("forecast_requested", "seeds", [str(s) for s in capture.seeds], asked.seeds)
     bins = [capture.bin_start, capture.bin_start + capture.n_bins]
-    same("forecast_requested", "allowed_range", bins, asked["allowed_range"])
+    same("forecast_requested", "allowed_range", bins, asked.allowed_range)
     lengths = sorted({len(path) for path in paths(capture)})
-    same("forecast_requested", "n_tokens", lengths, [asked["n_tokens"]])
+    same("forecast_requested", "n_tokens", lengths, [asked.n_tokens])
     matches(
         record,
         journal.rounds_captured(
-            case, capture, elapsed_us=body["elapsed_us"], blob=blob, size_bytes=len(data)
+            case, capture, elapsed_us=captured.elapsed_us, blob=blob, size_bytes=len(data)
         ),
     )
     attempt.capture, attempt.blob = capture, blob
-    return f"{body['positions']} accept/reject positions of {body['rounds']} rounds"
+    return f"{captured.positions} accept/reject positions of {captured.rounds} rounds"
 
 
 def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Iterator[str]:
@@ -187,12 +190,11 @@ def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Itera
 def forecast_made(past: Past, record: Record) -> str:
     """Summarise the capture again; a forecast stands with its placebo or not at all."""
     case, prompt = past.opened(record)
-    body: dict[str, Any] = record.body
-    attempt = past.attempt(record, body["attempt"])
+    made = journal.ForecastMade.of(record)
+    attempt = past.attempt(record, made.attempt)
     if attempt.capture is None:
         raise ReplayDiffersError(step="forecast_made", detail="no rounds_captured before it")
-    digest = str(body["forecast"]["model_digest"])
-    _check_model(past, digest)
+    _check_model(past, made.model_digest)
     attempt.target = target_forecast(
         attempt.capture,
         codec=past.codec,
@@ -200,12 +202,12 @@ def forecast_made(past: Past, record: Record) -> str:
         snapshot=case.snapshot,
         seed=attempt.seed,
         table=past.table,
-        model_digest=digest,
+        model_digest=made.model_digest,
         capture_digest=attempt.blob,
     )
     matches(record, journal.forecast_made(case, attempt.target))
     placebos = [r for r in past.records if r.kind is Kind.PLACEBO_MADE]
-    if body["attempt"] not in {r.body["attempt"] for r in placebos}:
+    if made.attempt not in {journal.ForecastAttempt.of(r).attempt for r in placebos}:
         raise ReplayDiffersError(step="placebo_made", detail="no placebo beside the forecast")
     return f"{attempt.target.n_paths} paths of {attempt.target.horizon} steps"
 
@@ -213,12 +215,12 @@ def forecast_made(past: Past, record: Record) -> str:
 def placebo_made(past: Past, record: Record) -> str:
     """Sample the table model again: it is pure."""
     case, prompt = past.opened(record)
-    attempt = past.attempt(record, record.body["attempt"])
-    asked: dict[str, Any] = attempt.requested.body
+    attempt = past.attempt(record, journal.ForecastAttempt.of(record).attempt)
+    asked = journal.ForecastRequested.of(attempt.requested)
     plan = SamplingPlan(
-        paths=len(asked["seeds"]),
-        horizon=asked["n_tokens"],
-        spec_k=asked["spec_k"],
+        paths=len(asked.seeds),
+        horizon=asked.n_tokens,
+        spec_k=asked.spec_k,
         deadline_s=1.0,
     )
     attempt.twin = TableModel(past.table, past.codec).forecast(
@@ -232,18 +234,16 @@ def placebo_made(past: Past, record: Record) -> str:
 def forecast_failed(past: Past, record: Record) -> str:
     """Compare which attempt failed; why is the engine's word."""
     number = max(0, len(past.attempts) - 1)
-    same("forecast_failed", "attempt", number, record.body["attempt"])
+    same("forecast_failed", "attempt", number, journal.ForecastAttempt.of(record).attempt)
     same("forecast_failed", "idem_key", f"forecast_failed:{number}", record.idem_key)
     return f"attempt {number}"
 
 
 def _check_model(past: Past, digest: str) -> None:
     """Refuse a forecast of a model that the run did not load."""
-    loaded = {
-        r.body["manifest"]
-        for r in past.reader.records(stream="control", kinds=(Kind.MODEL_LOADED,))
-        if r.body.get("run_id") == past.run["run_id"]
-    }
+    records = past.reader.records(stream="control", kinds=(Kind.MODEL_LOADED,))
+    models = map(ModelLoaded.of, records)
+    loaded = {one.manifest for one in models if one.run_id == past.run.run_id}
     if loaded and digest not in loaded:
         raise ReplayDiffersError(
             step="forecast_made", detail="its model was not loaded in this run"

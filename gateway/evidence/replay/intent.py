@@ -16,11 +16,13 @@ from gateway.clock import MarketInstant
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import NAMES_POLICY, Attempt, Past, matches, named, same
 from gateway.walk.journal import decision as journal
-from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal import verdict as journal_verdicts
+from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.kill import KillEpoch
 from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.projections.standing import Standing
 from gateway.walk.section import result_of
 from inference.forecast.forecast import Forecast
 from risk.approved import Approval, approve, grant
@@ -32,8 +34,8 @@ from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
 from risk.sizing import Sizing, to_intent
 from risk.state.book import Book, Released, apply
-from risk.state.state import KillState, Phase, Quote, RiskState, SeenIntent, relevant_history, seen
-from risk.verdict import Verdict, verdict_from_document
+from risk.state.state import Quote, RiskState, SeenIntent, relevant_history, seen
+from risk.verdict import Verdict
 
 
 class RecordedInstant(MarketInstant):
@@ -51,7 +53,7 @@ class RecordedShadow:
     def __init__(self, past: Past, record: Record, attempt: Attempt) -> None:
         """Judge again what one record says was judged."""
         self._record = record
-        self._body: dict[str, Any] = record.body
+        self._basis = journal.PlaceboBasis.of(record)
         self._policy: Policy = past.policy
         self._books = [
             *past.twin_books(
@@ -62,22 +64,28 @@ class RecordedShadow:
     def placebo_book(self, account: str) -> Book:
         """Return the book that the sizing's digest names."""
         del account
-        return named(iter(self._books), self._body["book_digest"], self._record)
+        return named(iter(self._books), self._basis.book_digest, self._record)
 
     def judge_placebo(
         self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
     ) -> tuple[Verdict, RiskState]:
-        """Evaluate with the recorded readings."""
+        """Evaluate with the recorded readings.
+
+        Raises:
+            ReplayDiffersError: when the record has none.
+        """
+        if self._basis.state is None:
+            raise ReplayDiffersError(step="placebo_judged", detail="payload.state")
         state = RiskState(
-            now_us=self._body["market_now_us"],
-            book=named(iter(self._books), self._body["judged_book_digest"], self._record),
+            now_us=self._basis.market_now_us,
+            book=named(iter(self._books), self._basis.judged_book_digest, self._record),
             instrument=case.instrument,
             quote=tick.quote,
             forecast=forecast,
             narrative_as_of_us=case.snapshot.as_of_us,
-            kill=_kill(self._body["state"]),
+            kill=self._basis.state,
             recent=(),
-            policy_status=value_of(PolicyStatus, self._body["policy_status"]),
+            policy_status=value_of(PolicyStatus, self._basis.policy_status),
             renewal=False,
         )
         return evaluate(self._policy, state, intent), state
@@ -89,14 +97,7 @@ def quote_taken(past: Past, record: Record) -> str:
     attempt = past.attempt(record, 0)
     if attempt.made_seq < 0:
         raise ReplayDiffersError(step="quote_taken", detail="no placebo_made before it")
-    body: dict[str, Any] = record.body
-    attempt.quote = Quote(
-        bid_ticks=body["bid_ticks"],
-        ask_ticks=body["ask_ticks"],
-        time_us=body["market_time_us"],
-        seq_gap=body["seq_gap"],
-        phase=Phase(body["phase"]),
-    )
+    attempt.quote = journal.QuoteTaken.of(record).quote
     attempt.quote_seq = record.seq
     matches(record, journal.quote_taken(case, attempt.quote))
     if past.first(Kind.PLACEBO_JUDGED) is None:
@@ -111,27 +112,27 @@ def placebo_judged(past: Past, record: Record) -> str:
     quote, twin = attempt.quote, attempt.twin
     if quote is None or twin is None:
         raise ReplayDiffersError(step="placebo_judged", detail="no quote_taken before it")
-    body: dict[str, Any] = record.body
-    instant = RecordedInstant(tick_us=body["market_now_us"], seen_us=0)
+    judged = journal.PlaceboJudged.of(record)
+    instant = RecordedInstant(tick_us=judged.market_now_us, seen_us=0)
     shadow = RecordedShadow(past, record, attempt)
     matches(record, judge_twin(case, shadow, twin, Tick(quote=quote, instant=instant)))
-    return str(body["result"])
+    return judged.result
 
 
 def intent_proposed(past: Past, record: Record) -> str:
     """Size again, with the book that the record names, and form the intent."""
     case, _ = past.opened(record)
     attempt = past.attempt(record)
-    body: dict[str, Any] = record.body
+    proposed = journal.IntentProposed.of(record)
     after, before = attempt.made_seq, attempt.quote_seq
     if case.attempt:
-        attempt.quote, before = value_of(Quote, body["quote"]), record.seq
+        attempt.quote, before = value_of(Quote, proposed.quote), record.seq
     if attempt.quote is None or attempt.target is None:
         raise ReplayDiffersError(step="intent_proposed", detail="no quote_taken before it")
     books = past.books(account=case.tags.account, after=after, before=before)
     if case.attempt:  # a renewal is sized as if its own reservation were free
         books = (_without(b, case.decision_id) for b in books)
-    book = named(books, body["book_digest"], record)
+    book = named(books, proposed.book_digest, record)
     sizing = case.propose(attempt.target, book, attempt.quote)
     attempt.intent, attempt.proposed = _intent_of(case, sizing), True
     if attempt.intent is not None and case.attempt:
@@ -148,40 +149,40 @@ def verdict_given(past: Past, record: Record) -> str:
     intent = attempt.intent
     if intent is None or attempt.quote is None:
         raise ReplayDiffersError(step="verdict_given", detail="no intent_proposed before it")
-    body: dict[str, Any] = record.body
-    basis = body["basis_seq"]
+    given = journal_verdicts.VerdictBasis.of(record)
+    basis = given.basis_seq
     if basis not in range(record.seq):
         raise ReplayDiffersError(step="verdict_given", detail="its basis is later than itself")
     (book,) = past.books(account=case.tags.account, after=basis, before=basis + 1)
-    same("verdict_given", "state.kill_epoch", _kill_epoch(past, basis), body["state"]["kill_epoch"])
+    same("verdict_given", "state.kill_epoch", _kill_epoch(past, basis), given.state.kill_epoch)
     state = RiskState(
-        now_us=body["market_now_us"],
+        now_us=given.market_now_us,
         book=book,
         instrument=case.instrument,
         quote=attempt.quote,
         forecast=attempt.target,
         narrative_as_of_us=case.snapshot.as_of_us,
-        kill=_kill(body["state"]),
-        recent=relevant_history(_history(past, basis), intent, body["market_now_us"]),
-        policy_status=value_of(PolicyStatus, body["policy_status"]),
+        kill=given.state,
+        recent=relevant_history(_history(past, basis), intent, given.market_now_us),
+        policy_status=given.policy_status,
         renewal=case.attempt > 0,
         book_differs=_differs(past, basis, case.instrument.symbol),
     )
     verdict = evaluate(past.policy, state, intent)
     approval: Approval | None = None
     if case.attempt:
-        given = past.last(Kind.APPROVAL_GIVEN, before=record)
-        approval = value_of(Approval, given.body["band"])
+        agreed = past.last(Kind.APPROVAL_GIVEN, before=record)
+        approval = journal_verdicts.ApprovalGiven.of(agreed).approval
     matches(
         record,
-        journal_orders.verdict_given(
+        journal_verdicts.verdict_given(
             case,
             intent,
             verdict,
             state,
             basis_seq=basis,
-            result=_result(intent, verdict, state, body["send_before_us"], approval),
-            send_before_us=body["send_before_us"],
+            result=_result(intent, verdict, state, given.send_before_us, approval),
+            send_before_us=given.send_before_us,
             approval=approval,
         ),
     )
@@ -196,66 +197,64 @@ def approval_requested(past: Past, record: Record) -> str:
     if intent is None:
         raise ReplayDiffersError(step="approval_requested", detail="no intent_proposed before it")
     until = _until(past, record, held, intent)
-    matches(record, journal_orders.approval_requested(case, held, intent, until=until))
+    matches(record, journal_verdicts.approval_requested(case, held, intent, until=until))
     return "a person was asked"
 
 
 def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str, Any]:
     """Return until when a person was asked and for what; its end is a clock's, and bounded."""
-    ends_us = record.body.get("expires_us")
+    ends_us = journal_verdicts.ApprovalRequested.of(record).expires_us
     if ends_us is None and past.rules < NAMES_POLICY:
         return {}
     latest_us = held.recorded_at_us + past.policy.approval.ttl.value
     if type(ends_us) is not int or ends_us > latest_us:
         raise ReplayDiffersError(step="approval_requested", detail="payload.expires_us")
-    verdict = verdict_from_document(held.body["verdict"])
-    return journal_orders.asked_until(past.policy, intent, verdict, ends_us)
+    verdict = journal_verdicts.VerdictGiven.of(held).verdict
+    return journal_verdicts.asked_until(past.policy, intent, verdict, ends_us)
 
 
 def approval_given(past: Past, record: Record) -> str:
     """Grant again: the band follows from the policy, the held intent, and who agreed when."""
-    body: dict[str, Any] = record.body
+    said = journal_verdicts.ApprovalGiven.of(record)
     held = past.last(Kind.VERDICT_GIVEN, before=record)
+    judged = journal_verdicts.VerdictGiven.of(held)
     approval = grant(
-        past.policy,
-        value_of(Intent, held.body["intent"]),
-        verdict_from_document(held.body["verdict"]),
-        body["approver"],
-        body["band"]["given_at_us"],
+        past.policy, judged.intent, judged.verdict, said.approver, said.approval.given_at_us
     )
     standing = Standing(decision_id=past.decision_id, account=past.tags.account)
-    note = body.get("reason", "" if past.rules >= NAMES_POLICY else None)
-    given = journal_orders.approval_given(standing, approval, verdict_seq=held.seq, note=note)
+    earlier = None if past.rules < NAMES_POLICY else ""
+    note = earlier if said.reason is None else said.reason
+    given = journal_verdicts.approval_given(standing, approval, verdict_seq=held.seq, note=note)
     matches(record, given)
     return f"by {approval.approver}"
 
 
 def approval_refused(past: Past, record: Record) -> str:
     """Compare who refused what; the note is the person's word."""
-    body: dict[str, Any] = record.body
+    said = journal_verdicts.ApprovalRefused.of(record)
     held = past.last(Kind.VERDICT_GIVEN, before=record)
     standing = Standing(decision_id=past.decision_id, account=past.tags.account)
-    draft = journal_orders.approval_refused(
+    draft = journal_verdicts.approval_refused(
         standing,
-        body["approver"],
-        body["reason"],
+        said.approver,
+        said.reason,
         verdict_seq=held.seq,
-        market_time_us=body["market_time_us"],
+        market_time_us=said.market_time_us,
     )
     matches(record, draft)
-    return f"by {body['approver']}"
+    return f"by {said.approver}"
 
 
 def reservation_released(past: Past, record: Record) -> str:
     """Compare whose reservation ended; why is the gateway's word."""
-    body: dict[str, Any] = record.body
+    ended = Ending.of(record)
     past.last(Kind.VERDICT_GIVEN, before=record)
     standing = Standing(decision_id=past.decision_id, account=past.tags.account)
-    draft = journal_orders.reservation_released(
-        standing, body["reason"], market_time_us=body["market_time_us"]
+    draft = journal_verdicts.reservation_released(
+        standing, ended.reason, market_time_us=ended.market_time_us
     )
     matches(record, draft)
-    return str(body["reason"])
+    return ended.reason
 
 
 def _result(
@@ -295,15 +294,15 @@ def _history(past: Past, basis: int) -> Iterator[SeenIntent]:
     for record in past.reader.records(
         kinds=(Kind.VERDICT_GIVEN,), account=past.tags.account, before_seq=basis + 1
     ):
-        body: dict[str, Any] = record.body
-        yield seen(value_of(Intent, body["intent"]), body["market_now_us"])
+        given = journal_verdicts.VerdictGiven.of(record)
+        yield seen(given.intent, given.market_now_us)
 
 
 def _kill_epoch(past: Past, basis: int) -> int:
     """Return the kill epoch that the ledger had come to at the basis."""
     kinds = (Kind.KILL_PRESSED, Kind.KILL_RELEASED)
     pressed = past.reader.records(stream="control", kinds=kinds, before_seq=basis + 1)
-    return max((int(str(r.body["kill_epoch"])) for r in pressed), default=0)
+    return max((KillEpoch.of(r).kill_epoch for r in pressed), default=0)
 
 
 def _differs(past: Past, basis: int, instrument: str) -> bool:
@@ -311,11 +310,3 @@ def _differs(past: Past, basis: int, instrument: str) -> bool:
     differences = Differences(past.reader)
     differences.read(basis + 1)
     return differences.blocks(instrument)
-
-
-def _kill(document: dict[str, Any]) -> KillState:
-    return KillState(
-        killed=document["killed"],
-        kill_epoch=document["kill_epoch"],
-        egress_epoch=document["egress_epoch"],
-    )

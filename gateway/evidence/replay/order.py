@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import product
-from typing import Any
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
@@ -23,15 +22,19 @@ from fix.wire.messages import new_order, parse
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import Past, matches, same
 from gateway.walk.approval import ENDED_BY
-from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal import order as journal
+from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.decision import DecisionSealed
+from gateway.walk.journal.difference import DifferenceResolved
+from gateway.walk.journal.order import order_ended_by
 from gateway.walk.journal.persons import RAW_MAX, RECORDED
-from gateway.walk.projections.differences import Differences, order_ended_by
-from gateway.walk.projections.outbox import Orders, Standing
+from gateway.walk.journal.session import FixInbound
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import OUTCOMES, Received, SettleTools, settle
-from risk.approved import Approval, approve
-from risk.documents import value_of
-from risk.intent import Intent
-from risk.verdict import verdict_from_document
+from risk.approved import approve
 
 SESSION_TAGS = frozenset({8, 9, 10, 34, 49, 52, 56})
 """Fields that the session layer adds to an order; everything else was announced."""
@@ -41,19 +44,18 @@ _TIME = re.compile(r"\d{8}-\d\d:\d\d:\d\d\.\d{6}")
 
 def order_sending(past: Past, record: Record) -> str:
     """Make the announced fields again from the approving verdict; their name is its leaf's."""
-    body: dict[str, Any] = record.body
+    announced = journal.OrderSending.of(record)
     approving = past.last(Kind.VERDICT_GIVEN, before=record)
-    given: dict[str, Any] = approving.body
-    if given["result"] != "approved":
+    given = VerdictGiven.of(approving)
+    if given.result != "approved":
         raise ReplayDiffersError(step="order_sending", detail="its verdict does not approve")
-    agreed = given["approval"]
     order = approve(
-        value_of(Intent, given["intent"]),
-        verdict_from_document(given["verdict"]),
+        given.intent,
+        given.verdict,
         approving.leaf,
-        given["send_before_us"],
-        given["kill_epoch"],
-        None if agreed is None else value_of(Approval, agreed),
+        given.send_before_us,
+        given.kill_epoch,
+        given.approval,
     )
     instrument = past.instrument(order.intent.instrument)
     fields = new_order(
@@ -61,37 +63,36 @@ def order_sending(past: Past, record: Record) -> str:
         profile=_profile(past),
         tick_minor=instrument.tick_minor,
         lot=instrument.lot,
-        transact_time_us=_time_us(dict(_pairs(record))[TRANSACT_TIME]),
+        transact_time_us=_time_us(dict(announced.fields)[TRANSACT_TIME]),
     )
-    draft = journal_orders.order_sending(
+    draft = journal.order_sending(
         Standing(decision_id=past.decision_id, account=past.tags.account, approving=approving),
         cl_ord_id(approving.leaf),
         fields,
         kill_epoch=order.kill_epoch,
         send_before_us=order.send_before_us,
-        market_now_us=body["market_now_us"],
+        market_now_us=announced.market_now_us,
         decided_us=approving.recorded_at_us,
     )
     matches(record, draft)
-    return f"{body['cl_ord_id']}, {len(fields)} fields"
+    return f"{announced.cl_ord_id}, {len(fields)} fields"
 
 
 def order_sent(past: Past, record: Record) -> str:
     """Compare the message with the announcement: these fields, and nothing of ours besides."""
-    body: dict[str, Any] = record.body
-    sending = past.last(Kind.ORDER_SENDING, before=record)
-    raw = str(body["raw"])
-    pairs = parse(raw)
+    left = journal.OrderSent.of(record)
+    sending = journal.OrderSending.of(past.last(Kind.ORDER_SENDING, before=record))
+    raw, pairs = left.raw, parse(left.raw)
     carried = Counter((tag, text) for tag, text in pairs if tag not in SESSION_TAGS)
-    same("order_sent", "raw", sorted(carried.elements()), sorted(_pairs(sending)))
-    took_us = record.recorded_at_us - int(str(sending.body["decided_us"]))
-    if body["decision_to_wire_us"] not in range(took_us + 1):
+    same("order_sent", "raw", sorted(carried.elements()), sorted(sending.fields))
+    took_us = record.recorded_at_us - sending.decided_us
+    if left.decision_to_wire_us not in range(took_us + 1):
         raise ReplayDiffersError(step="order_sent", detail="decision_to_wire_us")
     sent = HandResult(
         outcome="sent",
         msg_seq_num=int(dict(pairs)[MSG_SEQ_NUM]),
         raw=raw,
-        epoch=int(body.get("session_epoch", 0)),
+        epoch=left.session_epoch,
     )
     matches(record, _handed(past, record, sent))
     return f"message {sent.msg_seq_num}, the announced fields"
@@ -99,28 +100,26 @@ def order_sent(past: Past, record: Record) -> str:
 
 def order_refused(past: Past, record: Record) -> str:
     """Compare which order the child's guard refused; why is the child's word."""
-    refused = HandResult(outcome="refused", reason=str(record.body["reason"]))
+    refused = HandResult(outcome="refused", reason=Ending.of(record).reason)
     matches(record, _handed(past, record, refused))
     return refused.reason
 
 
 def order_unknown(past: Past, record: Record) -> str:
     """Compare of which order nobody could say whether it left."""
-    unknown = HandResult(outcome="unknown", reason=str(record.body["reason"]))
+    unknown = HandResult(outcome="unknown", reason=Ending.of(record).reason)
     matches(record, _handed(past, record, unknown))
     return unknown.reason
 
 
 def order_withdrawn(past: Past, record: Record) -> str:
     """Compare whose approval was not used."""
-    body: dict[str, Any] = record.body
+    ended = Ending.of(record)
     past.last(Kind.VERDICT_GIVEN, before=record)
     standing = Standing(decision_id=past.decision_id, account=past.tags.account)
-    draft = journal_orders.order_withdrawn(
-        standing, body["reason"], market_time_us=body["market_time_us"]
-    )
+    draft = journal.order_withdrawn(standing, ended.reason, market_time_us=ended.market_time_us)
     matches(record, draft)
-    return str(body["reason"])
+    return ended.reason
 
 
 def order_reported(past: Past, record: Record) -> str:
@@ -129,13 +128,12 @@ def order_reported(past: Past, record: Record) -> str:
 
 
 def _again(past: Past, record: Record) -> str:
-    body: dict[str, Any] = record.body
-    inbound = _inbound(past, record, str(body["session"]), body["inbox_offset"])
-    raw = str(inbound.body["raw"])
+    told = journal.SettledMessage.of(record)
+    inbound = _inbound(past, record, told)
+    message = FixInbound.of(inbound)
+    raw = message.raw
     if len(raw) >= RAW_MAX:  # the record has its beginning, a blob the whole
-        raw = (past.reader.blob(str(inbound.body["digest"])) or raw.encode("latin-1")).decode(
-            "latin-1"
-        )
+        raw = (past.reader.blob(message.digest) or raw.encode("latin-1")).decode("latin-1")
     before = [r for r in past.records if r.seq < record.seq]
     differs: ReplayDiffersError | None = None
     for known, differences in product(_known(before), _resolutions(past, record)):
@@ -146,16 +144,16 @@ def _again(past: Past, record: Record) -> str:
         except ReplayDiffersError as error:
             differs = differs or error
         else:
-            return f"{body['order_state']} from the message at {body['inbox_offset']}"
+            return f"{told.order_state} from the message at {told.inbox_offset}"
     raise differs or ReplayDiffersError(step=record.kind.value, detail="nothing before it")
 
 
 def order_ended(past: Past, record: Record) -> str:
     """Settle the refusal again and compare which order it ended; or find the person's word."""
-    body: dict[str, Any] = record.body
-    if "resolves_seq" not in body:
+    ended = journal.OrderEnded.of(record)
+    if ended.resolves_seq is None:
         return _again(past, record)
-    resolved = past.reader.by_key("control", f"resolved:{body['resolves_seq']}")
+    resolved = past.reader.by_key("control", f"resolved:{ended.resolves_seq}")
     if resolved is None or resolved.kind is not Kind.DIFFERENCE_RESOLVED:
         raise ReplayDiffersError(step="order_ended", detail="nobody resolved that difference")
     orders = Orders()
@@ -165,27 +163,28 @@ def order_ended(past: Past, record: Record) -> str:
         raise ReplayDiffersError(step="order_ended", detail="nothing before it")
     again = order_ended_by(
         standing,
-        body["resolves_seq"],
-        order_state=body["order_state"],
-        market_time_us=body["market_time_us"],
+        ended.resolves_seq,
+        order_state=ended.order_state,
+        market_time_us=ended.market_time_us,
     )
     matches(record, again)
-    return f"resolved by {resolved.body['resolved_by']}"
+    return f"resolved by {DifferenceResolved.of(resolved).resolved_by}"
 
 
 def decision_sealed(past: Past, record: Record) -> str:
     """Derive the last word from what came before it."""
-    body: dict[str, Any] = record.body
+    sealed = DecisionSealed.of(record)
     outcomes = _outcomes([r for r in past.records if r.seq < record.seq])
-    if body["outcome"] not in outcomes:
+    if sealed.outcome not in outcomes:
         raise ReplayDiffersError(step="decision_sealed", detail="outcome")
-    same("decision_sealed", "account", body.get("account", past.tags.account), past.tags.account)
+    sealed_for = past.tags.account if sealed.account is None else sealed.account
+    same("decision_sealed", "account", sealed_for, past.tags.account)
     judged = any(r.kind is Kind.VERDICT_GIVEN and r.seq < record.seq for r in past.records)
-    unjudged = not judged and body["outcome"] in {"no_trade", "no_forecast"}
+    unjudged = not judged and sealed.outcome in {"no_trade", "no_forecast"}
     named = past.named_in(record) if unjudged else {}
-    said = {name: value for name, value in body.items() if name != "account"}
-    same("decision_sealed", "payload", {"outcome": body["outcome"], **named}, said)
-    return str(body["outcome"])
+    said = {name: value for name, value in record.body.items() if name != "account"}
+    same("decision_sealed", "payload", {"outcome": sealed.outcome, **named}, said)
+    return sealed.outcome
 
 
 class _Settled(Exception):  # noqa: N818 - no error: it carries what would have been appended
@@ -218,7 +217,7 @@ def _resolutions(past: Past, record: Record) -> Iterator[Differences | None]:
 
     Records of earlier versions do not say it; there the fills alone counted.
     """
-    if "resolved_lots" not in record.body:
+    if journal.SettledMessage.of(record).resolved_lots is None:
         yield None
         return
     words = past.reader.records(
@@ -238,25 +237,25 @@ def _settled(
     differences: Differences | None,
 ) -> tuple[Draft, Draft]:
     """Return the report and the inbound message as `settle` puts them on record."""
-    body: dict[str, Any] = record.body
+    again = journal.SettledMessage.of(record)
     orders = Orders()
     orders.fold(known)
     tools = SettleTools(
         ledger=_Notebook(),
         orders=orders,
-        session=str(body["session"]),
+        session=again.session,
         minor_digits=_profile(past).minor_digits,
         instrument=past.instrument,
-        market_now_us=lambda: int(body["market_time_us"]),
+        market_now_us=lambda: again.market_time_us,
         persons=RECORDED,
         epoch=lambda: _epoch(known),
         # not in records of earlier versions, nor by an old word: which were heard before is no part
         # of a decision
-        revives=bool(body.get("reopens")),
+        revives=again.reopens,
         differences=differences,
     )
     try:
-        settle(Received(offset=body["inbox_offset"], raw=raw), tools)
+        settle(Received(offset=again.inbox_offset, raw=raw), tools)
     except _Settled as settled:
         found = {draft.kind: draft for draft in settled.drafts}
         if {record.kind, Kind.FIX_INBOUND} <= set(found):
@@ -267,7 +266,7 @@ def _settled(
 def _epoch(known: Sequence[Record]) -> int:
     """Return the epoch in which the decision's own order left."""
     sent = [record for record in known if record.kind is Kind.ORDER_SENT]
-    return int(str(sent[-1].body.get("session_epoch", 0))) if sent else 0
+    return journal.OrderSent.of(sent[-1]).session_epoch if sent else 0
 
 
 def _known(before: Sequence[Record]) -> Iterator[Sequence[Record]]:
@@ -281,28 +280,28 @@ def _known(before: Sequence[Record]) -> Iterator[Sequence[Record]]:
         yield before[:-1]
 
 
-def _inbound(past: Past, record: Record, session: str, offset: object) -> Record:
+def _inbound(past: Past, record: Record, again: journal.SettledMessage) -> Record:
     for message in past.reader.records(
-        stream=f"session/{session}", kinds=(Kind.FIX_INBOUND,), before_seq=record.seq
+        stream=f"session/{again.session}", kinds=(Kind.FIX_INBOUND,), before_seq=record.seq
     ):
-        if message.body["offset"] == offset:
+        if FixInbound.of(message).offset == again.inbox_offset:
             return message
     raise ReplayDiffersError(step=record.kind.value, detail="no fix_inbound at its offset")
 
 
 def _handed(past: Past, record: Record, result: HandResult) -> Draft:
-    body: dict[str, Any] = record.body
+    said = journal.ChildAnswer.of(record)
     sending = past.last(Kind.ORDER_SENDING, before=record)
-    return journal_orders.handed(
+    return journal.handed(
         Standing(
             decision_id=past.decision_id,
             account=past.tags.account,
-            cl_ord_id=str(sending.body["cl_ord_id"]),
+            cl_ord_id=journal.OrderSending.of(sending).cl_ord_id,
         ),
         result,
         raw_digest=sha256(result.raw.encode("latin-1")).hexdigest(),
-        decision_to_wire_us=body.get("decision_to_wire_us", 0),
-        market_time_us=body.get("market_time_us", 0),
+        decision_to_wire_us=said.decision_to_wire_us,
+        market_time_us=said.market_time_us,
     )
 
 
@@ -310,13 +309,14 @@ def _outcomes(before: Sequence[Record]) -> frozenset[str]:
     """Return what a decision with these records may be sealed with."""
     kinds = {r.kind for r in before}
     ends = [
-        r.body
+        Ending.of(r)
         for r in before
-        if r.kind is Kind.ORDER_ENDED or (r.kind is Kind.ORDER_REPORTED and r.body["terminal"])
+        if r.kind is Kind.ORDER_ENDED
+        or (r.kind is Kind.ORDER_REPORTED and journal.OrderReported.of(r).terminal)
     ]
     released = next((r for r in before if r.kind is Kind.RESERVATION_RELEASED), None)
     if ends:
-        return frozenset({OUTCOMES.get(OrderState(str(ends[-1]["order_state"])), "closed")})
+        return frozenset({OUTCOMES.get(OrderState(str(ends[-1].order_state)), "closed")})
     for kind, outcome in (
         (Kind.ORDER_REFUSED, "refused"),
         (Kind.ORDER_WITHDRAWN, "withdrawn"),
@@ -325,18 +325,13 @@ def _outcomes(before: Sequence[Record]) -> frozenset[str]:
         if kind in kinds:
             return frozenset({outcome})
     if released is not None:
-        renewed = released.body["reason"] == "renewal_refused"
+        renewed = Ending.of(released).reason == "renewal_refused"
         return frozenset({*ENDED_BY.values(), "rejected"} if renewed else {"hold_expired"})
     if Kind.VERDICT_GIVEN in kinds:
         return frozenset({"rejected"})
     if Kind.FORECAST_FAILED in kinds:
         return frozenset({"no_forecast"})
     return frozenset({"no_trade", "abandoned"} if Kind.INTENT_PROPOSED in kinds else {"abandoned"})
-
-
-def _pairs(sending: Record) -> list[tuple[int, str]]:
-    fields: Any = sending.body["fields"]
-    return [(tag, text) for tag, text in fields]
 
 
 def _time_us(text: str) -> int:
@@ -350,7 +345,7 @@ def _time_us(text: str) -> int:
 
 def _profile(past: Past) -> Profile:
     """Return the broker's profile as far as an order's own text depends on it."""
-    recorded: dict[str, Any] = past.run["order_profile"]
+    recorded = past.run.order_profile
     return simulator_profile(1).model_copy(
         update={**recorded, "tags": OrderTags.model_validate(recorded["tags"])}
     )

@@ -16,6 +16,7 @@ from gateway.errors import ReplayDiffersError
 from gateway.walk.journal.decision import RECORD_RULES, book_digest, policy_named
 from gateway.walk.journal.own_keys import stands_for
 from gateway.walk.journal.persons import as_recorded
+from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.ports import Case, Tags
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
 from inference.codec.codec import ReturnCodec
@@ -68,7 +69,7 @@ class Past:
     table: QTable
     decision_id: str
     records: tuple[Record, ...]
-    run: dict[str, Any]
+    run: RunStarted
     policy: Policy
     policy_named: Mapping[str, JSON]
     codec: ReturnCodec = field(default_factory=ReturnCodec)
@@ -82,12 +83,12 @@ class Past:
     ) -> "Past":
         """Find the run and the policy that stood when the decision began."""
         before = records[0].seq
-        runs = _all(reader, Kind.RUN_STARTED, before)
+        runs = [RunStarted.of(r) for r in _all(reader, Kind.RUN_STARTED, before)]
         run, activated = runs[-1], _all(reader, Kind.POLICY_ACTIVATED, before)[-1]
         if _rules(run) < max(map(_rules, runs)):
             detail = "record_rules: an earlier run of this log has promised more"
             raise ReplayDiffersError(step=Kind.RUN_STARTED.value, detail=detail)
-        policy = policy_from_document(activated["policy"])
+        policy = policy_from_document(PolicyActivated.of(activated).policy)
         return cls(
             reader=reader,
             table=table,
@@ -116,17 +117,17 @@ class Past:
     @property
     def tags(self) -> Tags:
         """Account, run and mode as every record of the decision must carry them."""
-        account = self.run["account"]
+        account = self.run.account
         return Tags(
             account=account if self.received is None else f"{account}.agent",
-            run_id=self.run["run_id"],
-            mode=self.run["mode"],
-            dev=self.run["dev"],
+            run_id=self.run.run_id,
+            mode=self.run.mode,
+            dev=self.run.dev,
         )
 
     def instrument(self, symbol: str) -> Instrument:
         """Return an instrument of the run."""
-        listed = (value_of(Instrument, i) for i in self.run["instruments"])
+        listed = (value_of(Instrument, i) for i in self.run.instruments)
         found = {i.symbol: i for i in listed}
         return found[symbol]
 
@@ -161,11 +162,11 @@ class Past:
 
     def books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
         """Yield the account's book at record `after` and after each record until `before`."""
-        return self._folds(account, Book.empty(account, self.run["equity_minor"]), after, before)
+        return self._folds(account, Book.empty(account, self.run.equity_minor), after, before)
 
     def twin_books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
         """Yield the placebo twin's books likewise."""
-        book = Book.empty(f"{account}.placebo", self.run["equity_minor"])
+        book = Book.empty(f"{account}.placebo", self.run.equity_minor)
         return self._folds(account, book, after, before, twin=True)
 
     def _folds(
@@ -231,14 +232,13 @@ def same(step: str, what: str, again: Any, recorded: Any) -> None:  # noqa: ANN4
 _ABSENT = object()
 
 
-def _rules(run: Mapping[str, Any]) -> int:
+def _rules(run: RunStarted) -> int:
     """Return what a run promises, as far as this version knows it."""
-    return min(RECORD_RULES, int(str(run.get("record_rules", 1))))
+    return min(RECORD_RULES, run.record_rules)
 
 
-def _all(reader: LedgerReader, kind: Kind, before_seq: int) -> list[dict[str, Any]]:
-    records = reader.records(stream="control", kinds=(kind,), before_seq=before_seq)
-    found: list[dict[str, Any]] = [record.body for record in records]
+def _all(reader: LedgerReader, kind: Kind, before_seq: int) -> list[Record]:
+    found = list(reader.records(stream="control", kinds=(kind,), before_seq=before_seq))
     if not found:
         raise ReplayDiffersError(step=kind.value, detail="is not on record before the decision")
     return found

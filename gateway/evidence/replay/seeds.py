@@ -9,7 +9,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import SEEDS_BOUND, Past
-from gateway.walk.journal.decision import SEED_RULE
+from gateway.walk.journal.forecast import SEED_RULE, ForecastRequested
 
 STEP = "forecast_requested"
 
@@ -20,11 +20,12 @@ def seed_root(past: Past, record: Record, opened: Record) -> bytes:
     Raises:
         ReplayDiffersError: it names another checkpoint, or none that there is.
     """
-    root, size = bytes.fromhex(record.body["seed_root"]), int(str(record.body["seed_size"]))
+    asked = ForecastRequested.of(record)
+    root, size = bytes.fromhex(asked.seed_root), asked.seed_size
     named = past.reader.checkpoint_of(size)
     if named is None or named.root != root:
         raise ReplayDiffersError(step=STEP, detail="no checkpoint of that size and root")
-    rule = record.body.get("seed_rule")
+    rule = asked.seed_rule
     if rule is None and past.rules < SEEDS_BOUND:
         if size > record.seq:
             raise ReplayDiffersError(step=STEP, detail="its seed comes from a later root")

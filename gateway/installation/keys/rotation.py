@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from msgspec import Struct, convert
+
 from audit.errors import NoteError
 from audit.privacy.vault import Sealer, Vault
 from audit.records.kinds import Kind
@@ -100,8 +102,7 @@ def record_changes(
     chain = rotations_to(current, present)
     if not chain:
         return
-    found = reader.records(stream="control", kinds=(Kind.KEY_ROTATED,))
-    there = {(record.body["old_vkey"], record.body["new_vkey"]) for record in found}
+    there = {(one.old_vkey, one.new_vkey) for one in _on_record(reader)}
     for rotation in chain:
         if (str(rotation.old), str(rotation.new)) not in there:
             ledger.append(_rotated(rotation))
@@ -204,9 +205,9 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
 
 def _record_rotation(place: Place, ledger: Ledger, old: Signer, new: Signer) -> str:
     """Record a rotation, or find the record of an interrupted one; return its statement."""
-    for found in place.reader.records(stream="control", kinds=(Kind.KEY_ROTATED,)):
-        if found.body["old_vkey"] == str(old.vkey) and found.body["new_vkey"] == str(new.vkey):
-            return str(found.body["statement"])
+    for found in _on_record(place.reader):
+        if (found.old_vkey, found.new_vkey) == (str(old.vkey), str(new.vkey)):
+            return found.statement
     rotation = rotate(old, new, ledger.size, clock.wall_us())
     ledger.append(_rotated(rotation))
     return rotation.statement.decode()
@@ -222,6 +223,19 @@ def _rotated(rotation: Rotation) -> Draft:
         from_size=rotation.from_size,
         from_us=rotation.from_us,
     )
+
+
+class _KeyRotated(Struct, frozen=True, kw_only=True):
+    """The contents of `key_rotated`."""
+
+    statement: str
+    old_vkey: str
+    new_vkey: str
+
+
+def _on_record(reader: LedgerReader) -> Iterator[_KeyRotated]:
+    records = reader.records(stream="control", kinds=(Kind.KEY_ROTATED,))
+    return (convert(record.body, _KeyRotated) for record in records)
 
 
 @contextmanager

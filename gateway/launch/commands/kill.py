@@ -32,7 +32,7 @@ from gateway.installation.place import attached
 from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.installation.settings import Settings
 from gateway.installation.state import StateFolder
-from gateway.walk.journal.kill import kill_pressed, kill_released
+from gateway.walk.journal.kill import KillEpoch, kill_pressed, kill_released
 from gateway.walk.journal.own_keys import OwnKeys
 from gateway.walk.projections.kill_times import lines, newest_kill
 
@@ -213,7 +213,7 @@ def _record_release(
     ):
         own = OwnKeys(ledger, reader)
         pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
-        if all(r.body["kill_epoch"] != press.kill_epoch for r in pressed):
+        if all(KillEpoch.of(r).kill_epoch != press.kill_epoch for r in pressed):
             note = PressNotes(StateFolder.of(settings).root).of(press)
             actor, reason = note or PressNote("kill word", AWAY)
             reason = show_hidden_text(reason)[:500]

@@ -30,7 +30,7 @@ from gateway.launch.run import await_engine, interruptible
 from gateway.telemetry.console import Progress, log_to_stderr, table
 from gateway.walk.journal.run import mark_taken, run_finished
 from gateway.walk.ports import Case
-from gateway.walk.projections.outbox import Stage
+from gateway.walk.projections.standing import Stage
 
 SETTLE_WITHIN_S = 3.0
 

@@ -15,7 +15,12 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.launch.paper.acceptance_rate import TableFigure
-from gateway.walk.projections.book import book_events, is_trade, placebo_events
+from gateway.walk.journal.decision import DecisionSealed, PlaceboJudged
+from gateway.walk.journal.forecast import ForecastRequested, RoundsCaptured
+from gateway.walk.journal.order import OrderReported, OrderSent
+from gateway.walk.journal.run import MarkTaken, RunMember
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.book import book_events, placebo_events
 from risk.state.book import Book
 from risk.state.busts import BookFold, FoldEvent
 
@@ -38,9 +43,10 @@ class _Curve:
     def take(self, record: Record, events: Iterable[FoldEvent]) -> None:
         for event in events:
             self.books.take(event)
-        if record.kind is not Kind.MARK_TAKEN or record.body["kind"] != "close":
+        mark = MarkTaken.of(record) if record.kind is Kind.MARK_TAKEN else None
+        if mark is None or mark.kind != "close":
             return
-        at = int(str(record.body["market_time_us"]))
+        at = mark.market_time_us
         if at == self.last_close_us:
             self.closes_minor[-1] = self.book.equity_minor
         else:
@@ -75,22 +81,25 @@ def summarise(
         curve.take(record, book_events(record))
         placebo.take(record, placebo_events(record))
     kinds = Counter(r.kind for r in own)
-    reports = [r.body for r in own if r.kind is Kind.ORDER_REPORTED]
-    verdicts = [r for r in own if r.kind is Kind.VERDICT_GIVEN]
-    wire = [r.body["decision_to_wire_us"] / 1_000 for r in own if r.kind is Kind.ORDER_SENT]
-    rounds = [r.body for r in own if r.kind is Kind.ROUNDS_CAPTURED]
-    forecast_ms = [body["elapsed_us"] / 1_000 for body in rounds]
+    reports = [OrderReported.of(r) for r in own if r.kind is Kind.ORDER_REPORTED]
+    verdicts = [VerdictGiven.of(r) for r in own if r.kind is Kind.VERDICT_GIVEN]
+    sent = [OrderSent.of(r) for r in own if r.kind is Kind.ORDER_SENT]
+    wire = [us / 1_000 for one in sent if (us := one.decision_to_wire_us) is not None]
+    rounds = [RoundsCaptured.of(r) for r in own if r.kind is Kind.ROUNDS_CAPTURED]
+    forecast_ms = [one.elapsed_us / 1_000 for one in rounds]
     drafted = figure.measured(_captured(own), reader)
     return {
         "run_id": run_id,
         "forecasts": kinds[Kind.FORECAST_MADE],
         "no_forecasts": kinds[Kind.FORECAST_FAILED],
-        "verdicts": _by(body_of(verdicts, "result")),
+        "verdicts": _by(one.result for one in verdicts),
         "rules": _rules(verdicts),
         "orders": kinds[Kind.ORDER_SENDING],
-        "fills": sum(1 for body in reports if is_trade(body)),
-        "rejects": _by(b["report"]["text"] for b in reports if b["order_state"] == "REJECTED"),
-        "outcomes": _by(body_of((r for r in own if r.kind is Kind.DECISION_SEALED), "outcome")),
+        "fills": sum(1 for one in reports if one.is_trade),
+        "rejects": _by(one.report["text"] for one in reports if one.order_state == "REJECTED"),
+        "outcomes": _by(
+            DecisionSealed.of(r).outcome for r in own if r.kind is Kind.DECISION_SEALED
+        ),
         "demo_agent": _agents(agents),
         "mean_accepted": drafted.mean_accepted,
         "table_accepted": drafted.table_accepted,
@@ -103,15 +112,10 @@ def summarise(
         "pnl_minor": curve.book.equity_minor - equity_minor,
         "placebo_pnl_minor": placebo.book.equity_minor - equity_minor,
         "placebo_orders": sum(
-            1 for r in own if r.kind is Kind.PLACEBO_JUDGED and r.body["fill"] is not None
+            1 for r in own if r.kind is Kind.PLACEBO_JUDGED and PlaceboJudged.of(r).fill is not None
         ),
         "decisions_after_halt": _after_halt(verdicts, kinds[Kind.SNAPSHOT_TAKEN]),
     }
-
-
-def body_of(records: Iterable[Record], name: str) -> Iterable[str]:
-    """Yield one text field of each record."""
-    return (str(r.body[name]) for r in records)
 
 
 def quantile(values: Sequence[float], level: float) -> float | None:
@@ -129,7 +133,7 @@ def _decisions(reader: LedgerReader, run_id: str, first: Kind, account: str) -> 
     The id of an agent's decision does not name the run, so the records' run id decides.
     """
     opened = reader.records(kinds=(first,), account=account)
-    streams = dict.fromkeys(r.stream for r in opened if r.body["run_id"] == run_id)
+    streams = dict.fromkeys(r.stream for r in opened if RunMember.of(r).run_id == run_id)
     return [record for stream in streams for record in reader.records(stream=stream)]
 
 
@@ -137,40 +141,38 @@ def _captured(records: Iterable[Record]) -> list[tuple[str, tuple[int, ...]]]:
     found: list[tuple[str, tuple[int, ...]]] = []
     prompt: tuple[int, ...] = ()
     for record in records:
-        body: dict[str, Any] = record.body
         if record.kind is Kind.FORECAST_REQUESTED:
-            prompt = tuple(body["prompt_ids"])
+            prompt = ForecastRequested.of(record).prompt_ids
         elif record.kind is Kind.ROUNDS_CAPTURED:
-            found.append((body["capture_blob"], prompt))
+            found.append((RoundsCaptured.of(record).capture_blob, prompt))
     return found
 
 
 def _agents(records: list[Record]) -> dict[str, Any]:
-    verdicts = [r for r in records if r.kind is Kind.VERDICT_GIVEN]
+    verdicts = [VerdictGiven.of(r) for r in records if r.kind is Kind.VERDICT_GIVEN]
     return {
         "intents": sum(1 for r in records if r.kind is Kind.INTENT_RECEIVED),
-        "verdicts": _by(body_of(verdicts, "result")),
+        "verdicts": _by(one.result for one in verdicts),
         "rules": _rules(verdicts),
         "orders": sum(1 for r in records if r.kind is Kind.ORDER_SENDING),
     }
 
 
-def _rules(verdicts: Iterable[Record]) -> dict[str, int]:
+def _rules(verdicts: Iterable[VerdictGiven]) -> dict[str, int]:
     """Count the verdicts in which a rule said more than ALLOW, by rule, action and reason."""
     counted: Counter[str] = Counter()
-    for record in verdicts:
-        body: dict[str, Any] = record.body
+    for given in verdicts:
         seen = {
             f"{r['rule_id']} {r['action']} {r['reason']}"
-            for r in body["verdict"]["results"]
+            for r in given.verdict_document["results"]
             if r["action"] != "ALLOW"
         }
         counted.update(seen)
     return dict(sorted(counted.items()))
 
 
-def _after_halt(verdicts: Sequence[Record], decisions: int) -> int:
-    actions = [r.body["verdict"]["action"] for r in verdicts]
+def _after_halt(verdicts: Sequence[VerdictGiven], decisions: int) -> int:
+    actions = [given.verdict_document["action"] for given in verdicts]
     first = next((i for i, a in enumerate(actions) if a in {"HALT", "KILL"}), None)
     return 0 if first is None else min(decisions, len(actions) - first - 1)
 

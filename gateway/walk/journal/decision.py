@@ -1,33 +1,24 @@
-"""What stands in each record of a decision.
+"""Records of a decision: the request that opens it, quote, intent, placebo, seal.
 
-One function per kind, typed value to draft, in walk order.
-
-Not here: when a record is appended (`decision`, `dispatch`, `settlement`) and what a book makes of
-it (`projections.book`). A payload holds no float: probabilities and draws stay in the capture blob
-as bits.
+Not here: when a record is appended (`gateway.walk.decision`, `dispatch`, `settlement`).
 """
 
 from collections.abc import Mapping
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from audit.records.canonical import JSON, canonical
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents, Fill
 from gateway.walk.ports import Case
-from inference.codec.prompt import Prompt, prompt_digest, prompt_document
-from inference.engine.port import EngineDescription, SampleRequest
-from inference.forecast.forecast import Forecast, forecast_document
-from inference.snapshot import Snapshot, snapshot_document
-from inference.speculation.evidence import Evidence
-from inference.speculation.totals import totals
 from risk.documents import document_of
 from risk.intent import Intent, intent_digest
 from risk.policy.policy import Policy, policy_digest
 from risk.sizing import Sizing
 from risk.state.book import Book
-from risk.state.state import Quote
+from risk.state.state import KillState, Phase, Quote
 
 GATEWAY: Final = "gateway"
 
@@ -38,22 +29,11 @@ RECORD_RULES: Final = 3
 From 2 on each decision names the policy in force, and a request to a person says until when. From 3
 on seeds follow `SEED_RULE`.
 """
-SEED_RULE: Final = 2
-"""The seed's root is that of the largest checkpoint not above the decision's opening record.
-
-For a renewal that is its approval record. A request without a rule is of an earlier version: any
-earlier checkpoint would do.
-"""
 
 
 def policy_named(policy: Policy) -> dict[str, JSON]:
     """Return how a record names the policy in force."""
     return {"policy_digest": policy_digest(policy), "policy_version": policy.version}
-
-
-def snapshot_bytes(snapshot: Snapshot) -> bytes:
-    """Return the canonical bytes of a snapshot, stored as a blob."""
-    return canonical(snapshot_document(snapshot))
 
 
 def digest_of(value: JSON) -> str:
@@ -101,123 +81,13 @@ def intent_received(
     )
 
 
-def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
-    """The inputs: both streams of them, numbers and narrative, each with its own digest.
+class IntentReceived(Contents, frozen=True, kw_only=True):
+    """The contents of `intent_received`."""
 
-    `policy` is the name of the one in force, empty in records of earlier versions.
-    """
-    document = snapshot_document(case.snapshot)
-    return draft(
-        case,
-        Kind.SNAPSHOT_TAKEN,
-        "snapshot",
-        {
-            "decision_id": case.decision_id,
-            "instrument": case.instrument.symbol,
-            "as_of_us": case.snapshot.as_of_us,
-            "snapshot_blob": blob,
-            "bars_digest": digest_of(document["bars"]),
-            "news_digest": digest_of(document["news"]),
-            "n_bars": len(case.snapshot.bars),
-            "n_news": len(case.snapshot.news),
-            "strategy": case.strategy,
-            "author": case.author,
-            **policy,
-            **case.labels,
-        },
-        tagged=True,
-    )
-
-
-def forecast_requested(
-    case: Case,
-    prompt: Prompt,
-    request: SampleRequest,
-    *,
-    root: bytes,
-    size: int,
-    drafter: str,
-    rule: int | None = SEED_RULE,
-) -> Draft:
-    """What the engine will be asked, with seeds that nobody chose; stands before inference runs."""
-    return draft(
-        case,
-        Kind.FORECAST_REQUESTED,
-        f"request:{case.attempt}",
-        {
-            "prompt": prompt_document(prompt),
-            "prompt_ids": list(prompt.token_ids),
-            "prompt_digest": prompt_digest(prompt),
-            "codec_digest": prompt.codec_digest,
-            "template": prompt.template,
-            "seed_root": root.hex(),
-            "seed_size": size,
-            "attempt": case.attempt,
-            "seeds": [str(seed) for seed in request.seeds],
-            "n_tokens": request.n_tokens,
-            "spec_k": request.spec_k,
-            "drafter": drafter,
-            "allowed_range": list(request.allowed_range),
-            "deadline_ms": int(request.deadline_s * 1_000),
-            **({} if rule is None else {"seed_rule": rule}),
-        },
-    )
-
-
-def rounds_captured(
-    case: Case, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
-) -> Draft:
-    """What decided every round, as a blob, with its counts."""
-    counted = totals(evidence)
-    return draft(
-        case,
-        Kind.ROUNDS_CAPTURED,
-        f"rounds:{case.attempt}",
-        {
-            "capture_blob": blob,
-            "capture_bytes": size_bytes,
-            "rounds": counted.rounds,
-            "drafted": counted.drafted,
-            "accepted": counted.accepted,
-            "positions": counted.positions,
-            "plain_fallback": len(counted.fallback_trajectories),
-            "mean_accepted": f"{counted.mean_accepted:.4f}",
-            "elapsed_us": elapsed_us,
-            "drafter": evidence.drafter.value,
-            "table_digest": evidence.table_digest,
-            "attempt": case.attempt,
-        },
-    )
-
-
-def forecast_made(case: Case, forecast: Forecast) -> Draft:
-    """The target's forecast, all integers."""
-    return draft(
-        case,
-        Kind.FORECAST_MADE,
-        f"forecast:{case.attempt}",
-        {"forecast": forecast_document(forecast), "attempt": case.attempt},
-    )
-
-
-def placebo_made(case: Case, forecast: Forecast) -> Draft:
-    """The table model's forecast beside it: what the AI adds is measured against this."""
-    return draft(
-        case,
-        Kind.PLACEBO_MADE,
-        f"placebo:{case.attempt}",
-        {"forecast": forecast_document(forecast), "attempt": case.attempt},
-    )
-
-
-def forecast_failed(case: Case, *, reason: str, detail: str) -> Draft:
-    """There is no forecast; nothing follows from it."""
-    return draft(
-        case,
-        Kind.FORECAST_FAILED,
-        f"forecast_failed:{case.attempt}",
-        {"reason": reason, "detail": detail[:500], "attempt": case.attempt},
-    )
+    decision_id: str
+    run_id: str
+    request: dict[str, Any]
+    author: str = ""
 
 
 def quote_taken(case: Case, quote: Quote) -> Draft:
@@ -235,6 +105,27 @@ def quote_taken(case: Case, quote: Quote) -> Draft:
             "phase": quote.phase.value,
         },
     )
+
+
+class QuoteTaken(Contents, frozen=True, kw_only=True):
+    """The contents of `quote_taken`."""
+
+    bid_ticks: int
+    ask_ticks: int
+    market_time_us: int
+    seq_gap: int
+    phase: Phase
+
+    @property
+    def quote(self) -> Quote:
+        """The market that the intent is priced against."""
+        return Quote(
+            bid_ticks=self.bid_ticks,
+            ask_ticks=self.ask_ticks,
+            time_us=self.market_time_us,
+            seq_gap=self.seq_gap,
+            phase=self.phase,
+        )
 
 
 def book_digest(book: Book) -> str:
@@ -272,6 +163,30 @@ def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book
     )
 
 
+class IntentProposed(Contents, frozen=True, kw_only=True):
+    """The contents of `intent_proposed`; only a renewal has a quote."""
+
+    book_digest: str
+    quote: dict[str, Any] | None = None
+
+
+class PlaceboJudged(Contents, frozen=True, kw_only=True):
+    """The contents of `placebo_judged`, as the twin's book and its summary read them."""
+
+    market_now_us: int
+    result: str = ""
+    fill: Fill | None = None
+
+
+class PlaceboBasis(PlaceboJudged, frozen=True, kw_only=True):
+    """What a replay reads of `placebo_judged` besides; None where the sizing led to no intent."""
+
+    book_digest: str
+    judged_book_digest: str | None
+    state: KillState | None
+    policy_status: dict[str, Any] | None
+
+
 def decision_sealed(
     stream: str,
     outcome: str,
@@ -301,18 +216,11 @@ def decision_sealed(
     )
 
 
-def engine_document(description: EngineDescription) -> dict[str, JSON]:
-    """What serves, for the record of the loaded model."""
-    return {
-        "drafter": description.drafter.value,
-        "spec_k": description.spec_k,
-        "model_id": description.model_id,
-        "model_digest": description.model_digest,
-        "table_digest": description.table_digest,
-        "codec_digest": description.codec_digest,
-        "versions": dict(description.versions),
-        "start_ms": dict(description.start_ms),
-    }
+class DecisionSealed(Contents, frozen=True, kw_only=True):
+    """The contents of `decision_sealed`."""
+
+    outcome: str
+    account: str | None = None
 
 
 def note(text: str, *, idem_key: str, decision_id: str | None = None) -> Draft:

@@ -11,6 +11,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.durable.journal import CancelNote
 from fix.durable.kill_word import Press
+from gateway.walk.journal.contents import Contents
 from gateway.walk.journal.decision import digest_of
 
 
@@ -129,3 +130,46 @@ def cancel_sent(note: CancelNote, session: str) -> Draft:
         actor="fix",
         idem_key=f"cancel:{note.cancel_id}",
     )
+
+
+class KillEpoch(Contents, frozen=True, kw_only=True):
+    """The epoch that a `kill_pressed` or `kill_released` belongs to."""
+
+    kill_epoch: int
+
+
+class KillPressed(KillEpoch, frozen=True, kw_only=True):
+    """The contents of `kill_pressed`; monotonic times are those of the boot that is named."""
+
+    actor_name: str = ""
+    press_id: str = ""
+    boot_id: str | None = None
+    pressed_us: int | None = None
+    confirmed_us: int | None = None
+
+
+class KillOutcome(KillEpoch, frozen=True, kw_only=True):
+    """The contents of `kill_outcome`: how many orders are in each state, and monotonic times."""
+
+    confirmed: int
+    unknown: int
+    open: int
+    boot_id: str | None = None
+    last_order_us: int | None = None
+    first_cancel_us: int | None = None
+    last_cancel_us: int | None = None
+    answered_us: int | None = None
+
+
+class KillReleased(KillEpoch, frozen=True, kw_only=True):
+    """The contents of `kill_released`; records of earlier versions name no press."""
+
+    press_id: str = ""
+    signatures: dict[str, str] | None = None
+    live: tuple[str, ...] = ()
+
+
+class CancelSent(Contents, frozen=True, kw_only=True):
+    """The contents of `cancel_sent`."""
+
+    cl_ord_id: str

@@ -1,78 +1,13 @@
-"""What stands in each record from verdict to the order's end.
-
-One function per kind, in walk order.
-"""
-
-from collections.abc import Mapping
+"""Records of an order: announced, handed out, reported, ended."""
 
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
-from audit.records.record import Draft, Record
+from audit.records.record import Draft
 from fix.session.link import HandResult
 from fix.wire.reports import ExecutionReport
-from gateway.walk.journal.decision import GATEWAY, draft
-from gateway.walk.ports import Case
-from gateway.walk.projections.outbox import Standing, Trade
-from risk.approved import Approval, band_of
-from risk.documents import document_of
-from risk.intent import Intent, intent_digest
-from risk.policy.policy import Policy
-from risk.state.state import RiskState
-from risk.verdict import Verdict
-
-
-def verdict_given(  # noqa: PLR0913 - what a verdict binds
-    case: Case,
-    intent: Intent,
-    verdict: Verdict,
-    state: RiskState,
-    *,
-    basis_seq: int,
-    result: str,
-    send_before_us: int,
-    approval: Approval | None,
-) -> Draft:
-    """The verdict with everything a replay needs, and the reservation it makes."""
-    reserves = result in {"approved", "held"}
-    reservation: dict[str, JSON] | None = None
-    if reserves:
-        reservation = {
-            "instrument": intent.instrument,
-            "side": intent.side.value,
-            "qty_lots": intent.qty_lots,
-            "limit_ticks": intent.limit_ticks,
-            "unit_minor": case.instrument.unit_minor,
-        }
-    return draft(
-        case,
-        Kind.VERDICT_GIVEN,
-        f"verdict:{basis_seq}",
-        {
-            "decision_id": case.decision_id,
-            "intent": document_of(intent),
-            "intent_digest": intent_digest(intent),
-            "verdict": document_of(verdict),
-            "result": result,
-            "basis_seq": basis_seq,
-            "policy_digest": verdict.policy_digest,
-            "policy_status": document_of(state.policy_status),
-            "kill_epoch": state.kill.egress_epoch,
-            "state": {
-                "killed": state.kill.killed,
-                "kill_epoch": state.kill.kill_epoch,
-                "egress_epoch": state.kill.egress_epoch,
-                **({"book_differs": True} if state.book_differs else {}),
-            },
-            "quote": None if state.quote is None else document_of(state.quote),
-            "narrative_as_of_us": state.narrative_as_of_us,
-            "renewal": state.renewal,
-            "market_now_us": state.now_us,
-            "send_before_us": send_before_us,
-            "reservation": reservation,
-            "approval": None if approval is None else document_of(approval),
-        },
-        tagged=True,
-    )
+from gateway.walk.journal.contents import Contents, Ending, Fill
+from gateway.walk.journal.decision import GATEWAY
+from gateway.walk.projections.standing import BookedTrade, Standing
 
 
 def order_draft(
@@ -118,6 +53,15 @@ def order_sending(
     )
 
 
+class OrderSending(Contents, frozen=True, kw_only=True):
+    """The contents of `order_sending`."""
+
+    cl_ord_id: str
+    fields: tuple[tuple[int, str], ...]
+    market_now_us: int
+    decided_us: int = 0
+
+
 def handed(
     standing: Standing,
     result: HandResult,
@@ -154,6 +98,22 @@ def handed(
             return order_unknown(standing, result.reason, market_time_us=market_time_us)
 
 
+class OrderSent(Contents, frozen=True, kw_only=True):
+    """The contents of `order_sent`; a session that never began anew has epoch 0."""
+
+    raw: str
+    msg_seq_num: int
+    decision_to_wire_us: int | None = None
+    session_epoch: int = 0
+
+
+class ChildAnswer(Contents, frozen=True, kw_only=True):
+    """The readings in what the FIX child said, whichever of its three kinds it is."""
+
+    decision_to_wire_us: int = 0
+    market_time_us: int = 0
+
+
 def order_unknown(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
     """SENDING was committed and nobody can say whether it left; it is never sent again."""
     return order_draft(
@@ -175,28 +135,6 @@ def order_withdrawn(standing: Standing, reason: str, *, market_time_us: int) -> 
         Kind.ORDER_WITHDRAWN,
         "withdrawn",
         {"reason": reason, "market_time_us": market_time_us},
-    )
-
-
-def fix_inbound(session: str, *, offset: int, raw: str, msg_type: str, digest: str) -> Draft:
-    """One message as it came in, byte for byte (ISO 8859-1 text, one character per byte)."""
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.FIX_INBOUND,
-        payload={"offset": offset, "raw": raw, "msg_type": msg_type, "digest": digest},
-        actor="fix",
-        idem_key=f"inbound:{offset}",
-    )
-
-
-def fix_anomaly(session: str, *, offset: int, raw: str, reason: str, detail: str) -> Draft:
-    """A message that fits nothing we know: kept, shown, not acted on."""
-    return Draft(
-        stream=f"session/{session}",
-        kind=Kind.FIX_ANOMALY,
-        payload={"offset": offset, "raw": raw, "reason": reason, "detail": detail[:300]},
-        actor="fix",
-        idem_key=f"anomaly:{offset}",
     )
 
 
@@ -232,11 +170,11 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     trade_date: str,
     order_state: str,
     terminal: bool,
-    fill: dict[str, JSON] | None,
+    fill: Fill | None,
     anomaly: str | None,
     offset: int,
     market_time_us: int,
-    undone: Trade | None = None,
+    undone: BookedTrade | None = None,
     reopens: bool = False,
     resolved_lots: int = 0,
 ) -> Draft:
@@ -246,9 +184,7 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     With `reopens` the order was over and works again.
     With `resolved_lots` it may end an order, because persons answered for so many lots.
     """
-    lots: JSON = 0 if fill is None else fill["qty_lots"]
-    if undone is not None:
-        lots = int(str(lots)) - undone.lots
+    lots = (0 if fill is None else fill.qty_lots) - (0 if undone is None else undone.lots)
     payload: dict[str, JSON] = {
         "cl_ord_id": standing.cl_ord_id,
         "report": report_document(report),
@@ -258,7 +194,7 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
         "order_state": order_state,
         "ord_status": report.ord_status,
         "terminal": terminal,
-        "fill": fill,
+        "fill": None if fill is None else fill.document(),
         "last_lots": lots,
         "inbox_offset": offset,
         "market_time_us": market_time_us,
@@ -272,6 +208,46 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     if anomaly is not None:
         payload["anomaly"] = anomaly
     return order_draft(standing, Kind.ORDER_REPORTED, idem_key, payload, actor="fix")
+
+
+class SettledMessage(Contents, frozen=True, kw_only=True):
+    """What an `order_reported` or `order_ended` says of the message that it was settled from.
+
+    Attributes:
+        resolved_lots: lots that persons answered for; None where an earlier version did not count.
+    """
+
+    session: str
+    inbox_offset: int = -1
+    order_state: str
+    market_time_us: int
+    reopens: bool = False
+    resolved_lots: int | None = None
+
+
+class OrderReported(SettledMessage, frozen=True, kw_only=True):
+    """The contents of `order_reported`.
+
+    Attributes:
+        last_lots: what the report adds to the order's filled quantity; negative after a bust.
+        undoes_seq: the record of the trade that is busted or corrected.
+    """
+
+    cl_ord_id: str
+    trade_date: str
+    exec_id: str
+    report: dict[str, str]
+    ord_status: str
+    terminal: bool
+    fill: Fill | None
+    last_lots: int
+    undoes_seq: int | None = None
+    anomaly: str = ""
+
+    @property
+    def is_trade(self) -> bool:
+        """Whether it books a trade; a correction changes one that is booked."""
+        return self.fill is not None and self.undoes_seq is None
 
 
 def order_ended(
@@ -300,86 +276,26 @@ def order_ended(
     )
 
 
-def approval_requested(
-    case: Case, verdict: Record, intent: Intent, *, until: Mapping[str, JSON]
+def order_ended_by(
+    standing: Standing, resolves_seq: int, *, order_state: str, market_time_us: int
 ) -> Draft:
-    """A person is asked; nothing is approved by itself.
-
-    `until` is what `asked_until` gives, empty in records of earlier versions.
-    """
-    return draft(
-        case,
-        Kind.APPROVAL_REQUESTED,
-        f"approval_requested:{verdict.seq}",
-        {
-            "decision_id": case.decision_id,
-            "verdict_seq": verdict.seq,
-            "intent_digest": intent_digest(intent),
-            "author": case.author,
-            **until,
-        },
-        tagged=True,
-    )
-
-
-def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) -> dict[str, JSON]:
-    """Return what a person who is asked must know: until when, and what his yes would cover."""
-    return {
-        "expires_us": ends_us,
-        "band": document_of(band_of(policy, intent)),
-        "verdict_digest": verdict.verdict_digest,
-        "policy_digest": verdict.policy_digest,
-    }
-
-
-def approval_given(
-    standing: Standing, approval: Approval, *, verdict_seq: int, note: str | None
-) -> Draft:
-    """A person agreed, within a band; the order still has to pass every rule again.
-
-    `note` is the person's own word; None in records of earlier versions.
-    """
-    said: dict[str, JSON] = {} if note is None else {"reason": note}
+    """Return the record that a person's resolution of a difference ended an order."""
     return order_draft(
         standing,
-        Kind.APPROVAL_GIVEN,
-        f"approval:{verdict_seq}",
+        Kind.ORDER_ENDED,
+        f"ended:{resolves_seq}",
         {
-            "approver": approval.approver,
-            "intent_digest": approval.intent_digest,
-            "verdict_digest": approval.verdict_digest,
-            "verdict_seq": verdict_seq,
-            "expires_us": approval.expires_us,
-            "band": document_of(approval),
-            **said,
-        },
-        actor=f"person:{approval.approver}",
-    )
-
-
-def approval_refused(
-    standing: Standing, approver: str, note: str, *, verdict_seq: int, market_time_us: int
-) -> Draft:
-    """A person said no; the reservation ends with it."""
-    return order_draft(
-        standing,
-        Kind.APPROVAL_REFUSED,
-        f"approval:{verdict_seq}",
-        {
-            "approver": approver,
-            "reason": note,
-            "verdict_seq": verdict_seq,
+            "cl_ord_id": standing.cl_ord_id,
+            "reason": "resolved",
+            "order_state": order_state,
+            "resolves_seq": resolves_seq,
             "market_time_us": market_time_us,
         },
-        actor=f"person:{approver}",
     )
 
 
-def reservation_released(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
-    """What a hold reserved is free again."""
-    return order_draft(
-        standing,
-        Kind.RESERVATION_RELEASED,
-        "released",
-        {"reason": reason, "market_time_us": market_time_us},
-    )
+class OrderEnded(Ending, frozen=True, kw_only=True):
+    """The contents of `order_ended`; only a resolution names the difference that it resolves."""
+
+    order_state: str
+    resolves_seq: int | None = None

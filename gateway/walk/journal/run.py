@@ -1,4 +1,4 @@
-"""What stands in the records of a run: its opening, what serves, its marks, its end.
+"""Records of a run: its opening, what serves, its marks, its end; readers of the log's upkeep.
 
 Not here: when a record is appended (`launch`). A payload holds no float: a number with a fraction
 stands as text.
@@ -13,7 +13,9 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
 from fix.dialects.profile import Profile
-from gateway.walk.journal.decision import GATEWAY, RECORD_RULES, digest_of, engine_document
+from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.decision import GATEWAY, RECORD_RULES, digest_of
+from gateway.walk.journal.forecast import engine_document
 from gateway.walk.ports import Tags
 from inference.engine.port import EngineDescription
 from risk.documents import document_of
@@ -197,3 +199,59 @@ def _exact(value: Any) -> JSON:  # noqa: ANN401 - any JSON value
             return value
         case _:
             return str(value)
+
+
+class RunStarted(Contents, frozen=True, kw_only=True):
+    """The contents of `run_started`; see `RECORD_RULES` for `record_rules`."""
+
+    account: str
+    run_id: str
+    mode: str
+    dev: bool
+    equity_minor: int
+    instruments: tuple[dict[str, Any], ...]
+    order_profile: dict[str, Any]
+    record_rules: int = 1
+
+
+class RunMember(Contents, frozen=True, kw_only=True):
+    """The run that a record belongs to."""
+
+    run_id: str
+
+
+class PolicyActivated(Contents, frozen=True, kw_only=True):
+    """The contents of `policy_activated`."""
+
+    policy: dict[str, Any]
+
+
+class ModelLoaded(Contents, frozen=True, kw_only=True):
+    """The contents of `model_loaded`; `manifest` is the digest of the weights."""
+
+    manifest: str
+    run_id: str | None = None
+
+
+class MarkTaken(Contents, frozen=True, kw_only=True):
+    """The contents of `mark_taken`; `kind` is `open` or `close`."""
+
+    instrument: str
+    price_ticks: int
+    market_time_us: int
+    kind: str
+    session_index: int | None = None
+    session_date: str = ""
+
+
+class LedgerRestored(Contents, frozen=True, kw_only=True):
+    """The contents of `ledger_restored`; `known_size` is what the outside had seen."""
+
+    known_size: int
+
+
+class HoldPlaced(Contents, frozen=True, kw_only=True):
+    """The contents of `hold_placed`."""
+
+    hold_id: str
+    scope: str

@@ -16,14 +16,17 @@ Rules kept:
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from audit.records.kinds import Kind
-from audit.records.record import Draft, Record
-from gateway.walk.journal.order import order_draft
-from gateway.walk.projections.outbox import Standing
-from risk.intent import Side
+from audit.records.record import Record
+from gateway.walk.journal.difference import (
+    BREACHES,
+    BookDifference,
+    DifferenceCause,
+    DifferenceResolved,
+    Found,
+)
 
 EVERY: Final = "*"
 """The instrument of a difference that may be about any."""
@@ -31,54 +34,8 @@ EVERY: Final = "*"
 DIFFERENCE_KINDS: Final = (Kind.BOOK_DIFFERENCE, Kind.DIFFERENCE_RESOLVED)
 
 
-class Cause(StrEnum):
-    """Why book and broker differ: the closed list."""
-
-    CUM_QTY = "CUM_QTY"
-    ACCOUNT_LOTS = "ACCOUNT_LOTS"
-    UNKNOWN_ORDER = "UNKNOWN_ORDER"
-    UNBOOKABLE = "UNBOOKABLE"
-    UNREADABLE = "UNREADABLE"
-    EXEC_ID_REUSED = "EXEC_ID_REUSED"
-    UNDOES_UNKNOWN_TRADE = "UNDOES_UNKNOWN_TRADE"
-    TRADE_UNDONE_TWICE = "TRADE_UNDONE_TWICE"
-    REJECT_UNMATCHED = "REJECT_UNMATCHED"
-    OVERFILLED = "OVERFILLED"
-    PRICE_BEYOND_LIMIT = "PRICE_BEYOND_LIMIT"
-
-
-_COUNTED: Final = frozenset({Cause.CUM_QTY, Cause.ACCOUNT_LOTS})
+_COUNTED: Final = frozenset({DifferenceCause.CUM_QTY, DifferenceCause.ACCOUNT_LOTS})
 """Causes that are two numbers: equal ones, or such as a person accepted, are no difference."""
-
-
-BREACHES: Final = frozenset({Cause.OVERFILLED, Cause.PRICE_BEYOND_LIMIT})
-"""Causes in which the two sides agree: the trade is booked, and it broke the order it filled."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Two sides that do not agree.
-
-    Attributes:
-        instrument: Empty when it blocks none, `EVERY` when it may be about any.
-        cl_ord_id: The order; empty when it is about none.
-        book_lots: The book's side, None when it cannot be said.
-        broker_lots: The broker's.
-        resent: Whether the broker's word was sent again (43=Y), perhaps long after it was true.
-    """
-
-    cause: Cause
-    account: str
-    instrument: str
-    cl_ord_id: str
-    book_lots: int | None
-    broker_lots: int | None
-    resent: bool = field(default=False, compare=False)
-
-    @property
-    def subject(self) -> tuple[str, ...]:
-        """What it is about: of one subject only the newest difference counts."""
-        return (self.cause, self.account, self.instrument, self.cl_ord_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +89,7 @@ class _Known:
 
     def take(self, record: Record) -> None:
         if record.kind is Kind.BOOK_DIFFERENCE:
-            found = found_in(record.body)
+            found = BookDifference.of(record).found
             self.open[found.subject if found.cl_ord_id or found.account else (str(record.seq),)] = (
                 Difference(
                     seq=record.seq,
@@ -142,31 +99,33 @@ class _Known:
                 )
             )
         elif record.kind is Kind.DIFFERENCE_RESOLVED:
-            self._resolve(record.body)
+            self._resolve(DifferenceResolved.of(record))
 
-    def _resolve(self, body: dict[str, Any]) -> None:
-        place = next((k for k, d in self.open.items() if d.seq == body["of_seq"]), None)
+    def _resolve(self, resolved: DifferenceResolved) -> None:
+        place = next((k for k, d in self.open.items() if d.seq == resolved.of_seq), None)
         if place is None:
             return
         found = self.open.pop(place).found
-        self.resolved[found.cl_ord_id] = int(body["of_seq"])
-        if "with_seq" in body:
+        self.resolved[found.cl_ord_id] = resolved.of_seq
+        if resolved.with_seq is not None:
             return  # another difference of the order was resolved, and this one with it
         # records of before these two fields were adjusted by the numbers at detection
-        book, broker = body.get("book_lots", found.book_lots), body.get("broker_lots")
-        broker = found.broker_lots if broker is None else broker
+        book = found.book_lots if resolved.book_lots is None else resolved.book_lots
+        broker = found.broker_lots if resolved.broker_lots is None else resolved.broker_lots
         if book is None or broker is None:
             return
-        adjustment = body.get("adjustment")
+        adjustment = resolved.adjustment
         self.accepted[_order_or_account(found)] = 0 if adjustment is not None else broker - book
         if adjustment is None:
             return
         if found.cl_ord_id:
             name = found.cl_ord_id
             self.of_order[name] = self.of_order.get(name, 0) + broker - book
-        if found.cause is not Cause.ACCOUNT_LOTS:  # that one made the book what the trades are
-            key = (str(body["account"]), str(adjustment["instrument"]))
-            signed = Side(adjustment["side"]).sign * int(adjustment["qty_lots"])
+        if (
+            found.cause is not DifferenceCause.ACCOUNT_LOTS
+        ):  # that one made the book what the trades are
+            key = (resolved.account, adjustment.instrument)
+            signed = adjustment.side.sign * adjustment.qty_lots
             self.adjusted[key] = self.adjusted.get(key, 0) + signed
 
     def newest(self, cl_ord_id: str) -> Found | None:
@@ -302,65 +261,3 @@ def _sides(found: Found) -> tuple[int | None, int | None]:
 
 def _order_or_account(found: Found) -> tuple[str, ...]:
     return (found.cl_ord_id,) if found.cl_ord_id else (found.account, found.instrument)
-
-
-def found_in(body: dict[str, Any]) -> Found:
-    """Read a difference back from its record."""
-    return Found(
-        cause=Cause(body["reason"]),
-        account=str(body.get("account") or ""),
-        instrument=str(body["instrument"]),
-        cl_ord_id=str(body["cl_ord_id"]),
-        book_lots=body["book_lots"],
-        broker_lots=body["broker_lots"],
-        resent=body.get("resent") is True,
-    )
-
-
-def book_difference(found: Found, *, session: str, source: str, number: int) -> Draft:
-    """Return the alarm; it moves every section's basis, so that no verdict overlooks it.
-
-    Args:
-        found: the two sides.
-        session: of the broker.
-        source: who found it: `report`, `reconciliation`, `run_end`.
-        number: with session and source it names the finding once: an inbox offset, a size.
-    """
-    about = found.cl_ord_id or found.account
-    if found.cause in BREACHES:  # the same report may show a difference of totals as well
-        about = f"{about}:{found.cause.value}"
-    return Draft(
-        stream="control",
-        kind=Kind.BOOK_DIFFERENCE,
-        payload={
-            **({"account": found.account} if found.account else {}),
-            "instrument": found.instrument,
-            "cl_ord_id": found.cl_ord_id,
-            "reason": found.cause.value,
-            "book_lots": found.book_lots,
-            "broker_lots": found.broker_lots,
-            "session": session,
-            "source": source,
-            **({"resent": True} if found.resent else {}),
-        },
-        actor="gateway",
-        idem_key=f"difference:{session}:{source}:{number}:{about}",
-    )
-
-
-def order_ended_by(
-    standing: Standing, resolves_seq: int, *, order_state: str, market_time_us: int
-) -> Draft:
-    """Return the record that a person's resolution of a difference ended an order."""
-    return order_draft(
-        standing,
-        Kind.ORDER_ENDED,
-        f"ended:{resolves_seq}",
-        {
-            "cl_ord_id": standing.cl_ord_id,
-            "reason": "resolved",
-            "order_state": order_state,
-            "resolves_seq": resolves_seq,
-            "market_time_us": market_time_us,
-        },
-    )

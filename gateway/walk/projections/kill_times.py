@@ -10,6 +10,7 @@ from audit.errors import RowRefusedError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
+from gateway.walk.journal.kill import KillOutcome, KillPressed
 
 STEPS: Final[Mapping[str, str]] = {
     "confirmed_us": "the FIX child confirmed that no new order passes",
@@ -36,28 +37,31 @@ def newest_kill(
     pressed = _newest(reader, Kind.KILL_PRESSED, on_stranger)
     if pressed is None:
         return None
-    epoch = pressed.body["kill_epoch"]
-    outcome = _newest(reader, Kind.KILL_OUTCOME, on_stranger)
-    if outcome is not None and outcome.body["kill_epoch"] != epoch:
+    press = KillPressed.of(pressed)
+    swept = _newest(reader, Kind.KILL_OUTCOME, on_stranger)
+    outcome = None if swept is None else KillOutcome.of(swept)
+    if outcome is not None and outcome.kill_epoch != press.kill_epoch:
         outcome = None
     told: dict[str, Any] = {
-        "kill_epoch": epoch,
-        "pressed_by": pressed.body["actor_name"],
+        "kill_epoch": press.kill_epoch,
+        "pressed_by": press.actor_name,
         "pressed_at_us": pressed.recorded_at_us,
-        "times_us": times(pressed.body, outcome.body if outcome is not None else {}),
+        "times_us": times(press, outcome),
     }
     if outcome is not None:
-        told |= {name: outcome.body[name] for name in ("confirmed", "unknown", "open")}
+        told |= {name: getattr(outcome, name) for name in ("confirmed", "unknown", "open")}
     return told
 
 
-def times(pressed: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, int]:
+def times(press: KillPressed, outcome: KillOutcome | None) -> dict[str, int]:
     """Return the steps that are on record, in microseconds since the press."""
-    since = pressed.get("pressed_us")
+    since = press.pressed_us
     if since is None:
         return {}
-    same = [body for body in (pressed, outcome) if body.get("boot_id") == pressed["boot_id"]]
-    return {step: int(body[step]) - int(since) for step in STEPS for body in same if step in body}
+    moments = {step: getattr(press, step, None) for step in STEPS}
+    if outcome is not None and outcome.boot_id == press.boot_id:
+        moments |= {step: getattr(outcome, step) for step in STEPS if hasattr(outcome, step)}
+    return {step: at - since for step, at in moments.items() if at is not None}
 
 
 def lines(kill: Mapping[str, Any]) -> list[str]:

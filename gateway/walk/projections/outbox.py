@@ -14,14 +14,17 @@ left out: an order that is not known here would turn its fills into strangers.
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.errors import NotReadyError
+from gateway.walk.journal.contents import Ending
+from gateway.walk.journal.order import OrderReported, OrderSending, OrderSent
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.standing import BookedTrade, Stage, Standing
 
 DECISION_PREFIX: Final = "decision/"
 CATCH_UP_S: Final = 10.0
@@ -31,71 +34,6 @@ _log = logging.getLogger(__name__)
 
 History = Callable[[], tuple[int, Iterable[Record]]]
 """Reads the log: its size, and the decisions' records below that size, in order."""
-
-
-class Stage(StrEnum):
-    """How far a decision has come; the names follow the walk."""
-
-    OPEN = "open"
-    HELD = "held"
-    APPROVED = "approved"
-    SENDING = "sending"
-    SENT = "sent"
-    UNKNOWN = "unknown"
-    CLOSED = "closed"
-    SEALED = "sealed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trade:
-    """One trade of an order, as it stands now.
-
-    Attributes:
-        seq: the record that booked it; busts and corrections name it.
-        exec_ids: its own ExecID, then those of its corrections.
-        fill: as booked, or as corrected; None once it was taken back.
-    """
-
-    seq: int
-    exec_ids: tuple[str, ...]
-    fill: dict[str, Any] | None
-
-    @property
-    def lots(self) -> int:
-        """Its quantity, lots; nothing once it was taken back."""
-        return 0 if self.fill is None else int(self.fill["qty_lots"])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """One decision's standing.
-
-    Attributes:
-        approving: the record whose leaf names the order: the verdict that let it through.
-        order_state: the broker's view, FIX OrdStatus name as `fix.orders.state` writes it.
-        filled_lots: quantity filled so far, lots.
-        report_status: the last OrdStatus (39) reported, or None.
-        seals: how often the decision was sealed; a bust may let its order live again.
-        trades: what was traded, in the order of the reports.
-    """
-
-    decision_id: str
-    account: str = ""
-    stage: Stage = Stage.OPEN
-    approving: Record | None = None
-    verdict: Record | None = None
-    sending: Record | None = None
-    cl_ord_id: str = ""
-    order_state: str = "INTENT"
-    filled_lots: int = 0
-    report_status: str | None = None
-    sealed: bool = False
-    seals: int = 0
-    trades: tuple[Trade, ...] = ()
-
-    def trade(self, exec_id: str) -> Trade | None:
-        """Return the trade that an ExecID, or that of one of its corrections, names."""
-        return next((t for t in reversed(self.trades) if exec_id and exec_id in t.exec_ids), None)
 
 
 def history_of(reader: LedgerReader) -> History:
@@ -109,14 +47,14 @@ def history_of(reader: LedgerReader) -> History:
     return read
 
 
-class _Fold:
+class _Standings:
     """What the records up to one position say."""
 
     def __init__(self) -> None:
         self.by_decision: dict[str, Standing] = {}
         self.by_cl_ord_id: dict[str, str] = {}
         # (session, trade date, ExecID) -> the report as it was booked
-        self.reports: dict[tuple[str, str, str], Any] = {}
+        self.reports: dict[tuple[str, str, str], dict[str, str]] = {}
         # (session epoch, MsgSeqNum) -> ClOrdID of the order that left with it
         self.by_msg_seq_num: dict[tuple[int, int], str] = {}
         self.next_seq = 0
@@ -134,12 +72,12 @@ class _Fold:
         self.by_decision[decision_id] = after
         if after.cl_ord_id:
             self.by_cl_ord_id[after.cl_ord_id] = decision_id
-        body = record.body
         if record.kind is Kind.ORDER_SENT:
-            epoch, number = (int(str(body.get(n, 0))) for n in ("session_epoch", "msg_seq_num"))
-            self.by_msg_seq_num[epoch, number] = after.cl_ord_id
+            sent = OrderSent.of(record)
+            self.by_msg_seq_num[sent.session_epoch, sent.msg_seq_num] = after.cl_ord_id
         if record.kind is Kind.ORDER_REPORTED:
-            self.reports[(body["session"], body["trade_date"], body["exec_id"])] = body["report"]
+            told = OrderReported.of(record)
+            self.reports[told.session, told.trade_date, told.exec_id] = told.report
 
 
 class Orders:
@@ -147,7 +85,7 @@ class Orders:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._fold = _Fold()
+        self._fold = _Standings()
         self._history: History | None = None
         self._from_log = 0  # batches below this size were read from the log
         self._trouble = ""
@@ -164,7 +102,7 @@ class Orders:
         return not self._trouble
 
     @property
-    def reports(self) -> dict[tuple[str, str, str], Any]:
+    def reports(self) -> dict[tuple[str, str, str], dict[str, str]]:
         """Return every report that was booked, by (session, trade date, ExecID)."""
         return self._sure().reports
 
@@ -235,7 +173,7 @@ class Orders:
         if self._history is None:
             raise AssertionError("no log to fold from")
         size, records = self._history()
-        fold = _Fold()
+        fold = _Standings()
         fold.take(records)
         fold.next_seq = size
         self._fold, self._from_log = fold, size
@@ -252,7 +190,7 @@ class Orders:
             ):
                 raise NotReadyError(part="ledger notifier", state=self._trouble or "behind")
 
-    def _sure(self) -> _Fold:
+    def _sure(self) -> _Standings:
         """Return the fold for whoever acts on it.
 
         Raises:
@@ -316,21 +254,19 @@ class Orders:
         return (s for s in _all(self._sure()) if not s.sealed)
 
 
-def _all(fold: _Fold) -> list[Standing]:
+def _all(fold: _Standings) -> list[Standing]:
     return list(fold.by_decision.values())
 
 
 def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 - one per kind
     """Return the standing after one more record of its decision."""
-    body = record.body
     match record.kind:
         case Kind.VERDICT_GIVEN:
-            stage = {"approved": Stage.APPROVED, "held": Stage.HELD}.get(
-                body["result"], Stage.CLOSED
-            )
+            given = VerdictGiven.of(record)
+            stage = {"approved": Stage.APPROVED, "held": Stage.HELD}.get(given.result, Stage.CLOSED)
             return replace(
                 standing,
-                account=body["account"],
+                account=given.account,
                 stage=stage,
                 verdict=record,
                 approving=record if stage is Stage.APPROVED else None,
@@ -340,7 +276,7 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
                 standing,
                 stage=Stage.SENDING,
                 sending=record,
-                cl_ord_id=body["cl_ord_id"],
+                cl_ord_id=OrderSending.of(record).cl_ord_id,
                 order_state="SENDING",
             )
         case Kind.ORDER_SENT:
@@ -360,7 +296,7 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
             | Kind.RESERVATION_RELEASED
             | Kind.ORDER_ENDED
         ):
-            state = body.get("order_state", standing.order_state)
+            state = Ending.of(record).order_state or standing.order_state
             return replace(standing, stage=Stage.CLOSED, order_state=state)
         case Kind.ORDER_REPORTED:
             return _reported(standing, record)
@@ -372,24 +308,24 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
 
 def _reported(standing: Standing, record: Record) -> Standing:
     """Return the standing after a report; only one that reopens the order unseals its decision."""
-    body = record.body
-    reopens = bool(body.get("reopens"))
-    ends = body["terminal"] and (reopens or not standing.sealed)
-    stage = Stage.CLOSED if ends else Stage.SENT if reopens else standing.stage
+    report = OrderReported.of(record)
+    ends = report.terminal and (report.reopens or not standing.sealed)
+    stage = Stage.CLOSED if ends else Stage.SENT if report.reopens else standing.stage
     return replace(
         standing,
         stage=stage,
-        order_state=body["order_state"],
-        filled_lots=standing.filled_lots + body["last_lots"],
-        report_status=body["ord_status"],
-        sealed=standing.sealed and not reopens,
-        trades=_trades(standing.trades, record),
+        order_state=report.order_state,
+        filled_lots=standing.filled_lots + report.last_lots,
+        report_status=report.ord_status,
+        sealed=standing.sealed and not report.reopens,
+        trades=_trades(standing.trades, report, record.seq),
     )
 
 
-def _trades(trades: tuple[Trade, ...], record: Record) -> tuple[Trade, ...]:
-    body = record.body
-    fill, undone, exec_id = body.get("fill"), body.get("undoes_seq"), body["exec_id"]
+def _trades(
+    trades: tuple[BookedTrade, ...], report: OrderReported, seq: int
+) -> tuple[BookedTrade, ...]:
+    fill, undone, exec_id = report.fill, report.undoes_seq, report.exec_id
     if undone is not None:
         return tuple(
             replace(t, exec_ids=(*t.exec_ids, exec_id), fill=fill) if t.seq == undone else t
@@ -397,4 +333,4 @@ def _trades(trades: tuple[Trade, ...], record: Record) -> tuple[Trade, ...]:
         )
     if fill is None:
         return trades
-    return (*trades, Trade(seq=record.seq, exec_ids=(exec_id,), fill=fill))
+    return (*trades, BookedTrade(seq=seq, exec_ids=(exec_id,), fill=fill))

@@ -12,17 +12,16 @@ from dataclasses import dataclass
 
 from audit.errors import IdempotencyConflictError
 from audit.records.kinds import Kind
-from audit.records.record import Draft
 from audit.sequencer.ledger import Lane, Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile
-from fix.durable.resets import Reset, ResetCause, last_start_us
-
-RESET, RESET_REFUSED = "sequence_reset", "sequence_reset_refused"
+from fix.durable.resets import Reset, last_start_us
+from gateway.walk.journal.order import OrderSent
+from gateway.walk.journal.session import reset_in, session_reset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Numbers:
+class SessionNumbers:
     """Where a session stands, by the ledger and by what its folder has besides.
 
     Attributes:
@@ -38,7 +37,9 @@ class Numbers:
     refused: Reset | None
 
 
-def numbers(reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_us: int) -> Numbers:
+def numbers(
+    reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_us: int
+) -> SessionNumbers:
     """Return where a session stands.
 
     Args:
@@ -55,13 +56,14 @@ def numbers(reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_
         (0, 1, 0) if newest is None else (newest.reset_no, newest.new_sender, newest.at_us)
     )
     for record in reader.records(kinds=(Kind.ORDER_SENT,)):
-        if int(str(record.body.get("session_epoch", 0))) == epoch:
-            floor = max(floor, int(str(record.body["msg_seq_num"])) + 1)
+        sent = OrderSent.of(record)
+        if sent.session_epoch == epoch:
+            floor = max(floor, sent.msg_seq_num + 1)
             since_us = max(since_us, record.recorded_at_us)
     if since_us < last_start_us(profile, now_us):
         floor = 1  # the schedule has begun the numbers anew since
     refused = None if last == 0 or resets[last].allowed else resets[last]
-    return Numbers(epoch=epoch, last_reset=last, next_sender=floor, refused=refused)
+    return SessionNumbers(epoch=epoch, last_reset=last, next_sender=floor, refused=refused)
 
 
 def epoch_of(reader: LedgerReader, session: str, found: Iterable[Reset]) -> int:
@@ -78,20 +80,8 @@ def epoch_of(reader: LedgerReader, session: str, found: Iterable[Reset]) -> int:
 
 def recorded(reader: LedgerReader, session: str) -> tuple[Reset, ...]:
     """Return the new beginnings that are on record, oldest first."""
-    return tuple(
-        Reset(
-            reset_no=int(str(record.body["reset_no"])),
-            cause=ResetCause(str(record.body["cause"])),
-            allowed=record.body["event"] == RESET,
-            old_sender=int(str(record.body["old_sender"])),
-            old_target=int(str(record.body["old_target"])),
-            new_sender=int(str(record.body["new_sender"])),
-            new_target=int(str(record.body["new_target"])),
-            at_us=record.recorded_at_us,
-        )
-        for record in reader.records(stream=f"session/{session}", kinds=(Kind.SESSION_EVENT,))
-        if record.body["event"] in {RESET, RESET_REFUSED}
-    )
+    records = reader.records(stream=f"session/{session}", kinds=(Kind.SESSION_EVENT,))
+    return tuple(reset for reset in map(reset_in, records) if reset is not None)
 
 
 def record_resets(ledger: Ledger, session: str, run_id: str, found: Iterable[Reset]) -> None:
@@ -101,22 +91,6 @@ def record_resets(ledger: Ledger, session: str, run_id: str, found: Iterable[Res
         AuditError: the ledger does not take it; nothing may leave under the new numbers.
     """
     for one in found:
-        draft = Draft(
-            stream=f"session/{session}",
-            kind=Kind.SESSION_EVENT,
-            payload={
-                "event": RESET if one.allowed else RESET_REFUSED,
-                "detail": str(one),
-                "run_id": run_id,
-                "reset_no": one.reset_no,
-                "cause": one.cause.value,
-                "old_sender": one.old_sender,
-                "old_target": one.old_target,
-                "new_sender": one.new_sender,
-                "new_target": one.new_target,
-            },
-            actor="fix",
-            idem_key=f"reset:{one.reset_no}",
-        )
+        draft = session_reset(session, run_id, one)
         with contextlib.suppress(IdempotencyConflictError):  # on record, by an earlier run
             ledger.append(draft, lane=Lane.URGENT)

@@ -16,7 +16,8 @@ from typing import Final, Protocol
 from audit.records.record import Record
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields, status_request
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.journal.order import OrderSending
+from gateway.walk.projections.standing import Standing
 
 FIRST_US: Final = 500_000
 LONGEST_US: Final = 60_000_000
@@ -102,4 +103,4 @@ class Chaser:
 
 def sent_fields(sending: Record) -> tuple[tuple[int, str], ...]:
     """Return an order's fields as they were announced."""
-    return tuple((int(tag), str(text)) for tag, text in sending.body["fields"])
+    return OrderSending.of(sending).fields

@@ -18,11 +18,13 @@ from audit.store.reader import LedgerReader
 from fix.errors import FixError
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import Heard, word_of
+from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.session import FixInbound
+from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.ports import LedgerPort
-from gateway.walk.projections.differences import Cause, Differences, Found, book_difference
+from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.quarantine import sets_total, tells_total
-from risk.intent import Side
 from risk.state.book import Book
 from risk.state.instrument import Instrument
 
@@ -77,8 +79,8 @@ def traded_lots(orders: Orders) -> Mapping[tuple[str, str], int]:
     for standing in orders.traded():
         for trade in standing.trades:
             if trade.fill is not None:
-                sign = Side(trade.fill["side"]).sign
-                traded[standing.account, str(trade.fill["instrument"])] += sign * trade.lots
+                signed = trade.fill.side.sign * trade.lots
+                traded[standing.account, trade.fill.instrument] += signed
     return traded
 
 
@@ -131,7 +133,7 @@ class BookCheck:
             after_seq=self._seq,
             before_seq=size,
         ):
-            self._take(str(record.body["raw"]))
+            self._take(FixInbound.of(record).raw)
         self._seq = size - 1
 
     def _take(self, raw: str) -> None:
@@ -170,12 +172,12 @@ class BookCheck:
             standing = next(filter(None, map(orders.by_cl_ord_id, total.names)), None)
             symbol = total.symbol
             if standing is not None and standing.verdict is not None:
-                symbol = str(standing.verdict.body["intent"]["instrument"])
+                symbol = VerdictGiven.of(standing.verdict).instrument
             lot = tools.instruments[symbol].lot if symbol in tools.instruments else 1
             name = total.names[0] if standing is None else standing.cl_ord_id
             booked = 0 if standing is None else standing.filled_lots
             yield Found(
-                cause=Cause.CUM_QTY,
+                cause=DifferenceCause.CUM_QTY,
                 account="" if standing is None else standing.account,
                 instrument=symbol,
                 cl_ord_id=name,
@@ -190,7 +192,7 @@ class BookCheck:
             book = books.book(account)
             for symbol in sorted(self._tools.instruments):
                 yield Found(
-                    cause=Cause.ACCOUNT_LOTS,
+                    cause=DifferenceCause.ACCOUNT_LOTS,
                     account=account,
                     instrument=symbol,
                     cl_ord_id="",

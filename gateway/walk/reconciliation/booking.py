@@ -3,13 +3,15 @@
 Pure. Not here: where the order stands after it (`settlement`), and what it does to a book.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
-from audit.records.canonical import JSON
 from fix.errors import ReportError
 from fix.wire.reports import ExecutionReport, scaled
-from gateway.walk.projections.outbox import Standing, Trade
+from gateway.walk.journal.contents import Fill
+from gateway.walk.journal.order import OrderSending
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.standing import BookedTrade, Standing
 from risk.state.instrument import Instrument
 
 NOTIONAL_MAX_MINOR: Final = 10**14
@@ -25,7 +27,7 @@ def same_order(report: ExecutionReport, standing: Standing) -> None:
     """
     if standing.sending is None:
         return
-    sent = {int(tag): str(text) for tag, text in standing.sending.body["fields"]}
+    sent = dict(OrderSending.of(standing.sending).fields)
     for tag, said in ((TAG_SYMBOL, report.symbol), (TAG_SIDE, report.side)):
         if said and said != sent.get(tag, said):
             raise ReportError(msg_type="8", problem=f"tag {tag} is {said[:24]}, not {sent[tag]}")
@@ -34,11 +36,11 @@ def same_order(report: ExecutionReport, standing: Standing) -> None:
 def fill_of(
     report: ExecutionReport,
     standing: Standing,
-    undone: Trade | None,
+    undone: BookedTrade | None,
     *,
     instruments: Callable[[str], Instrument],
     minor_digits: int,
-) -> dict[str, JSON] | None:
+) -> Fill | None:
     """Return the fill of a trade, or of one that is corrected, in our units, or None.
 
     A correction that names no commission leaves it.
@@ -48,8 +50,8 @@ def fill_of(
     """
     if not (report.is_trade or report.is_correction) or standing.verdict is None:
         return None
-    intent = standing.verdict.body["intent"]
-    instrument = instruments(intent["instrument"])
+    intent = VerdictGiven.of(standing.verdict).intent
+    instrument = instruments(intent.instrument)
     quantity, price = scaled(report.last_qty, 0), scaled(report.last_price, minor_digits)
     if quantity <= 0 or quantity % instrument.lot or price <= 0 or price % instrument.tick_minor:
         raise ReportError(
@@ -58,39 +60,30 @@ def fill_of(
         )
     fee = scaled(report.commission or "0", minor_digits)
     if undone is not None and undone.fill is not None and not report.commission:
-        fee = int(undone.fill["fee_minor"])
+        fee = undone.fill.fee_minor
     if max(quantity * price * instrument.multiplier, abs(fee)) > NOTIONAL_MAX_MINOR:
         raise ReportError(
             msg_type="8",
             problem=f"{report.last_qty}@{report.last_price}, fee {report.commission}: out of range",
         )
-    return {
-        "instrument": instrument.symbol,
-        "side": intent["side"],
-        "qty_lots": quantity // instrument.lot,
-        "price_ticks": price // instrument.tick_minor,
-        "fee_minor": fee,
-        "unit_minor": instrument.unit_minor,
-    }
+    return Fill(
+        instrument=instrument.symbol,
+        side=intent.side,
+        qty_lots=quantity // instrument.lot,
+        price_ticks=price // instrument.tick_minor,
+        fee_minor=fee,
+        unit_minor=instrument.unit_minor,
+    )
 
 
-def lots_of(fill: Mapping[str, object] | None) -> int:
-    """Return a fill's quantity; none has none."""
-    return 0 if fill is None else int(str(fill["qty_lots"]))
-
-
-def breaches_of(standing: Standing, fill: dict[str, JSON] | None, booked: int) -> tuple[str, ...]:
+def breaches_of(standing: Standing, fill: Fill | None, booked: int) -> tuple[str, ...]:
     """Return in what a trade that leads to `booked` lots breaks the order that it fills."""
     if fill is None or standing.verdict is None:
         return ()
-    intent = standing.verdict.body["intent"]
-    price = int(str(fill["price_ticks"]))
-    beyond = (
-        price - intent["limit_ticks"] if fill["side"] == "BUY" else intent["limit_ticks"] - price
-    )
+    intent = VerdictGiven.of(standing.verdict).intent
     found = {
-        "price_beyond_limit": beyond > 0,
-        "overfilled": booked > intent["qty_lots"],
+        "price_beyond_limit": fill.side.sign * (fill.price_ticks - intent.limit_ticks) > 0,
+        "overfilled": booked > intent.qty_lots,
     }
     return tuple(name for name, true in found.items() if true)
 
@@ -99,4 +92,4 @@ def lot_of(standing: Standing, instruments: Callable[[str], Instrument]) -> int:
     """Return how many shares a lot of an order's instrument has."""
     if standing.verdict is None:
         return 1
-    return instruments(standing.verdict.body["intent"]["instrument"]).lot
+    return instruments(VerdictGiven.of(standing.verdict).instrument).lot

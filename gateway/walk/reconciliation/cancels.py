@@ -12,7 +12,7 @@ from audit.records.kinds import Kind
 from audit.sequencer.ledger import Lane
 from audit.store.reader import LedgerReader
 from fix.durable.journal import CancelNote
-from gateway.walk.journal.kill import cancel_sent
+from gateway.walk.journal.kill import CancelSent, cancel_sent
 from gateway.walk.ports import LedgerPort
 
 AT_ONCE = 100
@@ -64,4 +64,4 @@ class CancelRecords:
     def _on_record(self) -> set[str]:
         stream = f"session/{self._session}"
         found = self._reader.records(stream=stream, kinds=(Kind.CANCEL_SENT,))
-        return {str(record.body["cl_ord_id"]) for record in found}
+        return {CancelSent.of(record).cl_ord_id for record in found}

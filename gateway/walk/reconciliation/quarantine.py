@@ -9,7 +9,7 @@ which is a difference too: what it tells may be true. Not here: the whole book a
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft
@@ -18,24 +18,28 @@ from fix.orders.state import OrderEvent, event_of
 from fix.wire.messages import parse
 from fix.wire.reports import ExecutionReport, parse_inbound, scaled
 from fix.wire.resends import word_of
-from gateway.walk.projections.differences import EVERY, Cause, Differences, Found, book_difference
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
+from gateway.walk.journal.order import OrderReported
+from gateway.walk.journal.session import FixAnomaly
+from gateway.walk.journal.verdict import VerdictGiven
+from gateway.walk.projections.differences import EVERY, Differences
+from gateway.walk.projections.standing import Standing
 from risk.state.instrument import Instrument
 
 QUARANTINED: Final = {
-    "unknown_order": Cause.UNKNOWN_ORDER,
-    "unbookable": Cause.UNBOOKABLE,
-    "unreadable": Cause.UNREADABLE,
-    "exec_id_reused": Cause.EXEC_ID_REUSED,
-    "undoes_unknown_trade": Cause.UNDOES_UNKNOWN_TRADE,
-    "trade_undone_twice": Cause.TRADE_UNDONE_TWICE,
-    "reject_unmatched": Cause.REJECT_UNMATCHED,
+    "unknown_order": DifferenceCause.UNKNOWN_ORDER,
+    "unbookable": DifferenceCause.UNBOOKABLE,
+    "unreadable": DifferenceCause.UNREADABLE,
+    "exec_id_reused": DifferenceCause.EXEC_ID_REUSED,
+    "undoes_unknown_trade": DifferenceCause.UNDOES_UNKNOWN_TRADE,
+    "trade_undone_twice": DifferenceCause.TRADE_UNDONE_TWICE,
+    "reject_unmatched": DifferenceCause.REJECT_UNMATCHED,
 }
 """Anomalies that a person resolves, by the reason in `fix_anomaly`."""
 
 BROKEN: Final = {
-    "price_beyond_limit": Cause.PRICE_BEYOND_LIMIT,
-    "overfilled": Cause.OVERFILLED,
+    "price_beyond_limit": DifferenceCause.PRICE_BEYOND_LIMIT,
+    "overfilled": DifferenceCause.OVERFILLED,
 }
 """What a trade that is booked says against its order, by the name in `order_reported`."""
 
@@ -92,16 +96,18 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
     undated = resent and word is not None and word.said is None
     found: list[Found | None] = []
     for draft in drafts:
-        body: dict[str, Any] = dict(draft.payload)
         if draft.kind is Kind.FIX_ANOMALY:
-            one = _quarantined(body["reason"], _tags(raw), standing, instrument)
+            one = _quarantined(
+                FixAnomaly.read(draft.payload).reason, _tags(raw), standing, instrument
+            )
             late = undated or _tags(raw).get(_EXEC_TYPE, "") in _LATE
             found.append(None if old else _as_known(one, 0, differences, late=late))
         elif draft.kind is Kind.ORDER_REPORTED:
-            one, late = _totals_apart(raw, body, standing, instrument, differences)
+            reported = OrderReported.read(draft.payload)
+            one, late = _totals_apart(raw, reported, standing, instrument, differences)
             late = late or undated
-            one = _as_known(one, int(body["last_lots"]), differences, late=late, old=old)
-            found += [one, *_breaches(one, str(body.get("anomaly", "")))]
+            one = _as_known(one, reported.last_lots, differences, late=late, old=old)
+            found += [one, *_breaches(one, reported.anomaly)]
     return tuple(
         book_difference(
             replace(one, resent=resent), session=session, source="report", number=offset
@@ -114,7 +120,7 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
 def _is_news(found: Found, differences: Differences | None) -> bool:
     if differences is not None:
         return differences.is_news(found)
-    return found.cause is not Cause.CUM_QTY or found.book_lots != found.broker_lots
+    return found.cause is not DifferenceCause.CUM_QTY or found.book_lots != found.broker_lots
 
 
 def _breaches(found: Found | None, anomaly: str) -> tuple[Found, ...]:
@@ -134,7 +140,7 @@ def _quarantined(
     cause = QUARANTINED.get(reason)
     if cause is None:
         return None
-    if cause is Cause.REJECT_UNMATCHED:
+    if cause is DifferenceCause.REJECT_UNMATCHED:
         return Found(
             cause=cause, account="", instrument="", cl_ord_id="", book_lots=None, broker_lots=None
         )
@@ -142,13 +148,17 @@ def _quarantined(
     if tags.get(35) != "8":
         return None
     trading = tags.get(_EXEC_TYPE, "") in _TRADING
-    if cause in {Cause.UNKNOWN_ORDER, Cause.UNREADABLE} and not trading and not quantity:
+    if (
+        cause in {DifferenceCause.UNKNOWN_ORDER, DifferenceCause.UNREADABLE}
+        and not trading
+        and not quantity
+    ):
         return None
     name = _plain(tags.get(_ORIG_CL_ORD_ID) or tags.get(_CL_ORD_ID, ""))
     order = standing(name)
     symbol = _plain(tags.get(_SYMBOL, "")) or EVERY
     if order is not None and order.verdict is not None:
-        symbol = str(order.verdict.body["intent"]["instrument"])
+        symbol = VerdictGiven.of(order.verdict).instrument
     try:
         lot = instrument(symbol).lot
     except KeyError:
@@ -165,23 +175,23 @@ def _quarantined(
 
 def _totals_apart(
     raw: str,
-    body: Mapping[str, Any],
+    reported: OrderReported,
     standing: Callable[[str], Standing | None],
     instrument: Callable[[str], Instrument],
     differences: Differences | None,
 ) -> tuple[Found | None, bool]:
     """Return an order's fills and total once a report is applied, and if it may be an old one."""
-    report, order = parse_inbound(raw), standing(str(body["cl_ord_id"]))
+    report, order = parse_inbound(raw), standing(reported.cl_ord_id)
     if not isinstance(report, ExecutionReport) or order is None or order.verdict is None:
         return None, False
-    symbol = str(order.verdict.body["intent"]["instrument"])
-    booked = order.filled_lots + int(body["last_lots"])
+    symbol = VerdictGiven.of(order.verdict).instrument
+    booked = order.filled_lots + reported.last_lots
     adjusted = 0 if differences is None else differences.adjusted_of(order.cl_ord_id)
     lots = scaled(report.cum_qty, 0) // instrument(symbol).lot
     if lots < booked + adjusted and not tells_total(report):
         return None, False
     found = Found(
-        cause=Cause.CUM_QTY,
+        cause=DifferenceCause.CUM_QTY,
         account=order.account,
         instrument=symbol,
         cl_ord_id=order.cl_ord_id,

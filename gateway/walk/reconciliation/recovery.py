@@ -24,10 +24,12 @@ from fix.wire.messages import Fields
 from fix.wire.reports import parse_inbound
 from gateway import clock
 from gateway.walk.journal import order as journal_orders
+from gateway.walk.journal import verdict as journal_verdicts
 from gateway.walk.journal.decision import decision_sealed
 from gateway.walk.ports import LedgerPort, ReconcilePort
-from gateway.walk.projections.differences import Differences, order_ended_by
-from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget, sent_fields
 from gateway.walk.settlement import OUTCOMES
 
@@ -142,7 +144,7 @@ def _ended_by_a_person(
     if resolved_seq is None:
         return ()
     state = OrderState(standing.order_state)
-    ended = order_ended_by(
+    ended = journal_orders.order_ended_by(
         standing, resolved_seq, order_state=state.value, market_time_us=market_time_us
     )
     return (ended, _sealed(standing))
@@ -156,7 +158,7 @@ def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
             return (decision_sealed(stream, "abandoned"),)
         case Stage.HELD:
             return (
-                journal_orders.reservation_released(
+                journal_verdicts.reservation_released(
                     standing, "gateway restarted", market_time_us=market_time_us
                 ),
                 decision_sealed(stream, "hold_expired", account=standing.account),

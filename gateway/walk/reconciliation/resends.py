@@ -7,6 +7,7 @@ here: what an old word is (`fix.wire.resends`), and what becomes of it (`settlem
 from audit.records.kinds import Kind
 from audit.store.reader import LedgerReader
 from fix.wire.resends import Heard, word_of
+from gateway.walk.journal.session import FixInbound
 
 
 class Resends:
@@ -35,6 +36,6 @@ class Resends:
             after_seq=self._seq,
             before_seq=size,
         ):
-            self._heard.take(word_of(str(record.body["raw"])))
+            self._heard.take(word_of(FixInbound.of(record).raw))
         self._seq = size - 1
         return self._heard.is_old(word)

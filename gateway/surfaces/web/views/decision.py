@@ -196,7 +196,8 @@ def held_by(verdict: Body) -> tuple[str, ...]:
 
 def _policy(reader: LedgerReader, records: Sequence[Record]) -> Body:
     """Return the activation record of the policy that the decision's records name last."""
-    named = [r.body["policy_digest"] for r in records if "policy_digest" in r.body]
+    bodies = [Body(record.body) for record in records]
+    named = [digest for body in bodies if (digest := body.text("policy_digest"))]
     if not named:
         return Body(None)
     activated = reader.records(
@@ -205,8 +206,9 @@ def _policy(reader: LedgerReader, records: Sequence[Record]) -> Body:
         before_seq=records[-1].seq,
         newest_first=True,
     )
-    found = (r.body for r in activated if r.body["policy_digest"] == named[-1])
-    return Body(next(found, {"policy_digest": named[-1]}))
+    policies = (Body(record.body) for record in activated)
+    found = (policy for policy in policies if policy.text("policy_digest") == named[-1])
+    return next(found, Body({"policy_digest": named[-1]}))
 
 
 def _renewed(

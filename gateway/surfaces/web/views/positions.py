@@ -15,11 +15,11 @@ from audit.store.reader import LedgerReader
 from gateway.surfaces.web.views import formats
 from gateway.surfaces.web.views.body import Body
 from gateway.surfaces.web.views.plots import Caption, Line, line_plot
+from gateway.walk.journal.order import OrderReported
 from gateway.walk.projections.book import (
     BOOK_KINDS,
     PLACEBO_KINDS,
     book_events,
-    is_trade,
     placebo_events,
 )
 from risk.errors import RiskError
@@ -145,9 +145,10 @@ def _trades(record: Record) -> int:
     """Return by how much a record changes the number of standing trades: -1 for a bust."""
     if record.kind is not Kind.ORDER_REPORTED:
         return 0
-    if record.body.get("undoes_seq") is not None:
-        return -1 if record.body["fill"] is None else 0
-    return int(is_trade(record.body))
+    report = OrderReported.of(record)
+    if report.undoes_seq is not None:
+        return -1 if report.fill is None else 0
+    return int(report.is_trade)
 
 
 def _exposure_bp(book: Book, instrument: str) -> int:

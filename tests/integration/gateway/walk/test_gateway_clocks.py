@@ -23,7 +23,7 @@ from gateway.walk.deadlines import Deadlines
 from gateway.walk.decision import decide
 from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.walk.ports import Case
-from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.recovery import close_abandoned
 from inference.weights.registry import read_table
 from tests.doubles.set_clock import SetClock

@@ -29,7 +29,7 @@ from gateway.walk.decision import decide
 from gateway.walk.dispatch import LATE_US, dispatch, withdraw_late
 from gateway.walk.journal.persons import RAW_MAX
 from gateway.walk.ports import Case
-from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import Received, SettleTools, settle
 from inference.weights.registry import read_table
 from risk.state.instrument import Instrument

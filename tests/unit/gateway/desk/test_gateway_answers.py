@@ -16,6 +16,7 @@ from gateway.errors import NotReadyError, RequestError
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import INSTRUMENTS
 from tests.doubles.walk_scenes import without_a_forecast
+from tests.doubles.whole_records import whole
 
 
 def record(kind: Kind, **body: Any) -> Record:  # noqa: ANN401 - any body
@@ -30,7 +31,7 @@ def record(kind: Kind, **body: Any) -> Record:  # noqa: ANN401 - any body
         prev=bytes(32),
         payload_digest=bytes(32),
         header=b"",
-        payload=canonical(body),
+        payload=canonical(whole(kind, body)),
         leaf=bytes(32),
         idem_key="k",
     )

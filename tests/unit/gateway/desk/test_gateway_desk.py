@@ -14,8 +14,8 @@ from gateway.desk.requests import IntentRequest
 from gateway.errors import NotReadyError, RequestError, UnknownDecisionError
 from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
+from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
 from gateway.walk.ports import Tick
-from gateway.walk.projections.differences import Cause, Found, book_difference
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, APPROVER, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN
 
@@ -165,7 +165,7 @@ def test_reading_a_decision_is_on_record_and_a_decision_that_is_none_is_not(
 def difference(instrument: str) -> Draft:
     """A difference that a report shows."""
     found = Found(
-        cause=Cause.CUM_QTY,
+        cause=DifferenceCause.CUM_QTY,
         account=AGENT_ACCOUNT,
         instrument=instrument,
         cl_ord_id="X",

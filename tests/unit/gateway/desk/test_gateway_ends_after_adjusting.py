@@ -11,7 +11,8 @@ from gateway.desk.resolution import listed, resolution_statement, resolve
 from gateway.evidence.replay import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.recovery import close_abandoned
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 

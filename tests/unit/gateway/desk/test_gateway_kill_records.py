@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from audit.errors import LedgerStoppedError
 from audit.records.kinds import Kind
@@ -13,6 +14,7 @@ from fix.durable.kill_word import KillWord, boot_id, monotonic_us
 from fix.orders.live import LiveOrder
 from gateway.desk.kill import KillSwitch
 from gateway.installation.press_notes import PressNotes
+from gateway.walk.journal.kill import KillOutcome, KillPressed
 from gateway.walk.projections.kill_times import lines, newest_kill, times
 from gateway.walk.reconciliation.cancels import AT_ONCE, CancelRecords
 from tests.doubles.memory_desk import memory_desk
@@ -96,15 +98,25 @@ def test_what_the_ledger_refused_is_taken_again(tmp_path: Path) -> None:
 
 
 def test_times_count_from_the_press_and_other_boots_are_left_out() -> None:
-    press = {"pressed_us": 1_000, "boot_id": BOOT, "confirmed_us": 1_900}
-    outcome = {"boot_id": BOOT, "last_order_us": 400, "answered_us": 9_000}
+    press = KillPressed(kill_epoch=1, pressed_us=1_000, boot_id=BOOT, confirmed_us=1_900)
+    outcome = KillOutcome(
+        kill_epoch=1,
+        confirmed=0,
+        unknown=0,
+        open=0,
+        boot_id=BOOT,
+        last_order_us=400,
+        answered_us=9_000,
+    )
     assert times(press, outcome) == {
         "confirmed_us": 900,
         "last_order_us": -600,
         "answered_us": 8_000,
     }
-    assert times(press, outcome | {"boot_id": "cd" * 16}) == {"confirmed_us": 900}
-    assert times({"kill_epoch": 1}, outcome) == {}, "a press of an earlier version has no time"
+    assert times(press, structs.replace(outcome, boot_id="cd" * 16)) == {"confirmed_us": 900}
+    assert times(KillPressed(kill_epoch=1), outcome) == {}, (
+        "a press of an earlier version has no time"
+    )
 
 
 def test_a_kill_is_told_with_its_outcome_and_times(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from gateway.evidence.replay import order as replay_orders
 from gateway.evidence.replay.past import Past
 from gateway.installation.keys.keyring import SIGNING_ROLES
 from gateway.walk.projections.differences import Difference
-from gateway.walk.projections.outbox import Stage
+from gateway.walk.projections.standing import Stage
 from gateway.walk.section import Section
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import EQUITY_MINOR, framed

@@ -5,14 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from audit.records.kinds import Kind
 from gateway.desk.requests import ResolveRequest
 from gateway.desk.resolution import listed, resolution_statement, resolve
 from gateway.errors import ResolutionRefusedError
 from gateway.installation.keys.keyring import SIGNING_ROLES
-from gateway.walk.projections.differences import Cause, Difference, Found, book_difference
-from gateway.walk.projections.outbox import Stage
+from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
+from gateway.walk.projections.differences import Difference
+from gateway.walk.projections.standing import Stage
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 
@@ -90,11 +92,13 @@ def test_an_account_is_brought_to_the_brokers_lots_from_either_side(
     order = desk.rest()
     desk.settled(desk.report(order, t32=str(book), t14=str(book)))
     now = desk.standing(order.decision_id)
-    fill = {**(now.trades[0].fill or {}), "qty_lots": broker}
+    booked = now.trades[0].fill
+    assert booked is not None
+    fill = structs.replace(booked, qty_lots=broker)
     fold = desk.small.desk.own.orders._fold  # noqa: SLF001 - as if the order's fold had gone wrong
     fold.by_decision[now.decision_id] = replace(now, trades=(replace(now.trades[0], fill=fill),))
     one = Found(
-        cause=Cause.ACCOUNT_LOTS,
+        cause=DifferenceCause.ACCOUNT_LOTS,
         account=AGENT_ACCOUNT,
         instrument="SPXN",
         cl_ord_id="",

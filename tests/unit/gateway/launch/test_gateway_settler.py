@@ -20,8 +20,8 @@ from gateway.errors import ReplayDiffersError
 from gateway.evidence.replay.past import matches
 from gateway.launch.settler import LASTING_US, READY, Settler
 from gateway.telemetry.spans import Telemetry
-from gateway.walk.journal.order import fix_inbound
 from gateway.walk.journal.own_keys import OwnKeys
+from gateway.walk.journal.session import fix_inbound
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 

@@ -17,7 +17,7 @@ from gateway.installation.keys.keyring import Caller
 from gateway.installation.keys.roles import Role
 from gateway.walk.approval import is_over
 from gateway.walk.deadlines import agreement_of, hold_of
-from gateway.walk.projections.outbox import Stage
+from gateway.walk.projections.standing import Stage
 from inference.engine.port import Engine, EngineDescription, SampleRequest, Samples
 from inference.errors import EngineDeadError
 from tests.doubles.memory_desk import APPROVER, MemoryDesk, memory_desk

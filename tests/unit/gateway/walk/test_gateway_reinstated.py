@@ -9,7 +9,8 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.store.reader import LedgerReader
 from gateway.evidence.replay.replay import replay
-from gateway.walk.projections.outbox import Orders, Stage, Standing
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import WORKS_AGAIN
 from tests.doubles.memory_desk import TABLE, MemoryDesk, memory_desk
 

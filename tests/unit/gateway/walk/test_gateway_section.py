@@ -18,7 +18,7 @@ from gateway.desk.requests import IntentRequest, IntentResponse
 from gateway.errors import NotReadyError
 from gateway.installation.policy import development_policy
 from gateway.walk.journal.decision import book_digest
-from gateway.walk.projections.differences import Cause, Found, book_difference
+from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
 from gateway.walk.section import Section
 from risk.policy.policy import parse_policy, policy_bytes
 from risk.state.state import RiskState
@@ -191,7 +191,7 @@ def test_another_policy_is_refused_by_the_rules_and_named_by_status(desk: Memory
 def differs(instrument: str = "SPXN") -> Draft:
     """A difference between book and broker."""
     found = Found(
-        cause=Cause.CUM_QTY,
+        cause=DifferenceCause.CUM_QTY,
         account=AGENT_ACCOUNT,
         instrument=instrument,
         cl_ord_id="X",

@@ -9,7 +9,7 @@ import pytest
 from audit.errors import LedgerWriteError
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.standing import Stage, Standing
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
 

@@ -9,7 +9,7 @@ from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.walk.journal.order import order_draft
-from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.settlement import SettleTools
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 

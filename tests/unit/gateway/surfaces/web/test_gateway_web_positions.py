@@ -9,7 +9,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Draft
 from audit.store.reader import LedgerReader
 from gateway.surfaces.web.views.lists import Views
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.projections.standing import Standing
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import RUN
 

@@ -12,15 +12,9 @@ from audit.records.record import Draft, Record
 from audit.store.reader import LedgerReader
 from fix.durable.journal import CancelNote
 from fix.durable.kill_word import Press, boot_id
+from gateway.walk.journal.difference import BookDifference, DifferenceCause, Found, book_difference
 from gateway.walk.journal.kill import cancel_sent, kill_outcome, kill_pressed, kill_released
-from gateway.walk.projections.differences import (
-    EVERY,
-    Cause,
-    Differences,
-    Found,
-    book_difference,
-    found_in,
-)
+from gateway.walk.projections.differences import EVERY, Differences
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.memory_ledger import MemoryLedger
 from tests.doubles.small_desk import framed
@@ -111,7 +105,7 @@ def test_a_total_below_the_book_counts_only_where_it_is_the_total_now(desk: Memo
 # news
 
 
-def found(cause: Cause = Cause.CUM_QTY, **changes: Any) -> Found:  # noqa: ANN401 - any field
+def found(cause: DifferenceCause = DifferenceCause.CUM_QTY, **changes: Any) -> Found:  # noqa: ANN401 - any field
     given: dict[str, Any] = {
         "account": "a",
         "instrument": "SPXN",
@@ -174,9 +168,9 @@ def world() -> World:
         (found(cl_ord_id="B"), True),
         (found(cl_ord_id="B", book_lots=5), False),
         (found(account="b"), False),
-        (found(Cause.UNBOOKABLE), True),
-        (found(Cause.ACCOUNT_LOTS, cl_ord_id=""), True),
-        (found(Cause.ACCOUNT_LOTS, cl_ord_id="", book_lots=5), False),
+        (found(DifferenceCause.UNBOOKABLE), True),
+        (found(DifferenceCause.ACCOUNT_LOTS, cl_ord_id=""), True),
+        (found(DifferenceCause.ACCOUNT_LOTS, cl_ord_id="", book_lots=5), False),
         (found(cl_ord_id="B", broker_lots=None), True),
     ],
 )
@@ -203,7 +197,7 @@ def test_what_a_person_accepted_stays_accepted(world: World, one: Found, *, news
 
 
 def test_what_was_accepted_of_an_account_is_of_one_instrument(world: World) -> None:
-    of_account = found(Cause.ACCOUNT_LOTS, cl_ord_id="")
+    of_account = found(DifferenceCause.ACCOUNT_LOTS, cl_ord_id="")
     world.resolve(world.tell(of_account))
     assert not world.differences.is_news(of_account)
     assert world.differences.is_news(replace(of_account, instrument="NDXN"))
@@ -214,7 +208,7 @@ def test_the_newest_of_one_subject_counts_and_others_stand_beside_it(world: Worl
     world.tell(found())
     second = world.tell(found(broker_lots=9))
     third = world.tell(found(cl_ord_id="B", instrument="NDXN"))
-    nameless = found(Cause.REJECT_UNMATCHED, cl_ord_id="", account="", instrument="")
+    nameless = found(DifferenceCause.REJECT_UNMATCHED, cl_ord_id="", account="", instrument="")
     fourth, fifth = world.tell(nameless), world.tell(nameless)
     assert [one.seq for one in world.differences.open()] == [
         second.seq,
@@ -226,14 +220,17 @@ def test_the_newest_of_one_subject_counts_and_others_stand_beside_it(world: Worl
     assert world.differences.state.startswith("4 unresolved")
     world.resolve(fourth)
     assert len(world.differences.open()) == 3
-    world.tell(found(Cause.UNREADABLE, cl_ord_id="C", instrument=EVERY))
+    world.tell(found(DifferenceCause.UNREADABLE, cl_ord_id="C", instrument=EVERY))
     assert world.differences.blocks("OTHER")
+
+
+ADJUSTMENT = {"instrument": "SPXN", "price_ticks": 1, "unit_minor": 1, "fee_minor": 0}
 
 
 def test_adjustments_add_up_with_their_sign(world: World) -> None:
     for side, lots in (("BUY", 5), ("SELL", 2)):
         told_ = world.tell(found(broker_lots=lots + 40))
-        world.resolve(told_, adjustment={"instrument": "SPXN", "side": side, "qty_lots": lots})
+        world.resolve(told_, adjustment=ADJUSTMENT | {"side": side, "qty_lots": lots})
     assert world.differences.adjusted("a", "SPXN") == 3
     assert world.differences.adjusted("a", "NDXN") == 0
     assert world.differences.adjusted("b", "SPXN") == 0
@@ -252,7 +249,7 @@ def test_a_batch_that_does_not_follow_is_read_from_the_log(world: World) -> None
 def test_a_difference_survives_its_record() -> None:
     for one in (found(), found(account="", book_lots=None, broker_lots=None)):
         draft = book_difference(one, session="s", source="run_end", number=7)
-        assert found_in(dict(draft.payload)) == one
+        assert BookDifference.read(draft.payload).found == one
         assert ("account" in draft.payload) == bool(one.account)
         assert draft.idem_key == "difference:s:run_end:7:A"
     nameless = book_difference(found(cl_ord_id=""), session="s", source="report", number=7)

@@ -11,19 +11,22 @@ from audit.sequencer.ledger import Ledger
 from audit.store.reader import LedgerReader
 from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.resets import Reset, ResetCause
+from gateway.walk.journal.contents import Fill
+from gateway.walk.journal.order import OrderReported
 from gateway.walk.projections.book import (
     BOOK_KINDS,
     PLACEBO_KINDS,
     book_events,
-    is_trade,
     placebo_events,
 )
-from gateway.walk.projections.outbox import Orders, Stage, Standing, Trade
+from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import numbers, record_resets, recorded
+from gateway.walk.projections.standing import BookedTrade, Stage, Standing
 from risk.intent import Side
 from risk.state.book import DayStarted, Filled, Marked, MessageSent, OrderClosed, Released, Reserved
 from risk.state.busts import FoldEvent, TradeUndone
 from tests.doubles.memory_ledger import MemoryLedger
+from tests.doubles.whole_records import whole
 
 FILL: dict[str, Any] = {
     "instrument": "SPXN",
@@ -47,7 +50,7 @@ def record(kind: Kind, body: dict[str, Any], *, seq: int = 40) -> Record:
         prev=bytes(32),
         payload_digest=bytes(32),
         header=b"",
-        payload=canonical(body),
+        payload=canonical(whole(kind, body)),
         leaf=bytes(32),
         idem_key="",
     )
@@ -182,7 +185,7 @@ def test_what_a_record_does_to_the_twins_book(
     ],
 )
 def test_a_correction_is_no_new_trade(report: dict[str, Any], *, trade: bool) -> None:
-    assert is_trade(report) is trade
+    assert OrderReported.of(record(Kind.ORDER_REPORTED, REPORT | report)).is_trade is trade
 
 
 # standings
@@ -219,8 +222,8 @@ def test_busts_and_corrections_change_the_trade_that_they_name() -> None:
     )
     standing = standing_of(*three)
     assert standing.trades == (
-        Trade(seq=1, exec_ids=("E1", "E3"), fill=FILL | {"qty_lots": 2}),
-        Trade(seq=2, exec_ids=("E2",), fill=other),
+        BookedTrade(seq=1, exec_ids=("E1", "E3"), fill=Fill.read(FILL | {"qty_lots": 2})),
+        BookedTrade(seq=2, exec_ids=("E2",), fill=Fill.read(other)),
     )
     assert (standing.filled_lots, [one.lots for one in standing.trades]) == (7, [2, 5])
     assert standing.trade("E1") == standing.trade("E3") == standing.trades[0]

@@ -6,8 +6,9 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.walk.projections.differences import Cause, Differences
-from gateway.walk.projections.outbox import Stage
+from gateway.walk.journal.difference import DifferenceCause
+from gateway.walk.projections.differences import Differences
+from gateway.walk.projections.standing import Stage
 from risk.verdict import Reason
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
 from tests.doubles.small_desk import framed
@@ -90,15 +91,15 @@ def test_a_late_acknowledgement_is_no_difference(desk: MemoryDesk) -> None:
 @pytest.mark.parametrize(
     ("changes", "cause", "instrument", "broker"),
     [
-        ({"t11": "NOBODYS-ORDER"}, Cause.UNKNOWN_ORDER, "SPXN", 1),
-        ({"t31": "1.005"}, Cause.UNBOOKABLE, "SPXN", 1),
-        ({"t55": "NDXN"}, Cause.UNBOOKABLE, "SPXN", 1),
-        ({"t31": "ten"}, Cause.UNREADABLE, "SPXN", 1),
-        ({"t150": "H", "t19": "none"}, Cause.UNDOES_UNKNOWN_TRADE, "SPXN", 1),
+        ({"t11": "NOBODYS-ORDER"}, DifferenceCause.UNKNOWN_ORDER, "SPXN", 1),
+        ({"t31": "1.005"}, DifferenceCause.UNBOOKABLE, "SPXN", 1),
+        ({"t55": "NDXN"}, DifferenceCause.UNBOOKABLE, "SPXN", 1),
+        ({"t31": "ten"}, DifferenceCause.UNREADABLE, "SPXN", 1),
+        ({"t150": "H", "t19": "none"}, DifferenceCause.UNDOES_UNKNOWN_TRADE, "SPXN", 1),
     ],
 )
 def test_a_trade_that_cannot_be_booked_is_a_difference(
-    desk: MemoryDesk, changes: dict[str, str], cause: Cause, instrument: str, broker: int
+    desk: MemoryDesk, changes: dict[str, str], cause: DifferenceCause, instrument: str, broker: int
 ) -> None:
     order = desk.rest(50)
     assert told(desk.settled(desk.report(order, **changes))) == [(cause, instrument, 0, broker)]

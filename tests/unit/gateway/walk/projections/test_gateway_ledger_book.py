@@ -10,6 +10,7 @@ from audit.records.record import Record
 from gateway.walk.projections.book import book_events
 from risk.state.book import Book
 from risk.state.busts import BookFold
+from tests.doubles.whole_records import whole
 
 RESERVED: dict[str, Any] = {
     "decision_id": "d-1",
@@ -37,7 +38,7 @@ def record(kind: Kind, body: dict[str, Any]) -> Record:
         prev=bytes(32),
         payload_digest=bytes(32),
         header=b"",
-        payload=canonical(body),
+        payload=canonical(whole(kind, body)),
         leaf=bytes(32),
         idem_key="",
     )

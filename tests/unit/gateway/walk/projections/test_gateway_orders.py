@@ -9,7 +9,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from gateway.errors import NotReadyError
 from gateway.walk.projections import outbox as orders_module
-from gateway.walk.projections.outbox import Orders, Stage
+from gateway.walk.projections.outbox import Orders
+from gateway.walk.projections.standing import Stage
+from tests.doubles.whole_records import whole
 
 DECISION = "d1"
 NAME = "A" * 20
@@ -29,7 +31,7 @@ def record(
         prev=bytes(32),
         payload_digest=bytes(32),
         header=b"",
-        payload=canonical(body),
+        payload=canonical(whole(kind, body)),
         leaf=bytes(32),
         idem_key=str(seq),
     )
@@ -222,7 +224,7 @@ def test_while_the_log_cannot_be_read_nobody_acts_on_the_standings() -> None:
 def test_a_record_that_cannot_be_folded_stops_the_projection() -> None:
     log = Log(*WALK[:2])
     orders = following(log)
-    log.append(record(2, Kind.ORDER_SENDING, {}))
+    log.append(record(2, Kind.ORDER_SENDING, {"cl_ord_id": None}))
     orders.follow(log.records[2:])
     assert "records 2 to 2 cannot be folded" in orders.state
 

@@ -8,8 +8,8 @@ from fix.dialects.profile import Profile, Resets, simulator_profile
 from fix.durable.resets import Reset, ResetCause
 from fix.session.link import HandResult
 from gateway.walk.journal.order import handed
-from gateway.walk.projections.outbox import Standing
-from gateway.walk.projections.sequence import Numbers, numbers, record_resets, recorded
+from gateway.walk.projections.sequence import SessionNumbers, numbers, record_resets, recorded
+from gateway.walk.projections.standing import Standing
 from tests.doubles.memory_ledger import MemoryLedger
 
 DAY_US = 86_400_000_000
@@ -62,7 +62,7 @@ class World:
     def record(self, *resets: Reset) -> None:
         record_resets(cast("Ledger", self.any), PLAIN.name, "run", resets)
 
-    def stands(self, *found: Reset, profile: Profile = PLAIN) -> Numbers:
+    def stands(self, *found: Reset, profile: Profile = PLAIN) -> SessionNumbers:
         reader = cast("LedgerReader", self.any)
         return numbers(reader, profile, found, self.wall())
 
@@ -70,13 +70,13 @@ class World:
 def test_a_session_goes_on_one_above_the_highest_number_of_its_present_beginning() -> None:
     world = World()
     world.sent(50)
-    assert world.stands() == Numbers(epoch=0, last_reset=0, next_sender=51, refused=None)
+    assert world.stands() == SessionNumbers(epoch=0, last_reset=0, next_sender=51, refused=None)
     world.record(reset(1), reset(2, new_sender=4))
     world.sent(7, epoch=1)
-    assert world.stands() == Numbers(epoch=2, last_reset=2, next_sender=4, refused=None)
+    assert world.stands() == SessionNumbers(epoch=2, last_reset=2, next_sender=4, refused=None)
     world.sent(6, epoch=2)
     world.sent(5, epoch=2)
-    assert world.stands() == Numbers(epoch=2, last_reset=2, next_sender=7, refused=None)
+    assert world.stands() == SessionNumbers(epoch=2, last_reset=2, next_sender=7, refused=None)
 
 
 def test_a_beginning_that_was_refused_opens_no_epoch_and_stands_until_another_comes() -> None:

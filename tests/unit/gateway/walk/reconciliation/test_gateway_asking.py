@@ -10,8 +10,9 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
-from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import FIRST_US, LONGEST_US, Budget, Chaser
+from tests.doubles.whole_records import whole
 
 STEP_US = 50_000
 HOUR_US = 3_600_000_000
@@ -32,7 +33,7 @@ def standing(number: int) -> Standing:
         prev=bytes(32),
         payload_digest=bytes(32),
         header=b"",
-        payload=canonical({"fields": fields}),
+        payload=canonical(whole(Kind.ORDER_SENDING, {"fields": fields})),
         leaf=bytes(32),
         idem_key="",
     )

@@ -8,7 +8,7 @@ import pytest
 
 from audit.records.kinds import Kind
 from audit.records.record import Record
-from gateway.walk.projections.differences import Cause
+from gateway.walk.journal.difference import DifferenceCause
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.reconciliation.book_check import PAUSE_S, TRIES, BookCheck, CheckTools
 from tests.doubles.memory_desk import AGENT_ACCOUNT, MemoryDesk, memory_desk
@@ -126,7 +126,11 @@ def test_what_was_found_when_it_was_settled_is_not_told_a_second_time(desk: Memo
     desk.settled(desk.report(order, t31="1.005", t14="1"))
     desk.settled(desk.report(other, t14="7"))
     causes = [row[0] for row in told(desk)]
-    assert causes == [Cause.UNKNOWN_ORDER, Cause.UNBOOKABLE, Cause.CUM_QTY]
+    assert causes == [
+        DifferenceCause.UNKNOWN_ORDER,
+        DifferenceCause.UNBOOKABLE,
+        DifferenceCause.CUM_QTY,
+    ]
     assert check_of(desk).run("run_end") == 3
     assert [row[0] for row in told(desk)] == causes
 

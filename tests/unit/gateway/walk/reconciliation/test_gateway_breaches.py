@@ -7,7 +7,7 @@ import pytest
 from audit.records.kinds import Kind
 from gateway.desk.requests import ResolveRequest
 from gateway.desk.resolution import listed, resolve
-from gateway.walk.projections.outbox import Standing
+from gateway.walk.projections.standing import Standing
 from tests.doubles.memory_desk import MemoryDesk, memory_desk
 
 

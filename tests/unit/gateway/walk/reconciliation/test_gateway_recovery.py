@@ -16,7 +16,7 @@ from fix.session.link import HandResult, SessionState
 from fix.wire.messages import Fields
 from gateway import clock
 from gateway.installation.children.fix import FixChild
-from gateway.walk.projections.outbox import Stage, Standing
+from gateway.walk.projections.standing import Stage, Standing
 from gateway.walk.reconciliation.asking import Budget
 from gateway.walk.reconciliation.recovery import close_abandoned, mark_unknown, reconcile
 from tests.doubles.memory_desk import MemoryDesk, memory_desk

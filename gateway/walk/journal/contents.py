@@ -1,0 +1,71 @@
+"""What the readers of records share: typed contents, read from a payload.
+
+Each kind that anyone reads has a class here or beside its writer. It names only the fields that
+this version reads; a field that older records lack has a default.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from msgspec import Struct, convert, to_builtins
+
+from audit.records.canonical import JSON
+from audit.records.record import Record
+from risk.intent import Side
+
+
+class Contents(Struct, frozen=True, kw_only=True):
+    """The fields of one kind's payload that are read."""
+
+    @classmethod
+    def of(cls, record: Record) -> Self:
+        """Read a record.
+
+        Raises:
+            ValueError: when a field is missing or has another type.
+            CanonicalError: when the payload is not canonical JSON.
+        """
+        return convert(record.body, cls)
+
+    @classmethod
+    def read(cls, payload: Mapping[str, Any]) -> Self:
+        """Read a payload that is not on record yet.
+
+        Raises:
+            ValueError: when a field is missing or has another type.
+        """
+        return convert(dict(payload), cls)
+
+
+class Ending(Contents, frozen=True, kw_only=True):
+    """A record that ends an approval, a hold or an order: when on the market's clock, and why."""
+
+    market_time_us: int
+    reason: str = ""
+    order_state: str | None = None
+
+
+class Fill(Contents, frozen=True, kw_only=True):
+    """A trade in whole lots and ticks; `unit_minor` is the value of one lot at one tick."""
+
+    instrument: str
+    side: Side
+    qty_lots: int
+    price_ticks: int
+    fee_minor: int
+    unit_minor: int
+
+    def document(self) -> dict[str, JSON]:
+        """Return the fill as its record holds it."""
+        document: dict[str, JSON] = to_builtins(self)
+        return document
+
+
+class Reservation(Contents, frozen=True, kw_only=True):
+    """What an approved or held intent reserves until its order ends."""
+
+    instrument: str
+    side: Side
+    qty_lots: int
+    limit_ticks: int
+    unit_minor: int

@@ -1,0 +1,134 @@
+"""Records of a difference between the book and the broker, and of its resolution.
+
+Not here: the resolution's writer (`gateway.desk.resolution`).
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents, Fill
+
+
+class DifferenceCause(StrEnum):
+    """Why book and broker differ: the closed list."""
+
+    CUM_QTY = "CUM_QTY"
+    ACCOUNT_LOTS = "ACCOUNT_LOTS"
+    UNKNOWN_ORDER = "UNKNOWN_ORDER"
+    UNBOOKABLE = "UNBOOKABLE"
+    UNREADABLE = "UNREADABLE"
+    EXEC_ID_REUSED = "EXEC_ID_REUSED"
+    UNDOES_UNKNOWN_TRADE = "UNDOES_UNKNOWN_TRADE"
+    TRADE_UNDONE_TWICE = "TRADE_UNDONE_TWICE"
+    REJECT_UNMATCHED = "REJECT_UNMATCHED"
+    OVERFILLED = "OVERFILLED"
+    PRICE_BEYOND_LIMIT = "PRICE_BEYOND_LIMIT"
+
+
+BREACHES: Final = frozenset({DifferenceCause.OVERFILLED, DifferenceCause.PRICE_BEYOND_LIMIT})
+"""Causes in which the two sides agree: the trade is booked, and it broke the order it filled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Two sides that do not agree.
+
+    Attributes:
+        instrument: Empty when it blocks none, `EVERY` when it may be about any.
+        cl_ord_id: The order; empty when it is about none.
+        book_lots: The book's side, None when it cannot be said.
+        broker_lots: The broker's.
+        resent: Whether the broker's word was sent again (43=Y), perhaps long after it was true.
+    """
+
+    cause: DifferenceCause
+    account: str
+    instrument: str
+    cl_ord_id: str
+    book_lots: int | None
+    broker_lots: int | None
+    resent: bool = field(default=False, compare=False)
+
+    @property
+    def subject(self) -> tuple[str, ...]:
+        """What it is about: of one subject only the newest difference counts."""
+        return (self.cause, self.account, self.instrument, self.cl_ord_id)
+
+
+def book_difference(found: Found, *, session: str, source: str, number: int) -> Draft:
+    """Return the alarm; it moves every section's basis, so that no verdict overlooks it.
+
+    Args:
+        found: the two sides.
+        session: of the broker.
+        source: who found it: `report`, `reconciliation`, `run_end`.
+        number: with session and source it names the finding once: an inbox offset, a size.
+    """
+    about = found.cl_ord_id or found.account
+    if found.cause in BREACHES:  # the same report may show a difference of totals as well
+        about = f"{about}:{found.cause.value}"
+    return Draft(
+        stream="control",
+        kind=Kind.BOOK_DIFFERENCE,
+        payload={
+            **({"account": found.account} if found.account else {}),
+            "instrument": found.instrument,
+            "cl_ord_id": found.cl_ord_id,
+            "reason": found.cause.value,
+            "book_lots": found.book_lots,
+            "broker_lots": found.broker_lots,
+            "session": session,
+            "source": source,
+            **({"resent": True} if found.resent else {}),
+        },
+        actor="gateway",
+        idem_key=f"difference:{session}:{source}:{number}:{about}",
+    )
+
+
+class BookDifference(Contents, frozen=True, kw_only=True):
+    """The contents of `book_difference`."""
+
+    reason: DifferenceCause
+    instrument: str
+    cl_ord_id: str
+    book_lots: int | None
+    broker_lots: int | None
+    account: str | None = None
+    resent: bool = False
+
+    @property
+    def found(self) -> Found:
+        """The two sides that do not agree."""
+        return Found(
+            cause=self.reason,
+            account=self.account or "",
+            instrument=self.instrument,
+            cl_ord_id=self.cl_ord_id,
+            book_lots=self.book_lots,
+            broker_lots=self.broker_lots,
+            resent=self.resent,
+        )
+
+
+class DifferenceResolved(Contents, frozen=True, kw_only=True):
+    """The contents of `difference_resolved`.
+
+    Attributes:
+        with_seq: the difference of the same order that this one was resolved with.
+        adjustment: what is booked; records of earlier versions do not name its decision.
+        book_lots: the book's side at the resolution; None in records of earlier versions.
+    """
+
+    of_seq: int
+    resolved_by: str
+    market_time_us: int
+    with_seq: int | None = None
+    adjustment: Fill | None = None
+    account: str = ""
+    decision_id: str | None = None
+    book_lots: int | None = None
+    broker_lots: int | None = None

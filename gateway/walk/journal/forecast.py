@@ -1,0 +1,216 @@
+"""Records of a forecast: snapshot, request, captured rounds, forecast and placebo, failure.
+
+A payload holds no float: probabilities and draws stay in the capture blob as bits.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from audit.records.canonical import JSON, canonical
+from audit.records.kinds import Kind
+from audit.records.record import Draft
+from gateway.walk.journal.contents import Contents
+from gateway.walk.journal.decision import digest_of, draft
+from gateway.walk.ports import Case
+from inference.codec.prompt import Prompt, prompt_digest, prompt_document
+from inference.engine.port import EngineDescription, SampleRequest
+from inference.forecast.forecast import Forecast, forecast_document
+from inference.snapshot import Snapshot, snapshot_document
+from inference.speculation.evidence import Evidence
+from inference.speculation.totals import totals
+
+SEED_RULE: Final = 2
+"""The seed's root is that of the largest checkpoint not above the decision's opening record.
+
+For a renewal that is its approval record. A request without a rule is of an earlier version: any
+earlier checkpoint would do.
+"""
+
+
+def snapshot_bytes(snapshot: Snapshot) -> bytes:
+    """Return the canonical bytes of a snapshot, stored as a blob."""
+    return canonical(snapshot_document(snapshot))
+
+
+def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
+    """The inputs: both streams of them, numbers and narrative, each with its own digest.
+
+    `policy` is the name of the one in force, empty in records of earlier versions.
+    """
+    document = snapshot_document(case.snapshot)
+    return draft(
+        case,
+        Kind.SNAPSHOT_TAKEN,
+        "snapshot",
+        {
+            "decision_id": case.decision_id,
+            "instrument": case.instrument.symbol,
+            "as_of_us": case.snapshot.as_of_us,
+            "snapshot_blob": blob,
+            "bars_digest": digest_of(document["bars"]),
+            "news_digest": digest_of(document["news"]),
+            "n_bars": len(case.snapshot.bars),
+            "n_news": len(case.snapshot.news),
+            "strategy": case.strategy,
+            "author": case.author,
+            **policy,
+            **case.labels,
+        },
+        tagged=True,
+    )
+
+
+class SnapshotTaken(Contents, frozen=True, kw_only=True):
+    """The contents of `snapshot_taken`."""
+
+    run_id: str
+    instrument: str
+    as_of_us: int
+    snapshot_blob: str
+
+
+def forecast_requested(
+    case: Case,
+    prompt: Prompt,
+    request: SampleRequest,
+    *,
+    root: bytes,
+    size: int,
+    drafter: str,
+    rule: int | None = SEED_RULE,
+) -> Draft:
+    """What the engine will be asked, with seeds that nobody chose; stands before inference runs."""
+    return draft(
+        case,
+        Kind.FORECAST_REQUESTED,
+        f"request:{case.attempt}",
+        {
+            "prompt": prompt_document(prompt),
+            "prompt_ids": list(prompt.token_ids),
+            "prompt_digest": prompt_digest(prompt),
+            "codec_digest": prompt.codec_digest,
+            "template": prompt.template,
+            "seed_root": root.hex(),
+            "seed_size": size,
+            "attempt": case.attempt,
+            "seeds": [str(seed) for seed in request.seeds],
+            "n_tokens": request.n_tokens,
+            "spec_k": request.spec_k,
+            "drafter": drafter,
+            "allowed_range": list(request.allowed_range),
+            "deadline_ms": int(request.deadline_s * 1_000),
+            **({} if rule is None else {"seed_rule": rule}),
+        },
+    )
+
+
+class ForecastRequested(Contents, frozen=True, kw_only=True):
+    """The contents of `forecast_requested`; `seed_rule` is None in records of earlier versions."""
+
+    prompt_ids: tuple[int, ...]
+    seed_root: str
+    seed_size: int
+    seeds: tuple[str, ...]
+    n_tokens: int
+    spec_k: int
+    drafter: str
+    deadline_ms: int
+    allowed_range: tuple[int, ...] = ()
+    seed_rule: int | None = None
+
+
+def rounds_captured(
+    case: Case, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
+) -> Draft:
+    """What decided every round, as a blob, with its counts."""
+    counted = totals(evidence)
+    return draft(
+        case,
+        Kind.ROUNDS_CAPTURED,
+        f"rounds:{case.attempt}",
+        {
+            "capture_blob": blob,
+            "capture_bytes": size_bytes,
+            "rounds": counted.rounds,
+            "drafted": counted.drafted,
+            "accepted": counted.accepted,
+            "positions": counted.positions,
+            "plain_fallback": len(counted.fallback_trajectories),
+            "mean_accepted": f"{counted.mean_accepted:.4f}",
+            "elapsed_us": elapsed_us,
+            "drafter": evidence.drafter.value,
+            "table_digest": evidence.table_digest,
+            "attempt": case.attempt,
+        },
+    )
+
+
+class RoundsCaptured(Contents, frozen=True, kw_only=True):
+    """The contents of `rounds_captured`."""
+
+    attempt: int
+    capture_blob: str
+    rounds: int
+    positions: int
+    elapsed_us: int
+
+
+def forecast_made(case: Case, forecast: Forecast) -> Draft:
+    """The target's forecast, all integers."""
+    return draft(
+        case,
+        Kind.FORECAST_MADE,
+        f"forecast:{case.attempt}",
+        {"forecast": forecast_document(forecast), "attempt": case.attempt},
+    )
+
+
+def placebo_made(case: Case, forecast: Forecast) -> Draft:
+    """The table model's forecast beside it: what the AI adds is measured against this."""
+    return draft(
+        case,
+        Kind.PLACEBO_MADE,
+        f"placebo:{case.attempt}",
+        {"forecast": forecast_document(forecast), "attempt": case.attempt},
+    )
+
+
+def forecast_failed(case: Case, *, reason: str, detail: str) -> Draft:
+    """There is no forecast; nothing follows from it."""
+    return draft(
+        case,
+        Kind.FORECAST_FAILED,
+        f"forecast_failed:{case.attempt}",
+        {"reason": reason, "detail": detail[:500], "attempt": case.attempt},
+    )
+
+
+class ForecastAttempt(Contents, frozen=True, kw_only=True):
+    """Which attempt a `placebo_made` or `forecast_failed` belongs to."""
+
+    attempt: int
+
+
+class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
+    """The contents of `forecast_made`."""
+
+    forecast: dict[str, Any]
+
+    @property
+    def model_digest(self) -> str:
+        """The digest of the weights that made it."""
+        return str(self.forecast["model_digest"])
+
+
+def engine_document(description: EngineDescription) -> dict[str, JSON]:
+    """What serves, for the record of the loaded model."""
+    return {
+        "drafter": description.drafter.value,
+        "spec_k": description.spec_k,
+        "model_id": description.model_id,
+        "model_digest": description.model_digest,
+        "table_digest": description.table_digest,
+        "codec_digest": description.codec_digest,
+        "versions": dict(description.versions),
+        "start_ms": dict(description.start_ms),
+    }

@@ -1,0 +1,95 @@
+"""Records of a FIX session: messages as they came in, anomalies, new beginnings of its numbers."""
+
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from fix.durable.resets import Reset, ResetCause
+from gateway.walk.journal.contents import Contents
+
+RESET, RESET_REFUSED = "sequence_reset", "sequence_reset_refused"
+
+
+def fix_inbound(session: str, *, offset: int, raw: str, msg_type: str, digest: str) -> Draft:
+    """One message as it came in, byte for byte (ISO 8859-1 text, one character per byte)."""
+    return Draft(
+        stream=f"session/{session}",
+        kind=Kind.FIX_INBOUND,
+        payload={"offset": offset, "raw": raw, "msg_type": msg_type, "digest": digest},
+        actor="fix",
+        idem_key=f"inbound:{offset}",
+    )
+
+
+class FixInbound(Contents, frozen=True, kw_only=True):
+    """The contents of `fix_inbound`."""
+
+    offset: int
+    raw: str
+    digest: str
+
+
+def fix_anomaly(session: str, *, offset: int, raw: str, reason: str, detail: str) -> Draft:
+    """A message that fits nothing we know: kept, shown, not acted on."""
+    return Draft(
+        stream=f"session/{session}",
+        kind=Kind.FIX_ANOMALY,
+        payload={"offset": offset, "raw": raw, "reason": reason, "detail": detail[:300]},
+        actor="fix",
+        idem_key=f"anomaly:{offset}",
+    )
+
+
+class FixAnomaly(Contents, frozen=True, kw_only=True):
+    """The contents of `fix_anomaly`."""
+
+    reason: str
+
+
+def session_reset(session: str, run_id: str, one: Reset) -> Draft:
+    """A new beginning of a session's numbers, allowed or refused."""
+    return Draft(
+        stream=f"session/{session}",
+        kind=Kind.SESSION_EVENT,
+        payload={
+            "event": RESET if one.allowed else RESET_REFUSED,
+            "detail": str(one),
+            "run_id": run_id,
+            "reset_no": one.reset_no,
+            "cause": one.cause.value,
+            "old_sender": one.old_sender,
+            "old_target": one.old_target,
+            "new_sender": one.new_sender,
+            "new_target": one.new_target,
+        },
+        actor="fix",
+        idem_key=f"reset:{one.reset_no}",
+    )
+
+
+class SessionEvent(Contents, frozen=True, kw_only=True):
+    """The contents of `session_event`; the numbers stand in new beginnings only."""
+
+    event: str
+    detail: str
+    reset_no: int = 0
+    cause: str = ""
+    old_sender: int = 0
+    old_target: int = 0
+    new_sender: int = 0
+    new_target: int = 0
+
+
+def reset_in(record: Record) -> Reset | None:
+    """Return the new beginning that a `session_event` records; None for any other event."""
+    event = SessionEvent.of(record)
+    if event.event not in {RESET, RESET_REFUSED}:
+        return None
+    return Reset(
+        reset_no=event.reset_no,
+        cause=ResetCause(event.cause),
+        allowed=event.event == RESET,
+        old_sender=event.old_sender,
+        old_target=event.old_target,
+        new_sender=event.new_sender,
+        new_target=event.new_target,
+        at_us=record.recorded_at_us,
+    )

@@ -1,0 +1,239 @@
+"""Records of a verdict and of a person's answer to a held one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import field
+
+from audit.records.canonical import JSON
+from audit.records.kinds import Kind
+from audit.records.record import Draft, Record
+from gateway.walk.journal.contents import Contents, Ending, Reservation
+from gateway.walk.journal.decision import draft
+from gateway.walk.journal.order import order_draft
+from gateway.walk.ports import Case
+from gateway.walk.projections.standing import Standing
+from risk.approved import Approval, band_of
+from risk.documents import document_of, value_of
+from risk.intent import Intent, intent_digest
+from risk.policy.policy import Policy
+from risk.policy.signing import PolicyStatus
+from risk.state.state import KillState, RiskState
+from risk.verdict import Verdict, verdict_from_document
+
+
+def verdict_given(  # noqa: PLR0913 - what a verdict binds
+    case: Case,
+    intent: Intent,
+    verdict: Verdict,
+    state: RiskState,
+    *,
+    basis_seq: int,
+    result: str,
+    send_before_us: int,
+    approval: Approval | None,
+) -> Draft:
+    """The verdict with everything a replay needs, and the reservation it makes."""
+    reserves = result in {"approved", "held"}
+    reservation: dict[str, JSON] | None = None
+    if reserves:
+        reservation = {
+            "instrument": intent.instrument,
+            "side": intent.side.value,
+            "qty_lots": intent.qty_lots,
+            "limit_ticks": intent.limit_ticks,
+            "unit_minor": case.instrument.unit_minor,
+        }
+    return draft(
+        case,
+        Kind.VERDICT_GIVEN,
+        f"verdict:{basis_seq}",
+        {
+            "decision_id": case.decision_id,
+            "intent": document_of(intent),
+            "intent_digest": intent_digest(intent),
+            "verdict": document_of(verdict),
+            "result": result,
+            "basis_seq": basis_seq,
+            "policy_digest": verdict.policy_digest,
+            "policy_status": document_of(state.policy_status),
+            "kill_epoch": state.kill.egress_epoch,
+            "state": {
+                "killed": state.kill.killed,
+                "kill_epoch": state.kill.kill_epoch,
+                "egress_epoch": state.kill.egress_epoch,
+                **({"book_differs": True} if state.book_differs else {}),
+            },
+            "quote": None if state.quote is None else document_of(state.quote),
+            "narrative_as_of_us": state.narrative_as_of_us,
+            "renewal": state.renewal,
+            "market_now_us": state.now_us,
+            "send_before_us": send_before_us,
+            "reservation": reservation,
+            "approval": None if approval is None else document_of(approval),
+        },
+        tagged=True,
+    )
+
+
+class VerdictGiven(Contents, frozen=True, kw_only=True):
+    """The contents of `verdict_given`, as folds, sending and answers read them."""
+
+    account: str
+    decision_id: str
+    intent_document: dict[str, Any] = field(name="intent")
+    verdict_document: dict[str, Any] = field(name="verdict")
+    result: str
+    policy_digest: str
+    kill_epoch: int
+    market_now_us: int
+    send_before_us: int
+    reservation: Reservation | None
+    intent_digest: str = ""
+    approval_document: dict[str, Any] | None = field(name="approval", default=None)
+
+    @property
+    def intent(self) -> Intent:
+        """The intent that was judged."""
+        return value_of(Intent, self.intent_document)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict with every rule's result."""
+        return verdict_from_document(self.verdict_document)
+
+    @property
+    def approval(self) -> Approval | None:
+        """The agreement that a renewal was judged under."""
+        agreed = self.approval_document
+        return None if agreed is None else value_of(Approval, agreed)
+
+    @property
+    def instrument(self) -> str:
+        """The symbol that the intent is about."""
+        return str(self.intent_document["instrument"])
+
+
+class VerdictBasis(VerdictGiven, frozen=True, kw_only=True):
+    """What a replay reads of `verdict_given` besides."""
+
+    basis_seq: int
+    state: KillState
+    policy_status_document: dict[str, Any] = field(name="policy_status")
+
+    @property
+    def policy_status(self) -> PolicyStatus:
+        """What verification of the policy's signatures had found."""
+        return value_of(PolicyStatus, self.policy_status_document)
+
+
+def approval_requested(
+    case: Case, verdict: Record, intent: Intent, *, until: Mapping[str, JSON]
+) -> Draft:
+    """A person is asked; nothing is approved by itself.
+
+    `until` is what `asked_until` gives, empty in records of earlier versions.
+    """
+    return draft(
+        case,
+        Kind.APPROVAL_REQUESTED,
+        f"approval_requested:{verdict.seq}",
+        {
+            "decision_id": case.decision_id,
+            "verdict_seq": verdict.seq,
+            "intent_digest": intent_digest(intent),
+            "author": case.author,
+            **until,
+        },
+        tagged=True,
+    )
+
+
+class ApprovalRequested(Contents, frozen=True, kw_only=True):
+    """The contents of `approval_requested`; records of earlier versions name no end."""
+
+    intent_digest: str
+    expires_us: int | None = None
+    band: dict[str, Any] = field(default_factory=dict)
+
+
+def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) -> dict[str, JSON]:
+    """Return what a person who is asked must know: until when, and what his yes would cover."""
+    return {
+        "expires_us": ends_us,
+        "band": document_of(band_of(policy, intent)),
+        "verdict_digest": verdict.verdict_digest,
+        "policy_digest": verdict.policy_digest,
+    }
+
+
+def approval_given(
+    standing: Standing, approval: Approval, *, verdict_seq: int, note: str | None
+) -> Draft:
+    """A person agreed, within a band; the order still has to pass every rule again.
+
+    `note` is the person's own word; None in records of earlier versions.
+    """
+    said: dict[str, JSON] = {} if note is None else {"reason": note}
+    return order_draft(
+        standing,
+        Kind.APPROVAL_GIVEN,
+        f"approval:{verdict_seq}",
+        {
+            "approver": approval.approver,
+            "intent_digest": approval.intent_digest,
+            "verdict_digest": approval.verdict_digest,
+            "verdict_seq": verdict_seq,
+            "expires_us": approval.expires_us,
+            "band": document_of(approval),
+            **said,
+        },
+        actor=f"person:{approval.approver}",
+    )
+
+
+class ApprovalGiven(Contents, frozen=True, kw_only=True):
+    """The contents of `approval_given`."""
+
+    approver: str
+    band: dict[str, Any]
+    reason: str | None = None
+
+    @property
+    def approval(self) -> Approval:
+        """The agreement, with its band."""
+        return value_of(Approval, self.band)
+
+
+def approval_refused(
+    standing: Standing, approver: str, note: str, *, verdict_seq: int, market_time_us: int
+) -> Draft:
+    """A person said no; the reservation ends with it."""
+    return order_draft(
+        standing,
+        Kind.APPROVAL_REFUSED,
+        f"approval:{verdict_seq}",
+        {
+            "approver": approver,
+            "reason": note,
+            "verdict_seq": verdict_seq,
+            "market_time_us": market_time_us,
+        },
+        actor=f"person:{approver}",
+    )
+
+
+class ApprovalRefused(Ending, frozen=True, kw_only=True):
+    """The contents of `approval_refused`."""
+
+    approver: str
+
+
+def reservation_released(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
+    """What a hold reserved is free again."""
+    return order_draft(
+        standing,
+        Kind.RESERVATION_RELEASED,
+        "released",
+        {"reason": reason, "market_time_us": market_time_us},
+    )
