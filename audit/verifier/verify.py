@@ -766,7 +766,7 @@ class Trust:
             else:
                 report.say(one.words + ("" if one in done else NOT_FOLLOWED))
 
-    def _take_given(self, given: Iterable["Change"], done: set["Change"]) -> set["Change"]:
+    def _take_given(self, given: Iterable[Change], done: set[Change]) -> set[Change]:
         """Apply changes from outside until none is left to apply; revocations come first."""
         before = -1
         while len(done) > before:
@@ -778,7 +778,7 @@ class Trust:
                     done.update([change] if change not in done and self._take(change) else ())
         return done
 
-    def _look_back(self, changes: Sequence["Change"]) -> None:
+    def _look_back(self, changes: Sequence[Change]) -> None:
         """Add the keys that preceded the trusted ones.
 
         A key vouches for its predecessor, unless it had been replaced or revoked before it did. The
@@ -796,7 +796,7 @@ class Trust:
                 self.until[old] = change.bound
                 self._vouched[old] = new
 
-    def _take(self, change: "Change") -> bool:
+    def _take(self, change: Change) -> bool:
         """Apply one change if a key that still counts signed it; return whether it applies."""
         old, new = change.old, change.new
         if new == old:
@@ -1847,6 +1847,8 @@ PUBLISHED = {
     "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
     "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
 }
+_Proven = tuple[dict[str, Any], dict[str, Any], bytes]
+"""Header, payload and leaf of a record whose place was checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1982,7 +1984,7 @@ def verify_bundle(
     return report
 
 
-def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
+def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> None:
     """Check that runs, policies and inbound messages were recorded before they were named."""
     there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
     for head, body, _ in records:
@@ -2010,7 +2012,7 @@ def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) ->
                 report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
 
 
-def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
+def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_Proven]) -> None:
     """Check that every named blob is there, and that every blob is named and has its digest."""
     named: set[str] = set()
     for head, body, _ in records:
@@ -2023,9 +2025,6 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["
             report.find(TAMPERED, f"blob {digest} has other content")
         if digest not in named:
             report.find(TAMPERED, f"blob {digest} belongs to no record")
-
-
-_Proven = tuple[dict[str, Any], dict[str, Any], bytes]
 
 
 def _proven(

@@ -59,7 +59,7 @@ class Refused:
     retry_after_s: float = 0.0
 
 
-Outcome = Cosigned | Conflict | Refused
+WitnessReply = Cosigned | Conflict | Refused
 
 
 class WitnessClient:
@@ -79,7 +79,7 @@ class WitnessClient:
         self._timeout_s = timeout_s
         self._connection: http.client.HTTPConnection | None = None
 
-    def add_checkpoint(self, old_size: int, proof: Sequence[bytes], note: bytes) -> Outcome:
+    def add_checkpoint(self, old_size: int, proof: Sequence[bytes], note: bytes) -> WitnessReply:
         """Return the answer to a request to cosign a checkpoint that extends `old_size`."""
         body = encode_request(old_size, proof, note)
         reused = self._connection is not None
@@ -122,7 +122,7 @@ class WitnessClient:
 
     def _outcome(
         self, status: int, headers: http.client.HTTPMessage, data: bytes, note: Note
-    ) -> Outcome:
+    ) -> WitnessReply:
         if len(data) > ANSWER_BYTES_MAX:
             return Refused(status=0, why=f"an answer of more than {ANSWER_BYTES_MAX} bytes")
         try:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from audit.errors import AuditError, LedgerError, ProofError
 from audit.tlog.checkpoint import Checkpoint
 from audit.tlog.note import NoteSignature, VerifierKey
-from audit.witnesses.client import Conflict, Cosigned, Outcome, Refused, WitnessClient
+from audit.witnesses.client import Conflict, Cosigned, Refused, WitnessClient
 
 LOG = logging.getLogger(__name__)
 BACK_OFF_S = 1.0
@@ -105,7 +105,6 @@ class WitnessWorker:
 
     def _ask(self, checkpoint: Checkpoint) -> Refused | None:
         """Ask until the witness cosigns (None) or refuses; a conflict states its size."""
-        outcome: Outcome | None = None
         for _ in range(_QUESTIONS_MAX):
             proof = self._work.prove(self._seen, checkpoint.size)
             outcome = self._client.add_checkpoint(self._seen, proof, checkpoint.note)

@@ -40,6 +40,8 @@ PUBLISHED = {
     "c41a77411a9316d843e5ab219d00a24a4a91db8bb37f8e2ed60bbad01ddd458c",
     "d24be4a1761540c5e134bff59955f95b3de1a38c64c63a6c29b537d055cfd503",
 }
+_Proven = tuple[dict[str, Any], dict[str, Any], bytes]
+"""Header, payload and leaf of a record whose place was checked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +177,7 @@ def verify_bundle(
     return report
 
 
-def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) -> None:
+def _judge_context(report: Report, stream: str, records: Sequence[_Proven]) -> None:
     """Check that runs, policies and inbound messages were recorded before they were named."""
     there: dict[bytes, int] = {}  # by canonical bytes: 1 is not true, and a list can be a name
     for head, body, _ in records:
@@ -203,7 +205,7 @@ def _judge_context(report: Report, stream: str, records: Sequence["_Proven"]) ->
                 report.find(INCOMPLETE, f"names {' '.join(map(str, name))}: missing", head["seq"])
 
 
-def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["_Proven"]) -> None:
+def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence[_Proven]) -> None:
     """Check that every named blob is there, and that every blob is named and has its digest."""
     named: set[str] = set()
     for head, body, _ in records:
@@ -216,9 +218,6 @@ def _judge_blobs(report: Report, blobs: Mapping[str, bytes], records: Sequence["
             report.find(TAMPERED, f"blob {digest} has other content")
         if digest not in named:
             report.find(TAMPERED, f"blob {digest} belongs to no record")
-
-
-_Proven = tuple[dict[str, Any], dict[str, Any], bytes]
 
 
 def _proven(

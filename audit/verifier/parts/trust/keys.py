@@ -186,7 +186,7 @@ class Trust:
             else:
                 report.say(one.words + ("" if one in done else NOT_FOLLOWED))
 
-    def _take_given(self, given: Iterable["Change"], done: set["Change"]) -> set["Change"]:
+    def _take_given(self, given: Iterable[Change], done: set[Change]) -> set[Change]:
         """Apply changes from outside until none is left to apply; revocations come first."""
         before = -1
         while len(done) > before:
@@ -198,7 +198,7 @@ class Trust:
                     done.update([change] if change not in done and self._take(change) else ())
         return done
 
-    def _look_back(self, changes: Sequence["Change"]) -> None:
+    def _look_back(self, changes: Sequence[Change]) -> None:
         """Add the keys that preceded the trusted ones.
 
         A key vouches for its predecessor, unless it had been replaced or revoked before it did. The
@@ -216,7 +216,7 @@ class Trust:
                 self.until[old] = change.bound
                 self._vouched[old] = new
 
-    def _take(self, change: "Change") -> bool:
+    def _take(self, change: Change) -> bool:
         """Apply one change if a key that still counts signed it; return whether it applies."""
         old, new = change.old, change.new
         if new == old:
