@@ -57,5 +57,5 @@ def _announced(scope: Scope) -> int:
 
 
 def _too_large() -> HTTPException:
-    message = f"a body has at most {BODY_BYTES_MAX} bytes"
+    message = f"the body is larger than {BODY_BYTES_MAX} bytes"
     return HTTPException(413, detail={"code": "too_large", "message": message})

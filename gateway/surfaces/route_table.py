@@ -41,7 +41,7 @@ NOTED: Final[Mapping[tuple[str, str], str]] = {
     ("GET", "/records/{seq}"): "record/N",
     ("GET", "/records/{seq}/check"): "record/N",
     ("GET", "/records/{seq}/{form}"): "record/N",
-    ("GET", "/kill"): "nothing: it shows a form only",
+    ("GET", "/kill"): "nothing is read: the form only",
     ("GET", "/v1/decisions/{decision_id}"): "decision/ID",
     ("GET", "/v1/kill"): "kill",
     ("GET", "/v1/differences"): "differences",

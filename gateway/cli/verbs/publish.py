@@ -71,7 +71,7 @@ def tiles(
     Exit codes: 0 written; 1 tampered; 2 nothing is signed yet, another log's folder, or refused.
     """
     if repair and not check:
-        raise typer.BadParameter("--repair needs the check")
+        raise typer.BadParameter("--repair and --no-check exclude each other: leave one out")
     from gateway.evidence.publication.mirror import published, write_tree
 
     with place_of(state) as place:

@@ -60,7 +60,7 @@ def by_key(
             401,
             detail={
                 "code": "unauthenticated",
-                "message": "send Authorization: Bearer KEY (from keygen)",
+                "message": "send `Authorization: Bearer KEY`; `countersign keygen` makes a key",
             },
             headers={"WWW-Authenticate": "Bearer"},
         )

@@ -62,7 +62,7 @@ async def _malformed(_: Request, error: Exception) -> JSONResponse:
         {"field": _named(fault["loc"]), "message": _problem(fault)[:200]} for fault in faults[:20]
     ]
     return JSONResponse(
-        {"code": "malformed", "message": "the body is not as the API says", "faults": named},
+        {"code": "malformed", "message": "the body does not match the API", "faults": named},
         status_code=422,
     )
 

@@ -107,4 +107,4 @@ def _noted(desk: Desk, caller: Caller | None) -> None:
 
 
 def _nothing() -> HTTPException:
-    return HTTPException(404, detail={"code": "not_there", "message": "no such file of the log"})
+    return HTTPException(404, detail={"code": "not_there", "message": "the log has no such file"})

@@ -43,7 +43,7 @@ class DeskActions:
     ) -> str:
         """Approve or refuse a held decision; return what became of it."""
         if len(intent_digest) != 64 or intent_digest.strip("0123456789abcdef"):  # noqa: PLR2004 - SHA-256 in hex
-            raise ApprovalRefusedError(problem="the form names no intent; reload the page")
+            raise ApprovalRefusedError(problem="the form does not name the intent; reload the page")
         answer = ApprovalRequest(approve=approve, intent_digest=intent_digest, note=note)
         done = self._desk.answer_hold(caller, decision_id, answer)
         why = f" ({done['reason']})" if "reason" in done else ""

@@ -142,7 +142,7 @@ def reader_of(request: Request) -> Caller:
     """Return the caller that the page's door let in."""
     person = person_of(request)
     if person is None:
-        raise HTTPException(500, detail={"code": "internal", "message": "a page without a door"})
+        raise HTTPException(500, detail={"code": "internal", "message": "the page has no door"})
     return person.caller
 
 

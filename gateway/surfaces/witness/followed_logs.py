@@ -91,7 +91,7 @@ def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
         for origin, key in dict.fromkeys(chain.from_iterable(map(_logs_in, given))):
             found[origin].append(key)
     except (OSError, UnicodeDecodeError, NoteError) as error:
-        raise SettingsError(name="--log", problem=f"no verifier key of a log: {error}") from error
+        raise SettingsError(name="--log", problem=f"not a log's verifier key: {error}") from error
     if not found:
         raise SettingsError(name="--log", problem="name at least one log to follow")
     if problem := _problem(found):

@@ -111,14 +111,14 @@ def build_witness(witness: Witness) -> FastAPI:
             async with asyncio.timeout(READ_WITHIN_S):
                 body = await _bounded(request)
         except TimeoutError:
-            return _plain(408, "the body did not come in time")
+            return _plain(408, "the body did not arrive in time")
         if body is None:
-            return _plain(413, f"a request has at most {BODY_BYTES_MAX} bytes")
+            return _plain(413, f"the body is larger than {BODY_BYTES_MAX} bytes")
         try:
             answer = await to_thread.run_sync(witness.answer, body, wall_us() // 1_000_000)
         except WitnessError:
             _log.exception("memory_failed")
-            return _plain(500, "this witness cannot remember, so it does not cosign")
+            return _plain(500, "this witness cannot store its memory, so it does not cosign")
         # as a header: a text media type would get a charset
         return Response(answer.body, answer.status, {"Content-Type": answer.content_type})
 
@@ -129,7 +129,7 @@ def build_witness(witness: Witness) -> FastAPI:
             _log.exception("memory_failed")
             return _plain(500, "this witness cannot read its memory")
         if note is None:
-            return _plain(404, "this witness never cosigned a log of that origin")
+            return _plain(404, "this witness has cosigned no log of that origin")
         return Response(note, headers={"Content-Type": TEXT, "Cache-Control": "no-cache"})
 
     async def describe() -> Response:

@@ -197,4 +197,4 @@ def test_a_file_is_no_folder_to_write_into(log: LogFiles, tmp_path: Path) -> Non
 def test_repair_goes_with_the_check() -> None:
     result = CliRunner().invoke(app, ["tiles", "x", "--no-check", "--repair"])
     assert result.exit_code == 2
-    assert "--repair needs the check" in result.output
+    assert "--repair and --no-check exclude each other" in result.output
