@@ -175,7 +175,7 @@ def _digest(value: bytes) -> bytes:
 
 def _varint(value: int) -> bytes:
     if not 0 <= value < 1 << (_VARINT_BITS + 7):
-        raise ValueError(f"{value} is no varint")
+        raise ValueError(f"{value} is not a varint")
     out = bytearray()
     while value > 0x7F:  # noqa: PLR2004 - seven bits a byte
         out.append(value & 0x7F | 0x80)
@@ -328,6 +328,6 @@ class _Reader:
         coded = self._varint()
         bits = _ONE + (coded // 2 if coded % 2 == 0 else -(coded + 1) // 2)
         if not 0 <= bits < 1 << 64:
-            raise CaptureError("a sum is no float64")
+            raise CaptureError("a sum is not a float64")
         (value,) = struct.unpack(">d", bits.to_bytes(8))
         return float(value)

@@ -22,20 +22,20 @@ def model_card(manifest: dict[str, Any]) -> str:
         "Written by `python -m inference.training`; every figure comes from `manifest.json`.",
         f"""## What it is
 
-A forecast model for returns scaled by causal volatility ({codec["version"]}, digest
+A model that forecasts returns scaled by causal volatility ({codec["version"]}, digest
 `{codec["digest"][:16]}`), and two drafters for speculative decoding.""",
         _models(manifest),
         f"Files: {manifest['bytes'] / 1e6:.1f} MB. Storage: {manifest['storage']}.",
         f"""## Data
 
 Training until {data["train_until"]}, validation {data["validation"]}, split by calendar time across
-all series; nothing later was read. {len(sources)} series, {counted[0]:,} returns to train on,
-{counted[1]:,} to validate on. The manifest lists every source with licence, rows and SHA-256; no
-row is shipped.
+all series; later data was not read. {len(sources)} series, {counted[0]:,} returns to train on,
+{counted[1]:,} to validate on. The manifest lists every source with licence, rows and SHA-256; the
+data is not shipped.
 
 Half of each batch is real, a quarter is real with planted news, a quarter is synthetic (GARCH with
-t shocks, regimes, jumps, mean reversion) for classes without real series. The last part of the run
-adds short real sequences with dense planted news.""",
+t shocks, regimes, jumps, mean reversion) for asset classes without real series. The last part of
+the run adds short real sequences with dense planted news.""",
         f"""## Training
 
 {run["steps"]:,} steps, {run["tokens"] / 1e6:.1f} M tokens, {run["minutes"]:.0f} minutes on
@@ -53,7 +53,7 @@ The planted truth for one strong fresh tag is a lean of 0.25 sigma and a volatil
 1.6; a fifth of the tags is false.""",
         _news(manifest["news_effect"]),
         "## Speculation",
-        "On held-out continuations drawn from the target, temperature 1, computed offline:",
+        "Measured offline, on held-out continuations that the target drew at temperature 1:",
         _acceptance(manifest["acceptance"]),
         "## Limits",
         _LIMITS,
@@ -62,14 +62,14 @@ The planted truth for one strong fresh tag is a lean of 0.25 sigma and a volatil
 
 
 _LIMITS = """\
-- Not advice and no edge in direction: what it knows is mostly volatility and shape of returns.
-- News effects were planted by this project in training: the figures above say how far a tag is
-  heard, not that markets behave so. ECHO tags (descriptions of a past move) are trained to do
-  nothing.
+- It gives no advice and has no edge in direction: it mostly knows the volatility and shape of
+  returns.
+- This project planted the news effects in training: the figures above say how far the model hears a
+  tag, not how markets behave. ECHO tags (descriptions of a past move) are trained to have no effect.
 - The universe has survivorship bias; most equities are large US companies.
-- Bars' highs and lows are not used. Moves beyond 16 sigma cannot be drawn.
-- Classes crypto, rates, volatility and other saw (almost) synthetic data only.
-- High acceptance of a drafter says that rows are alike, not that a forecast is good."""
+- It does not use the highs and lows of bars, and cannot draw moves beyond 16 sigma.
+- The classes crypto, rates, volatility and other were trained (almost) on synthetic data only.
+- High acceptance of a drafter means that rows are alike, not that a forecast is good."""
 
 
 def _models(manifest: dict[str, Any]) -> str:
