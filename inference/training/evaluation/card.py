@@ -65,7 +65,8 @@ _LIMITS = """\
 - It gives no advice and has no edge in direction: it mostly knows the volatility and shape of
   returns.
 - This project planted the news effects in training: the figures above say how far the model hears a
-  tag, not how markets behave. ECHO tags (descriptions of a past move) are trained to have no effect.
+  tag, not how markets behave. ECHO tags (descriptions of a past move) are trained to have no
+  effect.
 - The universe has survivorship bias; most equities are large US companies.
 - It does not use the highs and lows of bars, and cannot draw moves beyond 16 sigma.
 - The classes crypto, rates, volatility and other were trained (almost) on synthetic data only.
