@@ -143,15 +143,11 @@ def approve(
     kill_epoch: int,
     approval: Approval | None = None,
 ) -> ApprovedOrder:
-    """Return the order that may be sent.
+    """Return the order that may be sent for an intent; on release of a hold, the renewed one.
 
-    Args:
-        intent: The intent as judged; on release of a hold, the renewed one.
-        verdict: The verdict on this intent.
-        approving_leaf: Leaf hash of the approving record: the verdict's, or the approval's.
-        send_before_us: Wall clock; not after the approval expires.
-        kill_epoch: Epoch in the verdict's state.
-        approval: Needed for HOLD; binding for every action.
+    `approving_leaf` is the leaf hash of the verdict's or the approval's record. `send_before_us` is
+    wall clock, not after the approval expires. `kill_epoch` is that of the verdict's state. HOLD
+    needs an `approval`, which binds for every action.
 
     Raises:
         ApprovalError: The order may not be sent.

@@ -73,10 +73,7 @@ def _check(value: object) -> None:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads one JSON object strictly; all methods raise only `DocumentError`.
-
-    Call `done()` at the end.
-    """
+    """Reads one JSON object strictly, up to `done()`; methods raise only `DocumentError`."""
 
     document: object
     _left: dict[str, object] = field(init=False)

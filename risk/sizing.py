@@ -51,7 +51,6 @@ class Sizing:
 
     Attributes:
         vol_year_1e8: Forecast volatility per year, 0 if not used.
-        uncapped_bp: Target exposure before the cap.
         current_exposure_bp: Exposure of position and pending orders at mid.
         current_lots: Position plus pending orders.
         wanted_lots: From the current to the target position.

@@ -27,15 +27,10 @@ def lacking(folder: Path, *, last_offset: int, next_sender: int) -> tuple[str, .
     found = []
     if not _holds(folder / "inbox", last_offset):
         found.append(f"its inbox does not hold the message at {last_offset} that is on record")
-    stored = next_number(folder)
+    stored, _ = stored_numbers(folder)
     if stored < next_sender:
         found.append(f"its store would send number {stored} next, {next_sender - 1} is on record")
     return tuple(found)
-
-
-def next_number(folder: Path) -> int:
-    """Return the MsgSeqNum that the store would send next; 1 without a readable store."""
-    return stored_numbers(folder)[0]
 
 
 def stored_numbers(folder: Path) -> tuple[int, int]:

@@ -210,7 +210,8 @@ def event_of(report: ExecutionReport) -> OrderEvent | None:
     """
     if report.undoes:
         return OrderEvent.CORRECTED if report.is_correction else OrderEvent.BUSTED
-    if report.is_status and report.ord_status == "8" and _is_unknown_order(report):
+    unknown = report.reject_reason in {"", _UNKNOWN_ORDER}  # OrdRejReason (103)
+    if report.is_status and report.ord_status == "8" and unknown:
         return OrderEvent.NOT_KNOWN_THERE
     if report.ord_status == "1" and _is_complete(report):
         return OrderEvent.TRADED_ALL
@@ -247,11 +248,6 @@ def leaves_nothing(report: ExecutionReport) -> bool:
 
 
 _ENDED_BY = {"2": _S.FILLED, "4": _S.CANCELED, "8": _S.REJECTED, "C": _S.EXPIRED}
-
-
-def _is_unknown_order(report: ExecutionReport) -> bool:
-    """Return whether OrdRejReason (103) says unknown order or is absent."""
-    return report.reject_reason in {"", _UNKNOWN_ORDER}
 
 
 def _is_complete(report: ExecutionReport) -> bool:

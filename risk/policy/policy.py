@@ -195,7 +195,6 @@ class SizingPolicy(_PolicyModel):
         risk_share: Share of that target for each instrument.
         exposure_max: Cap on one instrument's exposure, of equity.
         no_trade_band: Exposure error below which no order is made.
-        order_notional_max: Largest notional of one order.
         limit_allowance: Ticks by which a limit price goes beyond the touch.
         steps_per_year: Forecast steps in a year.
     """
@@ -218,7 +217,6 @@ class Policy(_PolicyModel):
         author: Who wrote it; may not sign it.
         not_before_us: Wall-clock start of validity.
         expires_us: Wall-clock end; from then on everything is refused.
-        signatures_min: Signatures needed, at least two.
     """
 
     format: Literal["countersign.policy/1"]

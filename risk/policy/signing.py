@@ -79,12 +79,9 @@ def sign_policy(policy: Policy, role: str, signer: str, key: Ed25519PrivateKey) 
 
 
 def verify_signatures(bundle: SignedPolicy, keys: Mapping[str, bytes], now_us: int) -> PolicyStatus:
-    """Return the status of a signed policy.
+    """Return the status of a signed policy at a wall-clock time.
 
-    Args:
-        bundle: The signed policy.
-        keys: Trusted raw Ed25519 public keys by role, or by role:signer for several in a role.
-        now_us: Wall-clock microseconds.
+    `keys` has trusted raw Ed25519 public keys by role, or by role:signer for several in a role.
     """
     policy, digest = bundle.policy, policy_digest(bundle.policy)
     signed_by = _signers(bundle, keys, digest)

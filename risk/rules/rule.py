@@ -69,8 +69,7 @@ class Measured:
     """What a check found.
 
     Attributes:
-        reason: Reason on a breach.
-        breach: Action on a breach.
+        breach: Action on a breach, which `reason` explains.
         warn_at: Above this value a pass warns; None for no warning.
         waived: Why the check does not apply to this intent; None if it does.
     """
@@ -85,10 +84,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A rule; `measure` is pure and measures all checks in order.
-
-    It may raise `RuleRefusal`; any other exception also refuses the intent.
-    """
+    """A rule; `measure` is pure, measures all checks in order, and refuses if it raises."""
 
     rule_id: RuleId
     version: int

@@ -54,14 +54,12 @@ class Book:
     """State of one account; money in minor units, times in market microseconds.
 
     Attributes:
-        deposit_minor: Equity at the start.
         realised_minor: Realised profit and loss at average cost, before fees.
         positions: Sorted by instrument.
         reservations: Sorted by decision id.
         message_times_us: Messages of the last two minutes, oldest first.
         peak_minor: Highest equity so far.
         past_days: The last finished days, oldest first.
-        as_of_us: Latest event time.
         late_fills: Number of fills that no reservation covered.
     """
 

@@ -34,7 +34,6 @@ class TradeUndone:
     """The broker busted a trade (`instead` is None) or corrected it.
 
     Attributes:
-        trade: Number of the trade, as in `Filled`.
         instead: The corrected trade; it takes the place and time of the first one.
         reopens: True if the order works again, so that its closing is undone too.
     """

@@ -15,7 +15,6 @@ class Instrument:
         tick_minor: Minor currency units per price tick and unit of quantity.
         lot: Units per lot; quantities are counted in lots.
         multiplier: Contract multiplier.
-        currency: ISO 4217 code.
         min_qty: Smallest order and quantity step, in lots.
     """
 

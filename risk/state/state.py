@@ -31,12 +31,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """Best bid and ask of an instrument.
-
-    Attributes:
-        time_us: Market time of the quote.
-        seq_gap: Market data messages known to be missing before it.
-    """
+    """Best bid and ask at a market time; `seq_gap` counts market data messages missing before."""
 
     bid_ticks: int
     ask_ticks: int
