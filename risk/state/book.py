@@ -27,7 +27,7 @@ DAY_MEMORY: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class OpenReservation:
     """Quantity that a held, unsent or working order may still execute; `open_lots` is positive."""
 
     decision_id: str
@@ -69,7 +69,7 @@ class Book:
     realised_minor: int
     fees_minor: int
     positions: tuple[Position, ...]
-    reservations: tuple[Reservation, ...]
+    reservations: tuple[OpenReservation, ...]
     message_times_us: tuple[int, ...]
     peak_minor: int
     day: DayResult
@@ -111,7 +111,7 @@ class Book:
         position = self.position(instrument)
         return 0 if position is None else position.lots
 
-    def reservation(self, decision_id: str) -> Reservation | None:
+    def reservation(self, decision_id: str) -> OpenReservation | None:
         """Return the open reservation of a decision, or None."""
         return next((r for r in self.reservations if r.decision_id == decision_id), None)
 
@@ -232,7 +232,7 @@ def _without(book: Book, decision_id: str) -> Book:
 
 
 def _reserve(book: Book, event: Reserved) -> Book:
-    reservation = Reservation(
+    reservation = OpenReservation(
         decision_id=event.decision_id,
         instrument=event.instrument,
         side=Side(event.side),

@@ -21,9 +21,9 @@ from risk.state.book import (
     Book,
     BookEvent,
     Filled,
+    OpenReservation,
     OrderClosed,
     Released,
-    Reservation,
     Reserved,
     apply,
 )
@@ -133,7 +133,7 @@ def _reserving_the_rest(book: Book, events: Iterable[KeptEvent], decision_id: st
     book = replace(book, reservations=others)
     if executed >= reserved.qty_lots:
         return book
-    rest = Reservation(
+    rest = OpenReservation(
         decision_id=decision_id,
         instrument=reserved.instrument,
         side=Side(reserved.side),

@@ -19,9 +19,9 @@ from risk.state.book import (
     Filled,
     Marked,
     MessageSent,
+    OpenReservation,
     OrderClosed,
     Released,
-    Reservation,
     Reserved,
     apply,
 )
@@ -90,7 +90,7 @@ def test_every_field_follows_a_day_of_trading() -> None:
         fees_minor=14,
         positions=(held,),
         reservations=(
-            Reservation(
+            OpenReservation(
                 decision_id="d-1",
                 instrument="BOND",
                 side=Side.SELL,
@@ -100,7 +100,7 @@ def test_every_field_follows_a_day_of_trading() -> None:
                 sent=False,
                 reserved_at_us=10,
             ),
-            Reservation(
+            OpenReservation(
                 decision_id="d-2",
                 instrument="ACME",
                 side=Side.BUY,
