@@ -27,7 +27,7 @@ from fix.durable.kill_word import KillWord, Press, monotonic_us
 from fix.errors import KillWordError
 from gateway import clock
 from gateway.errors import NotReadyError
-from gateway.feeds.intake import show_hidden_text
+from gateway.feeds.text import show_hidden_text
 from gateway.installation.press_notes import PressNote, PressNotes
 from gateway.walk.journal.kill import KillPressed, kill_outcome, kill_pressed
 from gateway.walk.ports import LedgerPort

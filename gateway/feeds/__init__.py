@@ -3,6 +3,7 @@
 Not here: a decision, tagging of news, an append.
 
     sessions  the playback: the sessions of 2018 of two index series, in order
+    text      invisible characters in text from outside
     intake    parsers for data from outside
     market    the standing quotes and the market clock
     news/     dated events, `events_2018.json`

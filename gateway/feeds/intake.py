@@ -16,7 +16,6 @@ import csv
 import gzip
 import hashlib
 import io
-import unicodedata
 import zlib
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -26,6 +25,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from gateway.errors import IntakeError
+from gateway.feeds.text import refuse_hidden_text
 
 SERIES_COLUMNS = ("Date", "Open", "High", "Low", "Close", "Adj Close", "Volume")
 MAX_SERIES_BYTES = 16 * 1024 * 1024
@@ -160,28 +160,6 @@ def parse_events(raw: bytes, *, name: str) -> EventFile:
         seen.add(event.id)
         last_us = event.published_us
     return parsed
-
-
-def refuse_hidden_text(text: str, *, where: str) -> None:
-    """Refuse characters that could hide text from a reader: Unicode class C, variation selectors.
-
-    Raises:
-        IntakeError: `text` has such a character.
-    """
-    for position, character in enumerate(text):
-        if _hides(character):
-            problem = f"invisible character U+{ord(character):04X} at {position}"
-            raise IntakeError(where=where, problem=problem)
-
-
-def show_hidden_text(text: str) -> str:
-    """Return the text with each character that `refuse_hidden_text` refuses as `<U+XXXX>`."""
-    return "".join(f"<U+{ord(c):04X}>" if _hides(c) else c for c in text)
-
-
-def _hides(character: str) -> bool:
-    variation = 0xFE00 <= ord(character) <= 0xFE0F or 0xE0100 <= ord(character) <= 0xE01EF  # noqa: PLR2004 - Unicode variation selectors
-    return variation or unicodedata.category(character).startswith("C")
 
 
 def _day_row(fields: list[str], *, where: str, ticks_per_unit: Decimal) -> DayRow:

@@ -24,7 +24,7 @@ from gateway.errors import (
     SettingsError,
     StateInUseError,
 )
-from gateway.feeds.intake import show_hidden_text
+from gateway.feeds.text import show_hidden_text
 from gateway.installation.keys.keyring import SIGNING_ROLES, Keyring, role_key
 from gateway.installation.keys.rotation import held_against_key, open_ledger
 from gateway.installation.local_client import get, post

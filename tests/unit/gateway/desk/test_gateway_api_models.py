@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from gateway.desk.requests import ApprovalRequest, IntentRequest, KillRequest, ReleaseRequest
-from gateway.feeds.intake import show_hidden_text
+from gateway.feeds.text import show_hidden_text
 
 FAIR: dict[type[BaseModel], dict[str, Any]] = {
     IntentRequest: {"client_key": "k", "instrument": "SPXN", "target_exposure_bp": 500},

@@ -10,9 +10,9 @@ from gateway.feeds.intake import (
     DailySeries,
     parse_daily_series,
     parse_events,
-    refuse_hidden_text,
 )
 from gateway.feeds.news.events import EVENTS_FILE
+from gateway.feeds.text import refuse_hidden_text
 
 HEAD = "Date,Open,High,Low,Close,Adj Close,Volume\n"
 GOOD = "1/2/2018,2683.729980,2695.889893,2682.360107,2695.810059,2695.810059,1\n"
