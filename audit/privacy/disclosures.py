@@ -47,7 +47,7 @@ WHERE {{which}} AND (
   OR seq IN (SELECT seq FROM ledger.disclosure WHERE subject = ANY(%(subjects)s)))
 ORDER BY seq
 """  # noqa: S608 - column names are our own
-_SAID_SQL = b"""
+_NAMING_SQL = b"""
 SELECT seq, header, payload
 FROM (SELECT seq, header, payload,
   lower(encode(header, 'escape')) || lower(encode(payload, 'escape')) AS words
@@ -163,13 +163,13 @@ class Disclosures:
         except DatabaseError as error:
             raise LedgerError(f"records not read: {type(error).__name__}") from error
 
-    def said_of(self, wanted: Wanted) -> tuple[int, ...]:
+    def records_naming(self, wanted: Wanted) -> tuple[int, ...]:
         """Return the numbers of the records that hold a name as text, in header or payload."""
         found: list[int] = []
         size = self.size() if wanted.names else 0
         for first in range(0, size, _PAGE_SEARCHED):
             stop = min(first + _PAGE_SEARCHED, size)
-            rows = self._rows(_SAID_SQL, first, stop, list(wanted.traces), ODD)
+            rows = self._rows(_NAMING_SQL, first, stop, list(wanted.traces), ODD)
             found += [int(row[0]) for row in rows if wanted.is_in(bytes(row[1]), bytes(row[2]))]
             self._on_search(stop, size)
         return tuple(found)

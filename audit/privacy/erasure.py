@@ -279,7 +279,7 @@ class Privacy:
         names = {name for subject in recorded for name in self._vault.names_of(subject)}
         wanted = Wanted(names | {name for name in asked or () if not is_subject(name)})
         searched = asked is not None and bool(wanted.names)
-        in_words = self._disclosures.said_of(wanted) if searched else None
+        in_words = self._disclosures.records_naming(wanted) if searched else None
         self._clean(tuple(sorted(names)))
         self._on_step("erase.cleaned")  # a crash here leaves the keys; `complete` cleans again
         keys = rows = 0

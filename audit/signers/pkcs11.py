@@ -12,7 +12,9 @@ Not here: which key a log uses (`gateway/installation/keys/rotation.py`).
 Source: RFC 7512 for the URI; PKCS#11 3.0 section 2.3.9 for EdDSA; RFC 8410 for the curve's name.
 """
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,12 +82,10 @@ class Pkcs11Signer:
         """
         self._place = KeyUri.parse(uri)
         self._lock = threading.Lock()
-        try:
+        with _naming(self._place):
             self._session = _open(self._place, write=False)
             public = _point(self._find(ObjectClass.PUBLIC_KEY)[Attribute.EC_POINT])
             self._key = self._find(ObjectClass.PRIVATE_KEY)
-        except (PKCS11Error, RuntimeError, KeyError) as error:
-            raise _failed(self._place, error) from error
         self._vkey = VerifierKey(name=name, public_key=public)
 
     @property
@@ -121,21 +121,18 @@ class Pkcs11Signer:
             KeyFileError: the label is taken, or the device refuses.
         """
         place = KeyUri.parse(uri)
-        try:
-            with _open(place, write=True) as session:
-                if list(session.get_objects({Attribute.LABEL: place.label})):
-                    raise KeyFileError(f"token {place.token} has an object {place.label} already")
-                session.create_domain_parameters(
-                    KeyType.EC_EDWARDS, {Attribute.EC_PARAMS: _CURVE}, local=True
-                ).generate_keypair(
-                    mechanism=Mechanism.EC_EDWARDS_KEY_PAIR_GEN,
-                    store=True,
-                    label=place.label,
-                    id=place.key_id or place.label.encode(),
-                    private_template={Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False},
-                )
-        except (PKCS11Error, RuntimeError) as error:
-            raise _failed(place, error) from error
+        with _naming(place), _open(place, write=True) as session:
+            if list(session.get_objects({Attribute.LABEL: place.label})):
+                raise KeyFileError(f"token {place.token} has an object {place.label} already")
+            session.create_domain_parameters(
+                KeyType.EC_EDWARDS, {Attribute.EC_PARAMS: _CURVE}, local=True
+            ).generate_keypair(
+                mechanism=Mechanism.EC_EDWARDS_KEY_PAIR_GEN,
+                store=True,
+                label=place.label,
+                id=place.key_id or place.label.encode(),
+                private_template={Attribute.SENSITIVE: True, Attribute.EXTRACTABLE: False},
+            )
         return cls(uri, name)
 
     @staticmethod
@@ -146,11 +143,8 @@ class Pkcs11Signer:
             KeyFileError: device or token is missing.
         """
         place = KeyUri.parse(uri)
-        try:
-            with _open(place, write=False) as session:
-                return bool(list(session.get_objects(_template(place))))
-        except (PKCS11Error, RuntimeError) as error:
-            raise _failed(place, error) from error
+        with _naming(place), _open(place, write=False) as session:
+            return bool(list(session.get_objects(_template(place))))
 
     @staticmethod
     def destroy(uri: str) -> None:
@@ -160,12 +154,9 @@ class Pkcs11Signer:
             KeyFileError: the device refuses.
         """
         place = KeyUri.parse(uri)
-        try:
-            with _open(place, write=True) as session:
-                for found in list(session.get_objects(_template(place))):
-                    found.destroy()
-        except (PKCS11Error, RuntimeError) as error:
-            raise _failed(place, error) from error
+        with _naming(place), _open(place, write=True) as session:
+            for found in list(session.get_objects(_template(place))):
+                found.destroy()
 
     def _find(self, kind: ObjectClass) -> Any:  # noqa: ANN401 - one class with every mixin
         found = list(self._session.get_objects({**_template(self._place), Attribute.CLASS: kind}))
@@ -180,12 +171,10 @@ class Pkcs11Signer:
 
     def _sign_again(self, message: bytes) -> bytes:
         """Sign in a new session, because the old one may be lost."""
-        try:
+        with _naming(self._place):
             self._session = _open(self._place, write=False)
             self._key = self._find(ObjectClass.PRIVATE_KEY)
             return self._sign(message)
-        except (PKCS11Error, RuntimeError) as error:
-            raise _failed(self._place, error) from error
 
 
 def _open(place: KeyUri, *, write: bool) -> pkcs11.Session:
@@ -223,6 +212,11 @@ def _point(value: bytes) -> bytes:
     raise KeyFileError("the device's key is not Ed25519")
 
 
-def _failed(place: KeyUri, error: Exception) -> KeyFileError:
-    reason = str(error) or type(error).__name__
-    return KeyFileError(f"key {place.label} in token {place.token}: {reason}")
+@contextlib.contextmanager
+def _naming(place: KeyUri) -> Iterator[None]:
+    """Turn the device's errors into one that names the key."""
+    try:
+        yield
+    except (PKCS11Error, RuntimeError, KeyError) as error:
+        reason = str(error) or type(error).__name__
+        raise KeyFileError(f"key {place.label} in token {place.token}: {reason}") from error

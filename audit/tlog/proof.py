@@ -53,15 +53,9 @@ class TlogProof:
             ProofError: the entry is not at the proof's index.
             AuditError: as `QuorumPolicy.satisfied_by`.
         """
-        return self.verify_leaf(leaf_hash(entry), policy, log_keys)
-
-    def verify_leaf(
-        self, leaf: bytes, policy: QuorumPolicy, log_keys: Iterable[VerifierKey] = ()
-    ) -> Satisfied:
-        """Check a leaf hash in the same way; raises as `verify`."""
         satisfied = policy.with_logs(log_keys).satisfied_by(parse_note(self.checkpoint_note))
         head = satisfied.head
-        verify_inclusion(leaf, self.index, head.size, self.path, head.root)
+        verify_inclusion(leaf_hash(entry), self.index, head.size, self.path, head.root)
         return satisfied
 
 
