@@ -268,7 +268,7 @@ def _refuse_held(
         if linked or hold.covers(subject, streams):
             raise ErasureRefusedError(
                 f"{hold.hold_id} (record {hold.seq}) on {hold.scope} keeps it;"
-                " another person than the one who placed it must lift it first"
+                " somebody else than the person who placed it must lift it first"
             )
 
 
