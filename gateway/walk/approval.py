@@ -1,8 +1,8 @@
-"""Held decisions: who answers, what a yes binds, and the renewal that follows it.
+"""Held decisions: who may answer, what a yes binds, and the renewal that follows it.
 
-A yes does not send what was seen a minute ago: the forecast is sampled again (attempt n+1), the
-intent is priced again, and the rules judge it again, inside the band that the person agreed to.
-Nothing approves by itself; a hold that nobody answers in time ends and frees what it reserved.
+A yes does not send what was shown. The forecast is sampled again (attempt n+1), the intent is
+priced and judged again, and it must lie inside the agreed band. Nothing approves by itself. A hold
+without an answer in time ends, and its reservation is free.
 """
 
 from dataclasses import replace
@@ -34,14 +34,12 @@ def agree(
     section: Section,
     now: deadlines.Moment,
 ) -> Approval:
-    """Return a person's agreement to a held decision, or refuse it.
-
-    Its life begins here, on both clocks.
+    """Return a person's agreement to a held decision and begin its life, on both clocks.
 
     Raises:
-        UnknownDecisionError: there is no such decision.
-        ApprovalRefusedError: nothing waits, another digest was read, it is too late, or author =
-            approver.
+        UnknownDecisionError: when there is no such decision.
+        ApprovalRefusedError: when nothing waits, another digest was read, the hold has ended, or
+            the author is the approver.
     """
     if standing is None:
         raise UnknownDecisionError(problem="no such decision")
@@ -78,10 +76,9 @@ def release(
     orders: Orders,
     note: str,
 ) -> Decision:
-    """Record the agreement, renew the forecast, judge again; on a pass the order is approved.
+    """Record the agreement, sample again, judge again; return the renewed decision.
 
-    Whatever else comes of it (a rule says no, no trade is left, no forecast was made), the hold
-    ends here and its reservation is free.
+    Unless it is approved, the hold ends here and its reservation is free.
     """
     if standing.verdict is None:
         raise AssertionError("agree() has seen the verdict")
@@ -125,8 +122,8 @@ def end_hold(
 
 
 def is_over(standing: Standing, section: Section, wall_us: int) -> bool:
-    """Return whether a hold has ended, by the wall clock or by the time that has really passed.
+    """Return whether a hold has ended, on the wall clock or the monotonic clock.
 
-    One that this process did not begin has: a person's answer belongs to what he was shown.
+    A hold that another process began is over: an answer belongs to what this process showed.
     """
     return section.deadlines.over(deadlines.hold_of(standing.decision_id), wall_us)

@@ -1,13 +1,12 @@
-"""How long an agreement lives, on two clocks: it is over as soon as either of them says so.
+"""Ends of holds, agreements and approvals on two clocks; the first clock to reach an end counts.
 
-The wall clock is what a record states and what a person reads; it can be set. The monotonic clock
-cannot, but means nothing outside this boot of the machine, so it stands in no record.
+Records and persons use the wall clock, which can be set. The monotonic clock cannot be set, but it
+means nothing after a reboot, so no record has it.
 
-Rules it keeps:
-
-- a deadline is known only to the process that began it: what is not known here is over;
-- the monotonic clock is read first, so that the pause between two readings shortens a life;
-- what is over may be forgotten, for that changes no answer.
+Rules:
+- Only the process that began a deadline knows it; a deadline that is not known here is over.
+- The monotonic clock is read first: a pause between the two readings shortens a life.
+- A deadline that is over may be forgotten; no answer changes.
 """
 
 import threading
@@ -16,12 +15,12 @@ from dataclasses import dataclass
 from typing import Final
 
 KEPT_US: Final = 60_000_000
-"""How long after its end a deadline is remembered; see `dispatch.LATE_US`, which must be less."""
+"""How long after its end a deadline is kept; `dispatch.LATE_US` must be less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """One instant on both clocks, microseconds; also the end of something that begins earlier."""
+    """One instant on both clocks, microseconds; also used as an end."""
 
     wall_us: int
     monotonic_us: int
@@ -31,7 +30,7 @@ class Moment:
         return Moment(wall_us=self.wall_us + life_us, monotonic_us=self.monotonic_us + life_us)
 
     def earlier(self, other: "Moment") -> "Moment":
-        """Return the end of what ends with the first of two, on each clock."""
+        """Return the earlier of two ends, on each clock."""
         return Moment(
             wall_us=min(self.wall_us, other.wall_us),
             monotonic_us=min(self.monotonic_us, other.monotonic_us),
@@ -49,16 +48,16 @@ def now(wall_us: Callable[[], int], monotonic_us: Callable[[], int]) -> Moment:
 
 
 class Deadlines:
-    """The ends of holds, agreements and approvals that this process began; safe from any thread."""
+    """The deadlines that this process began; safe from any thread."""
 
     def __init__(self, monotonic_us: Callable[[], int]) -> None:
-        """Start with none: whatever an earlier process began is over."""
+        """Start with none: the deadlines of an earlier process are over."""
         self._monotonic_us = monotonic_us
         self._ends: dict[str, Moment] = {}
         self._lock = threading.Lock()
 
     def keep(self, name: str, end: Moment) -> None:
-        """Remember an end, in place of an earlier one of this name."""
+        """Keep an end; it replaces an earlier one of the same name."""
         old_us = self._monotonic_us() - KEPT_US
         with self._lock:
             self._ends[name] = end
@@ -66,46 +65,46 @@ class Deadlines:
                 del self._ends[over]
 
     def end(self, name: str) -> Moment | None:
-        """Return an end; None if it is not known here, and then it has come."""
+        """Return an end, or None if it is not known here and therefore over."""
         with self._lock:
             return self._ends.get(name)
 
     def over(self, name: str, wall_us: int, *, grace_us: int = 0) -> bool:
-        """Return whether an end came `grace_us` ago, by a wall clock or the monotonic one."""
+        """Return whether an end passed at least `grace_us` ago, on either clock."""
         end = self.end(name)
         at = Moment(wall_us=wall_us, monotonic_us=self._monotonic_us())
         return end is None or end.after(grace_us).reached(at)
 
 
 def hold_of(decision_id: str) -> str:
-    """Name the time in which a person may answer a hold."""
+    """Return the name of a hold's deadline."""
     return f"hold {decision_id}"
 
 
 def agreement_of(decision_id: str) -> str:
-    """Name the time for which a person's agreement stands."""
+    """Return the name of an agreement's deadline."""
     return f"agreement {decision_id}"
 
 
 def sending_of(decision_id: str) -> str:
-    """Name the time in which an approved order may be sent."""
+    """Return the name of an approved order's deadline."""
     return f"sending {decision_id}"
 
 
 class SteadyWall:
-    """A wall clock that does not go back while this process lives.
+    """A wall clock that never goes back while this process lives.
 
-    For what must not become valid again: a policy that has expired. A leap ahead is followed, and
-    its way back too, as far as the time that has really passed since the start.
+    An expired policy must not become valid again. A leap ahead is followed, and so is its
+    correction, as far down as the start plus the time that has really passed.
     """
 
     def __init__(self, wall_us: Callable[[], int], monotonic_us: Callable[[], int]) -> None:
-        """Begin with what the wall clock says now."""
+        """Begin at the wall clock's present time."""
         self._wall_us = wall_us
         self._monotonic_us = monotonic_us
         self._start = now(wall_us, monotonic_us)
 
     def __call__(self) -> int:
-        """Return the later of the wall clock and the start plus what has passed since."""
+        """Return the later of the wall clock and the start plus the time passed since."""
         passed_us = self._monotonic_us() - self._start.monotonic_us
         return max(self._wall_us(), self._start.wall_us + passed_us)

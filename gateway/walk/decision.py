@@ -1,8 +1,8 @@
-"""decide(): one decision from snapshot to verdict, an append between every two steps.
+"""decide(): one decision from snapshot to verdict, with an append between every two steps.
 
-Not here: what a step computes (inference, risk), how a record looks (journal), sending (dispatch).
-Every append stands before the effect it announces. A crash at any comment below leaves an unsealed
-decision without an order; recovery seals it as abandoned, and nothing was sent.
+Not here: what a step computes (`inference`, `risk`), what a record contains (`journal`), sending
+(`dispatch`). Every append stands before the effect that it announces. A crash at any comment below
+leaves an unsealed decision without an order; recovery seals it as abandoned.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ from risk.sizing import Sizing, to_intent
 
 
 class Result(StrEnum):
-    """How a decision ended, as far as `decide` is concerned."""
+    """How a decision ended, as far as `decide` goes."""
 
     APPROVED = "approved"
     HELD = "held"
@@ -44,9 +44,8 @@ class Decision:
     """What `decide` returns.
 
     Attributes:
-        forecast: None when there was none.
-        sampled_us: wall microseconds of the engine call.
-        verdict: the committed verdict record with its typed verdict; None without an intent.
+        sampled_us: wall time of the engine call, microseconds.
+        judged: the committed verdict; None without an intent.
     """
 
     decision_id: str
@@ -65,10 +64,10 @@ class _Forecasts:
 
 
 def decide(case: Case, tools: Tools, section: Section) -> Decision:
-    """Make one decision and put every step of it on record.
+    """Make one decision; record every step.
 
     Raises:
-        audit.errors.AuditError: the ledger could not take a record; nothing was sent.
+        audit.errors.AuditError: when the ledger cannot take a record; nothing is sent.
     """
     try:
         prompt = tools.codec.encode(case.snapshot)
@@ -101,10 +100,7 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
 
 
 def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Decision:
-    """Forecast and judge a held decision again, after a person agreed to it.
-
-    The intent is priced anew; `risk.approved` refuses it outside the agreed band.
-    """
+    """Forecast, price and judge a held decision again, after a person agreed to it."""
     prompt = tools.codec.encode(case.snapshot)
     forecasts = _forecast(case, tools, section, prompt)
     if not isinstance(forecasts, _Forecasts):
@@ -185,7 +181,7 @@ def _judge(
     tick: Tick,
     intent: Intent | None,
 ) -> Decision:
-    """Take an intent through the firm's section, or seal a decision that has none."""
+    """Take an intent through the section, or seal a decision that has none."""
     if intent is None:
         tools.ledger.append(_unjudged(case, section, Result.NO_TRADE))
         return _made(case, Result.NO_TRADE, forecasts)
@@ -222,12 +218,12 @@ def _made(
 
 
 def _unjudged(case: Case, section: Section, result: Result) -> Draft:
-    """Seal a decision that no rule judged; the policy in force is named all the same."""
+    """Return the seal of a decision that no rule judged; it names the policy in force."""
     return journal.decision_sealed(case.stream, result, policy=section.policy_named)
 
 
 def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
-    """Return the intent that a sizing leads to, in this case's name."""
+    """Return the intent that a sizing leads to, or None."""
     return to_intent(
         sizing,
         decision_id=case.decision_id,
@@ -241,9 +237,9 @@ def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
 def _no_forecast(
     case: Case, tools: Tools, section: Section, *, reason: str, detail: str
 ) -> Decision:
-    """Record that there is no forecast, and seal: no order follows.
+    """Record that there is no forecast, and seal the decision.
 
-    A renewal (attempt above 0) is sealed by its hold, which also frees what it reserved.
+    A renewal (attempt above 0) is sealed by the end of its hold, which also frees its reservation.
     """
     drafts = [journal_forecasts.forecast_failed(case, reason=reason, detail=detail)]
     if case.attempt == 0:

@@ -1,8 +1,8 @@
-"""dispatch(): one approved order to the FIX child, announced before it is handed out.
+"""dispatch(): announce one approved order, then hand it to the FIX child.
 
-An order leaves only in the process that approved it: an approval that a start finds unsent is
-withdrawn (`recovery`), for a row in a database is not an authority. An approval is spent once:
-SENDING committed and nothing after it means UNKNOWN, never a second send.
+Only the process that approved an order sends it. A start withdraws approvals that it finds unsent
+(`recovery`), because a row in a database is no authority. An approval is used once: SENDING with
+nothing after it means UNKNOWN, and the order is never sent again.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from risk.errors import ApprovalError
 from risk.state.instrument import Instrument
 
 LATE_US: Final = 1_000_000
-"""How long after its `send_before` an approval is left to the thread that may have it in hand."""
+"""How long after `send_before` an approval is left to the thread that may be sending it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +37,12 @@ class DispatchTools:
 
     Attributes:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
-        settling: whether reports reach the book; while they do not, nothing new is sent.
+        settling: whether reports reach the book; while they do not, no new order is sent.
         away: why the session takes no new order now; empty while it does.
-        deadlines: how long the approvals of this process live, on the monotonic clock too.
-        wall_us: the wall clock; `send_before` is wall time.
+        deadlines: ends of this process's approvals, on the monotonic clock too.
+        wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.
-        persons: keeps the names that a message of ours carries.
+        persons: pseudonyms for the names in our own messages.
     """
 
     ledger: LedgerPort
@@ -60,10 +60,10 @@ class DispatchTools:
 
 
 def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
-    """Send one approved order; None when it was withdrawn instead.
+    """Send one approved order; return None if it was withdrawn instead.
 
     Raises:
-        audit.errors.AuditError: the announcement could not be committed; nothing was handed out.
+        audit.errors.AuditError: when the announcement cannot be committed; nothing is handed out.
     """
     if standing.stage is not Stage.APPROVED or standing.approving is None:
         return None
@@ -123,13 +123,12 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
 
 
 def withdraw_late(tools: DispatchTools) -> int:
-    """End approvals that nobody sends any more; returns how many.
+    """Withdraw approvals that no thread will send; return how many.
 
-    Such a one is left where a verdict was given up as lost by the thread that would have sent it,
-    and was committed all the same.
+    They remain when a thread gave up waiting for a verdict that was committed after all.
 
     Raises:
-        audit.errors.AuditError: the ledger did not take it; the next round tries again.
+        audit.errors.AuditError: when the ledger does not take it; the next round tries again.
     """
     now_us, count = tools.wall_us(), 0
     for standing in tools.orders.unsent():
@@ -142,7 +141,7 @@ def withdraw_late(tools: DispatchTools) -> int:
 
 
 def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:
-    """Record what became of the handed order; a refused one ends its decision."""
+    """Record what became of the order; a refused one ends its decision."""
     standing = tools.orders.get(decision_id)
     if standing is None or standing.approving is None:
         raise AssertionError("the order was announced a moment ago")

@@ -1,8 +1,7 @@
-"""Named places where a test may stop the process dead, to prove what a crash there leaves behind.
+"""Named places where a test can kill the process, to prove what a crash there leaves.
 
-Armed only by `COUNTERSIGN_FAILPOINT=name:kill@n` in the development profile (`serve` refuses it).
-`reach(name)` costs one dictionary look-up when nothing is armed. Every name used in the code stands
-in `NAMES`, in walk order; the crash tests walk that list.
+Only `COUNTERSIGN_FAILPOINT=name:kill@n` in the development profile arms one; `serve` refuses it.
+`NAMES` lists every name in walk order, and the crash tests try each of them.
 """
 
 import os
@@ -33,10 +32,10 @@ _armed: dict[str, int] = {}
 
 
 def arm(spec: str | None) -> None:
-    """Arm one failpoint from `name:kill@n` (the n-th time it is reached kills this process).
+    """Arm one failpoint from `name:kill@n`: the n-th time it is reached kills this process.
 
     Raises:
-        SettingsError: the name is not in `NAMES` or the form is wrong.
+        SettingsError: when the name is not in `NAMES` or the form is wrong.
     """
     _armed.clear()
     if not spec:
@@ -51,7 +50,7 @@ def arm(spec: str | None) -> None:
 
 
 def reach(name: str) -> None:
-    """Kill this process with SIGKILL when `name` is armed and its count runs out."""
+    """Kill this process with SIGKILL if `name` is armed and its count has run out."""
     left = _armed.get(name)
     if left is None:
         return

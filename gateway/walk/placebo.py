@@ -1,8 +1,7 @@
 """The placebo twin: the table model's forecast through the same sizing and policy, never sent.
 
-Its fills are assumed at the touch with the paper broker's fee, on a book of its own, so that beside
-every result of the target stands what the free table would have done: the difference is what the AI
-adds.
+Its fills are assumed at the touch, with the paper broker's fee, on a book of its own. The
+difference between the two results is what the AI adds.
 """
 
 from typing import Final, Protocol
@@ -22,28 +21,25 @@ from risk.state.state import RiskState
 from risk.verdict import Verdict
 
 FEE_BP: Final = 1
-"""Commission of the assumed fill, basis points of notional; equals the simulator's default."""
+"""Commission of an assumed fill, basis points of notional; the simulator's default."""
 
 
 class Shadow(Protocol):
-    """The placebo side of the section: live, or read back from the record by replay."""
+    """The placebo side of the section; replay reads it from the record."""
 
     def placebo_book(self, account: str) -> Book:
-        """Return the twin's book, folded to the last committed record."""
+        """Return the twin's book at the last committed record."""
         ...
 
     def judge_placebo(
         self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
     ) -> tuple[Verdict, RiskState]:
-        """Evaluate the twin's intent against its own book; commits nothing."""
+        """Evaluate the twin's intent against its own book; commit nothing."""
         ...
 
 
 def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> Draft:
-    """Return the record of what the twin would have done, with its assumed fill.
-
-    Everything that the verdict rested on stands in it, so that replay can judge again.
-    """
+    """Return the record of the twin's decision: its assumed fill, and all its verdict rests on."""
     book = section.placebo_book(case.tags.account)
     sizing = case.propose(forecast, book, tick.quote)
     intent = to_intent(

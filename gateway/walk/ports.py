@@ -1,9 +1,4 @@
-"""What the three walk functions are given.
-
-Ports to the ledger, engine, broker and clock, and one case.
-
-Only Protocols and values stand here, so `decide`, `dispatch` and `settle` never see a driver.
-"""
+"""Ports and values that `decide`, `dispatch` and `settle` are given: Protocols, never a driver."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -39,11 +34,11 @@ class LedgerPort(Protocol):
         guard: Guard | None = None,
         timeout_s: float = 5.0,
     ) -> tuple[Record, ...]:
-        """Commit all drafts in one transaction; errors are those of `Ledger.append`."""
+        """Commit all drafts in one transaction; raises what `Ledger.append` raises."""
         ...
 
     def put_blob(self, data: bytes) -> str:
-        """Store content-addressed bytes; returns the SHA-256 in hex."""
+        """Store bytes; return their SHA-256 in hex."""
         ...
 
 
@@ -58,19 +53,19 @@ class BrokerPort(Protocol):
         send_before_us: int,
         until_us: int,
     ) -> HandResult:
-        """Hand one order out, once ever; returns within the child's own deadline.
+        """Hand out one order; it is never handed out again. Return within the child's deadline.
 
-        It must have left before `send_before_us` (wall) and `until_us` (monotonic).
+        It must leave before `send_before_us` (wall clock) and `until_us` (monotonic clock).
         """
         ...
 
 
 class ReconcilePort(Protocol):
-    """A FIX session whose logon is not yet reconciled; safe from any thread."""
+    """A FIX session whose logon waits for its reconciliation; safe from any thread."""
 
     @property
     def state(self) -> SessionState:
-        """Whether it waits to be reconciled still."""
+        """The session's state."""
         ...
 
     def status_request(self, fields: Fields) -> HandResult:
@@ -78,7 +73,7 @@ class ReconcilePort(Protocol):
         ...
 
     def inbox_since(self, offset: int) -> list[Entry]:
-        """Return the messages that came in from an offset on."""
+        """Return the messages that arrived at or after an offset."""
         ...
 
     def live_orders(self) -> tuple[LiveOrder, ...]:
@@ -86,13 +81,13 @@ class ReconcilePort(Protocol):
         ...
 
     def set_reconciled(self, logon_no: int) -> bool:
-        """Let new orders pass for this logon; return whether it still holds."""
+        """Let new orders pass for this logon; return whether the logon still holds."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tags:
-    """What every record of a decision carries: whose account, which run, which mode."""
+    """The fields that every record of a decision carries: account, run, mode."""
 
     account: str
     run_id: str
@@ -100,16 +95,13 @@ class Tags:
     dev: bool
 
     def document(self) -> dict[str, str | bool]:
-        """Return the fields as they stand in a payload."""
+        """Return the fields as a payload holds them."""
         return {"account": self.account, "run_id": self.run_id, "mode": self.mode, "dev": self.dev}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingPlan:
-    """How a forecast is sampled: `paths` seeded requests of `horizon` bars.
-
-    `spec_k` drafts a round.
-    """
+    """How a forecast is sampled: seeded `paths` of `horizon` bars, `spec_k` drafts a round."""
 
     paths: int
     horizon: int
@@ -127,18 +119,17 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One decision to be made.
+    """One decision to make.
 
     Attributes:
-        strategy: the strategy whose intent it is; policy arms rules by it.
-        author: who wants it (a strategy or an agent's name).
-        request: an outside agent's request as recorded, or None for the playback strategy.
-        tick: takes the quote, after the forecast stands.
-        propose: turns forecast, book and quote into a sizing (which may say: no trade).
+        strategy: its strategy; the policy applies rules by strategy.
+        author: name of the strategy or agent that wants it.
+        tick: takes the quote, after the forecast.
+        propose: turns forecast, book and quote into a sizing, which may be "no trade".
         attempt: 0 for the first forecast; part of the seed.
-        opened_seq: the record before which the seed's checkpoint ends: the decision's first, for a
-            renewal the approval's; None while there is none.
-        labels: further fields of the snapshot's record (session index and date).
+        opened_seq: the seed's checkpoint must not exceed this record, the decision's first or a
+            renewal's approval; None before there is one.
+        labels: further fields of `snapshot_taken` (session index and date).
     """
 
     decision_id: str
@@ -156,7 +147,7 @@ class Case:
 
     @property
     def stream(self) -> str:
-        """The ledger stream of this decision."""
+        """The decision's stream in the ledger."""
         return f"decision/{self.decision_id}"
 
 

@@ -1,9 +1,8 @@
-"""The per-firm section: fold committed records to a basis, evaluate, append by compare-and-swap.
+"""The section in which verdicts are given: fold to a basis, evaluate, append by compare-and-swap.
 
-Every intent passes here, one at a time: playback, agents, renewals. The verdict and its reservation
-are one record, refused by the ledger when anything that a verdict rests on was committed after the
-basis; then the section folds on and judges again. There is no await and no lock-free path around
-it.
+Playback, agents and renewals pass here, one intent at a time. Verdict and reservation are one
+record. The ledger refuses it if a record that verdicts rest on was committed after the basis; the
+section then folds on and judges again. There is no await and no way around the lock.
 """
 
 import threading
@@ -68,7 +67,7 @@ class _BasisFold:
 
     @property
     def book(self) -> Book:
-        """The book as far as it has been folded."""
+        """The book at the last folded record."""
         return self.books.book
 
     def take(self, record: Record) -> None:
@@ -81,7 +80,7 @@ class _BasisFold:
 
 
 class Section:
-    """The critical section of one firm."""
+    """The critical section of one firm; safe from any thread."""
 
     def __init__(  # noqa: PLR0913 - what a section is made of
         self,
@@ -116,7 +115,7 @@ class Section:
 
     @property
     def accounts(self) -> frozenset[str]:
-        """The accounts that are open here."""
+        """The accounts that are open."""
         return frozenset(self._folds)
 
     @property
@@ -125,7 +124,7 @@ class Section:
         return self._bundle.policy
 
     def open_account(self, account: str, equity_minor: int) -> None:
-        """Open an account with its deposit; its records so far are folded at first use."""
+        """Open an account with its deposit; its earlier records are folded at first use."""
         with self._lock:
             self._folds[account] = _BasisFold(
                 books=BookFold(Book.empty(account, equity_minor)),
@@ -141,26 +140,26 @@ class Section:
             )
 
     def book(self, account: str) -> Book:
-        """Return the account's book, folded to the last committed record."""
+        """Return the account's book at the last committed record."""
         with self._lock:
             return self._advance(self._folds[account]).book
 
     def book_without(self, account: str, decision_id: str) -> Book:
-        """Return the book as if one decision's own reservation were free (for its renewal)."""
+        """Return the book without one decision's own reservation, for its renewal."""
         book = self.book(account)
         return apply(book, Released(decision_id=decision_id, time_us=book.as_of_us))
 
     def placebo_book(self, account: str) -> Book:
-        """Return the placebo twin's book."""
+        """Return the book of the account's placebo twin."""
         with self._lock:
             return self._advance(self._placebos[account]).book
 
     def status(self) -> PolicyStatus:
-        """Verify the policy's signatures and dates against a wall clock that does not go back."""
+        """Verify the policy's signatures and dates by a wall clock that never goes back."""
         return verify_signatures(self._bundle, self._policy_keys, self._policy_us())
 
     def now(self) -> deadlines.Moment:
-        """Read both clocks: what begins now ends on whichever of them says so first."""
+        """Read both clocks; a deadline that begins now ends on the clock that reaches it first."""
         return deadlines.now(self._wall_us, self._monotonic_us)
 
     def judge(
@@ -172,13 +171,13 @@ class Section:
         *,
         approval: Approval | None = None,
     ) -> Judged:
-        """Evaluate one intent and commit verdict and reservation.
+        """Evaluate one intent; commit the verdict and its reservation.
 
-        With `approval`, a person's agreement, a held intent is judged again: it is then approved
-        inside the agreed band only, whether or not a rule still holds it.
+        With an `approval` this is the renewal of a held intent. It is approved only inside the
+        agreed band, whether or not a rule still holds it.
 
         Raises:
-            audit.errors.AuditError: the ledger could not take the verdict; nothing is approved.
+            audit.errors.AuditError: when the ledger cannot take the verdict; nothing is approved.
         """
         with self._lock:
             fold = self._folds[case.tags.account]
@@ -215,16 +214,16 @@ class Section:
     def judge_placebo(
         self, case: Case, intent: Intent, forecast: Forecast, tick: Tick
     ) -> tuple[Verdict, RiskState]:
-        """Evaluate the placebo twin's intent against its own book; commits nothing."""
+        """Evaluate the twin's intent against its own book; commit nothing."""
         with self._lock:
             fold = self._advance(self._placebos[case.tags.account])
             state = self._state(case, fold, intent, forecast, tick, renewal=False)
             return evaluate(self.policy, state, intent), state
 
     def hold_end_us(self, held: Record) -> int:
-        """Return the wall time at which a hold ends, now that its verdict has one on record.
+        """Return the wall time at which a hold ends, once its verdict is on record.
 
-        A clock that was set back between the two gives the earlier end.
+        If the wall clock was set back in between, the earlier end counts.
         """
         life_us = self.policy.approval.ttl.value
         name = deadlines.hold_of(VerdictGiven.of(held).decision_id)
@@ -234,7 +233,7 @@ class Section:
         return end.earlier(at_most).wall_us
 
     def _send_end(self, began: deadlines.Moment, approval: Approval | None) -> deadlines.Moment:
-        """Return by when an order approved now must have left; not after the agreement's end."""
+        """Return when an order approved now must have left, or the agreement's end if earlier."""
         end = began.after(self._send_within_us)
         if approval is None:
             return end
@@ -244,7 +243,7 @@ class Section:
     def _remember(
         self, decision_id: str, result: str, began: deadlines.Moment, end: deadlines.Moment
     ) -> None:
-        """Begin the life of what is about to be committed; one that is not known here is over."""
+        """Keep the deadline of a verdict before it is committed; an unknown deadline is over."""
         if result == "approved":
             self.deadlines.keep(deadlines.sending_of(decision_id), end)
         elif result == "held":
@@ -277,7 +276,7 @@ class Section:
         )
 
     def _advance(self, fold: _BasisFold) -> _BasisFold:
-        """Fold what was committed since; also the firm-wide kill epoch."""
+        """Fold the records committed since, and the kill epoch."""
         head = self._reader.head().size - 1
         if head > fold.basis_seq:
             for record in self._reader.records(
@@ -302,7 +301,7 @@ class Section:
 
 
 def result_of(action: Action) -> str:
-    """Return what an action means for the order: a throttled one is refused, not queued."""
+    """Return what an action means for the order; a throttled order is refused, not queued."""
     if action <= Action.WARN:
         return "approved"
     return "held" if action is Action.HOLD else "rejected"
@@ -315,9 +314,9 @@ def _after_approval(
     send_before_us: int,
     approval: Approval | None,
 ) -> str:
-    """Return the result; with an agreement only what `approve` accepts under it is approved.
+    """Return the result; a renewal is approved only if `approve` accepts it.
 
-    A renewal may need no person any more (an ALLOW): it is bound to what was agreed all the same.
+    Even a renewal that needs no person any more (ALLOW) is bound to the agreed band.
     """
     result = result_of(verdict.action)
     if approval is None or result == "rejected":

@@ -1,20 +1,20 @@
 """settle(): one inbound message to the ledger and, through it, to the book.
 
-Not here: parsing (fix.wire.reports), the state table (fix.orders.state), the fold (ledger_book).
-The raw message and what it means share one append, keyed by its inbox offset: settling the same
-offset again changes nothing, so a crash anywhere here is recovered by reading the inbox from the
-last recorded offset.
+Not here: parsing (`fix.wire.reports`), the state table (`fix.orders.state`), the fold
+(`projections.book`).
 
-Rules kept:
-- No message can stop those behind it: what cannot be put on record as meant is an anomaly, and the
-  message itself is on record in any case.
-- A report about another instrument or side than was sent is not booked. A trade is booked even if
-  its price is beyond the limit or its quantity beyond the order's: it happened. Either is an alarm.
-- A status that is sent again and was said before something that is on record changes nothing.
-- An order that was over and of which the broker says, in a word that is news, that something is
-  left of it, works again: it is open, with its reservation, until the broker ends it once more.
-- A bust or correction changes the trade that its ExecRefID names, once; one that names no trade of
-  its order, or one that is gone, changes nothing and is an alarm.
+Rules:
+- The raw message and its meaning share one append, keyed by the message's inbox offset. Settling
+  an offset again changes nothing, so after a crash the inbox is read again from the last recorded
+  offset.
+- No message blocks those behind it: a message that cannot be applied is recorded as an anomaly.
+- A report about another instrument or side than was sent is not booked. A trade beyond the order's
+  price or quantity is booked, because it happened, and raises an alarm.
+- A status that is sent again, and is older than what is on record, changes nothing.
+- If news says that an ended order still has quantity open, the order works again, with its
+  reservation, until the broker ends it once more.
+- A bust or correction changes the trade that its ExecRefID names, once. If that trade is unknown or
+  gone, nothing changes and an alarm is raised.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ from gateway.walk.reconciliation.resends import Resends
 from risk.state.instrument import Instrument
 
 WORKS_AGAIN = "works_again"
-"""What is odd about a report of an order that was over."""
+"""The anomaly of a report that reopens an ended order."""
 _OVER = frozenset({Stage.CLOSED, Stage.SEALED})
 _ACKNOWLEDGING = frozenset(
     {OrderEvent.PENDING_NEW, OrderEvent.ACKNOWLEDGED, OrderEvent.PENDING_CANCEL}
@@ -77,10 +77,10 @@ OUTCOMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """One inbound message in the inbox.
+    """One inbound message.
 
     Attributes:
-        offset: its place in the inbox file, bytes; the idempotency key.
+        offset: its place in the inbox file, bytes.
         raw: the message, one character per byte (ISO 8859-1).
     """
 
@@ -93,14 +93,13 @@ class SettleTools:
     """What settling needs.
 
     Attributes:
-        persons: keeps the names that a message brings.
+        persons: pseudonyms for the names in a message.
         public_tags: fields that name no person, as the broker's profile declares.
-        differences: what is known to differ; each is told once.
-        resends: what was heard before; None takes everything for news, as a replay must.
-        revives: whether an order that is over may be opened by such a word; a replay does as was
-            recorded.
-        epoch: which beginning of our numbers holds; an old number may name another order now.
-        forget: overwrites them in the inbox, once the message at an offset is on record.
+        forget: overwrites the names in the inbox, once the message at an offset is on record.
+        differences: the known differences; each is recorded once.
+        epoch: the present numbering of our messages; an old number may name another order now.
+        resends: what was heard before; None takes every message for news, as a replay must.
+        revives: whether news may reopen an ended order; a replay follows its record.
     """
 
     ledger: LedgerPort
@@ -119,12 +118,12 @@ class SettleTools:
 
 
 def settle(received: Received, tools: SettleTools) -> None:
-    """Put one inbound message on record and apply what it reports.
+    """Record one inbound message and apply what it reports.
 
-    Only the message without names of persons is looked at; the names are personal fields.
+    Only the message without the names of persons is read; the names become personal fields.
 
     Raises:
-        audit.errors.AuditError: the ledger could not take it; the inbox still has it.
+        audit.errors.AuditError: when the ledger cannot take it; the inbox still has it.
     """
     reach("settle.received")  # a crash here leaves the message in the inbox, unrecorded
     raw, personal = hide(received.raw, tools.persons, tools.public_tags)
@@ -160,9 +159,9 @@ def settle(received: Received, tools: SettleTools) -> None:
 def _read(
     received: Received, tools: SettleTools, *, old: bool
 ) -> tuple[tuple[Draft, ...], tuple[Standing, str] | None]:
-    """Return the drafts for a message, and the decision it ends with its outcome.
+    """Return the drafts for a message, and the decision that it ends with its outcome.
 
-    An `old` one was said before something about its order that is on record.
+    An `old` message is older than something on record about its order.
     """
     digest = sha256(received.raw.encode("latin-1", "replace")).hexdigest()
     try:
@@ -187,7 +186,7 @@ def _read(
 
 
 def _unsealed(standing: Standing) -> tuple[Standing, str] | None:
-    """Return an order that a try ended, up to the seal, with its outcome; None if none did."""
+    """Return an order that ended without a seal, with its outcome, or None."""
     if standing.stage is not Stage.CLOSED or standing.sealed:
         return None
     return standing, OUTCOMES.get(OrderState(standing.order_state), "closed")
@@ -282,10 +281,10 @@ def _reported(
 
 
 def _revives(report: ExecutionReport, standing: Standing, known: int, tools: SettleTools) -> bool:
-    """Return whether an order that is over works again by a report that undoes no trade.
+    """Return whether a report that undoes no trade reopens an ended order.
 
-    Not by an acknowledgement of a filled order that counts less than its trades: it is older than
-    they are. Nor by an answer to a question that is sent again: the next one says how it is now.
+    An acknowledgement that counts less than a filled order's trades is older than they are. A
+    resent answer does not count either: the next answer gives the present state.
     """
     if standing.stage not in _OVER or report.undoes or not (tools.revives and lives_again(report)):
         return False
@@ -300,7 +299,7 @@ def _revives(report: ExecutionReport, standing: Standing, known: int, tools: Set
 def _next_state(
     report: ExecutionReport, standing: Standing, known: int, tools: SettleTools
 ) -> tuple[OrderState, str | None]:
-    """Return the order's state once `known` lots of it are accounted for, and what is odd."""
+    """Return the order's state when `known` lots are accounted for, and the anomaly or None."""
     now, event = OrderState(standing.order_state), event_of(report)
     if event is None:
         return now, "unknown_status"
@@ -314,14 +313,14 @@ def _next_state(
 
 
 def _resolved_lots(standing: Standing, tools: SettleTools) -> int:
-    """Return how many lots of the broker's total persons have answered for; no trade is awaited."""
+    """Return how many lots of the broker's total were resolved by persons; they need no trade."""
     if tools.differences is None:
         return 0
     return tools.differences.resolved_of(standing.cl_ord_id)
 
 
 def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Draft, ...]:
-    """Say what a message that is no execution report means for the record."""
+    """Return the drafts of a message that is no execution report."""
     if isinstance(message, CancelReject):
         return (_anomaly(received, tools, "cancel_rejected", message.orig_cl_ord_id),)
     return ()
@@ -330,10 +329,10 @@ def _other(message: Inbound, received: Received, tools: SettleTools) -> tuple[Dr
 def _refused(
     message: BusinessReject | SessionReject, received: Received, tools: SettleTools, inbound: Draft
 ) -> tuple[tuple[Draft, ...], tuple[Standing, str] | None]:
-    """End the order that a Reject (3) or BusinessMessageReject (j) names, if it was one.
+    """End the order that a Reject (3) or BusinessMessageReject (j) names.
 
     Raises:
-        NotReadyError: an order was handed out and its number is not on record yet: wait for it.
+        NotReadyError: when an order was handed out whose number is not on record yet.
     """
     if message.ref_msg_type not in {NEW_ORDER, ""}:
         return (inbound, _anomaly(received, tools, "rejected_by_peer", message.text)), None
@@ -372,7 +371,7 @@ def _inbound(received: Received, tools: SettleTools, msg_type: str, digest: str)
 
 
 def _kept(inbound: Draft, received: Received, tools: SettleTools) -> Draft:
-    """Return the message's own record; of one that may not fit, its beginning, the whole a blob."""
+    """Return the record of a message; of a long one the beginning, with the whole in a blob."""
     if len(received.raw) <= RAW_MAX:
         return inbound
     tools.ledger.put_blob(received.raw.encode("latin-1", "replace"))

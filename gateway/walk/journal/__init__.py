@@ -1,18 +1,18 @@
-"""Step 7: values to records and back; a kind's writer and its reader stand in one room.
+"""Step 7: values to records and back; the writer and the reader of a kind stand in one module.
 
-A reader is a `Contents`: `VerdictGiven.of(record).kill_epoch`. No other room of the gateway takes a
-payload apart by field names. Not here: when a record is appended.
+`VerdictGiven.of(record).kill_epoch` reads a field. No other module of the gateway takes a payload
+apart by field names. Not here: when a record is appended.
 
     contents    what the readers share: typed contents, fills, endings
-    decision    a decision's request, quote, intent, placebo, seal
-    forecast    its snapshot, sampling request, captured rounds, forecast
+    decision    request, quote, intent, placebo and seal of a decision
+    forecast    snapshot, sampling request, captured rounds and forecast
     order       an order: announced, handed out, reported, ended
     verdict     the verdict, and a person's answer to a held one
-    session     a FIX session: messages as they came in, anomalies, new beginnings of its numbers
-    difference  where the book and the broker differ, and how a person resolved it
+    session     a FIX session: inbound messages, anomalies, sequence resets
+    difference  differences between book and broker, and their resolution
     kill        a kill: press, cancels, outcome, release
-    run         a run: its opening, what serves, its marks, its end; upkeep of the log
-    access      who read and who was refused
+    run         a run: opening, model, marks, end; readers of the log's upkeep
+    access      reads, and refused callers
     persons     names out of broker messages, into personal fields
-    own_keys    what goes on record although a disavowed row holds its key
+    own_keys    idempotency keys that a disavowed row holds
 """

@@ -1,4 +1,4 @@
-"""What stands in the records of who read and who was refused, one function per kind.
+"""Records of reads and of refused callers, one a window.
 
 Not here: when a record is appended (`reads`, `refusals`).
 """
@@ -9,7 +9,7 @@ from gateway.walk.journal.decision import GATEWAY
 
 
 def read_recorded(reader: str, role: str, what: str, *, from_us: int, window_s: int) -> Draft:
-    """Somebody read an object, within the window that begins at `from_us`."""
+    """A caller read an object in the window that begins at `from_us`."""
     return Draft(
         stream="control",
         kind=Kind.READ_RECORDED,
@@ -28,7 +28,7 @@ def read_recorded(reader: str, role: str, what: str, *, from_us: int, window_s: 
 def access_refused(
     who: str, reason: str, count: int, *, from_us: int, window_s: int, idem_key: str
 ) -> Draft:
-    """Somebody was refused at the door so many times, for one reason, within the window."""
+    """A caller was refused `count` times for one reason in the window."""
     return Draft(
         stream="control",
         kind=Kind.ACCESS_REFUSED,

@@ -1,7 +1,7 @@
 """What the readers of records share: typed contents, read from a payload.
 
-Each kind that anyone reads has a class here or beside its writer. It names only the fields that
-this version reads; a field that older records lack has a default.
+A kind's class has only the fields that this version reads. A field that older records lack has a
+default.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from risk.intent import Side
 
 
 class Contents(Struct, frozen=True, kw_only=True):
-    """The fields of one kind's payload that are read."""
+    """The fields of one kind's payload."""
 
     @classmethod
     def of(cls, record: Record) -> Self:
@@ -38,7 +38,7 @@ class Contents(Struct, frozen=True, kw_only=True):
 
 
 class Ending(Contents, frozen=True, kw_only=True):
-    """A record that ends an approval, a hold or an order: when on the market's clock, and why."""
+    """What ends an approval, a hold or an order: when on the market's clock, and why."""
 
     market_time_us: int
     reason: str = ""
@@ -46,7 +46,7 @@ class Ending(Contents, frozen=True, kw_only=True):
 
 
 class Fill(Contents, frozen=True, kw_only=True):
-    """A trade in whole lots and ticks; `unit_minor` is the value of one lot at one tick."""
+    """A trade in whole lots and ticks; `unit_minor` is the worth of one lot at one tick."""
 
     instrument: str
     side: Side
@@ -56,7 +56,7 @@ class Fill(Contents, frozen=True, kw_only=True):
     unit_minor: int
 
     def document(self) -> dict[str, JSON]:
-        """Return the fill as its record holds it."""
+        """Return the fill as a payload holds it."""
         document: dict[str, JSON] = to_builtins(self)
         return document
 

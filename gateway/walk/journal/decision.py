@@ -1,4 +1,4 @@
-"""Records of a decision: the request that opens it, quote, intent, placebo, seal.
+"""Records of a decision: request, quote, intent, placebo, seal.
 
 Not here: when a record is appended (`gateway.walk.decision`, `dispatch`, `settlement`).
 """
@@ -24,15 +24,15 @@ GATEWAY: Final = "gateway"
 
 
 RECORD_RULES: Final = 3
-"""What a run says that its decisions' records keep; a run without it is of an earlier version.
+"""What a run promises of its decisions' records; a run without it is of version 1.
 
-From 2 on each decision names the policy in force, and a request to a person says until when. From 3
-on seeds follow `SEED_RULE`.
+From 2 on, each decision names the policy in force, and a request to a person names its end. From 3
+on, seeds follow `SEED_RULE`.
 """
 
 
 def policy_named(policy: Policy) -> dict[str, JSON]:
-    """Return how a record names the policy in force."""
+    """Return the fields by which a record names the policy in force."""
     return {"policy_digest": policy_digest(policy), "policy_version": policy.version}
 
 
@@ -63,7 +63,7 @@ def intent_received(
     request: dict[str, JSON],
     policy: Mapping[str, JSON],
 ) -> Draft:
-    """An agent's request as it came in, before anything is made of it."""
+    """An agent's request as it arrived."""
     return draft(
         case,
         Kind.INTENT_RECEIVED,
@@ -129,7 +129,7 @@ class QuoteTaken(Contents, frozen=True, kw_only=True):
 
 
 def book_digest(book: Book) -> str:
-    """Return the digest that names a book which a sizing was made with."""
+    """Return the digest that names the book of a sizing."""
     return digest_of(document_of(book))
 
 
@@ -146,7 +146,7 @@ def intent_proposed(case: Case, sizing: Sizing, intent: Intent | None, book: Boo
 
 
 def renewed(case: Case, quote: Quote, sizing: Sizing, intent: Intent, book: Book) -> Draft:
-    """A held intent priced again after a person agreed, with quote and book of that moment."""
+    """A held intent priced again after a person agreed, with its new quote and book."""
     return draft(
         case,
         Kind.INTENT_PROPOSED,
@@ -179,7 +179,7 @@ class PlaceboJudged(Contents, frozen=True, kw_only=True):
 
 
 class PlaceboBasis(PlaceboJudged, frozen=True, kw_only=True):
-    """What a replay reads of `placebo_judged` besides; None where the sizing led to no intent."""
+    """What a replay also reads of `placebo_judged`; None where there was no intent."""
 
     book_digest: str
     judged_book_digest: str | None
@@ -195,14 +195,14 @@ def decision_sealed(
     again: int = 0,
     policy: Mapping[str, JSON] = MappingProxyType({}),
 ) -> Draft:
-    """The last record of a decision: a missing tail shows.
+    """The last record of a decision, so that a missing tail shows.
 
     Args:
         stream: The decision's.
-        outcome: What became of it.
-        account: Its account, where it has one.
-        again: How often it was sealed before: a trade that was taken back let its order live on.
-        policy: How to name the policy in force, where no verdict does.
+        outcome: How it ended.
+        account: Its account, if it has one.
+        again: How often it was sealed before: a bust can make its order work again.
+        policy: Names the policy in force where no verdict does.
     """
     payload: dict[str, JSON] = {"outcome": outcome, **policy}
     if account is not None:
@@ -224,7 +224,7 @@ class DecisionSealed(Contents, frozen=True, kw_only=True):
 
 
 def note(text: str, *, idem_key: str, decision_id: str | None = None) -> Draft:
-    """A line in the control stream, for what has no kind of its own."""
+    """A line in the control stream, for events without a kind."""
     payload: dict[str, JSON] = {"text": text}
     if decision_id is not None:
         payload["decision_id"] = decision_id

@@ -13,7 +13,7 @@ from gateway.walk.journal.contents import Contents, Fill
 
 
 class DifferenceCause(StrEnum):
-    """Why book and broker differ: the closed list."""
+    """Why book and broker differ; a closed list."""
 
     CUM_QTY = "CUM_QTY"
     ACCOUNT_LOTS = "ACCOUNT_LOTS"
@@ -29,7 +29,7 @@ class DifferenceCause(StrEnum):
 
 
 BREACHES: Final = frozenset({DifferenceCause.OVERFILLED, DifferenceCause.PRICE_BEYOND_LIMIT})
-"""Causes in which the two sides agree: the trade is booked, and it broke the order it filled."""
+"""Causes in which the sides agree: a trade is booked that broke its order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +37,11 @@ class Found:
     """Two sides that do not agree.
 
     Attributes:
-        instrument: Empty when it blocks none, `EVERY` when it may be about any.
-        cl_ord_id: The order; empty when it is about none.
-        book_lots: The book's side, None when it cannot be said.
-        broker_lots: The broker's.
-        resent: Whether the broker's word was sent again (43=Y), perhaps long after it was true.
+        instrument: Empty when it blocks none, `EVERY` when it may be any.
+        cl_ord_id: The order, or empty.
+        book_lots: The book's side; None when it is unknown.
+        broker_lots: The broker's side; None when it is unknown.
+        resent: Whether the broker's message was a resend (43=Y), which may be long out of date.
     """
 
     cause: DifferenceCause
@@ -54,18 +54,18 @@ class Found:
 
     @property
     def subject(self) -> tuple[str, ...]:
-        """What it is about: of one subject only the newest difference counts."""
+        """What it is about; of one subject only the newest difference counts."""
         return (self.cause, self.account, self.instrument, self.cl_ord_id)
 
 
 def book_difference(found: Found, *, session: str, source: str, number: int) -> Draft:
-    """Return the alarm; it moves every section's basis, so that no verdict overlooks it.
+    """Return the alarm; it moves every account's basis, so no verdict overlooks it.
 
     Args:
         found: the two sides.
         session: of the broker.
-        source: who found it: `report`, `reconciliation`, `run_end`.
-        number: with session and source it names the finding once: an inbox offset, a size.
+        source: `report`, `reconciliation` or `run_end`.
+        number: an inbox offset or a log size; with session and source it makes the key unique.
     """
     about = found.cl_ord_id or found.account
     if found.cause in BREACHES:  # the same report may show a difference of totals as well
@@ -118,7 +118,7 @@ class DifferenceResolved(Contents, frozen=True, kw_only=True):
     """The contents of `difference_resolved`.
 
     Attributes:
-        with_seq: the difference of the same order that this one was resolved with.
+        with_seq: another difference of the order whose resolution this record follows.
         adjustment: what is booked; records of earlier versions do not name its decision.
         book_lots: the book's side at the resolution; None in records of earlier versions.
     """

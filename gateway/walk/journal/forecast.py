@@ -1,4 +1,4 @@
-"""Records of a forecast: snapshot, request, captured rounds, forecast and placebo, failure.
+"""Records of a forecast: snapshot, request, captured rounds, forecast, placebo, failure.
 
 A payload holds no float: probabilities and draws stay in the capture blob as bits.
 """
@@ -22,20 +22,20 @@ from inference.speculation.totals import totals
 SEED_RULE: Final = 2
 """The seed's root is that of the largest checkpoint not above the decision's opening record.
 
-For a renewal that is its approval record. A request without a rule is of an earlier version: any
-earlier checkpoint would do.
+A renewal's opening record is its approval. A request without a rule is of an earlier version, in
+which any earlier checkpoint would do.
 """
 
 
 def snapshot_bytes(snapshot: Snapshot) -> bytes:
-    """Return the canonical bytes of a snapshot, stored as a blob."""
+    """Return a snapshot's canonical bytes, which are stored as a blob."""
     return canonical(snapshot_document(snapshot))
 
 
 def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
-    """The inputs: both streams of them, numbers and narrative, each with its own digest.
+    """The inputs, numbers and narrative, each with a digest.
 
-    `policy` is the name of the one in force, empty in records of earlier versions.
+    `policy` names the policy in force; it is empty in records of earlier versions.
     """
     document = snapshot_document(case.snapshot)
     return draft(
@@ -79,7 +79,7 @@ def forecast_requested(
     drafter: str,
     rule: int | None = SEED_RULE,
 ) -> Draft:
-    """What the engine will be asked, with seeds that nobody chose; stands before inference runs."""
+    """What the engine will be asked, with its seeds; committed before inference runs."""
     return draft(
         case,
         Kind.FORECAST_REQUESTED,
@@ -122,7 +122,7 @@ class ForecastRequested(Contents, frozen=True, kw_only=True):
 def rounds_captured(
     case: Case, evidence: Evidence, *, elapsed_us: int, blob: str, size_bytes: int
 ) -> Draft:
-    """What decided every round, as a blob, with its counts."""
+    """The blob of the captured rounds, with its counts."""
     counted = totals(evidence)
     return draft(
         case,
@@ -156,7 +156,7 @@ class RoundsCaptured(Contents, frozen=True, kw_only=True):
 
 
 def forecast_made(case: Case, forecast: Forecast) -> Draft:
-    """The target's forecast, all integers."""
+    """The target's forecast; integers only."""
     return draft(
         case,
         Kind.FORECAST_MADE,
@@ -166,7 +166,7 @@ def forecast_made(case: Case, forecast: Forecast) -> Draft:
 
 
 def placebo_made(case: Case, forecast: Forecast) -> Draft:
-    """The table model's forecast beside it: what the AI adds is measured against this."""
+    """The table model's forecast, against which the AI's worth is measured."""
     return draft(
         case,
         Kind.PLACEBO_MADE,
@@ -176,7 +176,7 @@ def placebo_made(case: Case, forecast: Forecast) -> Draft:
 
 
 def forecast_failed(case: Case, *, reason: str, detail: str) -> Draft:
-    """There is no forecast; nothing follows from it."""
+    """There is no forecast; no order follows."""
     return draft(
         case,
         Kind.FORECAST_FAILED,
@@ -203,7 +203,7 @@ class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
 
 
 def engine_document(description: EngineDescription) -> dict[str, JSON]:
-    """What serves, for the record of the loaded model."""
+    """Return what serves, for `model_loaded`."""
     return {
         "drafter": description.drafter.value,
         "spec_k": description.spec_k,

@@ -1,7 +1,7 @@
-"""What stands in the records of a kill: press, cancels, outcome, release.
+"""Records of a kill: press, cancels, outcome, release.
 
-Not here: when one is appended (`desk.kill`, `desk`, `stopping`). Times are
-monotonic microseconds of the boot that the record names: those of one boot compare.
+Times are monotonic microseconds; only times of the same boot compare. Not here: when a record is
+appended (`desk.kill`, `desk.release`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,10 @@ def kill_released(
     signatures: dict[str, str],
     live: Sequence[str] = (),
 ) -> Draft:
-    """Two roles signed: the gate may open again after this record.
+    """Two roles signed: after this record the gate may open.
 
-    What is live still is named here and in what they signed.
-
-    After a crash between record and gate another person may release the same press again.
+    It names the orders that are still live, as the signed statement does. After a crash between the
+    record and the gate, another person may release the same press again.
     """
     payload: dict[str, JSON] = {
         "kill_epoch": press.kill_epoch,
@@ -51,14 +50,14 @@ def kill_released(
 def kill_pressed(
     press: Press, actor: str, reason: str, *, confirmed: bool, confirmed_us: int = 0
 ) -> Draft:
-    """The kill is in force; its times are monotonic and count from the boot that is named.
+    """The kill is in force.
 
     Args:
         press: as the kill word has it.
         actor: who pressed.
-        reason: why, as text that shows hidden characters.
-        confirmed: the FIX child said that no new order passes.
-        confirmed_us: when it did, monotonic; 0 if nobody was asked.
+        reason: why, with hidden characters shown.
+        confirmed: whether the FIX child said that no new order passes.
+        confirmed_us: when it said so, monotonic; 0 if nobody asked.
     """
     payload: dict[str, JSON] = {
         "kill_epoch": press.kill_epoch,
@@ -83,12 +82,12 @@ def kill_pressed(
 def kill_outcome(
     press: Press, outcome: Mapping[str, list[str]], times_us: Mapping[str, int], *, number: int
 ) -> Draft:
-    """How far a sweep has come, or how it ended: nothing unknown or open is the last word.
+    """How far a sweep has come; it is over when nothing is unknown or open.
 
     Args:
         press: the kill in force.
         outcome: ClOrdIDs under ``confirmed``, ``unknown`` and ``open``.
-        times_us: monotonic microseconds by field; those that are 0 never happened.
+        times_us: monotonic microseconds by field; 0 means that it never happened.
         number: tells the outcomes of one kill apart.
     """
     unknown, still_open = outcome["unknown"], outcome["open"]
@@ -112,7 +111,7 @@ def kill_outcome(
 
 
 def cancel_sent(note: CancelNote, session: str) -> Draft:
-    """A cancel that the FIX child noted before its bytes left; the same note, the same record."""
+    """A cancel that the FIX child noted before its bytes left; the same note is the same record."""
     payload: dict[str, JSON] = {
         "cl_ord_id": note.cancel_id,
         "orig_cl_ord_id": note.cl_ord_id,

@@ -33,7 +33,7 @@ def order_sending(
     market_now_us: int,
     decided_us: int,
 ) -> Draft:
-    """The announcement: committed before the FIX child hears of the order."""
+    """The announcement; committed before the FIX child hears of the order."""
     if standing.approving is None:
         raise AssertionError("an order is sent only for an approving record")
     return order_draft(
@@ -70,7 +70,7 @@ def handed(
     decision_to_wire_us: int,
     market_time_us: int,
 ) -> Draft:
-    """What the FIX child said: sent, refused by its guard, or unknown."""
+    """The FIX child's answer: sent, refused by its guard, or unknown."""
     order: dict[str, JSON] = {"cl_ord_id": standing.cl_ord_id}
     match result.outcome:
         case "sent":
@@ -108,14 +108,14 @@ class OrderSent(Contents, frozen=True, kw_only=True):
 
 
 class ChildAnswer(Contents, frozen=True, kw_only=True):
-    """The readings in what the FIX child said, whichever of its three kinds it is."""
+    """The measured values in the FIX child's answer, whichever kind it is."""
 
     decision_to_wire_us: int = 0
     market_time_us: int = 0
 
 
 def order_unknown(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
-    """SENDING was committed and nobody can say whether it left; it is never sent again."""
+    """Whether the order left is unknown; it is never sent again."""
     return order_draft(
         standing,
         Kind.ORDER_UNKNOWN,
@@ -129,7 +129,7 @@ def order_unknown(standing: Standing, reason: str, *, market_time_us: int) -> Dr
 
 
 def order_withdrawn(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
-    """Approved but not sent in time, or no longer allowed: it will never be sent."""
+    """An approved order that will never be sent."""
     return order_draft(
         standing,
         Kind.ORDER_WITHDRAWN,
@@ -139,7 +139,7 @@ def order_withdrawn(standing: Standing, reason: str, *, market_time_us: int) -> 
 
 
 def report_document(report: ExecutionReport) -> dict[str, JSON]:
-    """Return an execution report's own fields, as text, without the session's envelope."""
+    """Return an execution report's fields as text, without the session's envelope."""
     undone: dict[str, JSON] = {"exec_ref_id": report.exec_ref_id} if report.undoes else {}
     return {
         **undone,
@@ -178,11 +178,10 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
     reopens: bool = False,
     resolved_lots: int = 0,
 ) -> Draft:
-    """One report, applied: the order's new state and, for a trade, the fill to book.
+    """One report, applied: the order's new state and the fill to book.
 
-    With `undone` it changes a trade that is booked: `fill` is the corrected one, None for a bust.
-    With `reopens` the order was over and works again.
-    With `resolved_lots` it may end an order, because persons answered for so many lots.
+    With `undone`, `fill` replaces that trade's, or None busts it. `reopens` says that an ended
+    order works again. `resolved_lots` are lots that persons resolved, which may end the order.
     """
     lots = (0 if fill is None else fill.qty_lots) - (0 if undone is None else undone.lots)
     payload: dict[str, JSON] = {
@@ -211,10 +210,10 @@ def order_reported(  # noqa: PLR0913 - a report and what it means
 
 
 class SettledMessage(Contents, frozen=True, kw_only=True):
-    """What an `order_reported` or `order_ended` says of the message that it was settled from.
+    """What an `order_reported` or `order_ended` says of its message.
 
     Attributes:
-        resolved_lots: lots that persons answered for; None where an earlier version did not count.
+        resolved_lots: lots that persons resolved; None where an earlier version did not count them.
     """
 
     session: str
@@ -229,8 +228,8 @@ class OrderReported(SettledMessage, frozen=True, kw_only=True):
     """The contents of `order_reported`.
 
     Attributes:
-        last_lots: what the report adds to the order's filled quantity; negative after a bust.
-        undoes_seq: the record of the trade that is busted or corrected.
+        last_lots: the lots that it adds to the filled quantity; negative after a bust.
+        undoes_seq: the record of the trade that it busts or corrects.
     """
 
     cl_ord_id: str
@@ -246,7 +245,7 @@ class OrderReported(SettledMessage, frozen=True, kw_only=True):
 
     @property
     def is_trade(self) -> bool:
-        """Whether it books a trade; a correction changes one that is booked."""
+        """Whether it books a new trade."""
         return self.fill is not None and self.undoes_seq is None
 
 
@@ -259,7 +258,7 @@ def order_ended(
     offset: int,
     market_time_us: int,
 ) -> Draft:
-    """The broker refused the message that carried the order: nothing of it works there."""
+    """The broker refused the message that carried the order."""
     return order_draft(
         standing,
         Kind.ORDER_ENDED,
@@ -279,7 +278,7 @@ def order_ended(
 def order_ended_by(
     standing: Standing, resolves_seq: int, *, order_state: str, market_time_us: int
 ) -> Draft:
-    """Return the record that a person's resolution of a difference ended an order."""
+    """Return the record that a person's resolution ended an order."""
     return order_draft(
         standing,
         Kind.ORDER_ENDED,

@@ -1,9 +1,8 @@
-"""Idempotency keys that a disavowed row holds, and what is appended in their place.
+"""Idempotency keys that a disavowed row holds, and the keys used in their place.
 
-The database keeps a key unique, whoever wrote the row. A row that two officers disavowed counts for
-nothing, but its key is gone: what the gateway means to put on record under it would be refused, or
-answered with that row. So it goes on record under the next free key, the same one at each try.
-Rows are disavowed while the gateway is stopped: the list is read once, at the start.
+The database keeps a key unique, also for a row that two officers disavowed. A draft whose key such
+a row holds goes on record under the next free key, the same at each try. Rows are disavowed while
+the gateway is stopped, so the list is read once.
 """
 
 from collections.abc import Set as AbstractSet
@@ -24,7 +23,7 @@ def keys_taken(reader: LedgerReader) -> frozenset[Key]:
 
 
 def own_key(stream: str, idem_key: str, taken: AbstractSet[Key]) -> str:
-    """Return the key under which a draft goes on record: its own, or the next free one."""
+    """Return the key that a draft is recorded under: its own, or the next free one."""
     key, number = idem_key, 0
     while (stream, key) in taken:
         number += 1
@@ -33,21 +32,16 @@ def own_key(stream: str, idem_key: str, taken: AbstractSet[Key]) -> str:
 
 
 def stands_for(idem_key: str, recorded: str) -> bool:
-    """Say whether a record's key is a draft's own, or one that it may have got in its place."""
+    """Return whether a record's key is a draft's own key or one used in its place."""
     begins, mark, number = recorded.rpartition("#")
     return recorded == idem_key or (begins == idem_key and bool(mark) and number.isdecimal())
 
 
 class OwnKeys:
-    """A ledger on which no key is held by a disavowed row; a `LedgerPort` that can be asked."""
+    """A `LedgerPort` that appends around the keys of disavowed rows."""
 
     def __init__(self, ledger: LedgerPort, reader: LedgerReader) -> None:
-        """Read which keys are taken.
-
-        Args:
-            ledger: where to append.
-            reader: of the same log; it refuses rows that the gateway did not write.
-        """
+        """Read which keys are taken from a reader of the same log."""
         self._ledger = ledger
         self._reader = reader
         self._taken = keys_taken(reader)
@@ -59,7 +53,7 @@ class OwnKeys:
         guard: Guard | None = None,
         timeout_s: float = 5.0,
     ) -> tuple[Record, ...]:
-        """Append as the ledger does, each draft under a key of its own."""
+        """Append as the ledger does, each draft under a free key."""
         if self._taken:
             drafts = tuple(
                 replace(one, idem_key=own_key(one.stream, one.idem_key, self._taken))
@@ -72,9 +66,9 @@ class OwnKeys:
         return self._ledger.put_blob(data)
 
     def by_key(self, stream: str, idem_key: str) -> Record | None:
-        """Return the record that counts under a draft's key, or None.
+        """Return the record under a draft's key, or None.
 
         Raises:
-            AuditError: it cannot be read, or a row that nobody vouches for holds the key.
+            AuditError: when it cannot be read, or an unknown row that is not disavowed has the key.
         """
         return self._reader.by_key(stream, own_key(stream, idem_key, self._taken))

@@ -1,4 +1,4 @@
-"""Persons in broker messages: out of the text, into personal fields of its record.
+"""Names of persons in broker messages: out of the text, into personal fields of its record.
 
 Not here: which fields name a person (`fix.wire.persons`), and how values are kept
 (`audit.privacy.vault`).
@@ -18,23 +18,23 @@ from fix.wire.persons import redacted, subject_at
 
 
 class Persons(Protocol):
-    """Who has which pseudonym."""
+    """The pseudonyms of persons; a new one is durable on return."""
 
     def subject(self, name: str) -> str:
-        """Return the pseudonym of a name; a new one is durable on return."""
+        """Return the pseudonym of a name."""
         ...
 
     def subject_of_words(self, text: str) -> str:
-        """Return the pseudonym of words that may name somebody; a new one is durable on return."""
+        """Return the pseudonym of words that may name a person."""
         ...
 
     def named_in(self, text: str) -> str | None:
-        """Return a known person that a text names."""
+        """Return a known person that a text names, or None."""
         ...
 
 
 class Nobody(Persons):
-    """Where no name may come: a message that brings one is refused, not recorded with it."""
+    """For messages that may name nobody: one with a name is refused."""
 
     @override
     def subject(self, name: str) -> str:
@@ -48,31 +48,31 @@ class Nobody(Persons):
 
     @override
     def named_in(self, text: str) -> str | None:
-        """Know nobody."""
+        """Return None."""
         return None
 
 
 class Recorded(Persons):
-    """What stands on record is a pseudonym already."""
+    """For messages from the record, which hold pseudonyms."""
 
     @override
     def subject(self, name: str) -> str:
-        """Return it."""
+        """Return the name, which is a pseudonym."""
         return name
 
     @override
     def subject_of_words(self, text: str) -> str:
-        """Return them."""
+        """Return the words, which are a pseudonym."""
         return text
 
     @override
     def named_in(self, text: str) -> str | None:
-        """Find nobody."""
+        """Return None."""
         return None
 
 
 RAW_MAX: Final = 8_192
-"""Longest message that is sure to fit its record; of a longer one only the beginning may."""
+"""Longest message that surely fits its record, characters; of a longer one the start goes in."""
 NOBODY: Final = Nobody()
 RECORDED: Final = Recorded()
 
@@ -80,15 +80,15 @@ RECORDED: Final = Recorded()
 def hide(
     raw: str, persons: Persons, public: Collection[int] = ()
 ) -> tuple[str, tuple[Personal, ...]]:
-    """Return a message as it goes on record, and what was taken out of it.
+    """Return a message as it goes on record, and the values taken out of it.
 
     Args:
         raw: the message, one character per byte.
-        persons: who has which pseudonym; `RECORDED` where it comes from the record.
+        persons: the pseudonyms; `RECORDED` for a message from the record.
         public: fields that the broker's profile declares to name no person.
 
     Raises:
-        AuditError: a new pseudonym could not be kept.
+        AuditError: when a new pseudonym cannot be kept.
     """
     if persons is RECORDED:
         return raw, ()
@@ -104,14 +104,14 @@ def hide(
 
 
 def as_recorded(draft: Draft, body: Mapping[str, Any]) -> Draft:
-    """Return a recomputed draft with a record's own list of persons, held against its fields."""
+    """Return a recomputed draft with the record's list of persons, if the list fits the draft."""
     return replace(draft, payload=with_fields(draft.payload, body))
 
 
 def with_fields(payload: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recomputed payload with the recorded list of persons, if it fits the payload.
+    """Return a recomputed payload with the recorded list of persons, if the list fits it.
 
-    The values are not there to take the list from again; where the pseudonyms stand is.
+    The values are gone, so the list cannot be computed again; the places of the pseudonyms can.
     """
     fields = fields_of(body)
     fits = fields and all(_stands(payload, one) for one in fields)
@@ -119,7 +119,7 @@ def with_fields(payload: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str
 
 
 def _stands(payload: Mapping[str, Any], field: Field) -> bool:
-    """Say whether a personal field's pseudonym stands where the field says."""
+    """Return whether a personal field's pseudonym stands at its place."""
     name, _, rest = field.path.partition("/")
     if name == "raw":
         raw = str(payload.get(name))

@@ -33,7 +33,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
     send_before_us: int,
     approval: Approval | None,
 ) -> Draft:
-    """The verdict with everything a replay needs, and the reservation it makes."""
+    """The verdict with everything that a replay needs, and its reservation."""
     reserves = result in {"approved", "held"}
     reservation: dict[str, JSON] | None = None
     if reserves:
@@ -115,7 +115,7 @@ class VerdictGiven(Contents, frozen=True, kw_only=True):
 
 
 class VerdictBasis(VerdictGiven, frozen=True, kw_only=True):
-    """What a replay reads of `verdict_given` besides."""
+    """What a replay also reads of `verdict_given`."""
 
     basis_seq: int
     state: KillState
@@ -130,9 +130,9 @@ class VerdictBasis(VerdictGiven, frozen=True, kw_only=True):
 def approval_requested(
     case: Case, verdict: Record, intent: Intent, *, until: Mapping[str, JSON]
 ) -> Draft:
-    """A person is asked; nothing is approved by itself.
+    """A person is asked.
 
-    `until` is what `asked_until` gives, empty in records of earlier versions.
+    `until` is what `asked_until` returns; it is empty in records of earlier versions.
     """
     return draft(
         case,
@@ -158,7 +158,7 @@ class ApprovalRequested(Contents, frozen=True, kw_only=True):
 
 
 def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) -> dict[str, JSON]:
-    """Return what a person who is asked must know: until when, and what his yes would cover."""
+    """Return what a person who is asked must know: the end, and what a yes would cover."""
     return {
         "expires_us": ends_us,
         "band": document_of(band_of(policy, intent)),
@@ -170,9 +170,9 @@ def asked_until(policy: Policy, intent: Intent, verdict: Verdict, ends_us: int) 
 def approval_given(
     standing: Standing, approval: Approval, *, verdict_seq: int, note: str | None
 ) -> Draft:
-    """A person agreed, within a band; the order still has to pass every rule again.
+    """A person agreed, within a band; the order must pass every rule again.
 
-    `note` is the person's own word; None in records of earlier versions.
+    `note` is the person's reason; None in records of earlier versions.
     """
     said: dict[str, JSON] = {} if note is None else {"reason": note}
     return order_draft(
@@ -208,7 +208,7 @@ class ApprovalGiven(Contents, frozen=True, kw_only=True):
 def approval_refused(
     standing: Standing, approver: str, note: str, *, verdict_seq: int, market_time_us: int
 ) -> Draft:
-    """A person said no; the reservation ends with it."""
+    """A person refused; the reservation ends."""
     return order_draft(
         standing,
         Kind.APPROVAL_REFUSED,
@@ -230,7 +230,7 @@ class ApprovalRefused(Ending, frozen=True, kw_only=True):
 
 
 def reservation_released(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
-    """What a hold reserved is free again."""
+    """A hold's reservation is free again."""
     return order_draft(
         standing,
         Kind.RESERVATION_RELEASED,

@@ -1,13 +1,11 @@
 """Pure folds over committed records.
 
-Not here: effects, waiting, showing.
+Not here: effects, waiting, presentation.
 
     book         records to book events
-    standing     where one decision and its order stand
-    outbox       the outbox as a projection
-    differences  where the book and the broker differ, folded from records
-    sequence     the numbers of a FIX session by the ledger: counted from the last new beginning
-                 on record
-    kill_times   when what happened in the newest kill: microseconds since the press, as the
-                 ledger has it
+    standing     one decision and its order
+    outbox       the standings of all decisions, as a projection
+    differences  open differences between book and broker
+    sequence     sequence numbers of a FIX session, by the ledger
+    kill_times   times of the newest kill, microseconds since its press
 """

@@ -1,8 +1,7 @@
-"""Committed records to book events: the one place that says which record changes a book, and how.
+"""Committed records to book events. Pure.
 
-Pure. Folding these events over a ledger gives the book that a verdict was judged against; the
-section, the pages and replay all fold through here. A trade's number is that of the record that
-booked it; a bust or a correction names it.
+This module alone says which record changes a book, and how: the section, the pages and replay fold
+through it. A trade's number is that of the record that booked it; busts and corrections name it.
 """
 
 from audit.records.kinds import Kind
@@ -65,7 +64,7 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
 
 
 def placebo_events(record: Record) -> tuple[FoldEvent, ...]:
-    """Return what one record does to the placebo twin's book: its assumed fills, and marks."""
+    """Return what one record does to the placebo twin's book."""
     if record.kind is Kind.MARK_TAKEN:
         return _marked(MarkTaken.of(record))
     if record.kind is not Kind.PLACEBO_JUDGED:

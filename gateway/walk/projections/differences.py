@@ -1,16 +1,15 @@
-"""Where the book and the broker differ, folded from records: what is open, and what it blocks.
+"""Open differences between the book and the broker, folded from records, and what they block.
 
-A difference is an alarm that only a person ends. While one is open its instrument is not ready: new
-intents for it are refused (R00, `BOOK_DIFFERS`), what is approved and unsent is withdrawn; cancels
-and reports flow as ever. Not here: how a difference is found (`quarantine`, `book_check`) and how a
-person resolves it (`desk.resolution`).
+Only a person ends a difference. While one is open its instrument is not ready: new intents are
+refused (R00, `BOOK_DIFFERS`) and unsent approvals withdrawn; cancels and reports flow on. Not here:
+how a difference is found (`quarantine`, `book_check`) or resolved (`desk.resolution`).
 
-Rules kept:
-- The ledger alone says what is open, so a restart forgets nothing.
-- A difference told again with other numbers takes the place of the first.
-- What was resolved is not told again: the order's two totals may stay apart by as much as then.
-- An adjustment belongs to its order: what is compared is the booked fills and what was adjusted.
-- While an order differs each change of either side is told, also that they agree by now.
+Rules:
+- The ledger alone says what is open; a restart forgets nothing.
+- A difference with new numbers replaces the earlier one of its subject.
+- A resolved difference is not recorded again while the two totals stay as far apart as then.
+- An adjustment belongs to its order: compared are the booked fills plus the adjustments.
+- While an order differs, every change of either side is recorded, also that they agree again.
 """
 
 import threading
@@ -29,18 +28,18 @@ from gateway.walk.journal.difference import (
 )
 
 EVERY: Final = "*"
-"""The instrument of a difference that may be about any."""
+"""The instrument of a difference that may be about any instrument."""
 
 DIFFERENCE_KINDS: Final = (Kind.BOOK_DIFFERENCE, Kind.DIFFERENCE_RESOLVED)
 
 
 _COUNTED: Final = frozenset({DifferenceCause.CUM_QTY, DifferenceCause.ACCOUNT_LOTS})
-"""Causes that are two numbers: equal ones, or such as a person accepted, are no difference."""
+"""Causes that are two numbers; they may be equal, or differ by what a person accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """An open difference, with the record that told of it."""
+    """An open difference, with its record."""
 
     seq: int
     leaf: bytes
@@ -48,7 +47,7 @@ class Difference:
     found: Found
 
     def document(self) -> dict[str, Any]:
-        """Write it for the API and the command line."""
+        """Return it for the API and the command line."""
         found = self.found
         return {
             "seq": self.seq,
@@ -65,7 +64,7 @@ class Difference:
 
 
 class RecordsPort(Protocol):
-    """The part of the ledger's reader that is needed here."""
+    """The part of the ledger's reader that the fold needs."""
 
     def records(
         self,
@@ -138,7 +137,7 @@ class _Known:
 
 
 class Differences:
-    """The open differences, as far as they are read; safe from any thread."""
+    """The open differences, up to the last record read; safe from any thread."""
 
     def __init__(self, reader: RecordsPort) -> None:
         """Start with nothing read."""
@@ -148,7 +147,7 @@ class Differences:
         self._lock = threading.Lock()
 
     def read(self, size: int) -> None:
-        """Fold what was committed below a size of the log."""
+        """Fold the records below a size of the log."""
         with self._lock:
             if size <= self._seq + 1:
                 return
@@ -159,7 +158,7 @@ class Differences:
             self._seq = size - 1
 
     def follow(self, batch: Sequence[Record]) -> None:
-        """Fold a batch of the ledger's notifier; one that does not follow is read from the log."""
+        """Fold a batch of the ledger's notifier; if it does not follow, read the log."""
         with self._lock:
             follows = batch[0].seq == self._seq + 1
             if follows:
@@ -170,20 +169,20 @@ class Differences:
             self.read(batch[-1].seq + 1)
 
     def open(self) -> tuple[Difference, ...]:
-        """Return what is open, oldest first, as far as it is read."""
+        """Return the open differences, oldest first."""
         with self._lock:
             return tuple(sorted(self._known.open.values(), key=lambda one: one.seq))
 
     def blocks(self, instrument: str) -> bool:
-        """Whether an instrument is not ready."""
+        """Return whether an instrument is not ready."""
         return any(d.found.instrument in {instrument, EVERY} for d in self.open())
 
     def is_news(self, found: Found, *, healing: bool = True) -> bool:
-        """Whether a difference is neither resolved with these numbers nor open with them.
+        """Return whether a difference must be recorded.
 
         Args:
             found: the two sides.
-            healing: whether it is news too that an open difference is none any more.
+            healing: whether it is news that an open difference has disappeared.
         """
         with self._lock:
             before, newest = (
@@ -203,37 +202,37 @@ class Differences:
             return apart != self._known.accepted.get(_order_or_account(found), 0)
 
     def adjusted(self, account: str, instrument: str) -> int:
-        """Return the signed lots that resolutions put into an account's book beside its orders."""
+        """Return the signed lots that resolutions booked in an account, beside its orders."""
         with self._lock:
             return self._known.adjusted.get((account, instrument), 0)
 
     def adjusted_of(self, cl_ord_id: str) -> int:
-        """Return the lots that resolutions added to what is booked of an order."""
+        """Return the lots that resolutions added to an order's booked lots."""
         with self._lock:
             return self._known.of_order.get(cl_ord_id, 0)
 
     def resolved_of(self, cl_ord_id: str) -> int:
-        """Return how many lots of an order's total need no report any more, as persons said.
+        """Return how many lots of the broker's total of an order need no report any more.
 
-        Adjusted lots are in the book; where the book is right the broker tells so many too many.
+        Adjusted lots are booked; where the book was right, the broker's total exceeds it.
         """
         with self._lock:
             accepted = self._known.accepted.get((cl_ord_id,), 0)
             return self._known.of_order.get(cl_ord_id, 0) + max(0, accepted)
 
     def resolution_of(self, cl_ord_id: str) -> int | None:
-        """Return the difference of an order that was resolved last; None while one is open."""
+        """Return the last resolved difference of an order; None while one is open."""
         with self._lock:
             if self._known.newest(cl_ord_id) is not None:
                 return None
             return self._known.resolved.get(cl_ord_id)
 
     def total_told(self, cl_ord_id: str, booked: int) -> int | None:
-        """Return the total that the broker told last of an order; None if it cannot be said.
+        """Return the broker's last total of an order, or None if it is unknown.
 
         Args:
             cl_ord_id: the order.
-            booked: what its fills and adjustments come to; without a difference he said so too.
+            booked: its fills and adjustments; without a difference the broker's total is the same.
         """
         with self._lock:
             newest = self._known.newest(cl_ord_id)
@@ -250,7 +249,7 @@ class Differences:
 
     @property
     def state(self) -> str:
-        """`ready`, or how many are open; not of what: readiness is told to who has no key."""
+        """`ready`, or how many are open; without details, because callers without a key read it."""
         found = len(self.open())
         return f"{found} unresolved; countersign differences lists them" if found else "ready"
 

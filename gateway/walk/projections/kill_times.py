@@ -1,6 +1,6 @@
-"""When what happened in the newest kill: microseconds since the press, as the ledger has it.
+"""Times of the newest kill, microseconds since its press, by the ledger.
 
-Pure but for the reader. Times are monotonic; those of another boot than the press's are left out.
+Times are monotonic; times of another boot than the press's are left out.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,20 +19,20 @@ STEPS: Final[Mapping[str, str]] = {
     "last_cancel_us": "last cancel on record",
     "answered_us": "the broker had confirmed every live order gone",
 }
-"""Field -> what happened then; fields of `kill_pressed` and `kill_outcome`."""
+"""Field of `kill_pressed` or `kill_outcome` -> what happened then."""
 
 
 def newest_kill(
     reader: LedgerReader, on_stranger: Callable[[RowRefusedError], None] | None = None
 ) -> dict[str, Any] | None:
-    """Return the newest press on record, its newest outcome, and the times; None without one.
+    """Return the newest press on record, its newest outcome and the times, or None.
 
     Args:
         reader: of the ledger.
-        on_stranger: told of each row that is not the gateway's, which is left out then.
+        on_stranger: receives each row that the gateway did not write; the row is skipped.
 
     Raises:
-        RowRefusedError: there is one, and nobody is told.
+        RowRefusedError: when there is such a row and no `on_stranger`.
     """
     pressed = _newest(reader, Kind.KILL_PRESSED, on_stranger)
     if pressed is None:
@@ -54,7 +54,7 @@ def newest_kill(
 
 
 def times(press: KillPressed, outcome: KillOutcome | None) -> dict[str, int]:
-    """Return the steps that are on record, in microseconds since the press."""
+    """Return the recorded steps, microseconds since the press."""
     since = press.pressed_us
     if since is None:
         return {}

@@ -1,14 +1,11 @@
-"""The outbox as a projection.
+"""The outbox: the standings of all decisions, folded from committed records.
 
-Where each decision and its order stand, folded from committed records.
+Not here: any effect. `dispatch` uses `unsent()`, recovery `in_doubt()`, a kill `live()`. A restart
+folds the same records to the same answers.
 
-Not here: any effect. `dispatch` asks `unsent()`, recovery asks `in_doubt()`, the kill report asks
-`live()`; after a restart the same fold over the same records gives the same answers.
-
-Batches are followed in the order of the log, each beginning where the last one ended. A gap, a
-batch that comes late or one that cannot be folded stops the projection: an alarm is logged, whoever
-would act on it gets `NotReadyError`, and everything is folded again from the log. Nothing is ever
-left out: an order that is not known here would turn its fills into strangers.
+Batches are followed in log order. A gap, a late batch or one that cannot be folded stops the
+projection: an alarm is logged, callers get `NotReadyError`, and the log is folded again. Nothing is
+skipped, because the fills of a skipped order would match no order.
 """
 
 import logging
@@ -33,11 +30,11 @@ READY: Final = "ready"
 _log = logging.getLogger(__name__)
 
 History = Callable[[], tuple[int, Iterable[Record]]]
-"""Reads the log: its size, and the decisions' records below that size, in order."""
+"""Returns the log's size and the decisions' records below it, in order."""
 
 
 def history_of(reader: LedgerReader) -> History:
-    """Return what reads the log's size and the decisions' records below it."""
+    """Return a function that reads the log's size and the decisions' records below it."""
 
     def read() -> tuple[int, Iterable[Record]]:
         size = reader.head().size
@@ -48,7 +45,7 @@ def history_of(reader: LedgerReader) -> History:
 
 
 class _Standings:
-    """What the records up to one position say."""
+    """The standings up to one record."""
 
     def __init__(self) -> None:
         self.by_decision: dict[str, Standing] = {}
@@ -81,7 +78,7 @@ class _Standings:
 
 
 class Orders:
-    """All standings, by decision id and by ClOrdID."""
+    """All standings, by decision id and by ClOrdID; safe from any thread."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -93,37 +90,37 @@ class Orders:
 
     @property
     def state(self) -> str:
-        """`ready`, or what keeps committed records from being folded."""
+        """`ready`, or why the standings are not those of the log."""
         return self._trouble or READY
 
     @property
     def ready(self) -> bool:
-        """Whether the standings are those of the log; without that nothing new may be sent."""
+        """Whether the standings are those of the log; if not, no new order is sent."""
         return not self._trouble
 
     @property
     def reports(self) -> dict[tuple[str, str, str], dict[str, str]]:
-        """Return every report that was booked, by (session, trade date, ExecID)."""
+        """Every booked report, by (session, trade date, ExecID)."""
         return self._sure().reports
 
     def fold(self, records: Iterable[Record]) -> None:
-        """Apply records of a past that is at hand, in order; live batches come by `follow`."""
+        """Apply records in order; live batches come by `follow`."""
         with self._folded:
             self._fold.take(records)
             self._folded.notify_all()
 
     def begin(self, history: History) -> None:
-        """Fold the log so far, and again from it whenever a batch does not follow.
+        """Fold the log, and fold it again whenever a batch does not follow.
 
-        Subscribe `follow` before: a batch that came meanwhile waits, and is either in what was read
-        or follows it.
+        Subscribe `follow` first: a batch that arrives meanwhile waits, and was either read from the
+        log or follows it.
         """
         with self._folded:
             self._history = history
             self._fold_again()
 
     def follow(self, batch: Sequence[Record]) -> None:
-        """Apply a batch of the ledger's notifier, which has to begin where the last one ended."""
+        """Apply a batch of the ledger's notifier."""
         with self._folded:
             if batch[-1].seq < self._from_log:
                 return
@@ -134,7 +131,7 @@ class Orders:
             self._folded.notify_all()
 
     def mend(self) -> None:
-        """Fold again from the log if a batch did not follow and the log could not be read then."""
+        """Fold the log again if that failed before."""
         with self._folded:
             if self._trouble:
                 self._mend()
@@ -158,7 +155,7 @@ class Orders:
         _log.critical("orders_stopped %s; no new order is sent until they are folded", trouble)
 
     def _mend(self) -> None:
-        """Fold everything again; what cannot be read now is tried again later."""
+        """Fold the log again; if it cannot be read, try again later."""
         if self._history is None:
             return
         try:
@@ -179,10 +176,10 @@ class Orders:
         self._fold, self._from_log = fold, size
 
     def catch_up(self, records: Sequence[Record]) -> None:
-        """Wait until what was just appended is folded, together with all that came before it.
+        """Wait until the given records, and all before them, are folded.
 
         Raises:
-            NotReadyError: the ledger's notifier does not come along.
+            NotReadyError: when the ledger's notifier does not keep up.
         """
         with self._folded:
             if not self._folded.wait_for(
@@ -191,10 +188,10 @@ class Orders:
                 raise NotReadyError(part="ledger notifier", state=self._trouble or "behind")
 
     def _sure(self) -> _Standings:
-        """Return the fold for whoever acts on it.
+        """Return the standings, for callers that act on them.
 
         Raises:
-            NotReadyError: it is not the log's.
+            NotReadyError: when they are not those of the log.
         """
         if self._trouble:
             raise NotReadyError(part="orders", state=self._trouble)
@@ -204,31 +201,32 @@ class Orders:
         """Return the standing of a decision, or None.
 
         Raises:
-            NotReadyError: the standings are not the log's now; so for all that is acted on.
+            NotReadyError: when the standings are not those of the log; so do all methods below but
+                `names` and `live`.
         """
         return self._sure().by_decision.get(decision_id)
 
     def by_cl_ord_id(self, cl_ord_id: str) -> Standing | None:
-        """Return the standing of the order with this ClOrdID, or None (quarantine)."""
+        """Return the standing of the order with a ClOrdID, or None."""
         fold = self._sure()
         decision_id = fold.by_cl_ord_id.get(cl_ord_id)
         return None if decision_id is None else fold.by_decision[decision_id]
 
     def by_msg_seq_num(self, epoch: int, number: int) -> Standing | None:
-        """Return the standing of the order that left under a number (34) of an epoch, or None."""
+        """Return the standing of the order that left under a MsgSeqNum (34), or None."""
         return self.by_cl_ord_id(self._sure().by_msg_seq_num.get((epoch, number), ""))
 
     def names(self) -> frozenset[str]:
-        """Return every ClOrdID that the ledger knows."""
+        """Return every known ClOrdID."""
         with self._folded:
             return frozenset(self._fold.by_cl_ord_id)
 
     def unsent(self) -> tuple[Standing, ...]:
-        """Approved and not yet handed out, oldest first."""
+        """Return the approved orders that are not handed out, oldest first."""
         return tuple(s for s in _all(self._sure()) if s.stage is Stage.APPROVED)
 
     def in_doubt(self) -> tuple[Standing, ...]:
-        """SENDING is committed but neither SENT nor a refusal followed, or the fate is unknown."""
+        """Return the orders whose fate is unknown: SENDING without an answer, or UNKNOWN."""
         return tuple(
             s
             for s in _all(self._sure())
@@ -236,21 +234,21 @@ class Orders:
         )
 
     def live(self) -> tuple[Standing, ...]:
-        """Orders that may be working at the broker, as far as is known: a kill asks at any time."""
+        """Return the orders that may be working at the broker; a kill asks at any time."""
         return tuple(
             s for s in _all(self._fold) if s.stage in {Stage.SENDING, Stage.SENT, Stage.UNKNOWN}
         )
 
     def traded(self) -> tuple[Standing, ...]:
-        """Orders that traded."""
+        """Return the orders with trades."""
         return tuple(s for s in _all(self._sure()) if s.trades)
 
     def held(self) -> tuple[Standing, ...]:
-        """Decisions that wait for a person."""
+        """Return the decisions that wait for a person."""
         return tuple(s for s in _all(self._sure()) if s.stage is Stage.HELD)
 
     def unsealed(self) -> Iterator[Standing]:
-        """Decisions without a sealing record."""
+        """Return the decisions without a seal."""
         return (s for s in _all(self._sure()) if not s.sealed)
 
 
@@ -259,7 +257,7 @@ def _all(fold: _Standings) -> list[Standing]:
 
 
 def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 - one per kind
-    """Return the standing after one more record of its decision."""
+    """Return the standing after one more record."""
     match record.kind:
         case Kind.VERDICT_GIVEN:
             given = VerdictGiven.of(record)
@@ -307,7 +305,7 @@ def _advance(standing: Standing, record: Record) -> Standing:  # noqa: PLR0911 -
 
 
 def _reported(standing: Standing, record: Record) -> Standing:
-    """Return the standing after a report; only one that reopens the order unseals its decision."""
+    """Return the standing after a report; a report that reopens the order unseals its decision."""
     report = OrderReported.of(record)
     ends = report.terminal and (report.reopens or not standing.sealed)
     stage = Stage.CLOSED if ends else Stage.SENT if report.reopens else standing.stage

@@ -1,9 +1,9 @@
-"""The numbers of a FIX session by the ledger: counted from the last new beginning on record.
+"""Sequence numbers of a FIX session, by the ledger, from the last reset on.
 
-The child writes each new beginning to a file before the session goes on; here it is put on record,
-before an order leaves under the new numbers. A message of ours is named by (epoch, MsgSeqNum), for
-a number alone names several once they began anew. Not here: who allows it (`fix.dialects.profile`),
-and a folder that was lost (`launch.session`).
+The FIX child writes each reset to a file before the session goes on. It is recorded here before an
+order leaves under the new numbers. Because a number can occur again after a reset, (epoch,
+MsgSeqNum) names a message. Not here: which resets are allowed (`fix.dialects.profile`), and a lost
+folder (`launch.session`).
 """
 
 import contextlib
@@ -22,13 +22,13 @@ from gateway.walk.journal.session import reset_in, session_reset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionNumbers:
-    """Where a session stands, by the ledger and by what its folder has besides.
+    """The numbers of a session, by the ledger and the session's folder.
 
     Attributes:
-        epoch: which beginning of the numbers holds.
-        last_reset: number of the last beginning, allowed or refused; 0 without one.
-        next_sender: one above the highest number that is known as ours in this epoch.
-        refused: the last beginning, if it was refused and nothing came after it.
+        epoch: number of the last allowed reset; 0 without one.
+        last_reset: number of the last reset, allowed or refused; 0 without one.
+        next_sender: one above our highest known number in this epoch.
+        refused: the last reset, if it was refused.
     """
 
     epoch: int
@@ -40,12 +40,12 @@ class SessionNumbers:
 def numbers(
     reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_us: int
 ) -> SessionNumbers:
-    """Return where a session stands.
+    """Return the numbers of a session.
 
     Args:
         reader: of the ledger.
-        profile: the session's; a schedule begins anew by itself.
-        found: the new beginnings in the session's folder.
+        profile: the session's; a schedule resets the numbers without a record.
+        found: the resets in the session's folder.
         now_us: the wall clock.
     """
     resets = {one.reset_no: one for one in (*found, *recorded(reader, profile.name))}
@@ -67,28 +67,22 @@ def numbers(
 
 
 def epoch_of(reader: LedgerReader, session: str, found: Iterable[Reset]) -> int:
-    """Return which beginning of the numbers holds now; one in the folder counts before its record.
-
-    Args:
-        reader: of the ledger.
-        session: its name.
-        found: the new beginnings in the session's folder.
-    """
+    """Return the present epoch; a reset in the folder (`found`) counts before it is recorded."""
     known = (*found, *recorded(reader, session))
     return max((one.reset_no for one in known if one.allowed), default=0)
 
 
 def recorded(reader: LedgerReader, session: str) -> tuple[Reset, ...]:
-    """Return the new beginnings that are on record, oldest first."""
+    """Return the recorded resets, oldest first."""
     records = reader.records(stream=f"session/{session}", kinds=(Kind.SESSION_EVENT,))
     return tuple(reset for reset in map(reset_in, records) if reset is not None)
 
 
 def record_resets(ledger: Ledger, session: str, run_id: str, found: Iterable[Reset]) -> None:
-    """Put new beginnings on record; one that is there already changes nothing.
+    """Record resets; one that is on record changes nothing.
 
     Raises:
-        AuditError: the ledger does not take it; nothing may leave under the new numbers.
+        AuditError: when the ledger does not take one; no order may leave under the new numbers.
     """
     for one in found:
         draft = session_reset(session, run_id, one)

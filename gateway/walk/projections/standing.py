@@ -11,7 +11,7 @@ from gateway.walk.journal.contents import Fill
 
 
 class Stage(StrEnum):
-    """How far a decision has come; the names follow the walk."""
+    """How far a decision has come."""
 
     OPEN = "open"
     HELD = "held"
@@ -25,12 +25,12 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookedTrade:
-    """One trade of an order, as it stands now.
+    """One trade of an order, with busts and corrections applied.
 
     Attributes:
-        seq: the record that booked it; busts and corrections name it.
+        seq: the record that booked it.
         exec_ids: its own ExecID, then those of its corrections.
-        fill: as booked, or as corrected; None once it was taken back.
+        fill: as last corrected; None once it was busted.
     """
 
     seq: int
@@ -39,21 +39,19 @@ class BookedTrade:
 
     @property
     def lots(self) -> int:
-        """Its quantity, lots; nothing once it was taken back."""
+        """Its lots; 0 once it was busted."""
         return 0 if self.fill is None else self.fill.qty_lots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """One decision's standing.
+    """One decision and its order.
 
     Attributes:
-        approving: the record whose leaf names the order: the verdict that let it through.
-        order_state: the broker's view, FIX OrdStatus name as `fix.orders.state` writes it.
-        filled_lots: quantity filled so far, lots.
-        report_status: the last OrdStatus (39) reported, or None.
-        seals: how often the decision was sealed; a bust may let its order live again.
-        trades: what was traded, in the order of the reports.
+        approving: the approving verdict, whose leaf names the order.
+        order_state: name of an `OrderState`.
+        report_status: the last reported OrdStatus (39), or None.
+        seals: how often the decision was sealed; a bust can reopen its order.
     """
 
     decision_id: str
@@ -71,5 +69,5 @@ class Standing:
     trades: tuple[BookedTrade, ...] = ()
 
     def trade(self, exec_id: str) -> BookedTrade | None:
-        """Return the trade that an ExecID, or that of one of its corrections, names."""
+        """Return the trade that an ExecID names, its own or a correction's; None if unknown."""
         return next((t for t in reversed(self.trades) if exec_id and exec_id in t.exec_ids), None)

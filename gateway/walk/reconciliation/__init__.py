@@ -1,16 +1,12 @@
-"""The book and the orders held against what the broker says, and what a start finds.
+"""The book and the orders compared with the broker's reports, and what a start does.
 
-Not here: a person's word on it.
+Not here: how a person resolves a difference.
 
-    booking     what a trade books: in whole lots and ticks, for the order that was sent
-    resends     what of a session was heard before: a message that is sent again may be older
-                than the book
-    quarantine  what a broker's message says that the book does not, each one as it is settled
-    book_check  the whole book held against the broker's own words, read again from the bytes that
-                came in
-    cancels     the cancels of a sweep, on record
-    asking      asking the broker for orders that nobody reported on: silence is a question, no
-                answer
-    recovery    what a start finds and does: every decision that a crash left open is brought to
-                its end
+    booking     what a trade books: whole lots and ticks
+    resends     whether a message that is sent again is older than the record
+    quarantine  differences shown by one message, as it is settled
+    book_check  the whole book compared with the broker's own messages
+    cancels     cancels of the FIX child, recorded
+    asking      status requests for orders without a report
+    recovery    what a start does about open decisions
 """

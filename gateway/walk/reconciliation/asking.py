@@ -1,11 +1,10 @@
-"""Asking the broker for orders that nobody reported on: silence is a question, no answer.
+"""Status requests for orders without a report.
 
-Rules kept:
-- An order is asked for again after twice the time, up to a minute: a broker that is silent is not
-  flooded, and one that comes back is asked soon enough.
-- All questions of a session, these and a reconciliation's, share one budget a second; what is over
-  it waits its turn.
-- Time is monotonic: a clock that is set neither silences questions nor lets them all out at once.
+Rules:
+- The pause between two questions about an order doubles, up to a minute: a silent broker is not
+  flooded, and one that returns is asked soon.
+- All questions of a session, also a reconciliation's, share one budget a second.
+- Time is monotonic: setting the wall clock neither stops nor releases questions.
 """
 
 import threading
@@ -46,7 +45,7 @@ class LivePort(Protocol):
 
 
 class Budget:
-    """How many questions may go out: so many in any second, whoever asks."""
+    """At most so many questions in any second, whoever asks; safe from any thread."""
 
     def __init__(self, per_s: int) -> None:
         """Start unspent."""
@@ -55,7 +54,7 @@ class Budget:
         self._lock = threading.Lock()
 
     def take(self, now_us: int) -> bool:
-        """Return whether one more question may go out now, and count it if so."""
+        """Count one more question if the budget allows it; return whether it does."""
         with self._lock:
             while self._spent_us and now_us - self._spent_us[0] >= _SECOND_US:
                 self._spent_us.popleft()
@@ -70,7 +69,7 @@ class Budget:
 
 
 class Chaser:
-    """Asks for each order without a report, ever less often."""
+    """Asks for each order without a report, ever less often; for one thread."""
 
     def __init__(self, fix: AskedPort, orders: LivePort, budget: Budget) -> None:
         """Start with nothing asked."""
@@ -81,7 +80,7 @@ class Chaser:
         self._next: dict[str, tuple[int, int]] = {}
 
     def ask(self, now_us: int) -> int:
-        """Send the status requests that are due at a monotonic time; returns how many."""
+        """Send the status requests that are due at a monotonic time; return how many."""
         silent = [s for s in self._orders.live() if s.report_status is None and s.sending]
         self._next = {
             s.decision_id: self._next.get(s.decision_id, (now_us + FIRST_US, 2 * FIRST_US))

@@ -1,10 +1,11 @@
-"""The whole book held against the broker's own words, read again from the bytes that came in.
+"""The whole book compared with the broker's own messages, at reconciliations and at a run's end.
 
-At every reconciliation and at the end of each run. Two questions, of which the first does not
-believe our reading of a message, and the second not our fold of what was read:
-- Is the last total (CumQty) that the broker told of each order what is booked for it?
-- Does each account hold what the booked trades of its orders, and the adjustments, add up to?
-Not here: each message held against the book as it is settled (`quarantine`).
+Two checks; the first does not trust our reading of a message, the second not our fold:
+- Each order's last total (CumQty) from the broker equals what is booked for it.
+- Each account holds the sum of its orders' booked trades and of the adjustments.
+
+The messages are parsed again from their bytes. Not here: each message as it is settled
+(`quarantine`).
 """
 
 from collections import defaultdict
@@ -30,7 +31,7 @@ from risk.state.instrument import Instrument
 
 TRIES: Final = 4
 PAUSE_S: Final = 0.2
-"""A report that is being settled just then makes the two sides differ for a moment."""
+"""A report that is being settled makes the two sides differ for a moment."""
 
 
 class BooksPort(Protocol):
@@ -53,7 +54,7 @@ class BooksPort(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckTools:
-    """What the check works with; `pause` waits that many seconds."""
+    """What the check needs; `pause` waits so many seconds."""
 
     ledger: LedgerPort
     reader: LedgerReader
@@ -66,7 +67,7 @@ class CheckTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Total:
-    """The last total that the broker told of an order, under the names that he used."""
+    """The broker's last total of an order, under every ClOrdID it used."""
 
     names: tuple[str, ...]
     symbol: str
@@ -74,7 +75,7 @@ class _Total:
 
 
 def traded_lots(orders: Orders) -> Mapping[tuple[str, str], int]:
-    """Return what the booked trades of all orders come to, by account and instrument."""
+    """Return the signed lots of all booked trades, by account and instrument."""
     traded: dict[tuple[str, str], int] = defaultdict(int)
     for standing in orders.traded():
         for trade in standing.trades:
@@ -85,7 +86,7 @@ def traded_lots(orders: Orders) -> Mapping[tuple[str, str], int]:
 
 
 class BookCheck:
-    """The check of one session; what it has read of the log it does not read again."""
+    """The check of one session; it reads each message once."""
 
     def __init__(self, tools: CheckTools) -> None:
         """Start with nothing read."""
@@ -96,14 +97,14 @@ class BookCheck:
         self._seq = -1
 
     def run(self, source: str) -> int:
-        """Put every difference that is news on record; returns how many are open then.
+        """Record every new difference; return how many differences are open.
 
         Args:
             source: `reconciliation` or `run_end`.
 
         Raises:
-            audit.errors.AuditError: the ledger cannot be read, or takes no record.
-            NotReadyError: the orders are not folded.
+            audit.errors.AuditError: when the ledger cannot be read or takes no record.
+            NotReadyError: when the orders are not folded.
         """
         tools, differences = self._tools, self._tools.books.differences
         found, size = tuple[Found, ...](), 0
@@ -125,7 +126,7 @@ class BookCheck:
         return len(differences.open())
 
     def _read(self, size: int) -> None:
-        """Take in the messages below a size of the log."""
+        """Read the messages below a size of the log."""
         tools = self._tools
         for record in tools.reader.records(
             stream=f"session/{tools.session}",
@@ -166,7 +167,7 @@ class BookCheck:
         self._totals[name] = _Total(names=names, symbol=symbol, quantity=quantity)
 
     def _apart(self) -> Iterator[Found]:
-        """Yield every order and account whose two sides are to be compared."""
+        """Yield both sides of every order and account."""
         tools, orders = self._tools, self._tools.orders
         for total in self._totals.values():
             standing = next(filter(None, map(orders.by_cl_ord_id, total.names)), None)

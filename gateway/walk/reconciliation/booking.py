@@ -1,7 +1,4 @@
-"""What a trade books: in whole lots and ticks, for the order that was sent, and no other.
-
-Pure. Not here: where the order stands after it (`settlement`), and what it does to a book.
-"""
+"""What a trade books for the order that was sent: whole lots and ticks. Pure."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,15 +12,15 @@ from gateway.walk.projections.standing import BookedTrade, Standing
 from risk.state.instrument import Instrument
 
 NOTIONAL_MAX_MINOR: Final = 10**14
-"""Most that one trade may be worth or cost, minor units: far above any, and nothing overflows."""
+"""The most that one trade may be worth or cost, minor units; keeps sums from overflowing."""
 TAG_SYMBOL, TAG_SIDE = 55, 54
 
 
 def same_order(report: ExecutionReport, standing: Standing) -> None:
-    """Refuse a report whose symbol or side is not the one that was sent under its ClOrdID.
+    """Refuse a report whose symbol or side differs from the order's.
 
     Raises:
-        ReportError: it speaks of another order.
+        ReportError: when it is about another order.
     """
     if standing.sending is None:
         return
@@ -41,12 +38,12 @@ def fill_of(
     instruments: Callable[[str], Instrument],
     minor_digits: int,
 ) -> Fill | None:
-    """Return the fill of a trade, or of one that is corrected, in our units, or None.
+    """Return the fill of a trade or of a correction, or None for any other report.
 
-    A correction that names no commission leaves it.
+    A correction without a commission keeps the trade's.
 
     Raises:
-        ReportError: it is not whole ticks and lots, or out of range.
+        ReportError: when it is not whole ticks and lots, or out of range.
     """
     if not (report.is_trade or report.is_correction) or standing.verdict is None:
         return None
@@ -77,7 +74,7 @@ def fill_of(
 
 
 def breaches_of(standing: Standing, fill: Fill | None, booked: int) -> tuple[str, ...]:
-    """Return in what a trade that leads to `booked` lots breaks the order that it fills."""
+    """Return in what a trade that leads to `booked` lots breaks its order."""
     if fill is None or standing.verdict is None:
         return ()
     intent = VerdictGiven.of(standing.verdict).intent
@@ -89,7 +86,7 @@ def breaches_of(standing: Standing, fill: Fill | None, booked: int) -> tuple[str
 
 
 def lot_of(standing: Standing, instruments: Callable[[str], Instrument]) -> int:
-    """Return how many shares a lot of an order's instrument has."""
+    """Return the shares per lot of an order's instrument."""
     if standing.verdict is None:
         return 1
     return instruments(VerdictGiven.of(standing.verdict).instrument).lot

@@ -1,8 +1,8 @@
-"""The cancels of a sweep, on record: taken from the FIX child's journal, where they stand first.
+"""Cancels of the FIX child, copied from its journal into the ledger.
 
-A child that cancels cannot wait for a ledger. Its journal has each cancel on disk before the bytes
-leave; this puts them into the ledger: while the gateway runs as it is told of them, and at a start
-before anything connects, with what an earlier child did on its own.
+A child that cancels cannot wait for the ledger: its journal has each cancel on disk before the
+bytes leave. The gateway records them as it is told of them, and at a start before anything
+connects, with those of an earlier child.
 """
 
 import threading
@@ -19,7 +19,7 @@ AT_ONCE = 100
 
 
 class CancelRecords:
-    """What the journal notes and the ledger lacks; safe from any thread."""
+    """Copies cancels that the ledger lacks; safe from any thread."""
 
     def __init__(
         self,
@@ -28,14 +28,7 @@ class CancelRecords:
         session: str,
         noted: Callable[[], Iterable[CancelNote]],
     ) -> None:
-        """Prepare; nothing is read before `take`.
-
-        Args:
-            ledger: takes the records.
-            reader: knows which are there.
-            session: whose journal it is.
-            noted: reads the journal.
-        """
+        """Prepare; `noted` reads the journal, and nothing is read before `take`."""
         self._ledger = ledger
         self._reader = reader
         self._session = session
@@ -44,10 +37,10 @@ class CancelRecords:
         self._lock = threading.Lock()
 
     def take(self) -> int:
-        """Put every cancel on record that is not there yet; returns how many.
+        """Record every cancel that is not there yet; return how many.
 
         Raises:
-            AuditError: the ledger does not take them, or cannot be read; ask again.
+            AuditError: when the ledger takes none or cannot be read; ask again.
         """
         with self._lock:
             if self._recorded is None:

@@ -1,9 +1,8 @@
-"""What a broker's message says that the book does not, each one as it is settled.
+"""Differences that a broker's message shows, as it is settled.
 
-Pure, but for what is asked of the orders. A report's CumQty (14) is held against the fills that are
-booked once it is applied, and what was adjusted; a message that cannot be applied is quarantined,
-which is a difference too: what it tells may be true. Not here: the whole book against all reports
-(`book_check`).
+A report's CumQty (14) is compared with the booked fills after it and the adjustments. A message
+that cannot be applied is a difference too: what it says may be true. Pure but for the orders that
+are asked for. Not here: the whole book against all reports (`book_check`).
 """
 
 import contextlib
@@ -41,7 +40,7 @@ BROKEN: Final = {
     "price_beyond_limit": DifferenceCause.PRICE_BEYOND_LIMIT,
     "overfilled": DifferenceCause.OVERFILLED,
 }
-"""What a trade that is booked says against its order, by the name in `order_reported`."""
+"""In what a booked trade breaks its order, by the name in `order_reported`."""
 
 _TRADING: Final = frozenset("F12GH")
 _LATE: Final = frozenset("F12")
@@ -50,7 +49,7 @@ _TEXT_MAX: Final = 64
 
 
 def tells_total(report: ExecutionReport) -> bool:
-    """Whether CumQty (14) is the order's total now: an acknowledgement may be old news."""
+    """Return whether CumQty (14) is the order's total now; an acknowledgement may be old."""
     event = event_of(report)
     if event is OrderEvent.NOT_KNOWN_THERE:
         return False
@@ -63,7 +62,7 @@ def tells_total(report: ExecutionReport) -> bool:
 
 
 def sets_total(report: ExecutionReport) -> bool:
-    """Whether CumQty counts also below what was told before: a trade may arrive late."""
+    """Return whether CumQty also counts when it is lower: a trade may arrive late."""
     return tells_total(report) and not report.is_trade
 
 
@@ -78,18 +77,17 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
     differences: Differences | None,
     old: bool = False,
 ) -> tuple[Draft, ...]:
-    """Return the differences that a message is, to be committed with what it means.
+    """Return the differences that a message shows, to be committed with its meaning.
 
     Args:
-        drafts: what the message puts on record.
+        drafts: the message's drafts.
         raw: the message.
         offset: its place in the inbox.
-        session: the broker's.
-        standing: of an order by its ClOrdID.
-        instrument: by its symbol; raises KeyError for a strange one.
-        differences: what is known already; None takes each for news.
-        old: whether it is sent again and was said before something that is on record: what it
-            tells was held against the book then, and its total is not the total now.
+        session: the FIX session.
+        standing: finds an order by its ClOrdID.
+        instrument: finds an instrument by its symbol; raises KeyError for an unknown one.
+        differences: the known differences; None takes each for news.
+        old: whether the message is a resend older than the record: its total is not today's.
     """
     word = word_of(raw)
     resent = word is not None and word.resent
@@ -124,7 +122,7 @@ def _is_news(found: Found, differences: Differences | None) -> bool:
 
 
 def _breaches(found: Found | None, anomaly: str) -> tuple[Found, ...]:
-    """Return in what a booked trade breaks its order, each an alarm of its own."""
+    """Return an alarm for each way in which a booked trade breaks its order."""
     if found is None:
         return ()
     return tuple(replace(found, cause=BROKEN[one]) for one in anomaly.split(", ") if one in BROKEN)
@@ -136,7 +134,7 @@ def _quarantined(
     standing: Callable[[str], Standing | None],
     instrument: Callable[[str], Instrument],
 ) -> Found | None:
-    """Return the difference that an anomaly is; None if it tells of no trade and ends no order."""
+    """Return an anomaly's difference; None if it tells of no trade and ends no order."""
     cause = QUARANTINED.get(reason)
     if cause is None:
         return None
@@ -180,7 +178,7 @@ def _totals_apart(
     instrument: Callable[[str], Instrument],
     differences: Differences | None,
 ) -> tuple[Found | None, bool]:
-    """Return an order's fills and total once a report is applied, and if it may be an old one."""
+    """Return both sides of an order after a report, and whether the total may be old."""
     report, order = parse_inbound(raw), standing(reported.cl_ord_id)
     if not isinstance(report, ExecutionReport) or order is None or order.verdict is None:
         return None, False
@@ -209,14 +207,14 @@ def _as_known(
     late: bool,
     old: bool = False,
 ) -> Found | None:
-    """Return two sides as they are with what is known of the order: adjusted, and told before.
+    """Return both sides with the adjustments and earlier totals of the order.
 
     Args:
-        found: the order's fills, and the total of one message.
-        last_lots: what of the fills this message adds.
-        differences: what was adjusted and told.
+        found: the order's fills, and one message's total.
+        last_lots: the lots that this message adds to the fills.
+        differences: the known differences.
         late: whether a higher total that was told before still counts.
-        old: whether what was told before counts in any case.
+        old: whether the total that was told before counts in any case.
     """
     if found is None or differences is None or not found.cl_ord_id or found.book_lots is None:
         return found
@@ -231,7 +229,7 @@ def _as_known(
 
 
 def _tags(raw: str) -> dict[int, str]:
-    """Return the first value of each tag; nothing of what is no message."""
+    """Return the first value of each tag; empty for bytes that are no message."""
     found: dict[int, str] = {}
     with contextlib.suppress(FixError):
         for tag, value in parse(raw):
@@ -240,7 +238,7 @@ def _tags(raw: str) -> dict[int, str]:
 
 
 def _quantity(tags: Mapping[int, str]) -> int | None:
-    """Return CumQty, None if it cannot be read."""
+    """Return CumQty, or None if it cannot be read."""
     try:
         return scaled(tags.get(_CUM_QTY, ""), 0)
     except FixError:
@@ -248,5 +246,5 @@ def _quantity(tags: Mapping[int, str]) -> int | None:
 
 
 def _plain(text: str) -> str:
-    """Return a name that any record takes."""
+    """Return a name in characters that any record takes."""
     return "".join(c for c in text if c.isascii() and c.isprintable())[:_TEXT_MAX]

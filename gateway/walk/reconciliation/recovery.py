@@ -1,14 +1,16 @@
-"""What a start finds and does: every decision that a crash left open is brought to its end.
+"""What a start does about decisions that a crash left open.
 
-Nothing is sent on a row's word alone: an order leaves only in the process that approved it.
-Table (stage found -> what is done):
-    open        sealed as abandoned: nothing was approved
-    held        reservation freed, sealed: a person's answer belongs to the market that was shown
-    approved    withdrawn: a row that nobody is waiting with is no reason to send an order
-    sending     UNKNOWN: asked for at the broker, never sent again
-    sent        asked for at the broker
-    closed      sealed with the state the broker ended it in
-    ended there, and persons answered for the trades that were missing: ended here, sealed
+Nothing is sent because of a row: only the process that approved an order sends it.
+
+    stage found  what is done
+    open         sealed as abandoned: nothing was approved
+    held         reservation freed, sealed: an answer belongs to the market that was shown
+    approved     withdrawn, sealed: nobody waits for the order any more
+    sending      marked UNKNOWN and asked for at the broker, never sent again
+    sent         asked for at the broker
+    closed       sealed with the state in which the broker ended it
+
+An order that the broker ended, and whose missing trades persons resolved, is ended and sealed.
 """
 
 from collections import deque
@@ -35,7 +37,7 @@ from gateway.walk.settlement import OUTCOMES
 
 POLL_S = 0.02
 RESTART = "restart"
-"""Why an approval that a start found unsent is withdrawn."""
+"""The reason of a withdrawal at a start."""
 
 Note = Callable[[str, str], None]
 """Puts an event of the session on record: its name and its detail."""
@@ -44,7 +46,7 @@ Note = Callable[[str, str], None]
 def close_abandoned(
     ledger: LedgerPort, orders: Orders, differences: Differences, *, market_time_us: int
 ) -> int:
-    """End what needs no broker: abandoned, held, unsent and unsealed ones; returns how many."""
+    """End every decision that needs no broker; return how many."""
     count = 0
     for standing in list(orders.unsealed()):
         drafts = _ending(standing, market_time_us)
@@ -56,7 +58,7 @@ def close_abandoned(
 
 
 def mark_unknown(ledger: LedgerPort, orders: Orders, *, market_time_us: int) -> int:
-    """Turn SENDING without an answer into UNKNOWN; returns how many."""
+    """Mark every SENDING without an answer as UNKNOWN; return how many."""
     lost = [s for s in orders.in_doubt() if s.stage is Stage.SENDING]
     for standing in lost:
         orders.catch_up(
@@ -80,11 +82,11 @@ def reconcile(
     logon_no: int,
     inbox_offset: int,
 ) -> bool:
-    """Ask the broker for every order that may be live, wait a bounded time, open the session.
+    """Ask for every order that may be live, wait for answers, open the session.
 
-    `inbox_offset` is where the inbox stood before the questions; answers come after it. What stays
-    unknown goes to `note`. `check` holds the book against the answers, which end at the offset that
-    it is given. Returns False when the logon was over before its reconciliation.
+    The wait is bounded. `inbox_offset` is where the inbox stood before the questions. Orders that
+    stay unknown go to `note`. `check` compares the book with the answers up to the offset that it
+    is given. Returns whether the logon still holds.
     """
     live = {s.cl_ord_id: s for s in orders.live() if s.sending is not None}
     state = Reconciliation.begin(
@@ -120,7 +122,7 @@ def reconcile(
 def _listen(
     fix: ReconcilePort, state: Reconciliation, inbox_offset: int
 ) -> tuple[Reconciliation, int]:
-    """Take in what arrived since; the settler records it, here it only answers questions."""
+    """Read the messages that arrived since; the settler records them."""
     for entry in fix.inbox_since(inbox_offset):
         inbox_offset = entry.next_offset
         try:
@@ -133,9 +135,9 @@ def _listen(
 def _ended_by_a_person(
     standing: Standing, differences: Differences, market_time_us: int
 ) -> tuple[Draft, ...]:
-    """Return the records that end an order which waits for trades that a person answered for.
+    """Return the records that end an order whose missing trades persons resolved.
 
-    Earlier versions left it so when the broker's last word came after the resolution.
+    Earlier versions left it open when the broker's last report came after the resolution.
     """
     over = bool(standing.cl_ord_id) and OrderState(standing.order_state).is_terminal
     if not over or standing.seals:  # one that lived again is asked for at the broker
@@ -151,7 +153,7 @@ def _ended_by_a_person(
 
 
 def _ending(standing: Standing, market_time_us: int) -> tuple[Draft, ...]:
-    """Return the records that end a decision without the broker, none when it needs one."""
+    """Return the records that end a decision without the broker; none if it needs the broker."""
     stream = f"decision/{standing.decision_id}"
     match standing.stage:
         case Stage.OPEN:

@@ -1,7 +1,6 @@
-"""What of a session was heard before: a message that is sent again may be older than the book.
+"""Which messages of a session are on record: a resent one may be older than the book.
 
-The ledger has every message as it came in, and nothing is read of it before one is sent again. Not
-here: what an old word is (`fix.wire.resends`), and what becomes of it (`settlement`, `quarantine`).
+Not here: when a message is old (`fix.wire.resends`), and what becomes of it (`settlement`).
 """
 
 from audit.records.kinds import Kind
@@ -11,20 +10,20 @@ from gateway.walk.journal.session import FixInbound
 
 
 class Resends:
-    """The messages of one session that are on record; for one thread, the settler's."""
+    """The recorded messages of one session; for one thread, the settler's."""
 
     def __init__(self, reader: LedgerReader, session: str) -> None:
-        """Start with nothing read."""
+        """Start with nothing read; the ledger is read when the first resend comes."""
         self._reader = reader
         self._session = session
         self._heard = Heard()
         self._seq = -1
 
     def has_heard(self, raw: str) -> bool:
-        """Return whether a message is sent again, and it or a later one of its order is on record.
+        """Return whether a message is a resend, and it or a later one of its order is on record.
 
         Raises:
-            AuditError: the ledger cannot be read; ask again.
+            AuditError: when the ledger cannot be read; ask again.
         """
         word = word_of(raw)
         if word is None or not word.resent:
