@@ -38,7 +38,7 @@ _HEADER, _SPEED_S = bytes(400), 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class FsckRun:
     """One check: its time, peak memory of the judge and of a reader, the machine's speed."""
 
     seconds: float
@@ -70,7 +70,7 @@ def _peak_kib() -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
-def measure(dsn: str, folder: Path, *, payloads: bool) -> Run:
+def measure(dsn: str, folder: Path, *, payloads: bool) -> FsckRun:
     """Run one check in a process of its own, so that its peak memory is its own."""
     hashes_s = hashing_speed()
     command = [sys.executable, __file__, "--once", dsn, "--state", str(folder / "state")]
@@ -81,7 +81,7 @@ def measure(dsn: str, folder: Path, *, payloads: bool) -> Run:
         text=True,
     )
     seconds, judge, reader = done.stdout.split()
-    return Run(
+    return FsckRun(
         seconds=float(seconds), judge_mib=int(judge), reader_mib=int(reader), hashes_s=hashes_s
     )
 
@@ -140,7 +140,7 @@ def make_log(admin: str, size: int) -> str:
     return dsn
 
 
-def row_of(size: int, runs: list[Run], *, payloads: bool) -> str:
+def row_of(size: int, runs: list[FsckRun], *, payloads: bool) -> str:
     """Return a table row with the median and the best rate."""
     seconds = sorted(run.seconds for run in runs)
     median, best = size / seconds[len(seconds) // 2], size / seconds[0]

@@ -55,7 +55,7 @@ _NOTES = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class BenchPlan:
     """How long each part takes.
 
     Attributes:
@@ -73,8 +73,8 @@ class Plan:
     tail_s: float
 
 
-FULL = Plan(pairs=9, phase_s=2.0, singles=1500, tails=4, tail_s=10.0)
-QUICK = Plan(pairs=3, phase_s=0.7, singles=200, tails=1, tail_s=2.0)
+FULL = BenchPlan(pairs=9, phase_s=2.0, singles=1500, tails=4, tail_s=10.0)
+QUICK = BenchPlan(pairs=3, phase_s=0.7, singles=200, tails=1, tail_s=2.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Pairs:
 class Bench:
     """The parts, in the order in which they run."""
 
-    def __init__(self, plan: Plan, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, plan: BenchPlan, folder: Path, stack: ExitStack) -> None:
         server = EmbeddedPostgres(folder)
         server.start()
         stack.callback(server.stop)
@@ -185,7 +185,7 @@ class Bench:
         return size / elapsed
 
 
-def run(plan: Plan, folder: Path) -> str:
+def run(plan: BenchPlan, folder: Path) -> str:
     """Run every part and return the report."""
     with ExitStack() as stack:
         bench = Bench(plan, folder, stack)

@@ -39,7 +39,7 @@ CLOSED = "http://127.0.0.1:9"  # the discard port: nobody listens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Arrangement:
     """One arrangement and its result."""
 
     name: str
@@ -69,7 +69,7 @@ def witness(state: Path, logs: Path) -> Iterator[Path]:
 
 def measure(
     name: str, dsn: str, signer: FileSigner, policy: bytes, asked: argparse.Namespace
-) -> Row:
+) -> Arrangement:
     """Run one ledger until `asked.checkpoints` checkpoints have their quorum."""
     config = PublisherConfig(dsn=dsn, policy=QuorumPolicy.parse(policy), timeout_s=5.0)
     publisher = Publisher(config, signer.vkey, wall_us)
@@ -108,7 +108,7 @@ def measure(
     ledger.close()
     publisher.stop()
     print(file=sys.stderr)
-    return Row(name=name, records=ledger.size, standing=publisher.standing())
+    return Arrangement(name=name, records=ledger.size, standing=publisher.standing())
 
 
 def arrangements(own: bytes, second: bytes) -> dict[str, bytes]:
@@ -131,7 +131,7 @@ def arrangements(own: bytes, second: bytes) -> dict[str, bytes]:
     }
 
 
-def page(rows: list[Row], asked: argparse.Namespace) -> str:
+def page(rows: list[Arrangement], asked: argparse.Namespace) -> str:
     """Return the document."""
 
     def ms(seconds: float | None) -> str:
@@ -164,7 +164,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=200, help="records per second")
     parser.add_argument("--write", action="store_true", help="write docs/measured/bench-witness.md")
     asked = parser.parse_args()
-    rows: list[Row] = []
+    rows: list[Arrangement] = []
     with tempfile.TemporaryDirectory(prefix="countersign-witness-") as folder:
         root = Path(folder)
         root.chmod(0o711)

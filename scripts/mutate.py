@@ -22,8 +22,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.mutation.planting import ROOT, Copy, Outcome, copied
-from scripts.mutation.report import CAUGHT_MIN, Run, write_page
+from scripts.mutation.planting import ROOT, Copy, FaultOutcome, copied
+from scripts.mutation.report import CAUGHT_MIN, MutateRun, write_page
 from scripts.mutation.tests_of import STAGES, Recording
 from scripts.mutation.trial import Trial, Trials, draw, sources, together
 
@@ -56,12 +56,12 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def try_mutation(copy: Copy, mutation: Mutation) -> Outcome:
+def try_mutation(copy: Copy, mutation: Mutation) -> FaultOutcome:
     """Plant one fault, run its tests, remove the fault."""
     path = copy.folder / mutation.file
     text = path.read_text() if path.is_file() else ""
     if text.count(mutation.old) != 1:
-        return Outcome.STALE
+        return FaultOutcome.STALE
     changed = text.replace(mutation.old, mutation.new).encode()
     with copy.changed({mutation.file: changed}):
         return copy.run(mutation.tests, TIMEOUT_S).outcome
@@ -83,7 +83,7 @@ def by_hand(copy: Copy, words: list[str]) -> int:
     for one in chosen:
         started = time.monotonic()
         outcome = try_mutation(copy, one)
-        bad += outcome is not Outcome.CAUGHT
+        bad += outcome is not FaultOutcome.CAUGHT
         say(f"{outcome:9} {one.file}: {one.promise} ({time.monotonic() - started:.1f} s)")
     say(f"{len(chosen) - bad} of {len(chosen)} faults planted by hand were caught")
     return bad
@@ -104,12 +104,14 @@ def drawn(copy: Copy, options: argparse.Namespace) -> bool:
         results.append(trial)
         took_s = time.monotonic() - started
         say(f"{number}/{len(sites)} {trial.outcome} {site.key} {trial.by} ({took_s:.1f} s)")
-    left = [one for one, t in zip(sites, results, strict=True) if t.outcome != Outcome.CAUGHT]
+    left = [one for one, t in zip(sites, results, strict=True) if t.outcome != FaultOutcome.CAUGHT]
     noticed = ""
     if left and not options.apart:
         say(f"{len(left)} survivors together, under the whole suite")
         noticed = together(copy, left, say, SUITE).by
-    run = Run(seed=options.seed, trials=tuple(results), together=noticed, whole=not options.apart)
+    run = MutateRun(
+        seed=options.seed, trials=tuple(results), together=noticed, whole=not options.apart
+    )
     say(run.summary())
     if options.write:
         write_page(run, read_table(TABLE))

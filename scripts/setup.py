@@ -57,7 +57,7 @@ class SetupError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class SetupStep:
     """One step; `made_from` is the digest of its inputs."""
 
     name: str
@@ -151,7 +151,7 @@ def wait_for(process: subprocess.Popen[bytes], log: Path, title: str, started: f
             say(f"      {title}: {said - started:.0f} s{seen}")
 
 
-def run_step(step: Step, position: str) -> None:
+def run_step(step: SetupStep, position: str) -> None:
     """Do a step unless its stamp shows that it was done from the same inputs.
 
     Raises:
@@ -195,7 +195,7 @@ def make_environment() -> None:
     STAMPS.mkdir(exist_ok=True)
 
 
-def plan(torch_index: str, pip_arguments: tuple[str, ...]) -> tuple[Step, ...]:
+def plan(torch_index: str, pip_arguments: tuple[str, ...]) -> tuple[SetupStep, ...]:
     """Return the steps in order."""
     tools = STAMPS / "build-tools.txt"
     tools.write_text(locked(BUILD_TOOLS))
@@ -205,31 +205,31 @@ def plan(torch_index: str, pip_arguments: tuple[str, ...]) -> tuple[Step, ...]:
     hashed = ("--no-deps", "--require-hashes", *pip_arguments)
     count = sum("==" in line for line in LOCK.read_text().splitlines())
     return (
-        Step(
+        SetupStep(
             name="tools",
             title="build tools",
             made_from=digest_of(tools),
             commands=(pip_install(*hashed, "-r", str(tools)),),
         ),
-        Step(
+        SetupStep(
             name="libraries",
             title=f"libraries: {count} packages, each checked against its hash",
             made_from=digest_of(LOCK),
             commands=(pip_install(*hashed, "-r", str(LOCK)),),
         ),
-        Step(
+        SetupStep(
             name="torch",
             title="torch",
             made_from=digest_of(TORCH),
             commands=(pip_install(*index, *pip_arguments, "-r", str(TORCH)),),
         ),
-        Step(
+        SetupStep(
             name="quickfix",
             title="quickfix, from our cache or compiled (about 3 minutes on 2 cores)",
             made_from=digest_of(QUICKFIX),
             commands=((str(PYTHON), str(QUICKFIX)),),
         ),
-        Step(
+        SetupStep(
             name="countersign",
             title="countersign",
             made_from=digest_of(facts),
@@ -240,7 +240,7 @@ def plan(torch_index: str, pip_arguments: tuple[str, ...]) -> tuple[Step, ...]:
     )
 
 
-def compile_in_background(step: Step) -> subprocess.Popen[bytes] | None:
+def compile_in_background(step: SetupStep) -> subprocess.Popen[bytes] | None:
     """Start compiling quickfix beside the downloads; None if there is nothing to compile."""
     stamp = STAMPS / step.name
     if stamp.is_file() and stamp.read_text() == step.made_from:

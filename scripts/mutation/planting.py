@@ -21,7 +21,7 @@ FILES = ("pyproject.toml", "Makefile", "README.md", "ARCHITECTURE.md", "CHANGELO
 PYTEST_FAILED = (1, 2)  # tests failed, or a test's file could not even be imported
 
 
-class Outcome(StrEnum):
+class FaultOutcome(StrEnum):
     """What became of one planted fault."""
 
     CAUGHT = "caught"
@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RunResult:
     """The result of a run of tests; a run that hangs has noticed the fault too.
 
     Attributes:
@@ -44,13 +44,13 @@ class Answer:
     tail: str
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> FaultOutcome:
         """What the result means for the planted fault."""
         if self.code == 0:
-            return Outcome.SURVIVED
+            return FaultOutcome.SURVIVED
         if self.code in PYTEST_FAILED or self.timed_out or self.code < 0:
-            return Outcome.CAUGHT
-        return Outcome.BROKEN
+            return FaultOutcome.CAUGHT
+        return FaultOutcome.BROKEN
 
     @property
     def timed_out(self) -> bool:
@@ -70,7 +70,7 @@ class Copy:
         self.folder = folder
         self._runner = runner
 
-    def run(self, tests: Sequence[str], timeout_s: float) -> Answer:
+    def run(self, tests: Sequence[str], timeout_s: float) -> RunResult:
         """Run tests, in this order, up to the first failure."""
         to, back = self._pipes()
         to.write(json.dumps({"tests": list(tests), "timeout_s": timeout_s}) + "\n")
@@ -78,7 +78,7 @@ class Copy:
         line = back.readline()
         if not line:
             raise RuntimeError("the runner of the tests has ended")
-        return Answer(**json.loads(line))
+        return RunResult(**json.loads(line))
 
     def _pipes(self) -> tuple[IO[str], IO[str]]:
         if self._runner.stdin is None or self._runner.stdout is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.mutation.planting import ROOT, Outcome
+from scripts.mutation.planting import ROOT, FaultOutcome
 from scripts.mutation.trial import Trial
 
 PAGE = ROOT / "docs" / "measured" / "mutation.md"
@@ -24,7 +24,7 @@ draws the same places again from the same sources.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class MutateRun:
     """One run.
 
     Attributes:
@@ -43,7 +43,7 @@ class Run:
         return self._caught() / max(1, len(self.trials))
 
     def _caught(self) -> int:
-        return sum(one.outcome == Outcome.CAUGHT for one in self.trials)
+        return sum(one.outcome == FaultOutcome.CAUGHT for one in self.trials)
 
     def summary(self) -> str:
         """Return the last line of a run."""
@@ -64,7 +64,7 @@ def reason_of(key: str) -> str:
     return "no reason given: a test is missing"
 
 
-def write_page(run: Run, by_hand: Sized) -> None:
+def write_page(run: MutateRun, by_hand: Sized) -> None:
     """Write docs/measured/mutation.md."""
     lines = [
         HEAD,
@@ -75,9 +75,9 @@ def write_page(run: Run, by_hand: Sized) -> None:
     lines += ["| | drawn | caught |", "|---|---|---|"]
     for title, of in (("folder", _room), ("operator", _operator)):
         drawn = Counter(of(one) for one in run.trials)
-        caught = Counter(of(one) for one in run.trials if one.outcome == Outcome.CAUGHT)
+        caught = Counter(of(one) for one in run.trials if one.outcome == FaultOutcome.CAUGHT)
         lines += [f"| {title} {name} | {drawn[name]} | {caught[name]} |" for name in sorted(drawn)]
-    left = [one for one in run.trials if one.outcome != Outcome.CAUGHT]
+    left = [one for one in run.trials if one.outcome != FaultOutcome.CAUGHT]
     lines += ["", "## Survivors", ""]
     lines += [f"- `{one.key}`: {reason_of(one.key)}." for one in left] or ["None."]
     if left and run.whole:

@@ -52,7 +52,7 @@ CHILD_TEST_S = 20.0
 
 
 @dataclass(slots=True)
-class Recorded:
+class RecordedChunk:
     """One recorded chunk: coverage data, test times, and the sources at that time."""
 
     data: coverage.CoverageData
@@ -80,7 +80,7 @@ class Recording:
         self._index: dict[str, list[str]] = {}
         if self._index_file.exists():
             self._index = json.loads(self._index_file.read_text())
-        self._chunks: dict[str, Recorded] = {}
+        self._chunks: dict[str, RecordedChunk] = {}
 
     def missing(self, stage: str) -> list[str]:
         """Return the test files of a stage that are new or have changed."""
@@ -146,17 +146,17 @@ class Recording:
                 passed[file] = CHILD_TEST_S
         return dict(sorted(passed.items(), key=lambda one: one[1]))
 
-    def _chunk(self, name: str) -> Recorded:
+    def _chunk(self, name: str) -> RecordedChunk:
         if name not in self._chunks:
             place = self._folder / name
             data = coverage.CoverageData(basename=str(place / "lines"))
             data.read()
             times = json.loads((place / "lines.json").read_text())
-            self._chunks[name] = Recorded(data, times, place)
+            self._chunks[name] = RecordedChunk(data, times, place)
         return self._chunks[name]
 
 
-def _tests(recorded: Recorded, site: Site, now: bytes) -> set[str]:
+def _tests(recorded: RecordedChunk, site: Site, now: bytes) -> set[str]:
     """Return the tests that ran a site's line, or its whole function if that has changed."""
     lines = recorded.lines(site.file)
     kept = recorded.sources / site.file

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from scripts.mutation.places import Site, planted
-from scripts.mutation.planting import ROOT, Answer, Copy, Outcome
+from scripts.mutation.planting import ROOT, Copy, FaultOutcome, RunResult
 from scripts.mutation.sites import ROOMS, members_of, sites_of
 from scripts.mutation.tests_of import Recording
 
@@ -94,7 +94,7 @@ class Trials:
         state = hashlib.sha256(self._text(site)).hexdigest()[:12]
         seen, known = self._known.get(site.key, ("", None))
         if known is not None and (
-            (known.outcome == Outcome.CAUGHT and seen.startswith(state))
+            (known.outcome == FaultOutcome.CAUGHT and seen.startswith(state))
             or seen == f"{state}.{self._tests_now}"
         ):
             return known
@@ -111,17 +111,17 @@ class Trials:
     def _attempt(self, site: Site, stages: Iterable[str]) -> Trial:
         text = planted(self._text(site), site)
         if text is None:
-            return _trial(site, Outcome.STALE, "", 0)
+            return _trial(site, FaultOutcome.STALE, "", 0)
         asked = 0
         for stage in stages:
             times = self._recording.tests_of(site, stage, self._text(site))
             asked += len(times)
             answer = self._ask(times, site.file, text)
-            if answer is not None and answer.outcome is not Outcome.SURVIVED:
+            if answer is not None and answer.outcome is not FaultOutcome.SURVIVED:
                 return _trial(site, answer.outcome, answer.by, asked)
-        return _trial(site, Outcome.SURVIVED if asked else Outcome.UNTESTED, "", asked)
+        return _trial(site, FaultOutcome.SURVIVED if asked else FaultOutcome.UNTESTED, "", asked)
 
-    def _ask(self, times: Mapping[str, float], file: str, text: bytes) -> Answer | None:
+    def _ask(self, times: Mapping[str, float], file: str, text: bytes) -> RunResult | None:
         """Run tests over a fault, without those that also fail without it."""
         tests = [name for name in times if self._sound.get(name, True)]
         while tests:
@@ -144,7 +144,7 @@ class Trials:
 
 def together(
     copy: Copy, survivors: Sequence[Site], say: Callable[[str], None], tests: Sequence[str]
-) -> Answer:
+) -> RunResult:
     """Plant all survivors that do not overlap in one copy, and run whole folders once."""
     texts: dict[str, bytes] = {}
     last: dict[str, int] = {}
@@ -160,7 +160,7 @@ def together(
         return copy.run(tests, 3_600.0)
 
 
-def _trial(site: Site, outcome: Outcome, by: str, tests: int) -> Trial:
+def _trial(site: Site, outcome: FaultOutcome, by: str, tests: int) -> Trial:
     return Trial(
         key=site.key,
         file=site.file,

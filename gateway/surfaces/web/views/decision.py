@@ -42,17 +42,11 @@ class ForecastView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixMessage:
-    """One message on the wire.
-
-    Attributes:
-        way: "out" or "in".
-    """
+    """One message on the wire; `way` is "out" or "in", `seq` the number of its record."""
 
     way: str
-    what: str
     raw: str
     seq: int
-    recorded_at_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -350,19 +344,9 @@ def _messages(records: tuple[Record, ...], reader: LedgerReader) -> Iterator[Fix
     for record in records:
         body = Body(record.body)
         if record.kind in {Kind.ORDER_SENT, Kind.CANCEL_SENT}:
-            yield _message("out", record.kind, body.text("raw"), record)
+            yield FixMessage(way="out", raw=body.text("raw"), seq=record.seq)
         elif record.kind is Kind.ORDER_REPORTED:
             stream = f"session/{body.text('session')}"
             inbound = reader.by_key(stream, f"inbound:{body.whole('inbox_offset')}")
             raw = Body(inbound.body).text("raw") if inbound else ""
-            yield _message("in", record.kind, raw, inbound or record)
-
-
-def _message(way: str, kind: Kind, raw: str, record: Record) -> FixMessage:
-    return FixMessage(
-        way=way,
-        what=kind.value,
-        raw=raw,
-        seq=record.seq,
-        recorded_at_us=record.recorded_at_us,
-    )
+            yield FixMessage(way="in", raw=raw, seq=(inbound or record).seq)

@@ -51,7 +51,6 @@ class PageFrame:
     dev: bool = False
     first_as_of_us: int | None = None
     data_cutoff_us: int | None = None
-    playback: str = ""
 
     @property
     def outside_training(self) -> bool:

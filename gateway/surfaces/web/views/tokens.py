@@ -46,7 +46,6 @@ class Chip:
 class RoundView:
     """One draft-and-verify step: the drafts, then the token that the target added."""
 
-    step: int
     drafts: tuple[Chip, ...]
     last: Chip
     why_plain: str
@@ -73,7 +72,6 @@ class TokensView:
         faults: positions that do not follow from the record.
     """
 
-    drafter: str
     spec_k: int
     paths: tuple[PathView, ...]
     n_paths: int
@@ -105,7 +103,6 @@ def tokens_view(capture: Evidence, table: QTable | None, page: int = 0) -> Token
             by_path[r.trajectory].append(_round(r, capture, judge, holds=holds))
     entropies = [value / ENTROPY_SCALE for r in capture.rounds for value in r.entropies]
     return TokensView(
-        drafter=capture.drafter.value,
         spec_k=capture.spec_k,
         paths=tuple(_path(n, rounds, capture) for n, rounds in by_path.items()),
         n_paths=len(capture.seeds),
@@ -172,7 +169,7 @@ def _round(
         beyond=r.truncated > 0,
     )
     why = r.plain_reason.value.replace("_", " ") if r.plain_reason else ""
-    return RoundView(step=r.step, drafts=tuple(drafts), last=last, why_plain=why, holds=holds)
+    return RoundView(drafts=tuple(drafts), last=last, why_plain=why, holds=holds)
 
 
 _MARKS = {
