@@ -24,12 +24,7 @@ def pause(seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketInstant:
-    """A tick's market time and the monotonic time at which the tick arrived.
-
-    Attributes:
-        tick_us: market time, microseconds UTC.
-        seen_us: `monotonic_us()` at arrival.
-    """
+    """A tick's market time (UTC) and the monotonic time at which it arrived, in microseconds."""
 
     tick_us: int
     seen_us: int

@@ -205,12 +205,8 @@ class KillSwitch:
     ) -> None:
         """Record the progress of a sweep: ClOrdIDs that are gone, of unknown fate, and still open.
 
-        Args:
-            confirmed: gone, by the broker's word.
-            unknown: without an answer.
-            still_open: still working.
-            kill_epoch: of the sweep's press; 0 for the newest one, if it is in force.
-            times_us: monotonic microseconds by field of the record; 0: it did not happen.
+        Epoch 0 is the newest press, if it is in force. Times are monotonic microseconds by field of
+        the record; 0: it did not happen.
         """
         press = self._word.newest_press()
         if not press.killed and not kill_epoch:

@@ -28,12 +28,7 @@ def overlay(policy: SizingPolicy, instrument: Instrument) -> Propose:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """An agent's request.
-
-    Attributes:
-        max_qty_lots: the agent's own cap on this order, or None.
-        limit_ticks: the agent's own limit price; None: the touch plus the policy's allowance.
-    """
+    """An agent's request; None stands for no cap, and for the touch plus the policy's allowance."""
 
     target_exposure_bp: int
     max_qty_lots: int | None

@@ -48,12 +48,7 @@ class DayRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DailySeries:
-    """A parsed daily series.
-
-    Attributes:
-        rows: strictly ascending by day.
-        digest: SHA-256 hex of the unpacked bytes.
-    """
+    """A parsed daily series, ascending by day; `digest` is the SHA-256 of the unpacked bytes."""
 
     rows: tuple[DayRow, ...]
     digest: str

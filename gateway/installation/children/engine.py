@@ -71,10 +71,8 @@ class EngineChild:
     def __init__(self, config: EngineChildConfig, on_event: EventSink | None = None) -> None:
         """Prepare; `start` starts it.
 
-        Args:
-            config: of the child.
-            on_event: called from the supervisor's threads with "started", "ready", "refusing",
-                "deadline_missed", "killed", "died", "restarting", "failed" or "stopped".
+        `on_event` is called from the supervisor's threads with "started", "ready", "refusing",
+        "deadline_missed", "killed", "died", "restarting", "failed" or "stopped".
 
         Raises:
             RegistryError: the drafter's table cannot be read.

@@ -80,9 +80,7 @@ class FixChild:
     def start(self, timeout_s: float = 30.0, *, last_reset: int = 0) -> ChildHello:
         """Start the child and return its hello; it does not connect yet.
 
-        Args:
-            timeout_s: longest wait for the hello.
-            last_reset: number of the last recorded reset of the sequence numbers.
+        `last_reset` is the number of the last recorded reset of the sequence numbers.
 
         Raises:
             ChildError: it did not come up in time.

@@ -93,8 +93,7 @@ def record_changes(
 ) -> None:
     """Record the rotations that led to the present key, where a restored log lacks them.
 
-    The earlier key is destroyed, but the statement that both keys signed is still valid: a holder
-    of the earlier verifier key follows it.
+    The statement that both keys signed is still valid: a holder of the earlier key follows it.
 
     Raises:
         AuditError: the ledger does not take a record, or a statement cannot be read.

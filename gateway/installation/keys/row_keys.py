@@ -71,12 +71,7 @@ def read_secret(folder: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Memory:
-    """The entry of one ledger in `rows.accepted`.
-
-    Attributes:
-        noted: the acceptance is on record.
-        seen: how many records the ledger had; fewer mean an older state.
-    """
+    """The entry of one ledger in `rows.accepted`; `seen` is how many records the ledger had."""
 
     instance: bytes
     accepted: Accepted

@@ -78,11 +78,7 @@ def release_kill(
 ) -> int:
     """Release the kill with both roles' signatures; record it before the gate opens.
 
-    Args:
-        settings: of the state folder.
-        reason: recorded.
-        key_files: by role; None or missing: the key folder's own.
-        although_live: name in the statement the orders that may still work at the broker.
+    With `although_live` the statement names the orders that may still work at the broker.
 
     Raises:
         ReleaseRefusedError: no kill is in force, a signature is wrong, or orders may work.
