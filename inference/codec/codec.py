@@ -112,11 +112,7 @@ class ReturnCodec:
     def step_distribution(
         self, prompt: Prompt, p_row: Sequence[float]
     ) -> tuple[float, float, float]:
-        """Return P(rise), mean and sd of the next bar's log return, in closed form.
-
-        Args:
-            prompt: The prompt.
-            p_row: The target's probabilities of the first token, over the 256 bins.
+        """Return P(rise), mean and sd of the next log return, in closed form from its bins' row.
 
         Raises:
             CodecError: when the row is malformed, or the prompt is of another codec.
@@ -251,7 +247,7 @@ def codec_digest() -> str:
 
 
 def _level_index(token_ids: Sequence[int]) -> int | None:
-    """Return the place of the prompt's last token, the sigma level, before generated bins."""
+    """Return the place of the sigma level, the prompt's last token, or None."""
     for index in range(len(token_ids) - 1, words.HEAD_LENGTH + words.TAIL_LENGTH - 1, -1):
         token = token_ids[index]
         if words.LEVEL_START <= token < words.LEVEL_START + words.N_LEVELS:

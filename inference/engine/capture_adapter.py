@@ -1,8 +1,6 @@
 """Subclasses of vLLM's classes, which vLLM loads by name; they see every step.
 
-`CaptureRunner` hands each step's rows to `flight.py`, `LookAheadScheduler` gives each trajectory
-its own look-ahead, `TableProposer` is the placeholder that lets the table draft. vLLM makes all
-decisions; nothing here changes a probability.
+vLLM makes all decisions; nothing here changes a probability.
 """
 
 from collections.abc import Iterator
@@ -40,7 +38,7 @@ class Deck:
 
 
 class CaptureRunner(CPUModelRunner):
-    """vLLM's CPU runner; observes the sampling step."""
+    """vLLM's CPU runner; hands the rows of each sampling step to `flight.py`."""
 
     deck: Deck
 

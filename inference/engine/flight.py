@@ -133,7 +133,7 @@ class Step:
             logits: The target's raw logits over the bins, [S + B, W].
             emitted: New tokens of each request; none while its prompt is being read.
             drafts: Draft tokens, [S].
-            keep_rounds: False only where capture is switched off.
+            keep_rounds: False only when capture is off.
             witness: Gets every token and judges the rows instead of this step (the self-test).
         """
         targets = softmax(logits)

@@ -58,10 +58,7 @@ def write_frame(frame: Frame) -> bytes:
 
 
 def read_frame(read: Callable[[int], bytes]) -> Frame | None:
-    """Return the next frame, or None at a clean end of the stream.
-
-    Args:
-        read: Returns n bytes, fewer only at the end of the stream.
+    """Return the next frame, or None at a clean end; `read` returns fewer bytes only at the end.
 
     Raises:
         FrameError: when the bytes are not a frame, or the stream ends inside one.

@@ -1,8 +1,5 @@
 """`Engine`: what the walk asks of a sampler, with its request and answer.
 
-The gateway's supervisor (`gateway/installation/children/engine.py`) implements it over a pipe to
-the child.
-
 Durability: none; the caller records the request before it asks and the capture after the answer.
 Threads: `sample` may be called from several threads at once; requests share one batch and do not
 change each other's bytes.
@@ -124,7 +121,7 @@ class EngineConfig:
 
 
 class Engine(Protocol):
-    """Samples trajectories."""
+    """Samples trajectories; the gateway's supervisor implements it over a pipe to the child."""
 
     def sample(self, request: SampleRequest) -> Samples:
         """Return every trajectory of the request.

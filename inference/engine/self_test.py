@@ -97,10 +97,7 @@ def run_self_test(
 ) -> SelfTest:
     """Return the result of the three checks.
 
-    Args:
-        sample: Samples a request; a witness gets every token and replaces the check of the rows.
-        spec_k: The engine's look-ahead; 0 for plain decoding.
-        expansion_is_right: Check 1.
+    `sample` gives every token to a witness, which replaces the engine's own check of the rows.
     """
     started = perf_counter()
     prompt = golden_prompt()

@@ -61,11 +61,8 @@ def make_trajectories(
 ) -> tuple[Trajectory, ...]:
     """Return a capture's trajectories, in the order of its seeds.
 
-    Args:
-        capture: The evidence on record.
-        decode: (trajectory index, tokens) to log returns; the codec with its dither key.
-        table: The drafter's table, for `loglik_drafter` of a table capture.
-        policy: When to drop.
+    `decode` turns (trajectory index, tokens) into log returns; `table` is the table drafter's, for
+    `loglik_drafter`.
     """
     rule = policy or TrajectoryPolicy()
     tokens: list[list[int]] = [[] for _ in capture.seeds]

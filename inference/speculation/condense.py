@@ -32,13 +32,9 @@ Row = tuple[float, ...]
 def condense(capture: Capture, table: QTable | None = None) -> Evidence:
     """Return the evidence of a capture; every position of it recomputes.
 
-    Args:
-        capture: The rounds with their rows.
-        table: The drafter's table; needed when the drafter is the table.
-
     Raises:
         CaptureError: when the capture does not follow from its own rows, was sampled at
-            temperature 0, or has no round.
+            temperature 0, or has no round, or when a table drafter's table is missing.
     """
     if capture.greedy:
         raise CaptureError("a greedy capture has no draws to keep evidence of")

@@ -95,16 +95,11 @@ def decode_evidence(data: bytes) -> Evidence:
 
 
 def read_evidence(data: bytes, table: QTable | None = None) -> Evidence:
-    """Read a stored capture of any version.
-
-    Version 1 has full rows: they are recomputed, then condensed.
-
-    Args:
-        data: The stored bytes.
-        table: The drafter's table; a version 1 capture of the table drafter needs it.
+    """Read a stored capture of any version; the full rows of version 1 are recomputed first.
 
     Raises:
-        CaptureError: when the bytes are not a capture, or those of version 1 do not recompute.
+        CaptureError: when the bytes are not a capture, when those of version 1 do not recompute,
+            or when a table drafter's table is missing for that.
     """
     if not data.startswith(MAGIC_1):
         return decode_evidence(data)

@@ -151,13 +151,9 @@ def round_faults(
 ) -> tuple[str, ...]:
     """Return the names of what does not follow from a round's rows and seed; () when all does.
 
-    Args:
-        round_: The recorded round.
-        capture: Its capture.
-        table: The drafter's table; needed when the drafter is the table.
-
     Raises:
-        CaptureError: when the table is missing or not the recorded one, or a row has no mass.
+        CaptureError: when a table drafter's table is missing or not the recorded one, or a row has
+            no mass.
     """
     faults: list[str] = []
     seed = capture.seeds[round_.trajectory]

@@ -68,12 +68,9 @@ def dither_key(seed: bytes, trajectory: int) -> bytes:
 
 
 def accept_draw(seed: int, position: int, index: int) -> float:
-    """Return the uniform draw that accepts or rejects draft `index` of the round at `position`.
+    """Return the uniform draw that accepts or rejects draft `index` of a round.
 
-    Args:
-        seed: Trajectory seed.
-        position: Output position of the round's first token; 0 is the first sampled token.
-        index: The draft's index in its round, from 0.
+    `seed` is the trajectory's; `position` is that of the round's first token in the output, from 0.
     """
     return (2 * (_bits(seed, Purpose.ACCEPT, position, index) >> 41) + 1) / (1 << 24)
 

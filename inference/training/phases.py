@@ -1,8 +1,4 @@
-"""The phases behind the command: train, distil, evaluate.
-
-Each reads and writes files and can be run alone: distillation reads `out/checkpoint.pt`,
-evaluation reads `out/pair`.
-"""
+"""The phases behind the command; each reads and writes files in `out` and can be run alone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The training loop of the target: resumable, interruptible, bounded by wall time or steps.
 
 The loss is the cross-entropy with an ordinal label: the true bin and its neighbours share the mass,
-because neighbouring bins mean nearly the same return. Other ids get no mass, so the model learns to
-give them none (serving masks them too).
+because they mean nearly the same return. Other ids get none (serving masks them too).
 
 Depth grows during the run: the first part trains four layers while the others are identities, which
 allows about twice the steps in the same time on a CPU. The last stage adds short sequences with

@@ -65,12 +65,7 @@ class Rows:
 
 
 def rows_of(evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair) -> Rows:
-    """Return the rows of a record's tokens.
-
-    Args:
-        evidence: The evidence on record.
-        prompt_ids: The recorded prompt.
-        pair: The recorded weights, checked against their manifest.
+    """Return the rows of a record's tokens after its prompt.
 
     Raises:
         RegistryError: when a model file cannot be read or does not know a token.
@@ -85,12 +80,7 @@ def rows_of(evidence: Evidence, prompt_ids: tuple[int, ...], pair: ModelPair) ->
 
 
 def compare(evidence: Evidence, rows: Rows, table: QTable) -> Regeneration:
-    """Compare every number of a record with the rows of its tokens.
-
-    Args:
-        evidence: The evidence on record; its rounds recompute.
-        rows: The result of `rows_of` for this evidence.
-        table: The drafter's table.
+    """Compare every number of a record, whose rounds recompute, with the rows of its tokens.
 
     Raises:
         CaptureError: when the record has no rounds.

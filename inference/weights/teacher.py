@@ -53,12 +53,7 @@ class Teacher:
     ) -> list[Doubles]:
         """Return, for each answer, the row over the bins before each of its tokens.
 
-        The prompt is read once for all answers.
-
-        Args:
-            prompt: Token ids, at least one.
-            answers: Token ids of each answer, at least one in the longest.
-            bins: Token ids that may be sampled.
+        The prompt, of at least one token, is read once for all answers.
 
         Raises:
             RegistryError: when the model does not know a token.

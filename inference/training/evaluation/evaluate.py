@@ -86,9 +86,9 @@ def evaluate(
 
 
 def origins(series: CodedSeries, count: int, ahead: int) -> Ints:
-    """Return origins spread evenly over the validation years, `ahead` bars before their end.
+    """Return origins spread evenly over the validation years, with `ahead` bars after each.
 
-    Each series has its own offset, from its name, so that dates differ between series.
+    A series' name gives its offset, so that dates differ between series.
     """
     last = len(series.bins) - ahead
     if last <= series.first_validation:

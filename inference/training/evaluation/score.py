@@ -68,12 +68,9 @@ def ewma_variances(series: CodedSeries) -> Floats:
 
 
 def decode_many(bins: Ints, scales: Floats, rng: np.random.Generator) -> Floats:
-    """Return log returns [n, paths, steps] of sampled bins; the scale moves along each path.
+    """Return log returns of sampled bins, both [n, paths, steps]; the scale moves along each path.
 
-    Args:
-        bins: Bin indices [n, paths, steps].
-        scales: Fast, slow and long variance [n, 3] at the origins.
-        rng: Draws the place inside each bin.
+    `scales` has the fast, slow and long variance at the origins [n, 3].
     """
     fast = np.repeat(scales[:, :1], bins.shape[1], axis=1)
     slow = np.repeat(scales[:, 1:2], bins.shape[1], axis=1)

@@ -14,17 +14,13 @@ from inference.errors import TrainingDataError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingCheckpoint:
-    """Everything that a resumed run needs to give the same result.
-
-    `budgets` has the run's minutes, one entry per change: a longer budget on resume stretches the
-    schedule, and the manifest says so.
-    """
+    """Everything that a resumed run needs to give the same result."""
 
     step: int
     tokens: int
     elapsed_s: float
     plan: dict[str, Any]
-    budgets: list[float]
+    budgets: list[float]  # minutes, one entry per change on resume; the manifest has them
     model: dict[str, Any]
     average: dict[str, Any]
     optimizer: dict[str, Any]

@@ -1,8 +1,7 @@
 """A small Llama in plain torch, and its files in Hugging Face's form.
 
-It has the arithmetic of `LlamaForCausalLM` (RMSNorm, rotary positions, grouped-query attention,
-SwiGLU, no biases), so the engine serves the trained function. Fused projections keep the matrix
-products large on a CPU.
+It computes what `LlamaForCausalLM` computes (RMSNorm, rotary positions, grouped-query attention,
+SwiGLU, no biases). Fused projections keep the matrix products large on a CPU.
 
 A layer above `active_layers` has zero output projections and is an exact identity, so a model can
 be trained shallow first, and every export has the full depth.

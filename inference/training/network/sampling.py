@@ -18,13 +18,10 @@ def bin_rows(logits: Tensor) -> Tensor:
 def fan_out(
     model: SmallLlama, prompts: Tensor, paths: int, steps: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Sample several continuations of each prompt, reading the prompt once.
+    """Return sampled tokens [n, paths, steps] and their rows [n, paths, steps, 256].
 
-    The paths of a prompt share one sequence; a mask lets each attend to the prompt and itself
-    only, and all tokens of a step have the same position.
-
-    Returns:
-        Tokens [n, paths, steps] and rows [n, paths, steps, 256].
+    The paths of a prompt, which is read once, share one sequence; a mask lets each attend to the
+    prompt and itself only, and all tokens of a step have the same position.
     """
     length = prompts.shape[1]
     logits, cache = model.extend(prompts, None)
