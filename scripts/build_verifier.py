@@ -2,12 +2,11 @@
 
     python scripts/build_verifier.py       `make verifier`: write audit/verifier/verify.py
 
-As SQLite's amalgamation. The file has the docstring of the last part, every import once, and then
-the parts in their order, without their imports of each other. The output depends on the parts only;
-a test holds it equal to the file that is there.
+Like SQLite's amalgamation, the file has the docstring of the last part, every import once, and then
+the parts in order, without their imports of each other. The output depends on the parts only; a
+test holds it equal to the file in the tree.
 
-Rules, each refused with the part and the line when it is broken:
-
+Rules (the error names the part and the line that break one):
 - a part imports the standard library, cryptography, and names of the parts above it, at its top;
 - nothing is imported under another name, except whole modules of the standard library;
 - no two parts have a name in common at their top level.

@@ -45,13 +45,7 @@ class Against:
 
 @dataclass(slots=True)
 class Tails:
-    """All turns.
-
-    Attributes:
-        append: one thread appends record by record.
-        bare: one thread commits bare INSERTs.
-        arrivals: appends on schedule, whether earlier ones are answered or not.
-    """
+    """All turns: one thread's appends, one thread's bare INSERTs, and appends on schedule."""
 
     append: Against = field(default_factory=Against)
     bare: Against = field(default_factory=Against)

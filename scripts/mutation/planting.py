@@ -33,11 +33,7 @@ class FaultOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The result of a run of tests; a run that hangs has noticed the fault too.
-
-    Attributes:
-        failed: the test that failed first; empty if none did.
-    """
+    """The result of a run of tests; `failed` is the first failed test, empty if none failed."""
 
     code: int
     failed: str

@@ -25,12 +25,7 @@ draws the same places again from the same sources.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutateRun:
-    """One run.
-
-    Attributes:
-        together: the first test that noticed the survivors planted together.
-        whole: whether they were planted together.
-    """
+    """One run; `together` is the test that noticed the survivors planted together, if `whole`."""
 
     seed: int
     trials: Sequence[Trial]

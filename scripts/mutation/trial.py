@@ -23,12 +23,7 @@ SPARE_S = 45.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """The result of one drawn fault.
-
-    Attributes:
-        by: the test that noticed; empty if none did.
-        tests: how many tests run the place.
-    """
+    """The result of one drawn fault, which `tests` tests run; `by` noticed it, empty if none."""
 
     key: str
     file: str

@@ -44,7 +44,7 @@ def fsck(  # noqa: PLR0913, PLR0917 - one flag each
 ) -> None:
     """Check a log of any size in constant memory: every record, stream and checkpoint.
 
-    Example: countersign fsck --key ledger.key.pub --no-payloads
+    Example: countersign fsck --key ledger.key.pub
 
     Exit codes, as of verify: 0 intact, 1 tampered, 2 incomplete, 3 not checkable; 130 interrupted.
     """

@@ -33,7 +33,7 @@ def witness(
         typer.Option(metavar="NAME", help="make missing keys with this name, then serve"),
     ] = None,
 ) -> None:
-    """Run a witness: it cosigns the checkpoints of logs, so that none can rewrite its history.
+    """Run a witness: it cosigns the checkpoints of logs, so that a rewritten history is noticed.
 
     Run it on another host than the log. It follows any C2SP log (tlog-witness) and writes
     STATE/policy, the policy file that names it.

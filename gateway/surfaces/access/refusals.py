@@ -121,10 +121,7 @@ class Refusals:
         self._try(all_of_it=True)
 
     def _draw_up(self, *, all_of_it: bool) -> bool:
-        """Turn counts into drafts while there is room; return whether there is anything to write.
-
-        The drafts carry their final idempotency keys.
-        """
+        """Turn counts into drafts while there is room; return whether any wait to be written."""
         ended_us = self._wall_us() - WINDOW_S * 1_000_000
         with self._lock:
             for from_us in sorted(self._counts):

@@ -1,7 +1,4 @@
-"""What the pages make the desk do, and what they tell the person afterwards.
-
-Not here: who may (`doors`), and what a kill or an approval does (`gateway.desk.desk`).
-"""
+"""What the pages make the desk do, and what they tell the person afterwards."""
 
 from gateway.desk.desk import Desk
 from gateway.desk.requests import ApprovalRequest

@@ -32,11 +32,7 @@ WATCH: Final = "watch"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entrance:
-    """What the pages' doors share.
-
-    Attributes:
-        delay: sleeps for some seconds before a wrong key is answered.
-    """
+    """What the pages' doors share; `delay` sleeps before a wrong key is answered."""
 
     keyring: Keyring
     sessions: Sessions
@@ -47,11 +43,7 @@ class Entrance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Who looks at a page.
-
-    Attributes:
-        session: the session's token; empty for a caller with a bearer key.
-    """
+    """Who looks at a page; `session` is empty for a caller with a bearer key."""
 
     caller: Caller
     session: str = ""

@@ -4,7 +4,6 @@ Not here: what a kill or an approval does (`actions`), who may (`doors`, `sign_i
 becomes an answer (`sheets`), and the JSON API.
 
 Rules:
-- Pages are served to loopback only, each behind a door that knows the person and the role.
 - A read is recorded before it is shown, once a minute; without the record there is no page.
 - Only the page that checks a record may run a script, its own.
 - The kill form and its answer need no ledger: they work while the database is down.

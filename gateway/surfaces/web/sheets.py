@@ -4,7 +4,6 @@ Rules:
 - Every response forbids scripts and foreign hosts (CSP), and no cache keeps it.
 - A person sees the buttons that the role may press; without a session there is no menu.
 - Templates escape everything; the only HTML made elsewhere is in `plots`, which escapes its text.
-- A message needs no ledger, so it can be shown while the ledger is down.
 """
 
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ Rules:
 - A wrong key is answered late. Above `DELAYED_MAX` at the same time it is answered 429 at once, so
   that guesses never hold up other people. A right key always enters: nobody can lock a person out.
 - After sign-in the browser is redirected to a path of this site only.
-
-Not here: what a session is (`sessions`).
 """
 
 from typing import Annotated, Final

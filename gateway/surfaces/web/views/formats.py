@@ -1,7 +1,4 @@
-"""Numbers and times as a person reads them; most are also filters of the templates.
-
-Not here: any arithmetic that matters.
-"""
+"""Numbers and times as a person reads them; most are also filters of the templates."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

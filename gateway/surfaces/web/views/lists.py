@@ -39,12 +39,7 @@ START_KINDS: Final = (Kind.INTENT_RECEIVED, Kind.SNAPSHOT_TAKEN, Kind.FORECAST_F
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFrame:
-    """What every page says at its top, about the newest run.
-
-    Attributes:
-        first_as_of_us: as-of time of the run's first decision.
-        data_cutoff_us: end of the models' training and validation data.
-    """
+    """What every page says of the newest run; the models saw no data after `data_cutoff_us`."""
 
     run_id: str = ""
     mode: str = ""
@@ -87,11 +82,7 @@ class DecisionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionsView:
-    """A page of decisions, newest first.
-
-    Attributes:
-        older: pass as `before` for the next page; None on the last.
-    """
+    """A page of decisions, newest first; `older` is the next page's `before`, None on the last."""
 
     rows: tuple[DecisionRow, ...]
     runs: tuple[RunRow, ...]
@@ -231,8 +222,7 @@ class Views:
         """Return the book of an account at a run's end; None without such a run or account.
 
         Agents trade in the account `<account>.agent`, with the same equity. An account that
-        outlives runs is folded over all of its records, as the rules do. `account_of` chooses the
-        account if none is named.
+        outlives runs is folded over all of its records, as the rules do.
         """
         runs = self.runs()
         chosen = next((r for r in runs if r.run_id == run_id or not run_id), None)
@@ -307,8 +297,7 @@ class Views:
     def _starts(self, run_id: str, outcome: str, before: int | None) -> Iterator[Record]:
         """Yield first records of decisions, newest first, in bounded reads.
 
-        With an outcome, one query a read leaves out decisions sealed with another one, so that a
-        rare outcome does not read every decision.
+        Decisions sealed with another outcome are left out unread: a rare outcome stays cheap.
         """
         while True:
             bite = tuple(

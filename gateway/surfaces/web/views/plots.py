@@ -2,8 +2,6 @@
 
 Every plot has a title and a description for readers who do not see it. Colours come from classes in
 `static/site.css`, and no meaning rests on colour alone. All text is escaped here.
-
-Not here: which numbers are drawn (`decision`, `positions`).
 """
 
 import itertools

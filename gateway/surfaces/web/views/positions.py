@@ -1,7 +1,4 @@
-"""Positions, exposure and profit of an account and its placebo twin, folded as for the rules.
-
-Not here: limits, and what a record does to a book (`gateway.walk.projections.book`).
-"""
+"""Positions, exposure and profit of an account and its placebo twin, folded as for the rules."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""What an approver saw beside what was renewed after the answer.
-
-A renewal samples, prices and judges a held decision again (`gateway.walk.approval`).
-"""
+"""What an approver saw beside its renewal: sampled, priced and judged again after the answer."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
