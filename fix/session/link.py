@@ -25,7 +25,8 @@ logon_no, next_sender, next_target, detail}; ``inbox`` {offset, next_offset}; ``
 confirmed, unknown, open}; ``reset`` {reset_no, allowed, new_sender}; ``fault`` {where, detail};
 ``answer`` {n, result, ...}.
 
-At end of file the child sends no new order and sweeps the live ones.
+At end of file the child sends no new order and sweeps the live ones. Every function that reads a
+line or a field raises `ChildError` if it is malformed.
 """
 
 import json
@@ -77,11 +78,7 @@ def encode(frame: Frame) -> bytes:
 
 
 def frames(link: socket.socket) -> Iterator[Frame]:
-    """Yield frames until the other side closes.
-
-    Raises:
-        ChildError: a line is not a frame.
-    """
+    """Yield frames until the other side closes."""
     buffer = b""
     while True:
         try:
@@ -99,11 +96,7 @@ def frames(link: socket.socket) -> Iterator[Frame]:
 
 
 def decode(line: bytes) -> Frame:
-    """Return the frame in one line.
-
-    Raises:
-        ChildError: the line is not a JSON object.
-    """
+    """Return the frame in one line."""
     try:
         frame = json.loads(line)
     except ValueError as error:
@@ -114,11 +107,7 @@ def decode(line: bytes) -> Frame:
 
 
 def number(frame: Frame, name: str) -> int:
-    """Return an integer field.
-
-    Raises:
-        ChildError: it is missing or not an integer.
-    """
+    """Return an integer field."""
     value = frame.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         raise ChildError(problem=f"frame field {name} is not an integer")
@@ -126,11 +115,7 @@ def number(frame: Frame, name: str) -> int:
 
 
 def text(frame: Frame, name: str) -> str:
-    """Return a text field.
-
-    Raises:
-        ChildError: it is missing or not text.
-    """
+    """Return a text field."""
     value = frame.get(name)
     if not isinstance(value, str):
         raise ChildError(problem=f"frame field {name} is not text")
@@ -138,11 +123,7 @@ def text(frame: Frame, name: str) -> str:
 
 
 def fields_of(frame: Frame) -> tuple[tuple[int, str], ...]:
-    """Return the FIX fields of a hand or pass command.
-
-    Raises:
-        ChildError: they are not a list of [tag, text].
-    """
+    """Return the FIX fields of a hand or pass command."""
     pairs = frame.get("fields")
     if not isinstance(pairs, list):
         raise ChildError(problem="frame has no list of fields")

@@ -93,14 +93,11 @@ def redacted(
     words: Callable[[str], str] | None = None,
     public: Collection[int] = (),
 ) -> Redacted:
-    """Return a message without the names of persons.
+    """Return a message (one character per byte) without the names of persons.
 
-    Args:
-        raw: the message, one character per byte.
-        subject: returns the pseudonym of a name.
-        named_in: returns the pseudonym of a person that a text names, or None.
-        words: returns the pseudonym for a text that may name a person; default: `subject`.
-        public: fields that the profile declares to name no person.
+    `subject` returns the pseudonym of a name, `named_in` that of a person whom a text names, or
+    None, and `words` (default: `subject`) the one for a text that may name a person. `public` are
+    fields that the profile declares to name no person.
     """
     parts = _parts(raw)
     people = {place: subject(name_of(parts[place][1])) for place in _people(parts)}

@@ -308,11 +308,7 @@ def parse_policy(data: bytes) -> Policy:
 
 
 def policy_from_document(document: object) -> Policy:
-    """Parse a policy from the JSON object of a record.
-
-    Raises:
-        PolicyError: As `parse_policy`.
-    """
+    """Parse a policy from the JSON object of a record; raises as `parse_policy`."""
     try:
         return parse_policy(json.dumps(document).encode())
     except (TypeError, ValueError) as error:

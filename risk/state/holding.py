@@ -58,22 +58,14 @@ def trade(position: Position, signed_lots: int, price_ticks: int) -> tuple[Posit
 
 
 def within(value: int, what: str) -> int:
-    """Return an integer in range.
-
-    Raises:
-        BookError: It is not one.
-    """
+    """Return an integer in range, or raise `BookError`."""
     if type(value) is not int or not -RANGE < value < RANGE:
         raise BookError(f"{what} is not an integer in range")
     return value
 
 
 def positive(value: int, what: str) -> int:
-    """Return an integer in range above zero.
-
-    Raises:
-        BookError: It is not one.
-    """
+    """Return an integer in range above zero, or raise `BookError`."""
     if within(value, what) <= 0:
         raise BookError(f"{what} must be positive")
     return value
