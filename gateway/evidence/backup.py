@@ -1,10 +1,9 @@
-"""backup and restore for people: what is carried away, what comes back, and what was lost.
+"""`backup` and `restore`.
 
-A restored ledger that is older than what was once published goes on only when somebody says so
-(`--accept-older`), and its first record says it too: `ledger_restored` names the size and root that
-were restored, the size that the outside knows, and how many records are missing. It signs other
-trees of sizes that witnesses have seen: they will not cosign it until their operators, who can read
-that record, decide about it. Silence would be a fork; this is one that says so itself.
+A restored ledger that is older than what was published goes on only with `--accept-older`, and its
+first record says so: `ledger_restored` names the restored size and root, the published size, and
+how many records are lost. The log then signs other trees at sizes that witnesses have cosigned.
+They refuse to cosign it until their operators, who can read that record, decide about it.
 """
 
 import hashlib
@@ -36,20 +35,20 @@ ACTOR = "operator"
 
 
 def back_up(place: Place, path: Path) -> None:
-    """Write a backup of the whole ledger; a running gateway goes on.
+    """Write a backup of the whole ledger while the gateway may run.
 
-    Every row is held against the row key first, which no backup carries: what is restored counts.
+    Every row's MAC is checked first. Backups carry no row key, so every restored row counts.
 
     Raises:
-        BackupError: this folder knows nothing of the ledger's rows, or one is a stranger's.
-        SettingsError: the key folder has no row key.
+        BackupError: when this state folder has no row key for the ledger, or a row is not ours.
+        SettingsError: when the key folder has no row key.
     """
     row_key = RowKeys(place.state, place.settings.ledger.origin).found
     if row_key is None:
         raise BackupError(
-            f"{place.state.root} does not know which rows of this ledger are the gateway's, and"
-            " once they are restored all of them count: back up with the state folder that the"
-            " gateway runs in, after its first start with a row key"
+            f"{place.state.root} has no row key of this ledger, so rows that the gateway did not"
+            " write would be backed up too: use the gateway's own state folder, after its first"
+            " start with a row key"
         )
     bar = Progress(sys.stderr)
     try:
@@ -76,9 +75,8 @@ def bring_back(
 ) -> int:
     """Restore a backup into an empty state folder; return the verifier's exit code.
 
-    What was made for it stays only if all of it was restored, and put on record where it must be.
-    `on_done` is called when it is about to stay: from there on the code is 0, and nothing may
-    change it.
+    Unless everything was restored and recorded, what was made is removed. `on_done` is called just
+    before the result stays; from there on the code is 0.
     """
     state = StateFolder.of(settings)
     _begins_as_one(path)
@@ -126,10 +124,10 @@ def _not_checkable(error: Exception) -> int:
 
 
 def _begins_as_one(path: Path) -> None:
-    """Look at a file's first line, before anything is made for it.
+    """Check a file's first line before anything is made for it.
 
     Raises:
-        BackupError: it is no backup.
+        BackupError: when it is no backup.
     """
     try:
         with path.open("rb") as file:
@@ -157,7 +155,7 @@ def _say(result: Restored) -> None:
 
 
 def _record(place: Place, result: Restored, path: Path, reason: str) -> None:
-    """Put it on record that the log goes on from an older state."""
+    """Record that the log goes on from an older state."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     with open_ledger(place) as ledger:

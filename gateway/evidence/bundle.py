@@ -1,4 +1,4 @@
-"""export: one decision as a bundle that proves itself without us."""
+"""`export`: one decision as a bundle that proves itself."""
 
 from pathlib import Path
 
@@ -15,18 +15,18 @@ from gateway.installation.keys.rotation import open_ledger
 from gateway.installation.place import Place
 
 UNWITNESSED = (
-    "not cosigned by the policy's quorum yet: with --policy it is incomplete; make it again later"
+    "the quorum has not cosigned it yet: with --policy it is incomplete; make it again later"
 )
 CADENCE_S = 2.0
-"""A running gateway signs each second; after this its checkpoint covers what was recorded."""
+"""A running gateway signs each second: after this pause a checkpoint covers all records."""
 
 
 def export_decision(place: Place, decision_id: str, out: Path) -> int:
-    """Write the bundle; signs a checkpoint first when the newest record has none yet.
+    """Write the bundle; sign a checkpoint first if its newest record has none.
 
     Raises:
-        LedgerError: there is no such decision.
-        FileError: something that is no file has that name.
+        LedgerError: when there is no such decision.
+        FileError: when `out` is no regular file.
     """
     _, policy = read_policy(place.settings.ledger)
     with appearing(out) as file:
@@ -52,7 +52,7 @@ def _bundle(place: Place, decision_id: str, policy: QuorumPolicy | None) -> byte
 
 
 def unwitnessed(policy: QuorumPolicy | None, *notes: bytes) -> str:
-    """Return a line that says that none of some checkpoints meets the policy; none if one does."""
+    """Return a warning if no given checkpoint meets the policy; empty if one does."""
     if policy is None:
         return ""
     for note in notes:
@@ -65,7 +65,7 @@ def unwitnessed(policy: QuorumPolicy | None, *notes: bytes) -> str:
 
 
 def sign_missing(place: Place) -> None:
-    """Make the checkpoint that a stopped gateway did not get to; a running one makes its own."""
+    """Sign the checkpoint that a stopped gateway did not sign; a running one signs its own."""
     try:
         lock = place.state.lock()
     except StateInUseError:

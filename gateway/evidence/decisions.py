@@ -1,4 +1,4 @@
-"""decisions: which there are, for the verbs that take the id of one."""
+"""The list of decisions, for verbs that take a decision's id."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ LAST_KINDS: Final = (Kind.DECISION_SEALED, Kind.ORDER_REPORTED)
 
 
 def list_decisions(place: Place, limit: int) -> int:
-    """Print the newest decisions, one on each line: id, first record, time, outcome."""
+    """Print the newest decisions, one a line: id, first record, time, outcome."""
     found = [*_newest(place.reader, limit)]
     width = max((len(_id(start)) for start in found), default=0)
     for start in found:
@@ -34,15 +34,15 @@ def list_decisions(place: Place, limit: int) -> int:
 
 
 def newest_decision(reader: LedgerReader) -> str | None:
-    """Return the id of the decision that began last."""
+    """Return the id of the decision that began last, or None."""
     return next((_id(start) for start in _newest(reader, 1)), None)
 
 
 def known(place: Place, decision_id: str) -> str:
-    """Return an id of which there is a decision.
+    """Return the id if there is such a decision.
 
     Raises:
-        UnknownDecisionError: there is none.
+        UnknownDecisionError: when there is none.
     """
     stream = PREFIX + decision_id
     if next(place.reader.records(stream=stream, limit=1), None) is None:
@@ -67,7 +67,7 @@ def _id(start: Record) -> str:
 
 
 def last_word(newest_first: Iterable[Record]) -> str:
-    """Return how a decision was sealed; empty while it is open, and when its order works again."""
+    """Return how a decision was sealed; empty while it is open or its order works again."""
     for record in newest_first:
         if record.kind is Kind.DECISION_SEALED:
             return DecisionSealed.of(record).outcome

@@ -1,9 +1,8 @@
-"""show: everything that a decision was made of, as one JSON document, decoded.
+"""`show`: everything about a decision, decoded, as one JSON document.
 
-All inputs (bars, news, prompt, seeds), the text that a model or an agent gave, the internals of the
-sampling (each draft with p, q and its fate), the forecasts, the verdict with every margin, the FIX
-messages both ways, how good the clock was, and who answers for it. Nothing is recomputed here:
-`replay` does that, `verify` proves the bytes.
+It has all inputs, the text of a model or an agent, each draft of the sampling with p, q and its
+fate, forecasts, the verdict with every margin, FIX messages both ways, the clock's quality, and who
+answers for the decision. Nothing is recomputed: `replay` does that, `verify` proves the bytes.
 """
 
 import base64
@@ -43,11 +42,11 @@ def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> 
 
     Args:
         reader: The ledger.
-        table: The drafter's table; only an old capture (version 1) needs it.
+        table: The drafter's table; only a capture of version 1 needs it.
         decision_id: The decision.
 
     Raises:
-        UnknownDecisionError: there is none of that id.
+        UnknownDecisionError: when there is none with that id.
     """
     records = list(reader.records(stream=f"decision/{decision_id}"))
     if not records:
@@ -87,9 +86,9 @@ def _record(record: Record) -> Fields:
 
 
 def _clock(record: Record, clock: Record | None) -> Fields | None:
-    """Return how good the clock was that gave a record its time: what was last recorded of it.
+    """Return the last evidence of the clock before a record, or None.
 
-    None when nobody said anything. The bound is that of the evidence, `age_us` before the record.
+    The bound holds at the time of that evidence, `age_us` before the record.
     """
     if clock is None:
         return None
@@ -102,7 +101,7 @@ def _clock(record: Record, clock: Record | None) -> Fields | None:
 
 
 def _liability(records: Sequence[Record], context: Sequence[Record]) -> Fields:
-    """Return who answers for a decision, each with the record that says so."""
+    """Return who answers for a decision, with the records that say so."""
     runs = [r for r in context if r.kind is Kind.RUN_STARTED]
     policies = [r for r in context if r.kind is Kind.POLICY_ACTIVATED]
     answers = [r for r in records if r.kind in {Kind.APPROVAL_GIVEN, Kind.APPROVAL_REFUSED}]
@@ -125,10 +124,7 @@ def _liability(records: Sequence[Record], context: Sequence[Record]) -> Fields:
 
 
 def _approval(records: Sequence[Record]) -> Fields | None:
-    """Return what a person was asked, until when, what he answered, and what was renewed then.
-
-    None where nobody was asked.
-    """
+    """Return what a person was asked, the answer, and the renewal; None if nobody was asked."""
     asked = next((r for r in records if r.kind is Kind.APPROVAL_REQUESTED), None)
     if asked is None:
         return None
@@ -165,7 +161,7 @@ def _run(seq: int, started: Fields) -> Fields:
 
 
 def _inbound(reader: LedgerReader, records: Sequence[Record]) -> Iterator[Record]:
-    """Yield the broker's messages that the decision's reports were read from."""
+    """Yield the broker messages behind the decision's reports."""
     for record in records:
         if record.kind is Kind.ORDER_REPORTED:
             body: Fields = record.body
@@ -176,7 +172,7 @@ def _inbound(reader: LedgerReader, records: Sequence[Record]) -> Iterator[Record
 
 
 def _blob(data: bytes, table: QTable) -> object:
-    """Return a blob as what it is: a capture, a document, or else its bytes."""
+    """Return a blob decoded: a capture, a document, or its bytes."""
     if data.startswith(MAGIC[: MAGIC.index(b"/") + 1]):
         try:
             return capture_document(read_evidence(data, table), table)
@@ -189,10 +185,10 @@ def _blob(data: bytes, table: QTable) -> object:
 
 
 def capture_document(evidence: Evidence, table: QTable) -> Fields:
-    """Return the sampling's internals: of each trajectory its tokens and rounds.
+    """Return the sampling's tokens and rounds by trajectory.
 
     Raises:
-        CaptureError: the drafter's table is another one.
+        CaptureError: when the drafter's table is another one.
     """
     judge, counted = Judge(evidence, table), totals(evidence)
     rounds = {
@@ -220,7 +216,7 @@ def capture_document(evidence: Evidence, table: QTable) -> Fields:
 
 
 def _round(r: RoundEvidence, seed: int, judge: Judge) -> Fields:
-    """Return a round; a draft stands when u <= p / q, and none behind the first that does not."""
+    """Return a round; a draft stands if u <= p / q and every draft before it stands."""
     return {
         "step": r.step,
         "outcome": r.outcome.value,

@@ -1,4 +1,4 @@
-"""fsck for people: which log, trusted what, how far it is, and the verdict in words."""
+"""`fsck`: the check of a database, a dump or tiles, with progress and a verdict in words."""
 
 import os
 import sys
@@ -29,11 +29,11 @@ STATE_NAME = "fsck.state"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the command line gives from outside.
+    """What the command line brings from outside.
 
     Attributes:
-        keys: a log's key lines, or files of such lines.
-        checkpoints: files with checkpoints kept outside.
+        keys: key lines of the log, or files of such lines.
+        checkpoints: files with kept checkpoints.
         policy: a file with a witness policy (C2SP tlog-policy).
         rotations: files with signed changes of the log's keys.
     """
@@ -44,11 +44,11 @@ class Given:
     rotations: Sequence[Path] = ()
 
     def read(self) -> Outside:
-        """Return it as the verifier takes it.
+        """Return it in the verifier's form.
 
         Raises:
-            Bad: one of them is not what it should be.
-            OSError: a file cannot be read.
+            Bad: when one of them does not parse.
+            OSError: when a file cannot be read.
         """
         return read_outside(self.keys, self.policy, self.checkpoints, self.rotations)
 
@@ -79,12 +79,12 @@ def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: Progress | No
     Args:
         path: of the dump.
         given: from outside.
-        resume: go on where an interrupted check was saved.
-        bar: shows how far it is; None: on stderr.
+        resume: continue an interrupted check from its saved state.
+        bar: shows progress; None uses stderr.
 
     Raises:
-        Bad: it is no dump, or no regular file.
-        OSError: it cannot be read.
+        Bad: when it is no dump, or no regular file.
+        OSError: when it cannot be read.
     """
     refuse_no_dump(path)
 
@@ -97,18 +97,13 @@ def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: Progress | No
 
 
 def fsck_tiles(folder: Path, given: Given, bar: Progress | None = None) -> int:
-    """Check a folder of tiles; return the verifier's exit code.
-
-    Args:
-        folder: with the checkpoint.
-        given: from outside.
-        bar: shows how far it is; None: on stderr.
+    """Check a folder of tiles with its checkpoint; return the verifier's exit code.
 
     Raises:
-        Bad: it is no folder.
+        Bad: when it is no folder.
     """
     if not folder.is_dir():
-        raise Bad(f"{folder} is no folder: a tree of tiles is one (`countersign tiles` writes it)")
+        raise Bad(f"{folder} is not a folder: name one that `countersign tiles` wrote")
 
     def check(outside: Outside, bar: Progress) -> Report:
         def shown(numbers: range) -> Iterator[int]:
@@ -128,13 +123,13 @@ def _run(
     bar: Progress,
     state: Path | None = None,
 ) -> int:
-    """Run a check under a bar, print what it found and return the exit code.
+    """Run a check under a progress bar, print its findings, return its exit code.
 
     Args:
         given: from outside.
-        check: what to do with it.
-        origin: the name that the log has for itself, as far as it can be told.
-        bar: given to `check`.
+        check: the check; receives `given` and the bar.
+        origin: the log's own name, or None if it is unknown.
+        bar: shows progress.
         state: where an interrupted check is saved; None: nowhere.
     """
     try:
@@ -143,7 +138,7 @@ def _run(
     except KeyboardInterrupt:
         bar.end()
         kept = state is not None and was_saved(state)
-        how = "with --resume goes on from what was saved" if kept else "begins anew"
+        how = "with --resume continues from the saved state" if kept else "starts again"
         sys.stdout.write(f"stopped; the same command {how}\n")
         return INTERRUPTED
     except (Bad, OSError) as error:

@@ -1,4 +1,4 @@
-"""receipt and prove: evidence in one small file for somebody who trusts nothing here."""
+"""`receipt` and `prove`: evidence in one small file, for verifiers that trust nothing here."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,12 +21,12 @@ VERIFIER = "python audit/verifier/verify.py"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What shall be proven.
+    """What to prove.
 
     Attributes:
         seq: that this record is in the log.
-        from_size: that the newest checkpoint, or the one of the record's proof, extends this one.
-        stream: that these are all records of a stream between two numbers (`first`, `last`).
+        from_size: that a newer checkpoint extends the one of this size.
+        stream: that these are all records of a stream from number `first` to `last`.
     """
 
     seq: int | None = None
@@ -38,7 +38,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A file to write, what its verifier needs beside a key, and what it lacks."""
+    """A file to write, its verifier's further options, and a warning."""
 
     path: Path
     data: bytes
@@ -47,10 +47,10 @@ class Written:
 
 
 def write_receipt(place: Place, decision_id: str, out: Path | None) -> int:
-    """Write a decision's receipt; signs a checkpoint first when its records have none yet.
+    """Write a decision's receipt; sign a checkpoint first if its records have none.
 
     Raises:
-        LedgerError: there is no such decision, it is still going on, or the file cannot be written.
+        LedgerError: when there is no such decision, it is open, or the file cannot be written.
     """
     _, policy = read_policy(place.settings.ledger)
     data = _signed(place, lambda: build_receipt(place.reader, decision_id, policy))
@@ -58,13 +58,12 @@ def write_receipt(place: Place, decision_id: str, out: Path | None) -> int:
 
 
 def answer(place: Place, question: Question, out: Path | None) -> int:
-    """Write the proof that a question asks for; with a record and an old size, two files.
+    """Write the proof that a question asks for; a record with an old size gives two files.
 
-    All of it is made before anything is written: an error leaves no file.
+    Everything is built before anything is written: an error leaves no file.
 
     Raises:
-        LedgerError: nothing is asked for, or what is asked for is not there; or a file cannot be
-            written.
+        LedgerError: when the question is empty or cannot be answered, or a file cannot be written.
     """
     _check(question, out)
     if question.stream is not None:
@@ -83,27 +82,29 @@ def answer(place: Place, question: Question, out: Path | None) -> int:
 
 
 def _check(question: Question, out: Path | None) -> None:
-    """Refuse a question that asks for nothing, or for what one proof cannot answer.
+    """Refuse an empty question, and one that no single proof answers.
 
     Raises:
-        LedgerError: so it is.
+        LedgerError: when it is refused.
     """
     alone = question.seq is None and question.from_size is None
     if question.stream is None and alone:
         raise LedgerError("nothing to prove: give a record, --from-size or --stream")
     if question.stream is not None and not alone:
-        raise LedgerError("--stream is a proof of its own: give no record and no --from-size")
+        raise LedgerError("--stream cannot be combined with a record or --from-size")
     if out == STDOUT and None not in (question.seq, question.from_size):
-        raise LedgerError("a record with --from-size makes two files: --out is the name of one")
+        raise LedgerError(
+            "a record with --from-size makes two files: leave out --out, which names one"
+        )
     if question.stream is None and (question.first, question.last) != (None, None):
-        raise LedgerError("--first and --last are numbers in a stream: give --stream too")
+        raise LedgerError("--first and --last number the records of a stream: give --stream too")
 
 
 def _kept(place: Place, question: Question) -> None:
-    """Refuse an old size that nobody can have kept a checkpoint of.
+    """Refuse an old size for which there never was a checkpoint.
 
     Raises:
-        LedgerError: there is none.
+        LedgerError: when there was none.
     """
     size = question.from_size
     if size is None or place.reader.checkpoint_of(size) is not None:
@@ -111,12 +112,12 @@ def _kept(place: Place, question: Question) -> None:
     after = place.reader.checkpoint_after(size)
     near = "the newest is smaller" if after is None else f"the next one is of {after.size}"
     raise LedgerError(
-        f"there never was a checkpoint of {size} (a kept one's second line is its size); {near}"
+        f"no checkpoint has size {size} (the second line of a checkpoint is its size); {near}"
     )
 
 
 def _range(place: Place, stream: str, question: Question, out: Path | None) -> Written:
-    """Prove a range; without bounds, all of a stream that can be proven."""
+    """Prove a range; without bounds, every record of the stream that can be proven."""
     _, policy = read_policy(place.settings.ledger)
     first, last = question.first or 0, question.last
     if last is None:
@@ -128,7 +129,7 @@ def _range(place: Place, stream: str, question: Question, out: Path | None) -> W
 
 
 def _proof(path: Path, data: bytes, policy: QuorumPolicy | None) -> Written:
-    """Return a proof to write, with a word where its checkpoint lacks the policy's quorum."""
+    """Return a proof to write, with a warning if its checkpoint lacks the policy's quorum."""
     return Written(
         path=path, data=data, lacks=unwitnessed(policy, parse_proof(data).checkpoint_note)
     )
@@ -137,7 +138,7 @@ def _proof(path: Path, data: bytes, policy: QuorumPolicy | None) -> Written:
 def _consistency(
     place: Place, question: Question, checkpoint: Checkpoint | None, out: Path | None
 ) -> Written:
-    """Prove that a checkpoint, the newest if none is given, extends one that was kept."""
+    """Prove that a checkpoint, by default the newest, extends a kept one."""
     _kept(place, question)
     old_size = question.from_size or 0
     found = checkpoint or next(iter(place.reader.checkpoints(limit=1)))
@@ -149,7 +150,7 @@ def _consistency(
 
 
 def _signed(place: Place, build: Callable[[], bytes]) -> bytes:
-    """Build, and once more after signing what had no checkpoint yet."""
+    """Build a proof; if a record has no checkpoint yet, sign one and build again."""
     try:
         return build()
     except NotYetSignedError:
@@ -158,10 +159,10 @@ def _signed(place: Place, build: Callable[[], bytes]) -> bytes:
 
 
 def _write(*files: Written) -> int:
-    """Write files, all or none, and say how each is checked.
+    """Write all files or none; print how to check each.
 
     Raises:
-        LedgerError: one cannot be written.
+        LedgerError: when one cannot be written.
     """
     try:
         with ExitStack() as all_of_them:

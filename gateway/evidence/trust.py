@@ -1,6 +1,7 @@
-"""What somebody brings to check a log, read with words for what people mistake for it.
+"""Keys, policies, checkpoints and rotations from outside, read for a verifier.
 
-Not here: what it proves (`audit.verifier.verify`).
+Errors name the wrong one and the usual mistake. Not here: what a log proves
+(`audit.verifier.verify`).
 """
 
 import contextlib
@@ -25,17 +26,17 @@ def read_outside(
     kept: Sequence[Path] = (),
     rotations: Sequence[Path] = (),
 ) -> Outside:
-    """Read what a verifier brings along.
+    """Read what a verifier trusts.
 
     Args:
-        keys: trusted log keys, each a vkey line or a file with some.
+        keys: trusted log keys, each a vkey line or a file of such lines.
         policy: a C2SP tlog-policy.
-        kept: checkpoints kept outside, which the log must contain.
+        kept: kept checkpoints, which the log must contain.
         rotations: signed changes of the log's keys.
 
     Raises:
-        Bad: one of them is not what it should be.
-        OSError: a file cannot be read.
+        Bad: when one of them does not parse.
+        OSError: when a file cannot be read.
     """
     for key in keys:
         _refuse_private(Path(key))
@@ -56,14 +57,14 @@ def read_outside(
 
 
 def say_whose_keys(report: Report, given: Outside, origin: str | None) -> None:
-    """Say once that keys are another log's, in place of each checkpoint that they did not sign.
+    """Replace the lines about untrusted checkpoints by one, if the keys are another log's.
 
-    The exit code stays: whoever renames a log must not turn "tampered" into anything else.
+    The exit code stays: renaming a log must not turn "tampered" into anything else.
 
     Args:
         report: not concluded yet.
         given: with the keys.
-        origin: the name that the log has for itself; None: unknown.
+        origin: the log's own name; None if it is unknown.
     """
     names = {key.name for key in Trust(given.vkeys, given.policy).keys}
     others = [line for line in report.lines if not _UNTRUSTED.match(line.removeprefix(_TAMPERED))]
@@ -78,39 +79,39 @@ def say_whose_keys(report: Report, given: Outside, origin: str | None) -> None:
 
 
 def refuse_no_dump(path: Path) -> None:
-    """Refuse what is no dump at all, as verify.py does: of another file nothing can be said.
+    """Refuse a file that is no dump, as verify.py does.
 
     Raises:
-        Bad: it is no regular file, or does not begin as one.
-        OSError: it cannot be read.
+        Bad: when it is no regular file, or does not begin like a dump.
+        OSError: when it cannot be read.
     """
     if path.exists() and not path.is_file():  # it can be read only once, and is read again
         raise Bad(f"{path} is a pipe or a device: save what comes from it to a file first")
     with path.open("rb") as file:
         start = file.read(1)
     if start and start != b"{":
-        raise Bad(f"{path} is no dump: `countersign dump` writes one")
+        raise Bad(f"{path} is not a dump: `countersign dump` writes one")
 
 
 def origin_of_dump(path: Path) -> str | None:
-    """Return the name that a dump's head states, unjudged; None if there is none."""
+    """Return the log's name from a dump's head, unverified, or None."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError), path.open("rb") as file:
         return str(json.loads(file.readline(_BEGINNING))["origin"])
     return None
 
 
 def origin_of_tiles(folder: Path) -> str | None:
-    """Return the name that a folder's checkpoint states, unjudged; None if there is none."""
+    """Return the log's name from a folder's checkpoint, unverified, or None."""
     with contextlib.suppress(OSError, ValueError), (folder / "checkpoint").open("rb") as file:
         return file.readline(_BEGINNING).decode().strip() or None
     return None
 
 
 def _check_alone(name: str, given: Outside) -> None:
-    """Refuse one thing that cannot be read, by its name.
+    """Check one input; errors name it.
 
     Raises:
-        Bad: it cannot.
+        Bad: when it does not parse.
     """
     try:
         given.check()
@@ -119,24 +120,26 @@ def _check_alone(name: str, given: Outside) -> None:
 
 
 def _keys_of(given: str) -> tuple[str, ...]:
-    """Read a trusted key or a file with some, and say of which one it is none.
+    """Read trusted keys from text or a file; errors name the line that is not a key.
 
     Raises:
-        Bad: it is none, or there is no such file.
+        Bad: when there is no key, or no such file.
     """
     try:
         return read_keys(given)
     except Bad as error:
         raise Bad(f"--key {given:.100}: {error}") from error
     except OSError as error:
-        raise Bad(f"--key {given:.100}: no key, and as a file: {error.strerror}") from error
+        raise Bad(
+            f"--key {given:.100}: not a key, and not a readable file: {error.strerror}"
+        ) from error
 
 
 def _refuse_private(path: Path) -> None:
     """Refuse a private key where a public one belongs.
 
     Raises:
-        Bad: it is one.
+        Bad: when it is one.
     """
     beginning = b""
     with contextlib.suppress(OSError):  # most often it is no path, but the key itself
@@ -144,4 +147,6 @@ def _refuse_private(path: Path) -> None:
             with path.open("rb") as file:
                 beginning = file.read(_BEGINNING)
     if any(word in beginning for word in _PRIVATE):
-        raise Bad(f"{path} is the private key, its owner's alone: give {public_file(path)}")
+        raise Bad(
+            f"{path} is a private key, which only its owner may use: give {public_file(path)}"
+        )

@@ -1,4 +1,4 @@
-"""verify and dump: the ledger against a key from outside, and the whole ledger as one file."""
+"""`verify` and `dump`."""
 
 import sys
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from gateway.telemetry.console import Progress
 
 
 def judged(judge: Callable[[], int]) -> int:
-    """Return what a judging ends in; where it cannot begin, print why: nothing can be said.
+    """Return a check's exit code; print why it could not begin, and return NOT CHECKABLE then.
 
     An error's usual exit code, 2, would mean that the log is incomplete.
     """
@@ -45,7 +45,7 @@ def judged(judge: Callable[[], int]) -> int:
 
 
 def verify_ledger(place: Place, outside: Outside) -> int:
-    """Verify the database; prints what was found; returns the verifier's exit code."""
+    """Verify the database; print the findings; return the verifier's exit code."""
     report = _verified(place, outside)
     unsigned = report.unsigned_from is not None and report.findings <= 2  # noqa: PLR2004 - both lags
     if report.exit_code == INCOMPLETE and unsigned:
@@ -60,7 +60,7 @@ def verify_ledger(place: Place, outside: Outside) -> int:
 
 
 def origin_of(place: Place) -> str | None:
-    """Return the name that a log has for itself, unjudged; None if it has none."""
+    """Return the log's own name, unverified, or None."""
     try:
         return place.reader.head().origin
     except (AuditError, DatabaseError):
@@ -68,11 +68,11 @@ def origin_of(place: Place) -> str | None:
 
 
 def verify_dump_file(path: Path, outside: Outside) -> int:
-    """Verify a dump file; prints what was found; returns the verifier's exit code.
+    """Verify a dump file; print the findings; return the verifier's exit code.
 
     Raises:
-        OSError: the file cannot be read.
-        Bad: it is no dump, or no regular file.
+        OSError: when the file cannot be read.
+        Bad: when it is no dump, or no regular file.
     """
     refuse_no_dump(path)
     with path.open("rb") as lines:

@@ -1,10 +1,9 @@
-"""The log for outsiders: what is shown, mirrored, and under which witness policy.
+"""The log for outsiders.
 
 Not here: the witness server.
 
-    mirror_check  a mirror of the log held against the log: which of its files are not what was
-                  signed
-    mirror        the log as static files: `countersign tiles DIR`, the layout of tlog-tiles
-    policy        the quorum policy of an installation: a tlog-policy file that the operator names
-    published     the log as an outsider reads it
+    mirror_check  which files of a mirror are not what was signed
+    mirror        the log as static files (`countersign tiles DIR`)
+    policy        the installation's witness policy
+    published     checkpoint, tiles and bundles as outsiders read them
 """

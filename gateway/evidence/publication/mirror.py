@@ -1,12 +1,12 @@
 """The log as static files: `countersign tiles DIR`, the layout of tlog-tiles.
 
-Rules kept here:
-- Every tile and bundle is on disk before the checkpoint that needs it; killed at any point, the
-  folder shows the old checkpoint or the new one, and all its tiles.
-- A second call writes only what is new or missing; what a crash left half done is written again.
-- What the folder's checkpoint covers and is not what was signed is said, and then nothing is
-  written; only on demand it is written anew, and what was there is kept aside.
-- The checkpoint is written only if the tiles lead to its root, and only over one that it extends.
+Rules:
+- Every tile and bundle is on disk before the checkpoint that needs it. Killed at any point, the
+  folder shows the old checkpoint or the new one, with all its tiles.
+- A second call writes only what is new, missing, or left half done by a crash.
+- If a file under the folder's checkpoint is not what was signed, nothing is written. With `repair`
+  the file is written anew and the changed one kept aside.
+- The checkpoint is written only if the tiles lead to its root and it extends the folder's.
 
 Source: https://c2sp.org/tlog-tiles
 """
@@ -36,7 +36,7 @@ from gateway.installation.place import Place
 from gateway.telemetry.console import Progress
 
 ASIDE = "differs"
-"""The folder within a mirror where `repair` keeps what was changed."""
+"""The folder within a mirror where `repair` keeps changed files."""
 _T = TypeVar("_T")
 
 
@@ -44,8 +44,8 @@ def published(place: Place) -> LogFiles:
     """Return what is published of a ledger, under the witness policy of its settings.
 
     Raises:
-        SettingsError: the policy cannot be read.
-        NoteError: the log's public key file holds no key.
+        SettingsError: when the policy cannot be read.
+        NoteError: when the log's public key file holds no key.
     """
     _, policy = read_policy(place.settings.ledger)
     file = place.state.ledger_vkey
@@ -54,22 +54,22 @@ def published(place: Place) -> LogFiles:
 
 
 def write_tree(log: LogFiles, folder: Path, *, check: bool = True, repair: bool = False) -> int:
-    """Write the tree of the checkpoint that is shown to outsiders; return the exit code.
+    """Write the tree of the published checkpoint; return the exit code.
 
     Args:
         log: what is published.
         folder: where to write; it may hold an older tree of this log.
-        check: hold what is there against the log first.
-        repair: write anew what was changed, instead of stopping there.
+        check: compare the folder's files with the log first.
+        repair: replace changed files instead of stopping.
 
     Raises:
-        LedgerUnsafeError: the log's tiles or records are not what was signed, or the folder holds a
-            tree that this one does not extend.
-        LedgerError: the database does not answer.
-        FileError: what has the folder's name is none.
+        LedgerUnsafeError: when tiles or records are not what was signed, or the folder holds a tree
+            that this one does not extend.
+        LedgerError: when the database does not answer.
+        FileError: when `folder` is no folder.
     """
     if folder.exists() and not folder.is_dir():
-        raise FileError(f"{folder} is no folder: give the name of one, or of one to make")
+        raise FileError(f"{folder} is not a folder: name a folder, or one to create")
     progress = Progress(sys.stdout)
     shown = log.shown()
     if shown is None:
@@ -103,8 +103,8 @@ def write_tree(log: LogFiles, folder: Path, *, check: bool = True, repair: bool 
 
 
 def _refused(report: Report, progress: Progress) -> int:
-    """Say what was changed, as fsck does, and what to do."""
-    report.say("nothing was written; --repair writes these files anew and keeps what was there")
+    """Print which files were changed, and what to do."""
+    report.say("nothing was written; --repair replaces these files and keeps the changed ones")
     report.conclude()
     for line in report.lines:
         progress.say(line)
@@ -112,7 +112,7 @@ def _refused(report: Report, progress: Progress) -> int:
 
 
 def _shown(items: Sequence[_T], stage: str) -> Iterator[_T]:
-    """Yield items under a bar."""
+    """Yield items under a progress bar."""
     bar = Progress(sys.stderr)
     try:
         for done, item in enumerate(items):
@@ -123,7 +123,7 @@ def _shown(items: Sequence[_T], stage: str) -> Iterator[_T]:
 
 
 def _is_there(folder: Path, tile: Tile, whole: int, sound: SoundTiles) -> bool:
-    """Say whether a file need not be written; what the old checkpoint covers was judged before."""
+    """Return whether a file need not be written; files under the old checkpoint were checked."""
     path = folder / tile.path
     if covered(tile, whole):
         return path.is_file()
@@ -140,7 +140,7 @@ def _set_aside(folder: Path, name: str) -> None:
 
 
 def _write(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Put a file in place whole; durable at once, or after `os.sync`."""
+    """Replace a file atomically; durable at once, or after `os.sync`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f".{path.name}.part")
     scratch.write_bytes(data)
@@ -160,7 +160,7 @@ def _sync(path: Path) -> None:
 
 
 def _drop_partial(folder: Path, tile: Tile) -> None:
-    """Remove the partial forms of a tile that is full now."""
+    """Remove the partial forms of a full tile."""
     if tile.width == TILE_WIDTH:
         full = folder / tile.path
         shutil.rmtree(full.with_name(f"{full.name}.p"), ignore_errors=True)

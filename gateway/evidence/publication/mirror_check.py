@@ -1,11 +1,10 @@
-"""A mirror of the log held against the log: which of its files are not what was signed.
+"""Which files of a mirror are not what was signed.
 
-Rules kept here:
-- What counts is the signed root: a tile is sound if the tile above it, up to the root, says so, and
-  an entry bundle if its entries have the hashes of their tile. Neither the database nor the mirror
-  is believed.
-- Judged is what the mirror's own checkpoint covers, as `fsck --tiles` does; what is beside it, a
-  call that was cut off left there.
+Rules:
+- Only the signed root counts. A tile is sound if the tile above it confirms it, up to the root; an
+  entry bundle if its entries have the hashes of their tile. Neither database nor mirror is trusted.
+- Checked is what the mirror's own checkpoint covers, as by `fsck --tiles`. An interrupted call may
+  have left other files.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,13 +32,13 @@ CHECKPOINT = "checkpoint"
 
 
 class SoundTiles:
-    """The tiles and entry bundles under a checkpoint, none of which its root does not confirm."""
+    """The tiles and entry bundles under a checkpoint, each confirmed by its root."""
 
     def __init__(self, fetch: Callable[[Tile], bytes], checkpoint: Checkpoint) -> None:
         """Read through `fetch`.
 
         Raises:
-            LedgerUnsafeError: the tiles do not lead to the root.
+            LedgerUnsafeError: when the tiles do not lead to the root.
         """
         self._fetch = fetch
         self._size = checkpoint.size
@@ -48,25 +47,25 @@ class SoundTiles:
             raise LedgerUnsafeError(f"the tiles do not lead to the root of {self._size}")
 
     def data(self, tile: Tile) -> bytes:
-        """Return the bytes of a tile or an entry bundle, of a width that it has had so far.
+        """Return the bytes of a tile or an entry bundle, also at an earlier width.
 
         Raises:
-            LedgerUnsafeError: they are not what was signed.
-            LedgerError: the database does not answer.
+            LedgerUnsafeError: when they are not what was signed.
+            LedgerError: when the database does not answer.
         """
         if tile.level is not None:
             return self._hashes(tile.level, tile.index)[: tile.width * HASH_BYTES]
         data = self._fetch(tile)
         if not self.holds(tile, data):
-            raise LedgerUnsafeError(f"the records of {tile.path} do not have the hashes signed")
+            raise LedgerUnsafeError(f"the records of {tile.path} do not have the signed hashes")
         return data
 
     def holds(self, tile: Tile, data: bytes) -> bool:
-        """Say whether bytes from elsewhere are those of a tile or an entry bundle.
+        """Return whether bytes from elsewhere are those of a tile or an entry bundle.
 
         Raises:
-            LedgerUnsafeError: the log's own tile is not what was signed.
-            LedgerError: the database does not answer.
+            LedgerUnsafeError: when the log's own tile is not what was signed.
+            LedgerError: when the database does not answer.
         """
         hashes = self._hashes(tile.level or 0, tile.index)[: tile.width * HASH_BYTES]
         if tile.level is not None:
@@ -77,7 +76,7 @@ class SoundTiles:
             return False
 
     def _hashes(self, level: int, n: int) -> bytes:
-        """Return a tile's hashes; a partial one is of those that led to the root."""
+        """Return a tile's hashes; those of a partial tile led to the root."""
         tile = Tile(level=level, index=n, width=tile_width(level, n, self._size))
         last = self._last.get(level)
         if last is not None and last[0] == tile:
@@ -101,16 +100,16 @@ def resources(size: int) -> Iterator[Tile]:
 
 
 def covered(tile: Tile, size: int) -> bool:
-    """Say whether a tree has a tile, in just this width."""
+    """Return whether a tree of a size has a tile at just this width."""
     return tile_width(tile.level or 0, tile.index, size) == tile.width
 
 
 def judge_checkpoint(report: Report, log: LogFiles, folder: Path, newest: Checkpoint) -> int:
-    """Return the size of the tree whose checkpoint a folder holds; 0 if none, or a changed one.
+    """Return the size of a folder's tree; 0 if it has no checkpoint, or a changed one.
 
     Raises:
-        LedgerUnsafeError: it is another log's, or one that the newest does not extend.
-        LedgerError: the database does not answer.
+        LedgerUnsafeError: when it is another log's, or the newest checkpoint does not extend it.
+        LedgerError: when the database does not answer.
     """
     try:
         there = parse_checkpoint((folder / CHECKPOINT).read_bytes())
@@ -136,7 +135,7 @@ def judge_checkpoint(report: Report, log: LogFiles, folder: Path, newest: Checkp
 
 
 def judge_file(report: Report, sound: SoundTiles, folder: Path, tile: Tile) -> bool:
-    """Say whether a file is missing or what was signed; one that was changed is a finding."""
+    """Return whether a file is missing or sound; a changed one becomes a finding."""
     try:
         data = (folder / tile.path).read_bytes()
     except FileNotFoundError:
@@ -148,9 +147,9 @@ def judge_file(report: Report, sound: SoundTiles, folder: Path, tile: Tile) -> b
 
 
 def _signed(log: LogFiles, there: Checkpoint) -> bool:
-    """Say whether the log signed a checkpoint: with a key it has, or as it is stored.
+    """Return whether the log signed a checkpoint: it is stored, or one of the keys verifies it.
 
-    Without a key it cannot be said of one that is not stored.
+    Without keys, one that is not stored counts as signed.
     """
     stored = log.reader.checkpoint_of(there.size)
     note = parse_note(there.note)

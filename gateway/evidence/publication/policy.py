@@ -1,4 +1,4 @@
-"""The quorum policy of an installation: a tlog-policy file that the operator names."""
+"""The installation's witness policy: a tlog-policy file that the settings name."""
 
 from hashlib import sha256
 
@@ -11,10 +11,10 @@ POLICY_SETTING = "COUNTERSIGN_LEDGER__WITNESS_POLICY"
 
 
 def read_policy(settings: LedgerSettings) -> tuple[str, QuorumPolicy | None]:
-    """Return the policy's SHA-256 in hex and the policy; nothing when none is set.
+    """Return the policy with the SHA-256 (hex) of its file; empty and None if none is set.
 
     Raises:
-        SettingsError: it cannot be read.
+        SettingsError: when it cannot be read.
     """
     path = settings.witness_policy
     if path is None:

@@ -1,11 +1,11 @@
-"""The log as an outsider reads it: the checkpoint to show, tiles and entry bundles (tlog-tiles).
+"""The log as outsiders read it: checkpoint, tiles, entry bundles (tlog-tiles).
 
-Rules kept here:
-- The checkpoint shown is the newest that satisfies the witness policy, however long ago that is;
-  before there is one, or without a policy, the newest. So whoever has the policy can check every
-  checkpoint that he is shown, and while the quorum is lost sees an old tree, never another one.
+Rules:
+- The checkpoint shown is the newest that satisfies the witness policy, however old; before there is
+  one, or without a policy, the newest. While the quorum is lost, outsiders with the policy see an
+  old tree, never one that they cannot check.
 - Nothing beyond the newest checkpoint is shown: it is not signed yet.
-- Tiles hold hashes, bundles hold record headers; no payload is read here.
+- Tiles hold hashes and bundles record headers; no payload is read.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ class LogFiles:
     """Reads what is published of a ledger; safe from any thread.
 
     Attributes:
-        policy: see `shown`; None shows the newest checkpoint.
+        policy: None shows the newest checkpoint.
         keys: the log's own keys.
-        public: whether everybody may read, or auditors only.
+        public: whether everybody may read, or only auditors.
     """
 
     reader: LedgerReader
@@ -36,7 +36,7 @@ class LogFiles:
     public: bool = False
 
     def shown(self) -> tuple[Checkpoint, bytes] | None:
-        """Return the checkpoint to show, with its note and cosignatures; None for an empty log."""
+        """Return the published checkpoint and its note with cosignatures; None for an empty log."""
         found = None if self.policy is None else newest_quorate(self.reader, self.policy)
         if found is not None:
             return found
@@ -44,10 +44,10 @@ class LogFiles:
         return None if newest is None else (newest, self.reader.cosigned_note(newest))
 
     def resource(self, path: str) -> tuple[Tile, bytes] | None:
-        """Return a tile or entry bundle by its path under the prefix; None: there is none.
+        """Return a tile or entry bundle by its path under the prefix, or None.
 
         Raises:
-            LedgerError: the database does not answer.
+            LedgerError: when the database does not answer.
         """
         try:
             tile = parse_tile_path(path)

@@ -1,9 +1,8 @@
-"""Replay's third statement, when asked for: the engine samples again, and the bits are compared.
+"""Replay's third statement, on request: sample again and compare the bits.
 
-Same weights, prompt and seeds give the same capture to the bit, the digests of raw logits among
-it, on the engine and the kind of processor that served. Another processor may sum in another order:
-then tokens can differ too, and that is said, trajectory by trajectory. It is no sign of tampering
-as long as the rows agree (`weights`).
+The same weights, prompt and seeds on the same engine and kind of processor give the same capture,
+including the digests of raw logits. Another processor may sum in another order, which can change
+tokens. That is reported by trajectory and is no sign of tampering while the rows agree (`weights`).
 """
 
 import sys
@@ -31,12 +30,12 @@ DEADLINE_S = 120.0
 def sampled_again(
     questions: Sequence[RowQuestion], pair: ModelPair, table: QTable
 ) -> tuple[str, ...]:
-    """Start the engine, sample each forecast again and say how much is equal.
+    """Start the engine, sample each forecast again; yield how much is equal.
 
     Raises:
-        NotReadyError: the engine does not come up.
-        EngineError: it does not answer.
-        ReplayDiffersError: its bits are not the recorded ones.
+        NotReadyError: when the engine does not start.
+        EngineError: when it does not answer.
+        ReplayDiffersError: when its bits are not the recorded ones.
     """
     asked = [q for q in questions if q.model_digest == pair.manifest_digest]
     if not asked:
@@ -69,11 +68,11 @@ def _engine(pair: ModelPair, evidence: Evidence) -> Iterator[Engine]:
 
 
 def again(question: RowQuestion, engine: Engine, table: QTable) -> str:
-    """Sample one forecast again and say that the bits are equal.
+    """Sample one forecast again; return a line that says how much is equal.
 
     Raises:
-        EngineError: the engine does not answer.
-        ReplayDiffersError: says how many trajectories are equal.
+        EngineError: when the engine does not answer.
+        ReplayDiffersError: when the bits differ.
     """
     evidence = question.evidence
     samples = engine.sample(
@@ -102,6 +101,6 @@ def again(question: RowQuestion, engine: Engine, table: QTable) -> str:
         step="rounds_captured",
         detail=(
             f"sampled again, {tokens} of {n} trajectories have the recorded tokens and {logits} "
-            "the recorded logits; another processor may round otherwise, the rows above count"
+            "the recorded logits; another processor may round differently; the rows above decide"
         ),
     )

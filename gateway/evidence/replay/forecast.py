@@ -1,9 +1,8 @@
-"""Replay of what a decision foresaw: request, snapshot, seeds, rounds, forecast, placebo.
+"""Replay of a forecast: request, snapshot, seeds, rounds, forecast, placebo.
 
-Nothing is sampled again: what decided stands in the capture, every accept and reject is decided
-again from it, exactly, and the forecasts follow. Whether the weights say so is asked in
-`weights`. Readings that no other record states (elapsed
-time, deadline) are taken as they stand.
+Nothing is sampled again: every accept and reject is decided again from the capture, exactly, and
+the forecasts follow. `weights` asks whether the capture's numbers are those of the weights. Elapsed
+times and deadlines are taken as they stand.
 """
 
 import json
@@ -36,7 +35,7 @@ from inference.speculation.totals import paths
 
 
 def intent_received(past: Past, record: Record) -> str:
-    """Compare what the agent's request says of itself."""
+    """Compare the record with the agent's request in it."""
     received = journal_decisions.IntentReceived.of(record)
     request = IntentRequest.model_validate(received.request)
     asked, _ = request_document(request, RECORDED)
@@ -56,7 +55,7 @@ def intent_received(past: Past, record: Record) -> str:
 
 
 def snapshot_taken(past: Past, record: Record) -> str:
-    """Read the inputs from their blob, and make the case that every later step is part of."""
+    """Read the inputs from their blob; make the case for all later steps."""
     blob = journal.SnapshotTaken.of(record).snapshot_blob
     snapshot = snapshot_from_document(json.loads(_blob(past, record, blob)))
     instrument = past.instrument(snapshot.instrument)
@@ -91,7 +90,7 @@ def snapshot_taken(past: Past, record: Record) -> str:
 
 
 def _labels(past: Past, record: Record) -> dict[str, Any]:
-    """Return the playback's labels: the session of the last open mark, the time of the snapshot."""
+    """Return the playback's labels: the session of the last open mark, the snapshot's time."""
     taken = journal.SnapshotTaken.of(record)
     marks = past.reader.records(
         stream=f"market/{taken.instrument}",
@@ -110,7 +109,7 @@ def _labels(past: Past, record: Record) -> dict[str, Any]:
 
 
 def forecast_requested(past: Past, record: Record) -> str:
-    """Recompute prompt and seeds, the seeds from the checkpointed root that stood then."""
+    """Recompute the prompt, and the seeds from the checkpoint that they must come from."""
     case, prompt = past.opened(record)
     asked = journal.ForecastRequested.of(record)
     number = len(past.attempts)
@@ -142,7 +141,7 @@ def forecast_requested(past: Past, record: Record) -> str:
     past.attempts.append(Attempt(requested=record, seed=seed))
     seeds = f"{len(asked.seeds)} seeds from the root at size {asked.seed_size}"
     if asked.seed_rule is None:
-        return f"{seeds}, an earlier one as the earlier rule has it"
+        return f"{seeds}, as the earlier rule allows"
     return f"{seeds}, the last before record {opened.seq}"
 
 
@@ -176,7 +175,7 @@ def rounds_captured(past: Past, record: Record) -> str:
 
 
 def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Iterator[str]:
-    """Name every draft of the table whose state does not follow from prompt and tokens."""
+    """Yield every draft of the table whose state does not follow from prompt and tokens."""
     base = past.codec.table_base(prompt_ids)
     newest = 0
     for r in capture.rounds:
@@ -188,7 +187,7 @@ def _states(past: Past, capture: Evidence, prompt_ids: tuple[int, ...]) -> Itera
 
 
 def forecast_made(past: Past, record: Record) -> str:
-    """Summarise the capture again; a forecast stands with its placebo or not at all."""
+    """Summarise the capture again; a forecast must have its placebo."""
     case, prompt = past.opened(record)
     made = journal.ForecastMade.of(record)
     attempt = past.attempt(record, made.attempt)
@@ -232,7 +231,7 @@ def placebo_made(past: Past, record: Record) -> str:
 
 
 def forecast_failed(past: Past, record: Record) -> str:
-    """Compare which attempt failed; why is the engine's word."""
+    """Compare which attempt failed; the reason is the engine's."""
     number = max(0, len(past.attempts) - 1)
     same("forecast_failed", "attempt", number, journal.ForecastAttempt.of(record).attempt)
     same("forecast_failed", "idem_key", f"forecast_failed:{number}", record.idem_key)
@@ -240,7 +239,7 @@ def forecast_failed(past: Past, record: Record) -> str:
 
 
 def _check_model(past: Past, digest: str) -> None:
-    """Refuse a forecast of a model that the run did not load."""
+    """Refuse the forecast of a model that the run did not load."""
     records = past.reader.records(stream="control", kinds=(Kind.MODEL_LOADED,))
     models = map(ModelLoaded.of, records)
     loaded = {one.manifest for one in models if one.run_id == past.run.run_id}

@@ -1,8 +1,8 @@
-"""Replay of what a decision wanted and was told: quote, sizing, intent, placebo, verdict, answers.
+"""Replay of quote, sizing, intent, placebo, verdict and answers.
 
-The books are folded from the records again. A sizing names its book by a digest, looked for among
-the books of its time; a verdict names it by its basis. Readings of a clock, of the policy's
-signatures and of the kill word are taken as they stand: the verdict's digests bind them.
+The books are folded again. A sizing names its book by a digest, a verdict by its basis. Readings of
+clocks, of the policy's signatures and of the kill word are taken as they stand; the verdict's
+digests bind them.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ from risk.verdict import Verdict
 
 
 class RecordedInstant(MarketInstant):
-    """A market time that stands on record."""
+    """A recorded market time."""
 
     @override
     def now_us(self) -> int:
@@ -48,10 +48,10 @@ class RecordedInstant(MarketInstant):
 
 
 class RecordedShadow:
-    """The placebo side of the section as the record has it."""
+    """The placebo side of the section, read from the record."""
 
     def __init__(self, past: Past, record: Record, attempt: Attempt) -> None:
-        """Judge again what one record says was judged."""
+        """Fold the twin's books of that time."""
         self._record = record
         self._basis = journal.PlaceboBasis.of(record)
         self._policy: Policy = past.policy
@@ -92,7 +92,7 @@ class RecordedShadow:
 
 
 def quote_taken(past: Past, record: Record) -> str:
-    """Take the market that the decision was priced against; the placebo is judged with it."""
+    """Take the market that the decision was priced against."""
     case, _ = past.opened(record)
     attempt = past.attempt(record, 0)
     if attempt.made_seq < 0:
@@ -120,7 +120,7 @@ def placebo_judged(past: Past, record: Record) -> str:
 
 
 def intent_proposed(past: Past, record: Record) -> str:
-    """Size again, with the book that the record names, and form the intent."""
+    """Size again with the book that the record names; form the intent."""
     case, _ = past.opened(record)
     attempt = past.attempt(record)
     proposed = journal.IntentProposed.of(record)
@@ -143,7 +143,7 @@ def intent_proposed(past: Past, record: Record) -> str:
 
 
 def verdict_given(past: Past, record: Record) -> str:
-    """Fold the book to the basis and evaluate again; the verdict must be the same bytes."""
+    """Fold the book to the basis and evaluate again; the bytes must be equal."""
     case, _ = past.opened(record)
     attempt = past.attempt(record)
     intent = attempt.intent
@@ -202,7 +202,7 @@ def approval_requested(past: Past, record: Record) -> str:
 
 
 def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str, Any]:
-    """Return until when a person was asked and for what; its end is a clock's, and bounded."""
+    """Return what the person was told; the end is a clock's reading, and bounded."""
     ends_us = journal_verdicts.ApprovalRequested.of(record).expires_us
     if ends_us is None and past.rules < NAMES_POLICY:
         return {}
@@ -214,7 +214,7 @@ def _until(past: Past, record: Record, held: Record, intent: Intent) -> dict[str
 
 
 def approval_given(past: Past, record: Record) -> str:
-    """Grant again: the band follows from the policy, the held intent, and who agreed when."""
+    """Grant again from the policy, the held intent, the approver and the time."""
     said = journal_verdicts.ApprovalGiven.of(record)
     held = past.last(Kind.VERDICT_GIVEN, before=record)
     judged = journal_verdicts.VerdictGiven.of(held)
@@ -230,7 +230,7 @@ def approval_given(past: Past, record: Record) -> str:
 
 
 def approval_refused(past: Past, record: Record) -> str:
-    """Compare who refused what; the note is the person's word."""
+    """Compare who refused what; the note is the person's."""
     said = journal_verdicts.ApprovalRefused.of(record)
     held = past.last(Kind.VERDICT_GIVEN, before=record)
     standing = Standing(decision_id=past.decision_id, account=past.tags.account)
@@ -246,7 +246,7 @@ def approval_refused(past: Past, record: Record) -> str:
 
 
 def reservation_released(past: Past, record: Record) -> str:
-    """Compare whose reservation ended; why is the gateway's word."""
+    """Compare whose reservation ended; the reason is the gateway's."""
     ended = Ending.of(record)
     past.last(Kind.VERDICT_GIVEN, before=record)
     standing = Standing(decision_id=past.decision_id, account=past.tags.account)
@@ -299,14 +299,14 @@ def _history(past: Past, basis: int) -> Iterator[SeenIntent]:
 
 
 def _kill_epoch(past: Past, basis: int) -> int:
-    """Return the kill epoch that the ledger had come to at the basis."""
+    """Return the ledger's kill epoch at the basis."""
     kinds = (Kind.KILL_PRESSED, Kind.KILL_RELEASED)
     pressed = past.reader.records(stream="control", kinds=kinds, before_seq=basis + 1)
     return max((KillEpoch.of(r).kill_epoch for r in pressed), default=0)
 
 
 def _differs(past: Past, basis: int, instrument: str) -> bool:
-    """Return whether the instrument's book differed from the broker's at the basis."""
+    """Return whether the instrument had an open difference at the basis."""
     differences = Differences(past.reader)
     differences.read(basis + 1)
     return differences.blocks(instrument)

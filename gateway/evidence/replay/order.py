@@ -1,7 +1,7 @@
-"""Replay of what became of an order: announcement, message, reports, the last word.
+"""Replay of an order: announcement, message, reports, seal.
 
-The announced fields are made again from the approved intent, the message must carry exactly them,
-and every report is settled again, by the walk's own function, from the raw message on record.
+The announced fields are made again from the approved intent. The message must carry exactly these
+fields. Every report is settled again, by the walk's own function, from the recorded raw message.
 """
 
 import re
@@ -37,13 +37,13 @@ from gateway.walk.settlement import OUTCOMES, Received, SettleTools, settle
 from risk.approved import approve
 
 SESSION_TAGS = frozenset({8, 9, 10, 34, 49, 52, 56})
-"""Fields that the session layer adds to an order; everything else was announced."""
+"""Fields that the session layer adds to an order."""
 TRANSACT_TIME, MSG_SEQ_NUM = 60, 34
 _TIME = re.compile(r"\d{8}-\d\d:\d\d:\d\d\.\d{6}")
 
 
 def order_sending(past: Past, record: Record) -> str:
-    """Make the announced fields again from the approving verdict; their name is its leaf's."""
+    """Make the announced fields again from the approving verdict, whose leaf names the order."""
     announced = journal.OrderSending.of(record)
     approving = past.last(Kind.VERDICT_GIVEN, before=record)
     given = VerdictGiven.of(approving)
@@ -79,7 +79,7 @@ def order_sending(past: Past, record: Record) -> str:
 
 
 def order_sent(past: Past, record: Record) -> str:
-    """Compare the message with the announcement: these fields, and nothing of ours besides."""
+    """Compare the message with the announcement: exactly these fields."""
     left = journal.OrderSent.of(record)
     sending = journal.OrderSending.of(past.last(Kind.ORDER_SENDING, before=record))
     raw, pairs = left.raw, parse(left.raw)
@@ -99,14 +99,14 @@ def order_sent(past: Past, record: Record) -> str:
 
 
 def order_refused(past: Past, record: Record) -> str:
-    """Compare which order the child's guard refused; why is the child's word."""
+    """Compare which order the child's guard refused; the reason is the child's."""
     refused = HandResult(outcome="refused", reason=Ending.of(record).reason)
     matches(record, _handed(past, record, refused))
     return refused.reason
 
 
 def order_unknown(past: Past, record: Record) -> str:
-    """Compare of which order nobody could say whether it left."""
+    """Compare which order's fate was unknown."""
     unknown = HandResult(outcome="unknown", reason=Ending.of(record).reason)
     matches(record, _handed(past, record, unknown))
     return unknown.reason
@@ -149,7 +149,7 @@ def _again(past: Past, record: Record) -> str:
 
 
 def order_ended(past: Past, record: Record) -> str:
-    """Settle the refusal again and compare which order it ended; or find the person's word."""
+    """Settle the refusal again and compare; or find the person's resolution."""
     ended = journal.OrderEnded.of(record)
     if ended.resolves_seq is None:
         return _again(past, record)
@@ -172,7 +172,7 @@ def order_ended(past: Past, record: Record) -> str:
 
 
 def decision_sealed(past: Past, record: Record) -> str:
-    """Derive the last word from what came before it."""
+    """Derive the outcome from the records before it."""
     sealed = DecisionSealed.of(record)
     outcomes = _outcomes([r for r in past.records if r.seq < record.seq])
     if sealed.outcome not in outcomes:
@@ -188,7 +188,7 @@ def decision_sealed(past: Past, record: Record) -> str:
 
 
 class _Settled(Exception):  # noqa: N818 - no error: it carries what would have been appended
-    """The drafts of a message that is settled again."""
+    """Carries the drafts of a message that is settled again."""
 
     def __init__(self, drafts: Sequence[Draft]) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class _Settled(Exception):  # noqa: N818 - no error: it carries what would have 
 
 
 class _Notebook:
-    """A ledger that only says what it was given."""
+    """A ledger that stops the settling at its append."""
 
     def append(
         self,
@@ -213,9 +213,9 @@ class _Notebook:
 
 
 def _resolutions(past: Past, record: Record) -> Iterator[Differences | None]:
-    """Yield what persons had resolved when the message was read: a last word may be later.
+    """Yield the differences as known when the message was read; a resolution may be later.
 
-    Records of earlier versions do not say it; there the fills alone counted.
+    Records of earlier versions do not count resolved lots.
     """
     if journal.SettledMessage.of(record).resolved_lots is None:
         yield None
@@ -236,7 +236,7 @@ def _settled(
     raw: str,
     differences: Differences | None,
 ) -> tuple[Draft, Draft]:
-    """Return the report and the inbound message as `settle` puts them on record."""
+    """Return the report and the inbound message as `settle` records them."""
     again = journal.SettledMessage.of(record)
     orders = Orders()
     orders.fold(known)
@@ -264,15 +264,15 @@ def _settled(
 
 
 def _epoch(known: Sequence[Record]) -> int:
-    """Return the epoch in which the decision's own order left."""
+    """Return the epoch in which the decision's order left."""
     sent = [record for record in known if record.kind is Kind.ORDER_SENT]
     return journal.OrderSent.of(sent[-1]).session_epoch if sent else 0
 
 
 def _known(before: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Yield what was on record when the message was read.
+    """Yield the records that may have been known when the message was read.
 
-    The child's own word on the order may have been committed between the reading and the report.
+    The child's own answer may have been committed between the reading and the report.
     """
     yield before
     own = {Kind.ORDER_SENT, Kind.ORDER_UNKNOWN}
@@ -306,7 +306,7 @@ def _handed(past: Past, record: Record, result: HandResult) -> Draft:
 
 
 def _outcomes(before: Sequence[Record]) -> frozenset[str]:
-    """Return what a decision with these records may be sealed with."""
+    """Return the outcomes that these records allow."""
     kinds = {r.kind for r in before}
     ends = [
         Ending.of(r)

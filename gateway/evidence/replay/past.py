@@ -1,7 +1,6 @@
-"""What a replay knows of one decision: its records, its run, its policy, and the books it saw.
+"""What a replay knows of one decision: its records, run, policy and books; and every comparison.
 
-Here every comparison is made. Not here: what a step recomputes (`forecast`,
-`intent`, `order`).
+Not here: what a step recomputes (`forecast`, `intent`, `order`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,19 +32,19 @@ from risk.state.instrument import Instrument
 from risk.state.state import Quote
 
 SEEDS_BOUND: Final = 3
-"""From these rules on, a seed's root follows `journal.SEED_RULE`."""
+"""From these rules on, a seed's root follows `SEED_RULE`."""
 NAMES_POLICY: Final = 2
-"""From these rules on, records name the policy in force, and requests to a person their end."""
+"""From these rules on, records name the policy in force and requests to a person their end."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
-    """What one forecast of the decision recomputed to, as far as the walk has come.
+    """What one forecast of the decision recomputed to so far.
 
     Attributes:
-        made_seq: the last record of the forecast; books before it are too old to size with.
-        intent: the recomputed intent, None where the sizing leads to none.
-        proposed: whether an intent, or its absence, is on record.
+        made_seq: the forecast's last record; its sizing used no older book.
+        intent: None where the sizing leads to none.
+        proposed: whether an `intent_proposed` is on record.
     """
 
     requested: Record
@@ -63,7 +62,7 @@ class Attempt:
 
 @dataclass(slots=True, kw_only=True)
 class Past:
-    """One decision's records and what was recomputed from them so far."""
+    """One decision's records, and what was recomputed from them so far."""
 
     reader: LedgerReader
     table: QTable
@@ -81,7 +80,7 @@ class Past:
     def of(
         cls, reader: LedgerReader, table: QTable, decision_id: str, records: Sequence[Record]
     ) -> "Past":
-        """Find the run and the policy that stood when the decision began."""
+        """Find the run and the policy that were in force when the decision began."""
         before = records[0].seq
         runs = [RunStarted.of(r) for r in _all(reader, Kind.RUN_STARTED, before)]
         run, activated = runs[-1], _all(reader, Kind.POLICY_ACTIVATED, before)[-1]
@@ -106,17 +105,17 @@ class Past:
 
     @property
     def rules(self) -> int:
-        """What the run says that its records keep; 1 for runs of earlier versions."""
+        """The run's record rules; 1 for runs of earlier versions."""
         return _rules(self.run)
 
     def named_in(self, record: Record) -> Mapping[str, JSON]:
-        """Return how a record must name the policy; not at all in runs of earlier versions."""
+        """Return the fields by which a record must name the policy; none for earlier versions."""
         said = self.rules >= NAMES_POLICY or "policy_digest" in record.body
         return self.policy_named if said else {}
 
     @property
     def tags(self) -> Tags:
-        """Account, run and mode as every record of the decision must carry them."""
+        """The tags that every record of the decision must carry."""
         account = self.run.account
         return Tags(
             account=account if self.received is None else f"{account}.agent",
@@ -136,10 +135,10 @@ class Past:
         return next((r for r in self.records if r.kind is kind), None)
 
     def last(self, kind: Kind, *, before: Record) -> Record:
-        """Return the decision's last record of a kind before another.
+        """Return the decision's last record of a kind before another record.
 
         Raises:
-            ReplayDiffersError: there is none, and the step cannot follow from nothing.
+            ReplayDiffersError: when there is none.
         """
         found = [r for r in self.records if r.kind is kind and r.seq < before.seq]
         if not found:
@@ -147,13 +146,13 @@ class Past:
         return found[-1]
 
     def opened(self, record: Record) -> tuple[Case, Prompt]:
-        """Return the case and its prompt, which the snapshot gave."""
+        """Return the case and its prompt, which follow from the snapshot."""
         if self.case is None or self.prompt is None:
             raise ReplayDiffersError(step=record.kind.value, detail="no snapshot_taken before it")
         return self.case, self.prompt
 
     def attempt(self, record: Record, number: int | None = None) -> Attempt:
-        """Return an attempt by number, by default the last."""
+        """Return an attempt by number; by default the last."""
         if not self.attempts or (number is not None and number not in range(len(self.attempts))):
             raise ReplayDiffersError(
                 step=record.kind.value, detail=f"no forecast_requested of attempt {number}"
@@ -161,7 +160,7 @@ class Past:
         return self.attempts[-1 if number is None else number]
 
     def books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
-        """Yield the account's book at record `after` and after each record until `before`."""
+        """Yield the account's book at record `after`, and after each record until `before`."""
         return self._folds(account, Book.empty(account, self.run.equity_minor), after, before)
 
     def twin_books(self, *, account: str, after: int, before: int) -> Iterator[Book]:
@@ -189,7 +188,7 @@ def named(books: Iterator[Book], digest: object, record: Record) -> Book:
     """Return the book that a recorded digest names.
 
     Raises:
-        ReplayDiffersError: no book of that time has it.
+        ReplayDiffersError: when none of these books has it.
     """
     for book in books:
         if book_digest(book) == digest:
@@ -198,10 +197,10 @@ def named(books: Iterator[Book], digest: object, record: Record) -> Book:
 
 
 def matches(record: Record, draft: Draft) -> None:
-    """Compare a record with the draft that the recomputed values give, whole.
+    """Compare a record, whole, with the draft that the recomputed values give.
 
     Raises:
-        ReplayDiffersError: they differ; names the first differing field.
+        ReplayDiffersError: when they differ; names the first field.
     """
     step = record.kind.value
     draft = as_recorded(draft, record.body)
@@ -217,7 +216,7 @@ def same(step: str, what: str, again: Any, recorded: Any) -> None:  # noqa: ANN4
     """Compare canonical bytes.
 
     Raises:
-        ReplayDiffersError: they differ; names the first differing field where there are fields.
+        ReplayDiffersError: when they differ; names the first field of an object.
     """
     if canonical(again) == canonical(recorded):
         return
@@ -233,7 +232,7 @@ _ABSENT = object()
 
 
 def _rules(run: RunStarted) -> int:
-    """Return what a run promises, as far as this version knows it."""
+    """Return the run's record rules, at most those that this version knows."""
     return min(RECORD_RULES, run.record_rules)
 
 

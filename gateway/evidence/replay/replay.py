@@ -1,13 +1,12 @@
-"""Replay: recompute one decision from the ledger alone, and name the first step that differs.
+"""Replay: recompute one decision from the ledger alone; name the first step that differs.
 
-Up to three statements, kept apart in words: every step from the record, exactly; every row behind
-it from the weights, within a tolerance (`weights`); on request, the bits of the engine
-(`engine`).
+It makes up to three separate statements: every step follows exactly from the record; the rows
+behind it follow from the weights, within a tolerance (`weights`); on request, the engine gives the
+same bits (`engine`).
 
-Every record of the decision is made again, whole, by the function that made it, and compared: kind,
-actor, key and payload. What is taken as it stands is a reading that nothing else on record states:
-a clock's, a duration, a person's or another process's own words. A step whose counterpart is
-missing differs; none is passed over.
+Each record is made again, whole, by the function that made it, and compared: kind, actor, key and
+payload. Only readings that no other record states are taken as they stand: a clock's, a duration, a
+person's or another process's words. A step without its counterpart differs.
 """
 
 import sys
@@ -75,7 +74,7 @@ UNREADABLE: Final = (
     TypeError,
     AttributeError,
 )
-"""What a recorded value that is none of ours can raise; a database that fails is not among it."""
+"""What an altered value can raise; database errors are not among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +82,7 @@ class Steps:
     """What a replay has recomputed, in order.
 
     Attributes:
-        rows: what the weights are asked afterwards, one per forecast.
+        rows: questions to the weights, one a forecast.
     """
 
     lines: tuple[str, ...]
@@ -91,12 +90,12 @@ class Steps:
 
 
 def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> int:
-    """Replay and print each step; 0 equal, 1 differs.
+    """Replay and print each step; return 0 if all are equal, 1 if one differs.
 
     Args:
         place: The ledger.
         decision_id: The decision.
-        engine: Whether to sample again too; starts the engine.
+        engine: Whether to start the engine and sample again.
     """
     try:
         steps = replay(place.reader, place.table, decision_id)
@@ -119,8 +118,8 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
     """Recompute every recorded step of a decision.
 
     Raises:
-        UnknownDecisionError: there is none of that id.
-        ReplayDiffersError: names the first step that differs, or cannot be recomputed.
+        UnknownDecisionError: when there is none with that id.
+        ReplayDiffersError: when a step differs or cannot be recomputed; names the first.
     """
     records = list(reader.records(stream=f"decision/{decision_id}"))
     if not records:
@@ -132,7 +131,7 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
         with _step(record.kind.value):
             if record.stream_seq != number:
                 raise ReplayDiffersError(
-                    step=record.kind.value, detail="a record before it is gone"
+                    step=record.kind.value, detail="a record before it is missing"
                 )
             again = STEPS.get(record.kind)
             if again is None:
@@ -143,7 +142,7 @@ def replay(reader: LedgerReader, table: QTable, decision_id: str) -> Steps:
 
 @contextmanager
 def _step(name: str) -> Iterator[None]:
-    """Turn whatever a recorded value makes the recomputation raise into the step that differs."""
+    """Turn what an altered value raises into `ReplayDiffersError`."""
     try:
         yield
     except ReplayDiffersError:

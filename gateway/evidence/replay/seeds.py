@@ -1,8 +1,8 @@
-"""Replay of where a seed's root comes from: which checkpoint it must be, and no other.
+"""Replay of a seed's root: the one checkpoint that it must come from (`SEED_RULE`).
 
-The rule stands in `journal.SEED_RULE`. Which checkpoint is the largest not above a record is asked
-twice: of the stored checkpoints, and of the log itself, where each ends with a stream-head map. A
-checkpoint that was taken out of the database afterwards leaves its map behind.
+The largest checkpoint not above a record is looked up twice: among the stored checkpoints, and in
+the log, where a stream-head map ends each. A checkpoint that is removed from the database
+afterwards leaves its map.
 """
 
 from audit.records.kinds import Kind
@@ -18,7 +18,7 @@ def seed_root(past: Past, record: Record, opened: Record) -> bytes:
     """Return the root that a request's seeds must come from.
 
     Raises:
-        ReplayDiffersError: it names another checkpoint, or none that there is.
+        ReplayDiffersError: when the request names another checkpoint, or one that does not exist.
     """
     asked = ForecastRequested.of(record)
     root, size = bytes.fromhex(asked.seed_root), asked.seed_size
@@ -46,7 +46,7 @@ def seed_root(past: Past, record: Record, opened: Record) -> bytes:
 
 
 def _mapped(past: Past, opened: Record) -> int:
-    """Return the size of the tree that ends with the last whole map before a record, or 0."""
+    """Return the size at which the last whole map before a record ends, or 0."""
     maps = past.reader.records(
         stream="control",
         kinds=(Kind.STREAM_HEADS,),

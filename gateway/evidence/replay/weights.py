@@ -1,8 +1,7 @@
-"""Replay's second statement: the rows behind a decision, made again from the recorded weights.
+"""Replay's second statement: the rows behind a decision follow from the recorded weights.
 
-The steps of a replay are exact and need no weights. Here the weights are asked whether the numbers
-that decided are theirs; the answer is within a tolerance, because another processor sums float32 in
-another order. Weights of another digest are not asked, and that is said.
+The comparison has a tolerance, because another processor sums float32 in another order. Weights
+with another digest are not asked, and the line says so.
 """
 
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from inference.weights.registry import ModelPair, load_table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowQuestion:
-    """One forecast's evidence with what its rows follow from."""
+    """One forecast's evidence, and what its rows follow from."""
 
     attempt: int
     evidence: Evidence
@@ -26,7 +25,7 @@ class RowQuestion:
 
 
 def questions(past: Past) -> tuple[RowQuestion, ...]:
-    """Return what the weights are to be asked of a replayed decision."""
+    """Return the questions to the weights that a replayed decision raises."""
     if past.prompt is None:
         return ()
     return tuple(
@@ -42,10 +41,10 @@ def questions(past: Past) -> tuple[RowQuestion, ...]:
 
 
 def regenerated(question: RowQuestion, pair: ModelPair) -> str:
-    """Make the rows again and say in one line how near they are.
+    """Compute the rows again; return a line that says how near they are.
 
     Raises:
-        ReplayDiffersError: names the first number that the weights do not give.
+        ReplayDiffersError: when a number is outside the tolerance; names the first.
     """
     step = "rounds_captured"
     if question.model_digest != pair.manifest_digest:

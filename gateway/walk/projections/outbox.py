@@ -142,7 +142,7 @@ class Orders:
         expected, first = self._fold.next_seq, batch[0].seq
         if first != expected:
             sort = "a gap" if first > expected else "a late batch"
-            self._stop(f"{sort}: told of record {first}, expected {expected}")
+            self._stop(f"{sort}: received record {first}, expected {expected}")
             return
         try:
             self._fold.take(batch)

@@ -76,7 +76,7 @@ def test_a_stopped_check_of_tiles_does_not_promise_to_resume(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert fsck_tiles(TILES, GIVEN, stopping_bar()) == INTERRUPTED
-    assert capsys.readouterr().out == "stopped; the same command begins anew\n"
+    assert capsys.readouterr().out == "stopped; the same command starts again\n"
     assert again("--tiles", str(TILES))[0] == NOT_CHECKABLE, "it is refused"
 
 
@@ -85,7 +85,7 @@ def test_a_check_that_was_stopped_before_its_first_save_begins_anew(
 ) -> None:
     bar = stopping_bar()
     assert fsck_dump_file(dump, GIVEN, resume=False, bar=bar) == INTERRUPTED
-    assert capsys.readouterr().out == "stopped; the same command begins anew\n"
+    assert capsys.readouterr().out == "stopped; the same command starts again\n"
     code, said = again("--dump", str(dump))
     assert code == NOT_CHECKABLE
     assert "nothing to resume" in said
@@ -97,6 +97,6 @@ def test_a_check_that_was_saved_goes_on(
     monkeypatch.setattr(fsck_dump, "SAVE_BYTES", 1)
     bar = stopping_bar()
     assert fsck_dump_file(dump, GIVEN, resume=False, bar=bar) == INTERRUPTED
-    said = "stopped; the same command with --resume goes on from what was saved\n"
+    said = "stopped; the same command with --resume continues from the saved state\n"
     assert capsys.readouterr().out == said
     assert again("--dump", str(dump))[0] == OK

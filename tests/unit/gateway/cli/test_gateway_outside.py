@@ -74,7 +74,7 @@ def test_what_was_given_by_mistake_is_named_and_no_dump_is_not_tampered(
     code, said = judged(verb, "--dump", text, "--key", SIGNER.vkey)
     assert (code, said[-1]) == (
         3,
-        f"NOT CHECKABLE: {text} is no dump: `countersign dump` writes one",
+        f"NOT CHECKABLE: {text} is not a dump: `countersign dump` writes one",
     )
     os.mkfifo(pipe := dump.with_name("pipe"))  # read twice, it would be waited for without an end
     code, said = judged(verb, "--dump", pipe, "--key", SIGNER.vkey)
@@ -89,8 +89,8 @@ def test_fsck_refuses_what_it_cannot_do(dump: Path) -> None:
     key = ("--key", SIGNER.vkey)
     before = sorted(dump.parent.iterdir())
     for given, word in (
-        (("--tiles", dump), "is no folder"),
-        (("--tiles", dump.with_name("none")), "is no folder"),
+        (("--tiles", dump), "is not a folder"),
+        (("--tiles", dump.with_name("none")), "is not a folder"),
         (("--dump", dump, "--no-payloads"), "--no-payloads"),
     ):
         code, said = judged("fsck", *given, *key)

@@ -189,7 +189,7 @@ def test_a_record_that_was_changed_does_not_reach_a_mirror(
 
 def test_a_file_is_no_folder_to_write_into(log: LogFiles, tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("notes")
-    with pytest.raises(FileError, match="notes is no folder"):
+    with pytest.raises(FileError, match="notes is not a folder"):
         write_tree(log, tmp_path / "notes")
     assert (tmp_path / "notes").read_text() == "notes"
 

@@ -183,13 +183,13 @@ def test_a_gap_and_a_late_batch_are_alarms_and_lose_nothing(
     orders = following(log)
     log.append(*WALK[2:])
     orders.follow(WALK[3:4])  # told before the one that announces the order
-    assert "a gap: told of record 3, expected 2" in caplog.text
+    assert "a gap: received record 3, expected 2" in caplog.text
     orders.follow(WALK[2:3])  # comes late, was read from the log by then
     assert orders.state == "ready"
     assert orders.by_cl_ord_id(NAME) is not None
     orders.follow(log.append(record(6, Kind.ORDER_SENT, {"cl_ord_id": NAME})))
     orders.follow(log.records[6:7])
-    assert "a late batch: told of record 6, expected 7" in caplog.text
+    assert "a late batch: received record 6, expected 7" in caplog.text
     assert log.read == 3
     standing = orders.get(DECISION)
     assert standing is not None
