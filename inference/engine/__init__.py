@@ -9,6 +9,7 @@ Not here: the ledger.
     flight           trajectories in progress, their draws and their rounds
     vllm_engine      the only door to vLLM: an engine that is stepped in this process
     sampling_fix     changes to vLLM's sampler
+    vector_kernels   resolves MKL's kernels in one thread, before vLLM computes anything
     capture_adapter  subclasses of vLLM's classes, which see every step
     self_test        the start-up self-test: an engine that samples wrongly must not serve
 """

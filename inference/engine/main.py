@@ -5,7 +5,8 @@ the engine, steps it and writes every answer, so an answer proves that the engin
 child has no database and no keys, refuses connections to other machines, and ends with its parent.
 
 The environment variable COUNTERSIGN_ENGINE_FAULT injects a fault for tests ("no_sampling_fix"
-leaves vLLM's sampler as shipped; the self-test must then refuse). `serve` does not start with it.
+leaves vLLM's sampler as shipped, "rough_positions" computes rotary positions inaccurately; the
+self-test must refuse both). `serve` does not start with it.
 """
 
 import argparse

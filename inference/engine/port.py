@@ -88,6 +88,7 @@ class SelfTest:
     chi_square: float  # of the tokens' place in the target's own rows, 16 equal cells
     p_value: float
     row_error: float  # largest gap between the row used and the row recomputed from logits
+    weights_gap: float  # largest gap of a sum of probabilities between engine and weights
     mean_accepted: float  # of spec_k
     elapsed_ms: int
 

@@ -1,19 +1,22 @@
 """The start-up self-test: an engine that samples wrongly must not serve.
 
-Three checks on a fixed prompt with fixed seeds:
+Four checks on a fixed prompt with fixed seeds:
     1. Sampling parameters reach the drafts unchanged (`sampling_fix.py`).
     2. Tokens at speculated positions follow the target's own rows: each token's place in its row,
        from likely to unlikely bins, is then uniform (chi-square over 16 equal cells). And drafts
        are accepted as often as sum(min(p, q)) says.
     3. Greedy decoding gives the same tokens with and without drafts.
+    4. The target's rows are those of the weights, computed again in float64 (`teacher.py`), after a
+       short prompt and after a long one: the engine's arithmetic can be wrong for one range of
+       positions only (`vector_kernels.py`).
 
 Low acceptance alone is not a fault: a bad drafter is slow, not wrong.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import erfc, exp, isfinite, pi, sqrt
+from math import erfc, exp, inf, isfinite, pi, sqrt
 from time import perf_counter
 
 import numpy as np
@@ -25,18 +28,28 @@ from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 from inference.speculation.rounds import row_values
 from inference.speculation.seeds import Purpose, token_draw, trajectory_seeds
 from inference.speculation.totals import totals
+from inference.weights.teacher import Doubles
 
 CELLS = 16
 MIN_P_VALUE = 1e-6
 MAX_ACCEPT_Z = 5.0
 MIN_POSITIONS = 300
+MAX_WEIGHTS_GAP = 5e-6
+"""Largest accepted gap of a sum of probabilities from the weights'; float32 alone gives 1e-6,
+a cosine of low accuracy 5e-5."""
 _SEQUENCES = 160
 _TOKENS = 9
 _GREEDY_TOKENS = 12
+_COMPARED = 2  # trajectories whose rows are computed again
+_LONG_PROMPT = 300  # tokens: past the middle of the table of positions
 _TIE = 1e-3
 _NOT_FINITE = -1.0
 _DAY_US = 86_400_000_000
 _SEED = hashlib.sha256(b"countersign/self-test/1").digest()
+
+
+RowsOf = Callable[[Sequence[int], Sequence[Sequence[int]], slice], Sequence[Doubles]]
+"""Rows before each token of each answer, `Teacher.rows`: (prompt, answers, bins)."""
 
 
 @dataclass(slots=True)
@@ -94,10 +107,12 @@ def run_self_test(
     *,
     spec_k: int,
     expansion_is_right: Callable[[], bool],
+    weights: RowsOf,
 ) -> SelfTest:
-    """Return the result of the three checks.
+    """Return the result of the four checks.
 
-    `sample` gives every token to a witness, which replaces the engine's own check of the rows.
+    `sample` gives every token to a witness, which replaces the engine's own check of the rows;
+    `weights` computes the target's rows by a second implementation.
     """
     started = perf_counter()
     prompt = golden_prompt()
@@ -105,11 +120,16 @@ def run_self_test(
     samples = sample(_request("law", prompt, _SEQUENCES, _TOKENS, spec_k), sightings.see)
     p_value = chi_square_tail(sightings.chi_square, CELLS - 1)
     row_error = sightings.row_error
+    weights_gap = max(_weights_gap(sample, weights, text, spec_k) for text in _prompts())
     faults = [
         text
         for text, bad in (
             ("sampling parameters are not carried to the drafts", not expansion_is_right()),
             (f"rows differ from the target's by {row_error:.1e}", not row_error <= ROW_TOLERANCE),
+            (
+                f"sums of rows differ from the weights' by {weights_gap:.1e}",
+                not weights_gap <= MAX_WEIGHTS_GAP,
+            ),
             (f"tokens do not follow the target (p {p_value:.1e})", not p_value >= MIN_P_VALUE),
             (
                 f"acceptance is {sightings.accept_z:.1f} standard deviations off",
@@ -127,6 +147,7 @@ def run_self_test(
         chi_square=_finite(sightings.chi_square),
         p_value=_finite(p_value),
         row_error=_finite(row_error),
+        weights_gap=_finite(weights_gap),
         mean_accepted=totals(samples.capture).mean_accepted,
         elapsed_ms=round((perf_counter() - started) * 1000),
     )
@@ -183,6 +204,34 @@ def chi_square_tail(statistic: float, degrees: int) -> float:
 def _finite(value: float) -> float:
     """Return a value that JSON can carry, so that a refusal can always be sent."""
     return value if isfinite(value) else _NOT_FINITE
+
+
+def _prompts() -> tuple[tuple[int, ...], ...]:
+    short = golden_prompt()
+    return short, (short * (_LONG_PROMPT // len(short) + 1))[:_LONG_PROMPT]
+
+
+def _weights_gap(
+    sample: Callable[[SampleRequest, Witness | None], Samples],
+    weights: RowsOf,
+    prompt: tuple[int, ...],
+    spec_k: int,
+) -> float:
+    """Return the largest gap of a row's partial sums from those of the weights; NaN is infinite."""
+    seen: dict[tuple[int, int], Sighting] = {}
+
+    def see(sighting: Sighting) -> None:
+        seen[sighting.seed, sighting.position] = sighting
+
+    request = _request(f"weights-{len(prompt)}", prompt, _COMPARED, _TOKENS, spec_k)
+    samples = sample(request, see)
+    wanted = weights(prompt, [p.tokens for p in samples.paths], slice(*request.allowed_range))
+    gaps = [
+        float(np.abs(np.cumsum(seen[path.seed, at].target, dtype=float) - np.cumsum(row)).max())
+        for path, rows in zip(samples.paths, wanted, strict=True)
+        for at, row in enumerate(rows)
+    ]
+    return max(gap if isfinite(gap) else inf for gap in gaps)
 
 
 def _greedy_equal(sample: Callable[[SampleRequest, Witness | None], Samples], spec_k: int) -> bool:

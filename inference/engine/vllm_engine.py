@@ -22,7 +22,7 @@ from vllm.model_executor.models import registry as model_registry
 from vllm.sampling_params import RequestOutputKind
 
 from inference.codec.codec import ReturnCodec
-from inference.engine import sampling_fix
+from inference.engine import sampling_fix, vector_kernels
 from inference.engine.capture_adapter import KEY, Deck
 from inference.engine.drafters import Drafter, NetworkDrafter, NoDrafter, TableDrafter
 from inference.engine.flight import Flight, Witness
@@ -38,8 +38,10 @@ from inference.engine.self_test import run_self_test
 from inference.errors import EngineDeadlineError, EngineError, EngineRefusedError, RegistryError
 from inference.speculation.rounds import Capture, DrafterKind, row_values
 from inference.weights.registry import ModelPair, load_pair, load_table
+from inference.weights.teacher import Teacher
 
 FAULT_NO_FIX = "no_sampling_fix"
+FAULT_POSITIONS = "rough_positions"
 _MAX_MODEL_LEN = 512
 _BLOCK_SIZE = 32  # prefix caching shares whole blocks only; the CPU default of 128 shares nothing
 _MAX_BATCHED_TOKENS = 16_384  # no prompt is ever cut into chunks
@@ -74,6 +76,7 @@ class VllmEngine:
         if self._pair.codec_digest != self._codec.digest:
             raise RegistryError("the pair was trained for another codec")
         self._drafter = _drafter(config, self._pair, self._codec)
+        vector_kernels.resolve()
         if config.fault != FAULT_NO_FIX:
             sampling_fix.install_fix()
         # vLLM would inspect the model class in one more process, which costs 10 s of imports, to
@@ -195,6 +198,8 @@ class VllmEngine:
         scheduler.deck = self._deck
         runner.deck = self._deck
         sampling_fix.install_draws(draws, runner.sampler)
+        if self._config.fault == FAULT_POSITIONS:
+            _roughen_positions(runner.model)
 
     def _test(self) -> SelfTest:
         spec_k = 0 if self._drafter.kind is DrafterKind.NONE else self._config.spec_k
@@ -207,7 +212,10 @@ class VllmEngine:
                 self._deck.witness = None
 
         return run_self_test(
-            sample, spec_k=spec_k, expansion_is_right=sampling_fix.expansion_is_right
+            sample,
+            spec_k=spec_k,
+            expansion_is_right=sampling_fix.expansion_is_right,
+            weights=Teacher(self._pair.target).rows,
         )
 
     def _finish(self, request_id: str) -> Samples | str:
@@ -252,6 +260,14 @@ class VllmEngine:
             raise EngineRefusedError("a prompt id is outside the vocabulary")
         if len(request.prompt_ids) + request.n_tokens + request.spec_k > _MAX_MODEL_LEN:
             raise EngineRefusedError(f"prompt and answer exceed {_MAX_MODEL_LEN} tokens")
+
+
+def _roughen_positions(model: Any) -> None:
+    """Give the upper half of the rotary table the errors of a low-accuracy cosine."""
+    for module in model.modules():
+        table = getattr(module, "cos_sin_cache", None)
+        if table is not None:
+            table[_MAX_MODEL_LEN // 2 :] = (table[_MAX_MODEL_LEN // 2 :] * 4096).round() / 4096
 
 
 def _drafter(config: EngineConfig, pair: ModelPair, codec: ReturnCodec) -> Drafter:

@@ -51,6 +51,7 @@ class RowEngine:
                 chi_square=0.0,
                 p_value=1.0,
                 row_error=0.0,
+                weights_gap=0.0,
                 mean_accepted=0.0,
                 elapsed_ms=0,
             ),

@@ -75,6 +75,7 @@ class ScriptedEngine:
                 chi_square=0.0,
                 p_value=1.0,
                 row_error=0.0,
+                weights_gap=0.0,
                 mean_accepted=0.0,
                 elapsed_ms=0,
             ),

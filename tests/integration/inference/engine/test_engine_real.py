@@ -20,7 +20,7 @@ from gateway.installation.children.engine import EngineChild
 from gateway.installation.children.engine_process import EngineChildConfig
 from inference.codec.codec import ReturnCodec
 from inference.engine.port import EngineConfig, EngineState, SampleRequest, Samples
-from inference.engine.self_test import golden_snapshot
+from inference.engine.self_test import MAX_WEIGHTS_GAP, golden_snapshot
 from inference.errors import EngineDeadlineError, EngineRefusedError
 from inference.speculation.capture import encode_capture
 from inference.speculation.condense import condense
@@ -108,6 +108,7 @@ def test_it_serves_only_after_a_self_test_that_saw_enough(table_engine: EngineCh
     assert described.self_test.passed
     assert described.self_test.positions > 1000
     assert described.self_test.row_error < 1e-6
+    assert described.self_test.weights_gap < MAX_WEIGHTS_GAP / 2
     assert described.model_digest == load_pair(PAIR).manifest_digest
     assert described.versions["vllm"].startswith("0.32.0")
 
@@ -307,6 +308,13 @@ def test_without_the_sampling_fix_it_refuses_to_serve(state: Path) -> None:
             child.sample(_request("never"))
         described = child.describe()
     assert not described.self_test.passed
+
+
+def test_an_engine_whose_numbers_are_not_the_weights_refuses_to_serve(state: Path) -> None:
+    with _engine(state, PAIR, DrafterKind.TABLE, fault="rough_positions") as child:
+        assert not child.wait_ready(240.0)
+        assert "differ from the weights' by" in child.refusal
+        assert child.describe().self_test.weights_gap > 2 * MAX_WEIGHTS_GAP
 
 
 def _hopeless_pair(folder: Path) -> Path:

@@ -29,6 +29,7 @@ SELF_TEST = SelfTest(
     chi_square=1.0,
     p_value=0.5,
     row_error=0.0,
+    weights_gap=0.0,
     mean_accepted=1.0,
     elapsed_ms=1,
 )

@@ -47,6 +47,7 @@ DESCRIPTION = EngineDescription(
         chi_square=1.5,
         p_value=0.5,
         row_error=0.0,
+        weights_gap=0.0,
         mean_accepted=3.5,
         elapsed_ms=1,
     ),

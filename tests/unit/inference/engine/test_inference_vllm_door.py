@@ -20,18 +20,13 @@ from inference.codec.codec import ReturnCodec
 from inference.engine.flight import Flight, Step
 from inference.engine.port import EngineConfig, SampleRequest, Samples
 from inference.engine.self_test import golden_prompt
-from inference.errors import (
-    EngineDeadlineError,
-    EngineError,
-    EngineRefusedError,
-    RegistryError,
-)
+from inference.errors import EngineDeadlineError, EngineError, EngineRefusedError, RegistryError
 from inference.speculation.rounds import DrafterKind, PlainReason, disagreements, row_values
 from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
 from inference.speculation.totals import paths, totals
 from inference.weights.registry import TABLE, load_pair, load_table
 from tests.doubles.reference_sampler import ReferenceSampler, Row, request_of
-from tests.doubles.small_vllm import DRAFT, TARGET, VOCAB, Given, small_vllm
+from tests.doubles.small_vllm import DRAFT, TARGET, VOCAB, Bigrams, Given, small_vllm
 
 PAIR = Path(__file__).parents[4] / "inference" / "models" / "pair_v1"
 CODEC = ReturnCodec()
@@ -215,6 +210,16 @@ def test_without_the_fix_an_engine_does_not_pass_its_own_test(fresh: SimpleNames
     assert fine.self_test.mean_accepted > 0.0
     assert fine.self_test.positions == 160 * 8
     assert fine.self_test.row_error < 1e-6
+
+
+def test_rows_that_are_not_the_weights_fail_the_engines_own_test(
+    fresh: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Bigrams.rows
+    monkeypatch.setattr(Bigrams, "rows", lambda *asked: [r * 1.0001 for r in right(*asked)])
+    test = engine_of(fresh, DrafterKind.TABLE).self_test
+    assert "sums of rows differ from the weights' by" in test.detail
+    assert not test.passed
 
 
 def test_an_engine_says_what_serves(door: SimpleNamespace) -> None:
