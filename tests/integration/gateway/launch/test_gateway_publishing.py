@@ -68,7 +68,9 @@ def test_a_quorum_is_said_and_recorded_once(plan: Plan, postgres_dsn: str, tmp_p
             reader.close()
         publishing.stop()
     assert document is not None
-    assert (document["quorum"], document["lag_ms"]["checkpoints"]) == ("lost", 5)
+    assert document["quorum"] == "lost"
+    # A slow publisher passes over checkpoints that a newer one covers.
+    assert 1 <= document["lag_ms"]["checkpoints"] <= 5
     assert document["witnesses"][0]["name"] == "witness.example/ww"
     assert (met["event"], lost["event"]) == ("quorum_met", "quorum_lost")
     assert met["policy_digest"] == lost["policy_digest"] == document["policy_digest"]
