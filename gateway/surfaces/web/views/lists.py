@@ -297,7 +297,7 @@ class Views:
     def _starts(self, run_id: str, outcome: str, before: int | None) -> Iterator[Record]:
         """Yield first records of decisions, newest first, in bounded reads.
 
-        Decisions sealed with another outcome are left out unread: a rare outcome stays cheap.
+        Decisions that are sealed with another outcome are skipped without reading their records.
         """
         while True:
             bite = tuple(
