@@ -26,7 +26,6 @@ from inference.speculation.evidence_bytes import encode_evidence
 from inference.speculation.seeds import decision_seed, trajectory_seeds
 from risk.approved import Approval
 from risk.intent import Intent
-from risk.sizing import Sizing, to_intent
 
 
 class Result(StrEnum):
@@ -93,7 +92,7 @@ def decide(case: Case, tools: Tools, section: Section) -> Decision:
         journal.quote_taken(case, tick.quote), judge_twin(case, section, forecasts.placebo, tick)
     )
     reach("decide.quote_taken")  # a crash here leaves a priced market and no intent
-    intent = _intent_of(case, sizing)
+    intent = case.intent_of(sizing)
     tools.ledger.append(journal.intent_proposed(case, sizing, intent, book))
     reach("decide.intent_proposed")  # a crash here leaves a wish that no rule has judged
     return _judge(case, tools, section, forecasts, tick, intent)
@@ -108,7 +107,7 @@ def renew(case: Case, tools: Tools, section: Section, approval: Approval) -> Dec
     tick = case.tick()
     book = section.book_without(case.tags.account, case.decision_id)
     sizing = case.propose(forecasts.target, book, tick.quote)
-    intent = _intent_of(case, sizing)
+    intent = case.intent_of(sizing)
     if intent is None:
         return Decision(decision_id=case.decision_id, result=Result.NO_TRADE)
     tools.ledger.append(journal.renewed(case, tick.quote, sizing, intent, book))
@@ -220,18 +219,6 @@ def _made(
 def _unjudged(case: Case, section: Section, result: Result) -> Draft:
     """Return the seal of a decision that no rule judged; it names the policy in force."""
     return journal.decision_sealed(case.stream, result, policy=section.policy_named)
-
-
-def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
-    """Return the intent that a sizing leads to, or None."""
-    return to_intent(
-        sizing,
-        decision_id=case.decision_id,
-        account=case.tags.account,
-        strategy=case.strategy,
-        author=case.author,
-        directional=case.directional,
-    )
 
 
 def _no_forecast(

@@ -4,6 +4,7 @@ Its fills are assumed at the touch, with the paper broker's fee, on a book of it
 difference between the two results is what the AI adds.
 """
 
+from dataclasses import replace
 from typing import Final, Protocol
 
 from audit.records.canonical import JSON
@@ -15,7 +16,6 @@ from gateway.walk.section import result_of
 from inference.forecast.forecast import Forecast
 from risk.documents import document_of
 from risk.intent import Intent, Side
-from risk.sizing import to_intent
 from risk.state.book import Book
 from risk.state.state import RiskState
 from risk.verdict import Verdict
@@ -42,14 +42,9 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
     """Return the record of the twin's decision: its assumed fill, and all its verdict rests on."""
     book = section.placebo_book(case.tags.account)
     sizing = case.propose(forecast, book, tick.quote)
-    intent = to_intent(
-        sizing,
-        decision_id=f"{case.decision_id}.placebo",
-        account=book.account,
-        strategy=case.strategy,
-        author=case.author,
-        directional=case.directional,
-    )
+    tags = replace(case.tags, account=book.account)
+    twin = replace(case, decision_id=f"{case.decision_id}.placebo", tags=tags)
+    intent = twin.intent_of(sizing)
     payload: dict[str, JSON] = {
         "sizing": document_of(sizing),
         "intent": None,

@@ -18,7 +18,8 @@ from inference.forecast.forecast import Forecast
 from inference.forecast.placebo import TableModel
 from inference.snapshot import Snapshot
 from inference.speculation.rounds import QTable
-from risk.sizing import Sizing
+from risk.intent import Intent
+from risk.sizing import Sizing, to_intent
 from risk.state.book import Book
 from risk.state.instrument import Instrument
 from risk.state.state import Quote
@@ -149,6 +150,17 @@ class Case:
     def stream(self) -> str:
         """The decision's stream in the ledger."""
         return f"decision/{self.decision_id}"
+
+    def intent_of(self, sizing: Sizing) -> Intent | None:
+        """Return the intent that a sizing leads to, or None."""
+        return to_intent(
+            sizing,
+            decision_id=self.decision_id,
+            account=self.tags.account,
+            strategy=self.strategy,
+            author=self.author,
+            directional=self.directional,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

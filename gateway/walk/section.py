@@ -190,7 +190,7 @@ class Section:
                 verdict = evaluate(self.policy, state, intent)
                 began = self.now()
                 end = self._send_end(began, approval)
-                result = _after_approval(intent, verdict, state, end.wall_us, approval)
+                result = result_under(intent, verdict, state, end.wall_us, approval)
                 reach("decide.evaluated")  # a crash here leaves no verdict: nothing is approved
                 draft = verdict_given(
                     case,
@@ -307,7 +307,7 @@ def result_of(action: Action) -> str:
     return "held" if action is Action.HOLD else "rejected"
 
 
-def _after_approval(
+def result_under(
     intent: Intent,
     verdict: Verdict,
     state: RiskState,

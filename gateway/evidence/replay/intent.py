@@ -22,17 +22,14 @@ from gateway.walk.journal.kill import KillEpoch
 from gateway.walk.placebo import judge_twin
 from gateway.walk.ports import Case, Tick
 from gateway.walk.projections.differences import Differences
-from gateway.walk.projections.standing import Standing
-from gateway.walk.section import result_of
+from gateway.walk.section import result_under
 from inference.forecast.forecast import Forecast
-from risk.approved import Approval, approve, grant
+from risk.approved import Approval, grant
 from risk.documents import value_of
-from risk.errors import ApprovalError
 from risk.evaluate import evaluate
 from risk.intent import Intent
 from risk.policy.policy import Policy
 from risk.policy.signing import PolicyStatus
-from risk.sizing import Sizing, to_intent
 from risk.state.book import Book, Released, apply
 from risk.state.state import Quote, RiskState, SeenIntent, relevant_history, seen
 from risk.verdict import Verdict
@@ -43,7 +40,6 @@ class RecordedInstant(MarketInstant):
 
     @override
     def now_us(self) -> int:
-        """Return the recorded time."""
         return self.tick_us
 
 
@@ -134,7 +130,7 @@ def intent_proposed(past: Past, record: Record) -> str:
         books = (_without(b, case.decision_id) for b in books)
     book = named(books, proposed.book_digest, record)
     sizing = case.propose(attempt.target, book, attempt.quote)
-    attempt.intent, attempt.proposed = _intent_of(case, sizing), True
+    attempt.intent, attempt.proposed = case.intent_of(sizing), True
     if attempt.intent is not None and case.attempt:
         matches(record, journal.renewed(case, attempt.quote, sizing, attempt.intent, book))
     else:
@@ -181,7 +177,7 @@ def verdict_given(past: Past, record: Record) -> str:
             verdict,
             state,
             basis_seq=basis,
-            result=_result(intent, verdict, state, given.send_before_us, approval),
+            result=result_under(intent, verdict, state, given.send_before_us, approval),
             send_before_us=given.send_before_us,
             approval=approval,
         ),
@@ -221,10 +217,11 @@ def approval_given(past: Past, record: Record) -> str:
     approval = grant(
         past.policy, judged.intent, judged.verdict, said.approver, said.approval.given_at_us
     )
-    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
     earlier = None if past.rules < NAMES_POLICY else ""
     note = earlier if said.reason is None else said.reason
-    given = journal_verdicts.approval_given(standing, approval, verdict_seq=held.seq, note=note)
+    given = journal_verdicts.approval_given(
+        past.standing, approval, verdict_seq=held.seq, note=note
+    )
     matches(record, given)
     return f"by {approval.approver}"
 
@@ -233,9 +230,8 @@ def approval_refused(past: Past, record: Record) -> str:
     """Compare who refused what; the note is the person's."""
     said = journal_verdicts.ApprovalRefused.of(record)
     held = past.last(Kind.VERDICT_GIVEN, before=record)
-    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
     draft = journal_verdicts.approval_refused(
-        standing,
+        past.standing,
         said.approver,
         said.reason,
         verdict_seq=held.seq,
@@ -249,41 +245,11 @@ def reservation_released(past: Past, record: Record) -> str:
     """Compare whose reservation ended; the reason is the gateway's."""
     ended = Ending.of(record)
     past.last(Kind.VERDICT_GIVEN, before=record)
-    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
     draft = journal_verdicts.reservation_released(
-        standing, ended.reason, market_time_us=ended.market_time_us
+        past.standing, ended.reason, market_time_us=ended.market_time_us
     )
     matches(record, draft)
     return ended.reason
-
-
-def _result(
-    intent: Intent,
-    verdict: Verdict,
-    state: RiskState,
-    send_before_us: int,
-    approval: Approval | None,
-) -> str:
-    """Return what the verdict means; under an agreement only what `approve` accepts is approved."""
-    result = result_of(verdict.action)
-    if approval is None or result == "rejected":
-        return result
-    try:
-        approve(intent, verdict, bytes(32), send_before_us, state.kill.egress_epoch, approval)
-    except ApprovalError:
-        return "rejected"
-    return "approved"
-
-
-def _intent_of(case: Case, sizing: Sizing) -> Intent | None:
-    return to_intent(
-        sizing,
-        decision_id=case.decision_id,
-        account=case.tags.account,
-        strategy=case.strategy,
-        author=case.author,
-        directional=case.directional,
-    )
 
 
 def _without(book: Book, decision_id: str) -> Book:

@@ -7,6 +7,7 @@ fields. Every report is settled again, by the walk's own function, from the reco
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import product
@@ -32,7 +33,6 @@ from gateway.walk.journal.session import FixInbound
 from gateway.walk.journal.verdict import VerdictGiven
 from gateway.walk.projections.differences import Differences
 from gateway.walk.projections.outbox import Orders
-from gateway.walk.projections.standing import Standing
 from gateway.walk.settlement import OUTCOMES, Received, SettleTools, settle
 from risk.approved import approve
 
@@ -66,7 +66,7 @@ def order_sending(past: Past, record: Record) -> str:
         transact_time_us=_time_us(dict(announced.fields)[TRANSACT_TIME]),
     )
     draft = journal.order_sending(
-        Standing(decision_id=past.decision_id, account=past.tags.account, approving=approving),
+        replace(past.standing, approving=approving),
         cl_ord_id(approving.leaf),
         fields,
         kill_epoch=order.kill_epoch,
@@ -116,8 +116,9 @@ def order_withdrawn(past: Past, record: Record) -> str:
     """Compare whose approval was not used."""
     ended = Ending.of(record)
     past.last(Kind.VERDICT_GIVEN, before=record)
-    standing = Standing(decision_id=past.decision_id, account=past.tags.account)
-    draft = journal.order_withdrawn(standing, ended.reason, market_time_us=ended.market_time_us)
+    draft = journal.order_withdrawn(
+        past.standing, ended.reason, market_time_us=ended.market_time_us
+    )
     matches(record, draft)
     return ended.reason
 
@@ -293,11 +294,7 @@ def _handed(past: Past, record: Record, result: HandResult) -> Draft:
     said = journal.ChildAnswer.of(record)
     sending = past.last(Kind.ORDER_SENDING, before=record)
     return journal.handed(
-        Standing(
-            decision_id=past.decision_id,
-            account=past.tags.account,
-            cl_ord_id=journal.OrderSending.of(sending).cl_ord_id,
-        ),
+        replace(past.standing, cl_ord_id=journal.OrderSending.of(sending).cl_ord_id),
         result,
         raw_digest=sha256(result.raw.encode("latin-1")).hexdigest(),
         decision_to_wire_us=said.decision_to_wire_us,

@@ -18,6 +18,7 @@ from gateway.walk.journal.persons import as_recorded
 from gateway.walk.journal.run import PolicyActivated, RunStarted
 from gateway.walk.ports import Case, Tags
 from gateway.walk.projections.book import BOOK_KINDS, PLACEBO_KINDS, book_events, placebo_events
+from gateway.walk.projections.standing import Standing
 from inference.codec.codec import ReturnCodec
 from inference.codec.prompt import Prompt
 from inference.forecast.forecast import Forecast
@@ -123,6 +124,11 @@ class Past:
             mode=self.run.mode,
             dev=self.run.dev,
         )
+
+    @property
+    def standing(self) -> Standing:
+        """The decision's standing before any of its records."""
+        return Standing(decision_id=self.decision_id, account=self.tags.account)
 
     def instrument(self, symbol: str) -> Instrument:
         """Return an instrument of the run."""

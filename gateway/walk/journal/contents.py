@@ -1,7 +1,7 @@
 """What the readers of records share: typed contents, read from a payload.
 
-A kind's class has only the fields that this version reads. A field that older records lack has a
-default.
+A class is named like its kind and has only the fields that this version reads. A field that older
+records lack has a default.
 """
 
 from collections.abc import Mapping

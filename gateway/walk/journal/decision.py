@@ -82,8 +82,6 @@ def intent_received(
 
 
 class IntentReceived(Contents, frozen=True, kw_only=True):
-    """The contents of `intent_received`."""
-
     decision_id: str
     run_id: str
     request: dict[str, Any]
@@ -108,8 +106,6 @@ def quote_taken(case: Case, quote: Quote) -> Draft:
 
 
 class QuoteTaken(Contents, frozen=True, kw_only=True):
-    """The contents of `quote_taken`."""
-
     bid_ticks: int
     ask_ticks: int
     market_time_us: int
@@ -217,8 +213,6 @@ def decision_sealed(
 
 
 class DecisionSealed(Contents, frozen=True, kw_only=True):
-    """The contents of `decision_sealed`."""
-
     outcome: str
     account: str | None = None
 

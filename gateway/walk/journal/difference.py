@@ -90,8 +90,6 @@ def book_difference(found: Found, *, session: str, source: str, number: int) -> 
 
 
 class BookDifference(Contents, frozen=True, kw_only=True):
-    """The contents of `book_difference`."""
-
     reason: DifferenceCause
     instrument: str
     cl_ord_id: str

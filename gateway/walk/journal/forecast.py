@@ -61,8 +61,6 @@ def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
 
 
 class SnapshotTaken(Contents, frozen=True, kw_only=True):
-    """The contents of `snapshot_taken`."""
-
     run_id: str
     instrument: str
     as_of_us: int
@@ -146,8 +144,6 @@ def rounds_captured(
 
 
 class RoundsCaptured(Contents, frozen=True, kw_only=True):
-    """The contents of `rounds_captured`."""
-
     attempt: int
     capture_blob: str
     rounds: int
@@ -192,8 +188,6 @@ class ForecastAttempt(Contents, frozen=True, kw_only=True):
 
 
 class ForecastMade(ForecastAttempt, frozen=True, kw_only=True):
-    """The contents of `forecast_made`."""
-
     forecast: dict[str, Any]
 
     @property

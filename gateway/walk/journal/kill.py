@@ -169,6 +169,4 @@ class KillReleased(KillEpoch, frozen=True, kw_only=True):
 
 
 class CancelSent(Contents, frozen=True, kw_only=True):
-    """The contents of `cancel_sent`."""
-
     cl_ord_id: str

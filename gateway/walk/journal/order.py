@@ -54,8 +54,6 @@ def order_sending(
 
 
 class OrderSending(Contents, frozen=True, kw_only=True):
-    """The contents of `order_sending`."""
-
     cl_ord_id: str
     fields: tuple[tuple[int, str], ...]
     market_now_us: int

@@ -38,17 +38,14 @@ class Nobody(Persons):
 
     @override
     def subject(self, name: str) -> str:
-        """Refuse."""
         raise VaultError("a message names a person, and there is no vault")
 
     @override
     def subject_of_words(self, text: str) -> str:
-        """Refuse."""
         raise VaultError("a message has a field that may name a person, and there is no vault")
 
     @override
     def named_in(self, text: str) -> str | None:
-        """Return None."""
         return None
 
 
@@ -57,17 +54,14 @@ class Recorded(Persons):
 
     @override
     def subject(self, name: str) -> str:
-        """Return the name, which is a pseudonym."""
         return name
 
     @override
     def subject_of_words(self, text: str) -> str:
-        """Return the words, which are a pseudonym."""
         return text
 
     @override
     def named_in(self, text: str) -> str | None:
-        """Return None."""
         return None
 
 

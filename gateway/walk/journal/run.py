@@ -221,8 +221,6 @@ class RunMember(Contents, frozen=True, kw_only=True):
 
 
 class PolicyActivated(Contents, frozen=True, kw_only=True):
-    """The contents of `policy_activated`."""
-
     policy: dict[str, Any]
 
 
@@ -251,7 +249,5 @@ class LedgerRestored(Contents, frozen=True, kw_only=True):
 
 
 class HoldPlaced(Contents, frozen=True, kw_only=True):
-    """The contents of `hold_placed`."""
-
     hold_id: str
     scope: str

@@ -20,8 +20,6 @@ def fix_inbound(session: str, *, offset: int, raw: str, msg_type: str, digest: s
 
 
 class FixInbound(Contents, frozen=True, kw_only=True):
-    """The contents of `fix_inbound`."""
-
     offset: int
     raw: str
     digest: str
@@ -39,8 +37,6 @@ def fix_anomaly(session: str, *, offset: int, raw: str, reason: str, detail: str
 
 
 class FixAnomaly(Contents, frozen=True, kw_only=True):
-    """The contents of `fix_anomaly`."""
-
     reason: str
 
 

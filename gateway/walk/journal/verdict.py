@@ -193,8 +193,6 @@ def approval_given(
 
 
 class ApprovalGiven(Contents, frozen=True, kw_only=True):
-    """The contents of `approval_given`."""
-
     approver: str
     band: dict[str, Any]
     reason: str | None = None
@@ -224,8 +222,6 @@ def approval_refused(
 
 
 class ApprovalRefused(Ending, frozen=True, kw_only=True):
-    """The contents of `approval_refused`."""
-
     approver: str
 
 
