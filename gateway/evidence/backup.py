@@ -80,7 +80,7 @@ def bring_back(
     """
     state = StateFolder.of(settings)
     _begins_as_one(path)
-    if accept_older:  # before hours of loading: without the key it could not be put on record
+    if accept_older:  # before hours of loading: recording it needs the key
         load_signers(state, settings.ledger, create=False)
     bar = Progress(sys.stderr)
     try:
@@ -93,8 +93,8 @@ def bring_back(
             with attached(settings, create=True) as place:
                 if accept_older and not any(place.reader.records(limit=1)):
                     begin_unfinished(state.root)
-                # a crash from here to `end_unfinished` leaves its mark: what was restored does not
-                # start, and the operator is told to restore again
+                # a crash from here to `end_unfinished` leaves a mark: this ledger does not start,
+                # and the operator is told to restore again
                 result = restore(
                     *(place.dsn, path, outside, bar.show), accept_older=accept_older, vault=vault
                 )

@@ -85,7 +85,9 @@ def refuse_no_dump(path: Path) -> None:
         Bad: when it is no regular file, or does not begin like a dump.
         OSError: when it cannot be read.
     """
-    if path.exists() and not path.is_file():  # it can be read only once, and is read again
+    if (
+        path.exists() and not path.is_file()
+    ):  # it can be read only once, and the check reads it again
         raise Bad(f"{path} is a pipe or a device: save what comes from it to a file first")
     with path.open("rb") as file:
         start = file.read(1)
@@ -142,7 +144,7 @@ def _refuse_private(path: Path) -> None:
         Bad: when it is one.
     """
     beginning = b""
-    with contextlib.suppress(OSError):  # most often it is no path, but the key itself
+    with contextlib.suppress(OSError):  # usually it is the key itself, not a path
         if path.is_file():
             with path.open("rb") as file:
                 beginning = file.read(_BEGINNING)

@@ -49,7 +49,7 @@ def verify_ledger(place: Place, outside: Outside) -> int:
     report = _verified(place, outside)
     unsigned = report.unsigned_from is not None and report.findings <= 2  # noqa: PLR2004 - both lags
     if report.exit_code == INCOMPLETE and unsigned:
-        pause(TAIL_S / 2)  # a gateway that was idle signs its first records only now
+        pause(TAIL_S / 2)  # an idle gateway signs its first records only now
         report = _verified(place, outside)
     if not Trust(outside.vkeys, outside.policy).keys:
         report.say(

@@ -22,7 +22,7 @@ from gateway.walk.section import Section
 from risk.approved import Approval, grant
 from risk.errors import ApprovalError
 
-# how a renewal that did not lead to an order ends its decision; else: rejected
+# the outcome of a decision whose renewal did not lead to an order; otherwise: rejected
 ENDED_BY: Final = {Result.NO_TRADE: "no_trade", Result.NO_FORECAST: "no_forecast"}
 
 

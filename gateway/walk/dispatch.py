@@ -83,7 +83,7 @@ def dispatch(standing: Standing, tools: DispatchTools) -> HandResult | None:
         _withdraw(standing, tools, f"fix_session_{away}")
         return None
     end = tools.deadlines.end(sending_of(standing.decision_id))
-    if end is None:  # an earlier process gave it: nobody knows for how long it has lain here
+    if end is None:  # an earlier process approved it; its age is unknown
         _withdraw(standing, tools, "approved_before_this_start")
         return None
     wall_us = tools.wall_us()
@@ -150,7 +150,7 @@ def _record(decision_id: str, result: HandResult, tools: DispatchTools) -> None:
         standing,
         replace(result, raw=raw),
         raw_digest=sha256(raw.encode("latin-1")).hexdigest(),
-        # a clock that was set back measures nothing: 0, never a negative time
+        # a clock that was set back gives 0, never a negative time
         decision_to_wire_us=max(0, tools.wall_us() - standing.approving.recorded_at_us),
         market_time_us=tools.market_now_us(),
     )

@@ -207,7 +207,7 @@ class Section:
                     guard = Guard(section=case.tags.account, basis_seq=fold.basis_seq)
                     (record,) = self._ledger.append(draft, guard=guard)
                 except GuardMovedError:
-                    continue  # something the verdict rests on was committed meanwhile
+                    continue  # a record that the verdict rests on was committed meanwhile
                 return Judged(record=record, intent=intent, verdict=verdict, result=result)
             raise NotReadyError(part="section", state="moved under every try")
 
@@ -325,7 +325,7 @@ def result_under(
         approve(
             intent,
             verdict,
-            bytes(32),  # only the band and the people are tested here; the leaf does not exist yet
+            bytes(32),  # no leaf exists yet; only band and persons are tested
             send_before_us,
             state.kill.egress_epoch,
             approval,

@@ -65,7 +65,7 @@ _OVER = frozenset({Stage.CLOSED, Stage.SEALED})
 _ACKNOWLEDGING = frozenset(
     {OrderEvent.PENDING_NEW, OrderEvent.ACKNOWLEDGED, OrderEvent.PENDING_CANCEL}
 )
-# the last word of an order, by the state it ended in
+# outcome of a decision, by the final state of its order
 OUTCOMES = {
     OrderState.FILLED: "filled",
     OrderState.CANCELED: "cancelled",
@@ -135,7 +135,7 @@ def settle(received: Received, tools: SettleTools) -> None:
     try:
         records = tools.ledger.append(*drafts, lane=Lane.URGENT)
     except (DraftError, CanonicalError) as error:
-        # nothing was written, and no second try would do better: keep the message, say why
+        # nothing was written, and trying again would not help: keep the message, record why
         kept = _kept(drafts[0], received, tools)
         why = _anomaly(received, tools, "unbookable", str(error))
         drafts, ended = (kept, why, *_alarms((why,), received, tools, old=old)), None
@@ -153,7 +153,7 @@ def settle(received: Received, tools: SettleTools) -> None:
         tools.orders.catch_up(tools.ledger.append(seal, lane=Lane.URGENT))
         reach("settle.sealed")
     if named:
-        tools.forget(received.offset)  # a crash before it is made up for at the next start
+        tools.forget(received.offset)  # after a crash before this, the next start does it
 
 
 def _read(
@@ -180,7 +180,7 @@ def _read(
     if standing is None:
         return (inbound, _anomaly(received, tools, "unknown_order", message.cl_ord_id)), None
     if message.is_status and old:
-        return (inbound,), _unsealed(standing)  # where the order stood then is no news
+        return (inbound,), _unsealed(standing)  # an old state is no news
     tools = replace(tools, revives=tools.revives and not old)
     return _reported(message, standing, received, tools, inbound)
 
@@ -221,8 +221,8 @@ def _reported(
     if not report.is_status:
         before = tools.orders.reports.get((tools.session, trade_date, report.exec_id))
         if before == document:
-            # the same report again: on record as received, booked once; a try that ended between
-            # the report and the seal is brought to its end
+            # the same report again is recorded, but booked once; if a crash came between the
+            # report and the seal, the decision is sealed now
             return (inbound,), _unsealed(standing)
         if before is not None:
             return (inbound, _anomaly(received, tools, "exec_id_reused", report.exec_id)), None
@@ -348,7 +348,7 @@ def _refused(
         detail = f"MsgSeqNum {message.ref_seq_num} {named}"
         return (inbound, _anomaly(received, tools, "reject_unmatched", detail)), None
     if after is now:
-        return (inbound,), None  # told twice
+        return (inbound,), None  # reported twice
     ended = journal_orders.order_ended(
         standing,
         f"{message.envelope.msg_type}:{message.reason}",

@@ -123,7 +123,7 @@ def forecast_requested(past: Past, record: Record) -> str:
         seeds=trajectory_seeds(seed, len(asked.seeds)),
         spec_k=asked.spec_k,
         allowed_range=(past.codec.bin_start, past.codec.bin_start + past.codec.n_bins),
-        deadline_s=(asked.deadline_ms + 0.5) / 1_000,  # a half, so that it rounds down to itself
+        deadline_s=(asked.deadline_ms + 0.5) / 1_000,  # the half makes it round down to itself
     )
     past.case = case = replace(case, attempt=number)
     matches(

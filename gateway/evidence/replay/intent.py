@@ -126,7 +126,7 @@ def intent_proposed(past: Past, record: Record) -> str:
     if attempt.quote is None or attempt.target is None:
         raise ReplayDiffersError(step="intent_proposed", detail="no quote_taken before it")
     books = past.books(account=case.tags.account, after=after, before=before)
-    if case.attempt:  # a renewal is sized as if its own reservation were free
+    if case.attempt:  # a renewal is sized without its own reservation
         books = (_without(b, case.decision_id) for b in books)
     book = named(books, proposed.book_digest, record)
     sizing = case.propose(attempt.target, book, attempt.quote)

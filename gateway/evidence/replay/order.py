@@ -133,7 +133,7 @@ def _again(past: Past, record: Record) -> str:
     inbound = _inbound(past, record, told)
     message = FixInbound.of(inbound)
     raw = message.raw
-    if len(raw) >= RAW_MAX:  # the record has its beginning, a blob the whole
+    if len(raw) >= RAW_MAX:  # the record has the beginning, a blob the whole
         raw = (past.reader.blob(message.digest) or raw.encode("latin-1")).decode("latin-1")
     before = [r for r in past.records if r.seq < record.seq]
     differs: ReplayDiffersError | None = None
@@ -250,8 +250,7 @@ def _settled(
         market_now_us=lambda: again.market_time_us,
         persons=RECORDED,
         epoch=lambda: _epoch(known),
-        # not in records of earlier versions, nor by an old word: which were heard before is no part
-        # of a decision
+        # as recorded: which messages were resends cannot be told from a decision's records
         revives=again.reopens,
         differences=differences,
     )

@@ -83,7 +83,6 @@ def intent_received(
 
 class IntentReceived(Contents, frozen=True, kw_only=True):
     decision_id: str
-    run_id: str
     request: dict[str, Any]
     author: str = ""
 

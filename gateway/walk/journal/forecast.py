@@ -61,7 +61,6 @@ def snapshot_taken(case: Case, blob: str, policy: Mapping[str, JSON]) -> Draft:
 
 
 class SnapshotTaken(Contents, frozen=True, kw_only=True):
-    run_id: str
     instrument: str
     as_of_us: int
     snapshot_blob: str

@@ -56,7 +56,7 @@ class RunOpening:
 
 
 def run_started(tags: Tags, opening: RunOpening) -> Draft:
-    """A run begins."""
+    """The opening of a run."""
     return Draft(
         stream="control",
         kind=Kind.RUN_STARTED,
@@ -92,7 +92,7 @@ def order_profile(profile: Profile) -> dict[str, JSON]:
 
 
 def instrument_listed(instrument: Instrument) -> Draft:
-    """An instrument as this run trades it; the same terms again are the same record."""
+    """An instrument with its terms; the same terms again are the same record."""
     document: JSON = document_of(instrument)
     return Draft(
         stream=f"market/{instrument.symbol}",
@@ -104,7 +104,7 @@ def instrument_listed(instrument: Instrument) -> Draft:
 
 
 def policy_activated(tags: Tags, signed: SignedPolicy) -> Draft:
-    """The signed policy that is in force from here on."""
+    """The signed policy that is in force from this record on."""
     digest = policy_digest(signed.policy)
     document = signed_policy_document(signed)
     return Draft(
@@ -125,7 +125,7 @@ def policy_activated(tags: Tags, signed: SignedPolicy) -> Draft:
 
 
 def model_loaded(described: EngineDescription, run_id: str) -> Draft:
-    """The engine that serves this run, with its self-test."""
+    """The engine that serves the run, with its self-test."""
     test = described.self_test
     return Draft(
         stream="control",
@@ -157,7 +157,7 @@ def mark_taken(
     session_index: int,
     session_date: str,
 ) -> Draft:
-    """A price to value the holdings of the tags' account at; kind is `open` or `close`."""
+    """A price that values the holdings of the tags' account; `kind` is `open` or `close`."""
     return Draft(
         stream=f"market/{instrument}",
         kind=Kind.MARK_TAKEN,
@@ -176,7 +176,7 @@ def mark_taken(
 
 
 def run_finished(tags: Tags, summary: Mapping[str, Any]) -> Draft:
-    """A run that was played to its end, with its summary."""
+    """The end of a run that was played to its end, with its summary."""
     return Draft(
         stream="control",
         kind=Kind.RUN_FINISHED,
@@ -202,7 +202,7 @@ def _exact(value: Any) -> JSON:  # noqa: ANN401 - any JSON value
 
 
 class RunStarted(Contents, frozen=True, kw_only=True):
-    """The contents of `run_started`; see `RECORD_RULES` for `record_rules`."""
+    """The contents of `run_started`; see `RECORD_RULES`."""
 
     account: str
     run_id: str
@@ -243,7 +243,7 @@ class MarkTaken(Contents, frozen=True, kw_only=True):
 
 
 class LedgerRestored(Contents, frozen=True, kw_only=True):
-    """The contents of `ledger_restored`; `known_size` is what the outside had seen."""
+    """The contents of `ledger_restored`; `known_size` is the size that was published."""
 
     known_size: int
 

@@ -1,4 +1,4 @@
-"""Records of a FIX session: messages as they came in, anomalies, new beginnings of its numbers."""
+"""Records of a FIX session: inbound messages, anomalies, resets of its sequence numbers."""
 
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
@@ -9,7 +9,7 @@ RESET, RESET_REFUSED = "sequence_reset", "sequence_reset_refused"
 
 
 def fix_inbound(session: str, *, offset: int, raw: str, msg_type: str, digest: str) -> Draft:
-    """One message as it came in, byte for byte (ISO 8859-1 text, one character per byte)."""
+    """One message as it arrived, byte for byte (ISO 8859-1, one character per byte)."""
     return Draft(
         stream=f"session/{session}",
         kind=Kind.FIX_INBOUND,
@@ -26,7 +26,7 @@ class FixInbound(Contents, frozen=True, kw_only=True):
 
 
 def fix_anomaly(session: str, *, offset: int, raw: str, reason: str, detail: str) -> Draft:
-    """A message that fits nothing we know: kept, shown, not acted on."""
+    """A message that could not be applied."""
     return Draft(
         stream=f"session/{session}",
         kind=Kind.FIX_ANOMALY,
@@ -41,7 +41,7 @@ class FixAnomaly(Contents, frozen=True, kw_only=True):
 
 
 def session_reset(session: str, run_id: str, one: Reset) -> Draft:
-    """A new beginning of a session's numbers, allowed or refused."""
+    """A reset of a session's sequence numbers, allowed or refused."""
     return Draft(
         stream=f"session/{session}",
         kind=Kind.SESSION_EVENT,
@@ -62,7 +62,7 @@ def session_reset(session: str, run_id: str, one: Reset) -> Draft:
 
 
 class SessionEvent(Contents, frozen=True, kw_only=True):
-    """The contents of `session_event`; the numbers stand in new beginnings only."""
+    """The contents of `session_event`; only resets have the numbers."""
 
     event: str
     detail: str
@@ -75,7 +75,7 @@ class SessionEvent(Contents, frozen=True, kw_only=True):
 
 
 def reset_in(record: Record) -> Reset | None:
-    """Return the new beginning that a `session_event` records; None for any other event."""
+    """Return the reset that a `session_event` records; None for any other event."""
     event = SessionEvent.of(record)
     if event.event not in {RESET, RESET_REFUSED}:
         return None

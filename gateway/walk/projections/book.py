@@ -23,7 +23,7 @@ from risk.state.book import (
 )
 from risk.state.busts import Adjusted, FoldEvent, Reopened, TradeUndone
 
-# kinds that `book_events` gives a meaning to, for queries
+# the kinds that change a book, for queries
 BOOK_KINDS = (
     Kind.MARK_TAKEN,
     Kind.VERDICT_GIVEN,
@@ -50,8 +50,7 @@ def book_events(record: Record) -> tuple[FoldEvent, ...]:
         case Kind.APPROVAL_REFUSED | Kind.RESERVATION_RELEASED | Kind.ORDER_WITHDRAWN:
             return (Released(decision_id=name, time_us=Ending.of(record).market_time_us),)
         case Kind.ORDER_REFUSED | Kind.ORDER_ENDED:
-            # It was announced, so a mere release would not free it; it never left, or the broker
-            # refused the message.
+            # It was announced, so `Released` would not free it; it never left or was refused.
             return (OrderClosed(decision_id=name, time_us=Ending.of(record).market_time_us),)
         case Kind.ORDER_SENDING:
             return (MessageSent(decision_id=name, time_us=OrderSending.of(record).market_now_us),)

@@ -107,8 +107,8 @@ class _Known:
         found = self.open.pop(place).found
         self.resolved[found.cl_ord_id] = resolved.of_seq
         if resolved.with_seq is not None:
-            return  # another difference of the order was resolved, and this one with it
-        # records of before these two fields were adjusted by the numbers at detection
+            return  # resolved together with another difference of its order
+        # records of earlier versions adjust by the sides at detection
         book = found.book_lots if resolved.book_lots is None else resolved.book_lots
         broker = found.broker_lots if resolved.broker_lots is None else resolved.broker_lots
         if book is None or broker is None:
@@ -122,7 +122,7 @@ class _Known:
             self.of_order[name] = self.of_order.get(name, 0) + broker - book
         if (
             found.cause is not DifferenceCause.ACCOUNT_LOTS
-        ):  # that one made the book what the trades are
+        ):  # that cause makes the book equal to its trades
             key = (resolved.account, adjustment.instrument)
             signed = adjustment.side.sign * adjustment.qty_lots
             self.adjusted[key] = self.adjusted.get(key, 0) + signed
@@ -195,7 +195,7 @@ class Differences:
             if found.cause not in _COUNTED or found.book_lots is None or found.broker_lots is None:
                 return True
             if newest is not None and same:
-                return False  # told with another cause, as one that could not be booked
+                return False  # recorded under another cause, for example unbookable
             if newest is not None and healing:
                 return True
             apart = found.broker_lots - found.book_lots

@@ -61,7 +61,7 @@ def numbers(
             floor = max(floor, sent.msg_seq_num + 1)
             since_us = max(since_us, record.recorded_at_us)
     if since_us < last_start_us(profile, now_us):
-        floor = 1  # the schedule has begun the numbers anew since
+        floor = 1  # the schedule has reset the numbers since
     refused = None if last == 0 or resets[last].allowed else resets[last]
     return SessionNumbers(epoch=epoch, last_reset=last, next_sender=floor, refused=refused)
 

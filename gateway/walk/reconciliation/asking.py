@@ -76,7 +76,7 @@ class Chaser:
         self._fix = fix
         self._orders = orders
         self._budget = budget
-        # decision id -> when it is asked for next, and how long after that again
+        # decision id -> when to ask next, and the pause after that
         self._next: dict[str, tuple[int, int]] = {}
 
     def ask(self, now_us: int) -> int:

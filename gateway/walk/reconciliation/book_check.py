@@ -142,7 +142,7 @@ class BookCheck:
         old = self._heard.is_old(word)
         self._heard.take(word)
         if old:
-            return  # sent again, and said before what is known
+            return  # a resend that is older than what is known
         undated = word is not None and word.resent and word.said is None
         try:
             report = parse_inbound(raw)
@@ -155,7 +155,7 @@ class BookCheck:
         key = (report.transact_time[:8], report.exec_id)
         if not report.is_status:
             if key in self._seen:
-                return  # the same report again may be older than what was told since
+                return  # a report that is repeated may be older than the known total
             self._seen.add(key)
         before = self._totals.get(name)
         if not tells_total(report) and (before is None or quantity <= before.quantity):

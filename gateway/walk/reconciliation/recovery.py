@@ -140,7 +140,7 @@ def _ended_by_a_person(
     Earlier versions left it open when the broker's last report came after the resolution.
     """
     over = bool(standing.cl_ord_id) and OrderState(standing.order_state).is_terminal
-    if not over or standing.seals:  # one that lived again is asked for at the broker
+    if not over or standing.seals:  # a reopened order is asked for at the broker
         return ()
     resolved_seq = differences.resolution_of(standing.cl_ord_id)
     if resolved_seq is None:
