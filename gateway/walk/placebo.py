@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft
+from gateway.walk.journal.contents import Fill
 from gateway.walk.journal.decision import book_digest, draft
 from gateway.walk.ports import Case, Tick
 from gateway.walk.section import result_of
@@ -66,11 +67,7 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
             "verdict": document_of(verdict),
             "result": result,
             "market_now_us": state.now_us,
-            "state": {
-                "killed": state.kill.killed,
-                "kill_epoch": state.kill.kill_epoch,
-                "egress_epoch": state.kill.egress_epoch,
-            },
+            "state": document_of(state.kill),
             "policy_status": document_of(state.policy_status),
             "judged_book_digest": book_digest(state.book),
         }
@@ -78,12 +75,12 @@ def judge_twin(case: Case, section: Shadow, forecast: Forecast, tick: Tick) -> D
             buys = intent.side is Side.BUY
             price = tick.quote.ask_ticks if buys else tick.quote.bid_ticks
             notional = price * intent.qty_lots * case.instrument.unit_minor
-            payload["fill"] = {
-                "instrument": intent.instrument,
-                "side": intent.side.value,
-                "qty_lots": intent.qty_lots,
-                "price_ticks": price,
-                "fee_minor": notional * FEE_BP // 10_000,
-                "unit_minor": case.instrument.unit_minor,
-            }
+            payload["fill"] = Fill(
+                instrument=intent.instrument,
+                side=intent.side,
+                qty_lots=intent.qty_lots,
+                price_ticks=price,
+                fee_minor=notional * FEE_BP // 10_000,
+                unit_minor=case.instrument.unit_minor,
+            ).document()
     return draft(case, Kind.PLACEBO_JUDGED, "placebo_judged", payload, tagged=True)

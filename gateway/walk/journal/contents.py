@@ -36,6 +36,11 @@ class Contents(Struct, frozen=True, kw_only=True):
         """
         return convert(dict(payload), cls)
 
+    def document(self) -> dict[str, JSON]:
+        """Return the fields as a payload holds them."""
+        document: dict[str, JSON] = to_builtins(self)
+        return document
+
 
 class Ending(Contents, frozen=True, kw_only=True):
     """What ends an approval, a hold or an order: when on the market's clock, and why."""
@@ -54,11 +59,6 @@ class Fill(Contents, frozen=True, kw_only=True):
     price_ticks: int
     fee_minor: int
     unit_minor: int
-
-    def document(self) -> dict[str, JSON]:
-        """Return the fill as a payload holds it."""
-        document: dict[str, JSON] = to_builtins(self)
-        return document
 
 
 class Reservation(Contents, frozen=True, kw_only=True):

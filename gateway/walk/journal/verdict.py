@@ -34,16 +34,13 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
     approval: Approval | None,
 ) -> Draft:
     """The verdict with everything that a replay needs, and its reservation."""
-    reserves = result in {"approved", "held"}
-    reservation: dict[str, JSON] | None = None
-    if reserves:
-        reservation = {
-            "instrument": intent.instrument,
-            "side": intent.side.value,
-            "qty_lots": intent.qty_lots,
-            "limit_ticks": intent.limit_ticks,
-            "unit_minor": case.instrument.unit_minor,
-        }
+    reservation = Reservation(
+        instrument=intent.instrument,
+        side=intent.side,
+        qty_lots=intent.qty_lots,
+        limit_ticks=intent.limit_ticks,
+        unit_minor=case.instrument.unit_minor,
+    )
     return draft(
         case,
         Kind.VERDICT_GIVEN,
@@ -59,9 +56,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
             "policy_status": document_of(state.policy_status),
             "kill_epoch": state.kill.egress_epoch,
             "state": {
-                "killed": state.kill.killed,
-                "kill_epoch": state.kill.kill_epoch,
-                "egress_epoch": state.kill.egress_epoch,
+                **document_of(state.kill),
                 **({"book_differs": True} if state.book_differs else {}),
             },
             "quote": None if state.quote is None else document_of(state.quote),
@@ -69,7 +64,7 @@ def verdict_given(  # noqa: PLR0913 - what a verdict binds
             "renewal": state.renewal,
             "market_now_us": state.now_us,
             "send_before_us": send_before_us,
-            "reservation": reservation,
+            "reservation": reservation.document() if result in {"approved", "held"} else None,
             "approval": None if approval is None else document_of(approval),
         },
         tagged=True,
