@@ -40,10 +40,7 @@ def show_decision(place: Place, decision_id: str) -> int:
 def decision_document(reader: LedgerReader, table: QTable, decision_id: str) -> Fields:
     """Return every record of a decision with what it refers to.
 
-    Args:
-        reader: The ledger.
-        table: The drafter's table; only a capture of version 1 needs it.
-        decision_id: The decision.
+    Only a capture of version 1 needs the drafter's table.
 
     Raises:
         UnknownDecisionError: when there is none with that id.

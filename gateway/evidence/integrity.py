@@ -29,14 +29,7 @@ STATE_NAME = "fsck.state"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What the command line brings from outside.
-
-    Attributes:
-        keys: key lines of the log, or files of such lines.
-        checkpoints: files with kept checkpoints.
-        policy: a file with a witness policy (C2SP tlog-policy).
-        rotations: files with signed changes of the log's keys.
-    """
+    """What the command line brings from outside; a key is a key line or a file of key lines."""
 
     keys: Sequence[str] = ()
     checkpoints: Sequence[Path] = ()
@@ -74,13 +67,7 @@ def fsck_place(place: Place, given: Given, *, resume: bool, payloads: bool) -> i
 
 
 def fsck_dump_file(path: Path, given: Given, *, resume: bool, bar: Progress | None = None) -> int:
-    """Check a dump; return the verifier's exit code.
-
-    Args:
-        path: of the dump.
-        given: from outside.
-        resume: continue an interrupted check from its saved state.
-        bar: shows progress; None uses stderr.
+    """Check a dump; return the verifier's exit code. `resume` continues an interrupted check.
 
     Raises:
         Bad: when it is no dump, or no regular file.
@@ -125,12 +112,7 @@ def _run(
 ) -> int:
     """Run a check under a progress bar, print its findings, return its exit code.
 
-    Args:
-        given: from outside.
-        check: the check; receives `given` and the bar.
-        origin: the log's own name, or None if it is unknown.
-        bar: shows progress.
-        state: where an interrupted check is saved; None: nowhere.
+    `origin` returns the log's own name; `state` is where an interrupted check is saved.
     """
     try:
         outside = given.read()

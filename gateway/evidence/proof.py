@@ -82,11 +82,7 @@ def answer(place: Place, question: Question, out: Path | None) -> int:
 
 
 def _check(question: Question, out: Path | None) -> None:
-    """Refuse an empty question, and one that no single proof answers.
-
-    Raises:
-        LedgerError: when it is refused.
-    """
+    """Refuse an empty question, and one that no single proof answers."""
     alone = question.seq is None and question.from_size is None
     if question.stream is None and alone:
         raise LedgerError("nothing to prove: give a record, --from-size or --stream")
@@ -101,11 +97,7 @@ def _check(question: Question, out: Path | None) -> None:
 
 
 def _kept(place: Place, question: Question) -> None:
-    """Refuse an old size for which there never was a checkpoint.
-
-    Raises:
-        LedgerError: when there was none.
-    """
+    """Refuse an old size for which there never was a checkpoint."""
     size = question.from_size
     if size is None or place.reader.checkpoint_of(size) is not None:
         return
@@ -159,11 +151,7 @@ def _signed(place: Place, build: Callable[[], bytes]) -> bytes:
 
 
 def _write(*files: Written) -> int:
-    """Write all files or none; print how to check each.
-
-    Raises:
-        LedgerError: when one cannot be written.
-    """
+    """Write all files or none; print how to check each."""
     try:
         with ExitStack() as all_of_them:
             for file in files:

@@ -26,13 +26,7 @@ def read_outside(
     kept: Sequence[Path] = (),
     rotations: Sequence[Path] = (),
 ) -> Outside:
-    """Read what a verifier trusts.
-
-    Args:
-        keys: trusted log keys, each a vkey line or a file of such lines.
-        policy: a C2SP tlog-policy.
-        kept: kept checkpoints, which the log must contain.
-        rotations: signed changes of the log's keys.
+    """Read vkey lines or files of them, a C2SP tlog-policy, kept checkpoints, key changes.
 
     Raises:
         Bad: when one of them does not parse.
@@ -59,12 +53,8 @@ def read_outside(
 def say_whose_keys(report: Report, given: Outside, origin: str | None) -> None:
     """Replace the lines about untrusted checkpoints by one, if the keys are another log's.
 
-    The exit code stays: renaming a log must not turn "tampered" into anything else.
-
-    Args:
-        report: not concluded yet.
-        given: with the keys.
-        origin: the log's own name; None if it is unknown.
+    The exit code stays: renaming a log must not turn "tampered" into anything else. `origin` is the
+    log's own name, or None if it is unknown.
     """
     names = {key.name for key in Trust(given.vkeys, given.policy).keys}
     others = [line for line in report.lines if not _UNTRUSTED.match(line.removeprefix(_TAMPERED))]
@@ -110,11 +100,7 @@ def origin_of_tiles(folder: Path) -> str | None:
 
 
 def _check_alone(name: str, given: Outside) -> None:
-    """Check one input; errors name it.
-
-    Raises:
-        Bad: when it does not parse.
-    """
+    """Check one input; a `Bad` error names it."""
     try:
         given.check()
     except Bad as error:
@@ -122,11 +108,7 @@ def _check_alone(name: str, given: Outside) -> None:
 
 
 def _keys_of(given: str) -> tuple[str, ...]:
-    """Read trusted keys from text or a file; errors name the line that is not a key.
-
-    Raises:
-        Bad: when there is no key, or no such file.
-    """
+    """Read trusted keys from text or a file; a `Bad` error names the line that is not a key."""
     try:
         return read_keys(given)
     except Bad as error:
@@ -138,11 +120,7 @@ def _keys_of(given: str) -> tuple[str, ...]:
 
 
 def _refuse_private(path: Path) -> None:
-    """Refuse a private key where a public one belongs.
-
-    Raises:
-        Bad: when it is one.
-    """
+    """Raise `Bad` for a private key where a public one belongs."""
     beginning = b""
     with contextlib.suppress(OSError):  # usually it is the key itself, not a path
         if path.is_file():

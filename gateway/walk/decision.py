@@ -40,12 +40,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What `decide` returns.
-
-    Attributes:
-        sampled_us: wall time of the engine call, microseconds.
-        judged: the committed verdict; None without an intent.
-    """
+    """What `decide` returns; `sampled_us` is the wall time of the engine call, microseconds."""
 
     decision_id: str
     result: Result

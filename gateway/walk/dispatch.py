@@ -39,10 +39,8 @@ class DispatchTools:
         approve: turns a standing into an approved order, or refuses (policy or kill epoch changed).
         settling: whether reports reach the book; while they do not, no new order is sent.
         away: why the session takes no new order now; empty while it does.
-        deadlines: ends of this process's approvals, on the monotonic clock too.
         wall_us: the clock of `send_before`.
         market_now_us: the market clock, for the book.
-        persons: pseudonyms for the names in our own messages.
     """
 
     ledger: LedgerPort

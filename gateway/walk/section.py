@@ -42,11 +42,7 @@ MAX_TRIES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """A committed verdict.
-
-    Attributes:
-        result: "approved", "held" or "rejected".
-    """
+    """A committed verdict; the result is "approved", "held" or "rejected"."""
 
     record: Record
     intent: Intent

@@ -77,12 +77,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
-    """One inbound message.
-
-    Attributes:
-        offset: its place in the inbox file, bytes.
-        raw: the message, one character per byte (ISO 8859-1).
-    """
+    """One inbound message (ISO 8859-1, one character per byte) and its offset in the inbox."""
 
     offset: int
     raw: str
@@ -93,8 +88,6 @@ class SettleTools:
     """What settling needs.
 
     Attributes:
-        persons: pseudonyms for the names in a message.
-        public_tags: fields that name no person, as the broker's profile declares.
         forget: overwrites the names in the inbox, once the message at an offset is on record.
         differences: the known differences; each is recorded once.
         epoch: the present numbering of our messages; an old number may name another order now.

@@ -56,11 +56,8 @@ def published(place: Place) -> LogFiles:
 def write_tree(log: LogFiles, folder: Path, *, check: bool = True, repair: bool = False) -> int:
     """Write the tree of the published checkpoint; return the exit code.
 
-    Args:
-        log: what is published.
-        folder: where to write; it may hold an older tree of this log.
-        check: compare the folder's files with the log first.
-        repair: replace changed files instead of stopping.
+    `folder` may hold an older tree of this log. With `check` its files are compared with the log
+    first; with `repair` changed files are replaced.
 
     Raises:
         LedgerUnsafeError: when tiles or records are not what was signed, or the folder holds a tree

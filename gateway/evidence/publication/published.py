@@ -26,7 +26,6 @@ class LogFiles:
 
     Attributes:
         policy: None shows the newest checkpoint.
-        keys: the log's own keys.
         public: whether everybody may read, or only auditors.
     """
 

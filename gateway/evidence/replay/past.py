@@ -42,10 +42,8 @@ NAMES_POLICY: Final = 2
 class Attempt:
     """What one forecast of the decision recomputed to so far.
 
-    Attributes:
-        made_seq: the forecast's last record; its sizing used no older book.
-        intent: None where the sizing leads to none.
-        proposed: whether an `intent_proposed` is on record.
+    `made_seq` is the forecast's last record; its sizing used no older book. `proposed` says whether
+    an `intent_proposed` is on record; its intent may be None.
     """
 
     requested: Record

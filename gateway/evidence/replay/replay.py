@@ -79,11 +79,7 @@ UNREADABLE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What a replay has recomputed, in order.
-
-    Attributes:
-        rows: questions to the weights, one a forecast.
-    """
+    """What a replay has recomputed, in order; `rows` are questions to the weights."""
 
     lines: tuple[str, ...]
     rows: tuple[replay_rows.RowQuestion, ...] = ()
@@ -92,10 +88,7 @@ class Steps:
 def replay_decision(place: Place, decision_id: str, *, engine: bool = False) -> int:
     """Replay and print each step; return 0 if all are equal, 1 if one differs.
 
-    Args:
-        place: The ledger.
-        decision_id: The decision.
-        engine: Whether to start the engine and sample again.
+    With `engine`, start the engine and sample again.
     """
     try:
         steps = replay(place.reader, place.table, decision_id)

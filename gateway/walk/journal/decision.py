@@ -192,12 +192,8 @@ def decision_sealed(
 ) -> Draft:
     """The last record of a decision, so that a missing tail shows.
 
-    Args:
-        stream: The decision's.
-        outcome: How it ended.
-        account: Its account, if it has one.
-        again: How often it was sealed before: a bust can make its order work again.
-        policy: Names the policy in force where no verdict does.
+    `again` counts its earlier seals: a bust can make its order work again. `policy` names the
+    policy in force where no verdict does.
     """
     payload: dict[str, JSON] = {"outcome": outcome, **policy}
     if account is not None:

@@ -61,11 +61,8 @@ class Found:
 def book_difference(found: Found, *, session: str, source: str, number: int) -> Draft:
     """Return the alarm; it moves every account's basis, so no verdict overlooks it.
 
-    Args:
-        found: the two sides.
-        session: of the broker.
-        source: `report`, `reconciliation` or `run_end`.
-        number: an inbox offset or a log size; with session and source it makes the key unique.
+    `source` is `report`, `reconciliation` or `run_end`. `number`, an inbox offset or a log size,
+    makes the key unique with session and source.
     """
     about = found.cl_ord_id or found.account
     if found.cause in BREACHES:  # the same report may show a difference of totals as well

@@ -50,14 +50,9 @@ def kill_released(
 def kill_pressed(
     press: Press, actor: str, reason: str, *, confirmed: bool, confirmed_us: int = 0
 ) -> Draft:
-    """The kill is in force.
+    """The kill is in force; `confirmed` says that the FIX child lets no new order pass.
 
-    Args:
-        press: as the kill word has it.
-        actor: who pressed.
-        reason: why, with hidden characters shown.
-        confirmed: whether the FIX child said that no new order passes.
-        confirmed_us: when it said so, monotonic; 0 if nobody asked.
+    `confirmed_us` is when it said so, monotonic; 0 if nobody asked.
     """
     payload: dict[str, JSON] = {
         "kill_epoch": press.kill_epoch,
@@ -84,11 +79,8 @@ def kill_outcome(
 ) -> Draft:
     """How far a sweep has come; it is over when nothing is unknown or open.
 
-    Args:
-        press: the kill in force.
-        outcome: ClOrdIDs under ``confirmed``, ``unknown`` and ``open``.
-        times_us: monotonic microseconds by field; 0 means that it never happened.
-        number: tells the outcomes of one kill apart.
+    `outcome` has ClOrdIDs under ``confirmed``, ``unknown`` and ``open``. `times_us` has monotonic
+    microseconds by field; 0 means never. `number` tells the outcomes of one kill apart.
     """
     unknown, still_open = outcome["unknown"], outcome["open"]
     payload: dict[str, JSON] = {

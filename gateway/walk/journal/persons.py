@@ -76,10 +76,7 @@ def hide(
 ) -> tuple[str, tuple[Personal, ...]]:
     """Return a message as it goes on record, and the values taken out of it.
 
-    Args:
-        raw: the message, one character per byte.
-        persons: the pseudonyms; `RECORDED` for a message from the record.
-        public: fields that the broker's profile declares to name no person.
+    The broker's profile declares the `public` fields, which name no person.
 
     Raises:
         AuditError: when a new pseudonym cannot be kept.

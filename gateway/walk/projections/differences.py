@@ -180,9 +180,7 @@ class Differences:
     def is_news(self, found: Found, *, healing: bool = True) -> bool:
         """Return whether a difference must be recorded.
 
-        Args:
-            found: the two sides.
-            healing: whether it is news that an open difference has disappeared.
+        With `healing`, it is also news that an open difference has disappeared.
         """
         with self._lock:
             before, newest = (
@@ -230,9 +228,7 @@ class Differences:
     def total_told(self, cl_ord_id: str, booked: int) -> int | None:
         """Return the broker's last total of an order, or None if it is unknown.
 
-        Args:
-            cl_ord_id: the order.
-            booked: its fills and adjustments; without a difference the broker's total is the same.
+        Without a difference it equals `booked`, the order's fills and adjustments.
         """
         with self._lock:
             newest = self._known.newest(cl_ord_id)

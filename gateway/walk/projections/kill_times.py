@@ -27,9 +27,7 @@ def newest_kill(
 ) -> dict[str, Any] | None:
     """Return the newest press on record, its newest outcome and the times, or None.
 
-    Args:
-        reader: of the ledger.
-        on_stranger: receives each row that the gateway did not write; the row is skipped.
+    `on_stranger` receives each row that the gateway did not write; the row is skipped.
 
     Raises:
         RowRefusedError: when there is such a row and no `on_stranger`.

@@ -40,13 +40,9 @@ class SessionNumbers:
 def numbers(
     reader: LedgerReader, profile: Profile, found: Iterable[Reset], now_us: int
 ) -> SessionNumbers:
-    """Return the numbers of a session.
+    """Return the numbers of a session; `found` are the resets in its folder.
 
-    Args:
-        reader: of the ledger.
-        profile: the session's; a schedule resets the numbers without a record.
-        found: the resets in the session's folder.
-        now_us: the wall clock.
+    A schedule of the profile resets the numbers without a record.
     """
     resets = {one.reset_no: one for one in (*found, *recorded(reader, profile.name))}
     allowed = [one for one in resets.values() if one.allowed]

@@ -25,12 +25,9 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookedTrade:
-    """One trade of an order, with busts and corrections applied.
+    """One trade of an order: `fill` as last corrected, or None once it was busted.
 
-    Attributes:
-        seq: the record that booked it.
-        exec_ids: its own ExecID, then those of its corrections.
-        fill: as last corrected; None once it was busted.
+    `seq` is the record that booked it. `exec_ids` has its own ExecID, then its corrections'.
     """
 
     seq: int

@@ -97,10 +97,9 @@ class BookCheck:
         self._seq = -1
 
     def run(self, source: str) -> int:
-        """Record every new difference; return how many differences are open.
+        """Record every new difference, found at a `reconciliation` or `run_end` (`source`).
 
-        Args:
-            source: `reconciliation` or `run_end`.
+        Returns how many differences are open.
 
         Raises:
             audit.errors.AuditError: when the ledger cannot be read or takes no record.

@@ -79,15 +79,8 @@ def alarms_of(  # noqa: PLR0913 - what a message is held against
 ) -> tuple[Draft, ...]:
     """Return the differences that a message shows, to be committed with its meaning.
 
-    Args:
-        drafts: the message's drafts.
-        raw: the message.
-        offset: its place in the inbox.
-        session: the FIX session.
-        standing: finds an order by its ClOrdID.
-        instrument: finds an instrument by its symbol; raises KeyError for an unknown one.
-        differences: the known differences; None takes each for news.
-        old: whether the message is a resend older than the record: its total is not today's.
+    `instrument` raises KeyError for an unknown symbol. Without `differences` each one is news. An
+    `old` message is a resend older than the record: its total is not today's.
     """
     word = word_of(raw)
     resent = word is not None and word.resent
@@ -209,12 +202,8 @@ def _as_known(
 ) -> Found | None:
     """Return both sides with the adjustments and earlier totals of the order.
 
-    Args:
-        found: the order's fills, and one message's total.
-        last_lots: the lots that this message adds to the fills.
-        differences: the known differences.
-        late: whether a higher total that was told before still counts.
-        old: whether the total that was told before counts in any case.
+    `last_lots` is what this message adds to the fills. If the message is `late`, a higher total
+    that was told before still counts; if it is `old`, the earlier total counts in any case.
     """
     if found is None or differences is None or not found.cl_ord_id or found.book_lots is None:
         return found
