@@ -26,8 +26,6 @@ from gateway.evidence.trust import origin_of_dump, refuse_no_dump, say_whose_key
 from gateway.installation.place import Place
 from gateway.telemetry.console import Progress
 
-"""What takes longer than this says how far it is."""
-
 
 def judged(judge: Callable[[], int]) -> int:
     """Return a check's exit code; print why it could not begin, and return NOT CHECKABLE then.

@@ -98,18 +98,12 @@ def order_sent(past: Past, record: Record) -> str:
     return f"message {sent.msg_seq_num}, the announced fields"
 
 
-def order_refused(past: Past, record: Record) -> str:
-    """Compare which order the child's guard refused; the reason is the child's."""
-    refused = HandResult(outcome="refused", reason=Ending.of(record).reason)
-    matches(record, _handed(past, record, refused))
-    return refused.reason
-
-
-def order_unknown(past: Past, record: Record) -> str:
-    """Compare which order's fate was unknown."""
-    unknown = HandResult(outcome="unknown", reason=Ending.of(record).reason)
-    matches(record, _handed(past, record, unknown))
-    return unknown.reason
+def order_not_sent(past: Past, record: Record) -> str:
+    """Compare which order the child refused or lost sight of; the reason is the child's."""
+    outcome = "refused" if record.kind is Kind.ORDER_REFUSED else "unknown"
+    said = HandResult(outcome=outcome, reason=Ending.of(record).reason)
+    matches(record, _handed(past, record, said))
+    return said.reason
 
 
 def order_withdrawn(past: Past, record: Record) -> str:

@@ -8,7 +8,7 @@ from msgspec import field
 from audit.records.canonical import JSON
 from audit.records.kinds import Kind
 from audit.records.record import Draft, Record
-from gateway.walk.journal.contents import Contents, Ending, Reservation
+from gateway.walk.journal.contents import Contents, Reservation
 from gateway.walk.journal.decision import draft
 from gateway.walk.journal.order import order_draft
 from gateway.walk.ports import Case
@@ -216,8 +216,10 @@ def approval_refused(
     )
 
 
-class ApprovalRefused(Ending, frozen=True, kw_only=True):
+class ApprovalRefused(Contents, frozen=True, kw_only=True):
     approver: str
+    market_time_us: int
+    reason: str = ""
 
 
 def reservation_released(standing: Standing, reason: str, *, market_time_us: int) -> Draft:
