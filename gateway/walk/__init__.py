@@ -5,16 +5,14 @@ HTTP, printing, a thread.
 
     ports            ports and values that the three walk functions are given
     decision         decide(), snapshot to verdict
-    placebo          the table model's shadow of every decision
-    deadlines        how long an agreement lives, on two clocks
-    section          the per-firm section, compare-and-swap
+    placebo          the table model's twin of every decision
+    deadlines        ends of holds, agreements and approvals, on two clocks
+    section          the lock under which verdicts are given, compare-and-swap
     approval         held decisions and their renewal
     dispatch         dispatch(), approved to sent
-    settlement       settle(): one inbound message to the ledger and, through it, to the book
-    journal/         step 7: values to records and back, one function pair per kind
+    settlement       settle(), one inbound message to the ledger and the book
+    journal/         step 7: values to records and back
     projections/     pure folds over committed records
-    reconciliation/  the book and the orders held against what the broker says, and what a start
-                     finds
-    failpoints       named places where a test may stop the process dead, to prove what a crash
-                     there leaves behind
+    reconciliation/  book and orders compared with the broker's reports, and what a start does
+    failpoints       named places where a crash test kills the process
 """

@@ -97,7 +97,7 @@ def handed(
 
 
 class OrderSent(Contents, frozen=True, kw_only=True):
-    """The contents of `order_sent`; a session that never began anew has epoch 0."""
+    """The contents of `order_sent`; before the first reset the epoch is 0."""
 
     raw: str
     msg_seq_num: int

@@ -45,7 +45,7 @@ class LivePort(Protocol):
 
 
 class Budget:
-    """At most so many questions in any second, whoever asks; safe from any thread."""
+    """At most so many questions in any second, from all callers; safe from any thread."""
 
     def __init__(self, per_s: int) -> None:
         """Start unspent."""

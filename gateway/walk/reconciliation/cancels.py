@@ -1,8 +1,8 @@
 """Cancels of the FIX child, copied from its journal into the ledger.
 
 A child that cancels cannot wait for the ledger: its journal has each cancel on disk before the
-bytes leave. The gateway records them as it is told of them, and at a start before anything
-connects, with those of an earlier child.
+bytes leave. The gateway records them as they are noted, and at a start before anything connects,
+with those of an earlier child.
 """
 
 import threading
@@ -37,7 +37,7 @@ class CancelRecords:
         self._lock = threading.Lock()
 
     def take(self) -> int:
-        """Record every cancel that is not there yet; return how many.
+        """Record every cancel that is not on record yet; return how many.
 
         Raises:
             AuditError: when the ledger takes none or cannot be read; ask again.
