@@ -120,9 +120,8 @@ class _Known:
         if found.cl_ord_id:
             name = found.cl_ord_id
             self.of_order[name] = self.of_order.get(name, 0) + broker - book
-        if (
-            found.cause is not DifferenceCause.ACCOUNT_LOTS
-        ):  # that cause makes the book equal to its trades
+        # ACCOUNT_LOTS makes the book equal to its trades: nothing stays beside the orders
+        if found.cause is not DifferenceCause.ACCOUNT_LOTS:
             key = (resolved.account, adjustment.instrument)
             signed = adjustment.side.sign * adjustment.qty_lots
             self.adjusted[key] = self.adjusted.get(key, 0) + signed
