@@ -75,9 +75,7 @@ def refuse_no_dump(path: Path) -> None:
         Bad: when it is no regular file, or does not begin like a dump.
         OSError: when it cannot be read.
     """
-    if (
-        path.exists() and not path.is_file()
-    ):  # it can be read only once, and the check reads it again
+    if path.exists() and not path.is_file():  # it can be read only once; the check reads again
         raise Bad(f"{path} is a pipe or a device: save what comes from it to a file first")
     with path.open("rb") as file:
         start = file.read(1)
