@@ -26,7 +26,6 @@ class AuditError(Exception):
 
     @override
     def __str__(self) -> str:
-        """Return `says` filled from the fields, or else the message that was passed."""
         return self.says.format(self=self) or super().__str__()
 
 
@@ -212,7 +211,6 @@ class LedgerTimeoutError(LedgerError):
     code: ClassVar[str] = "ledger_timeout"
 
     def __init__(self, message: str, *, written: bool | None) -> None:
-        """See the class."""
         super().__init__(message)
         self.written = written
 

@@ -92,11 +92,7 @@ def writable(path: Path) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a folder's entries durable.
-
-    Raises:
-        OSError: it is not a folder, or may not be read.
-    """
+    """Make a folder's entries durable; raise OSError if it is no folder, or unreadable."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

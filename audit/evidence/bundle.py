@@ -122,11 +122,7 @@ def _line(reader: LedgerReader, last: Record, opened: int, size: int) -> Iterato
 
 
 def covering(reader: LedgerReader, seq: int) -> Checkpoint:
-    """Return the smallest stored checkpoint that covers a record.
-
-    Raises:
-        NotYetSignedError: there is none yet.
-    """
+    """Return the smallest checkpoint that covers a record; raise NotYetSignedError without one."""
     found = reader.checkpoint_after(seq)
     if found is None:
         raise NotYetSignedError(f"record {seq} is not under a checkpoint yet")
@@ -169,11 +165,7 @@ def _link(reader: LedgerReader, first: Checkpoint, later: Checkpoint | None) -> 
 
 
 def whole_map(reader: LedgerReader, part: Record) -> tuple[Record, ...]:
-    """Return all parts of the stream-head map that a record belongs to (decision 018).
-
-    Raises:
-        LedgerError: a part is missing.
-    """
+    """Return all parts of a record's map (decision 018); raise LedgerError if one is missing."""
     number, parts = int(str(part.body["part"])), int(str(part.body["parts"]))
     first = part.seq - number
     found = tuple(

@@ -173,7 +173,6 @@ def _format(name: str, parts: Sequence[Record]) -> str:
 
 
 def _shown_map(reader: LedgerReader, parts: Sequence[Record], checkpoint: Checkpoint) -> bytes:
-    """Return a map's parts, each with its inclusion path."""
     shown = [
         _object(
             header=part.header,
@@ -188,7 +187,6 @@ def _shown_map(reader: LedgerReader, parts: Sequence[Record], checkpoint: Checkp
 
 
 def _keys(reader: LedgerReader, checkpoint: Checkpoint) -> bytes:
-    """Return the changes of the log's keys up to the checkpoint."""
     records = reader.records(kinds=KEY_KINDS, before_seq=checkpoint.size)
     return canonical([record.body["statement"] for record in records])
 

@@ -87,7 +87,6 @@ class Inquiry:
     """
 
     def __init__(self, values: Values) -> None:
-        """Read nothing yet."""
         self._values = values
         self._read = 0
         self._known = Findings(by_subject={})

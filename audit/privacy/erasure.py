@@ -152,11 +152,7 @@ class Privacy:
             )
 
     def lift(self, hold_id: str, *, reason: str, actor: str) -> Record:
-        """Lift a hold.
-
-        Raises:
-            ErasureRefusedError: it is not in force, or the actor placed it.
-        """
+        """Lift a hold; raise ErasureRefusedError if it is not in force, or the actor placed it."""
         with self._lock:
             self._check_words(reason, what="reason")
             found = self.holds().get(hold_id)
@@ -205,7 +201,6 @@ class Privacy:
         return Shown(field=field, value=parse_disclosure(text)[2], disclosure=text)
 
     def _subjects_of(self, persons: Sequence[str]) -> tuple[str, ...]:
-        """Return the pseudonyms of persons, each once; refuse unknown ones."""
         found: dict[str, None] = {}
         for place, person in enumerate(persons, 1):
             known = self._vault.find_all(person)
@@ -330,7 +325,6 @@ def _erasure(record: Record | None) -> ErasureRecord | None:
 
 
 def _nothing_written(error: AuditError) -> bool:
-    """Return whether a failed append certainly wrote nothing."""
     if isinstance(error, LedgerTimeoutError):
         return error.written is False
     return not isinstance(error, LedgerStoppedError | IdempotencyConflictError)

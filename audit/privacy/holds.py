@@ -46,11 +46,7 @@ class Hold:
 
 
 def check_scope(scope: str) -> str:
-    """Return a valid scope.
-
-    Raises:
-        ErasureRefusedError: it is none of the three sorts.
-    """
+    """Return a valid scope; raise ErasureRefusedError if it is none of the three sorts."""
     kind, _, name = scope.partition(":")
     if scope == ALL or (kind == "subject" and is_subject(name)) or _DECISION.fullmatch(scope):
         return scope
@@ -85,11 +81,7 @@ def hold_on(record: Record) -> Hold:
 
 
 def placed(scope: str, reason: str, actor: str, now_us: int) -> Draft:
-    """Draft the record of a new hold; its id is a digest of its content.
-
-    Raises:
-        ErasureRefusedError: the scope is invalid.
-    """
+    """Draft a hold, its id a digest of its content; raise ErasureRefusedError for a bad scope."""
     named = "\n".join((check_scope(scope), reason, actor, str(now_us)))
     hold_id = f"hold-{sha256(named.encode()).hexdigest()[:12]}"
     return Draft(
@@ -102,11 +94,7 @@ def placed(scope: str, reason: str, actor: str, now_us: int) -> Draft:
 
 
 def lifted(hold: Hold, reason: str, actor: str) -> Draft:
-    """Draft the record that lifts a hold.
-
-    Raises:
-        ErasureRefusedError: the actor placed it.
-    """
+    """Draft the record that lifts a hold; raise ErasureRefusedError if the actor placed it."""
     if actor == hold.placed_by:
         raise ErasureRefusedError(
             f"{hold.hold_id} was placed by {actor}: somebody else must lift it"

@@ -74,11 +74,7 @@ quoted = json.encoder.encode_basestring
 
 
 def parse(data: bytes) -> JSON:
-    """Decode canonical bytes.
-
-    Raises:
-        CanonicalError: the bytes are not UTF-8 JSON in exactly the canonical form and profile.
-    """
+    """Decode bytes in exactly the canonical form and profile; raise CanonicalError for others."""
     try:
         value: JSON = json.loads(
             data.decode("utf-8"),

@@ -99,11 +99,7 @@ def described(personal: Sequence[Personal]) -> list[JSON]:
 
 
 def fields_of(payload: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Return the personal fields that a payload names.
-
-    Raises:
-        DisclosureError: the list does not have the form that `described` writes.
-    """
+    """Return the personal fields that a payload names; raise DisclosureError for another form."""
     found = payload.get(FIELD, [])
     try:
         return tuple(
@@ -142,11 +138,7 @@ def commitment(text: str) -> str:
 
 
 def parse_disclosure(data: str | bytes) -> tuple[bytes, str, str]:
-    """Return (salt, path, value) of a disclosure or a disclosure file.
-
-    Raises:
-        DisclosureError: the bytes are not exactly a disclosure.
-    """
+    """Return (salt, path, value) of a disclosure or its file; raise DisclosureError for others."""
     text = data.decode("ascii", "replace") if isinstance(data, bytes) else data
     text = text.removesuffix("\n")
     if len(text) > DISCLOSURE_CHARS_MAX:

@@ -211,11 +211,7 @@ def _header_parts(draft: Draft, payload_sha256: str) -> tuple[str, str, str]:
 
 
 def header_bytes(fields: Mapping[str, JSON]) -> bytes:
-    """Encode a header as its canonical bytes.
-
-    Raises:
-        DraftError: a number or the size is out of range.
-    """
+    """Encode a header canonically; raise DraftError if a number or the size is out of range."""
     header = canonical(fields)
     negative = any(isinstance(value, int) and value < 0 for value in fields.values())
     if negative or len(header) > ENTRY_BYTES_MAX:
@@ -224,11 +220,7 @@ def header_bytes(fields: Mapping[str, JSON]) -> bytes:
 
 
 def parse_payload(data: bytes) -> dict[str, JSON]:
-    """Parse payload bytes.
-
-    Raises:
-        CanonicalError: not canonical, or not an object.
-    """
+    """Parse payload bytes; raise CanonicalError if they are not canonical, or not an object."""
     value = parse(data)
     if not isinstance(value, dict):
         raise CanonicalError("payload is not an object")
@@ -236,11 +228,7 @@ def parse_payload(data: bytes) -> dict[str, JSON]:
 
 
 def blob_digests(value: JSON) -> Iterator[str]:
-    """Yield the digest in every `*_blob` field, at any depth.
-
-    Raises:
-        DraftError: such a field holds neither a SHA-256 in hex nor null.
-    """
+    """Yield the digest in every `*_blob` field, at any depth; raise DraftError for other values."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if key.endswith("_blob"):

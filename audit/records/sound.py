@@ -16,11 +16,7 @@ from audit.tlog.merkle import leaf_hash
 
 
 def checked(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the records.
-
-    Raises:
-        ErasureRefusedError: a record's columns do not match its leaf.
-    """
+    """Yield the records; raise ErasureRefusedError if columns of one do not match its leaf."""
     for record in records:
         if not is_sound(record):
             raise ErasureRefusedError(

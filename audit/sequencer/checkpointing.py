@@ -64,11 +64,7 @@ class Checkpoints:
         return self._known[-1] if self._known else None
 
     def now(self, timeout_s: float) -> Checkpoint | None:
-        """Return a checkpoint of the whole log, made now if needed; None for an empty log.
-
-        Raises:
-            LedgerError: as `Ledger.append`.
-        """
+        """Return a checkpoint of the whole log, None if it is empty; raise as `Ledger.append`."""
         deadline = time.monotonic() + timeout_s
         with self._lock:
             self._finish(deadline)

@@ -92,7 +92,6 @@ class Ledger:
         co_signers: Sequence[Signer] = (),
         vault: Sealer | None = None,
     ) -> None:
-        """Start the threads; see `open`. `found` is the log's size and root at the start."""
         origin = signer.vkey.name
         self._config = config
         self._signers = (signer, *co_signers)
@@ -112,7 +111,8 @@ class Ledger:
         except BaseException:
             self._watchdog.close()
             raise
-        position.mac, self.found = config.mac, (position.size, position.frontier.root())
+        position.mac = config.mac
+        self.found = (position.size, position.frontier.root())  # at the start
         tune()
         self._pool = Pool(config.dsn, self._watchdog)
         self._blobs = Blobs(self._pool)
@@ -316,11 +316,9 @@ class Ledger:
         self._watchdog.close()
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
         self.close()
 
     def _ask(self, request: Request, done: Promise[_T], lane: Lane, deadline: float) -> _T:

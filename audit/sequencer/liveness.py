@@ -16,7 +16,6 @@ class Liveness:
     """Asks one database, one beat at a time."""
 
     def __init__(self, ledger: Ledger, dsn: str) -> None:
-        """Start a watchdog; nothing is asked yet."""
         self._ledger = ledger
         self._dsn = dsn
         self._watchdog = Watchdog()

@@ -46,11 +46,7 @@ SELECT name.account, last.seq FROM name, LATERAL (
 
 
 def refuse_strays(connection: TupleConnection, size: int) -> None:
-    """Refuse a table that holds rows outside a log of this size.
-
-    Raises:
-        LedgerUnsafeError: a row's number is below zero, beyond the head or NULL.
-    """
+    """Raise LedgerUnsafeError if a row's number is below zero, beyond the head or NULL."""
     row = connection.execute(
         "SELECT (SELECT min(seq) FROM ledger.entry), (SELECT max(seq) FROM ledger.entry),"
         # not `IS NULL`, which the planner takes to be false for a NOT NULL column

@@ -111,7 +111,6 @@ class Promise(Generic[_T]):
             self._future.set_exception(self._late())
 
     def _settle(self) -> None:
-        """Hand the answer to the coroutine, in its loop."""
         future = self._future
         if future is None or future.done():
             return

@@ -56,27 +56,18 @@ class FileSigner(_HeldKey):
     """An Ed25519 key from a file."""
 
     def __init__(self, name: str, key: Ed25519PrivateKey, key_type: int = ED25519) -> None:
-        """Hold a key under a name."""
         super().__init__(name, key, key_type)
 
     @classmethod
     def generate(cls, path: Path, name: str, key_type: int = ED25519) -> "FileSigner":
-        """Make a key and write it durably; never overwrite a file.
-
-        Raises:
-            KeyFileError: the file exists or cannot be written.
-        """
+        """Make a key, durable on return; raise KeyFileError if the file exists or on a failure."""
         signer = cls(name, Ed25519PrivateKey.generate(), key_type)
         _write_pair(path, signer._key, signer.vkey)
         return signer
 
     @classmethod
     def load(cls, path: Path, name: str, key_type: int = ED25519) -> "FileSigner":
-        """Read a key file.
-
-        Raises:
-            KeyFileError: missing, malformed, of another type, or readable by others.
-        """
+        """Read a key file; raise KeyFileError if missing, malformed or readable by others."""
         key = _read_private(path)
         if not isinstance(key, Ed25519PrivateKey):
             raise KeyFileError(f"{path} is not an Ed25519 key")
@@ -87,7 +78,6 @@ class MlDsaSigner(_HeldKey):
     """An ML-DSA-44 key from a file: cosigns with type 0x06."""
 
     def __init__(self, name: str, key: MLDSA44PrivateKey) -> None:
-        """Hold a key under a name."""
         super().__init__(name, key, COSIGNATURE_ML_DSA_44)
 
     @classmethod

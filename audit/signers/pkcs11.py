@@ -47,11 +47,7 @@ class KeyUri:
 
     @classmethod
     def parse(cls, text: str) -> "KeyUri":
-        """Read a URI; unknown attributes are refused, not ignored.
-
-        Raises:
-            KeyFileError: it is not a URI of this form.
-        """
+        """Read a URI; raise KeyFileError for another form, or for unknown attributes."""
         if not text.startswith(SCHEME):
             raise KeyFileError(f"a key's URI starts with {SCHEME}")
         path, _, query = text.removeprefix(SCHEME).partition("?")
@@ -75,11 +71,7 @@ class Pkcs11Signer:
     """An Ed25519 key that never leaves its device; safe to use from several threads."""
 
     def __init__(self, uri: str, name: str) -> None:
-        """Open the device and find the key.
-
-        Raises:
-            KeyFileError: device, token, PIN or key is missing.
-        """
+        """Open the device; raise KeyFileError if device, token, PIN or key is missing."""
         self._place = KeyUri.parse(uri)
         self._lock = threading.Lock()
         with _naming(self._place):
@@ -94,11 +86,7 @@ class Pkcs11Signer:
         return self._vkey
 
     def sign(self, message: bytes) -> bytes:
-        """Return the 64-byte Ed25519 signature, made in the device.
-
-        Raises:
-            KeyFileError: the device does not sign, or its signature does not verify.
-        """
+        """Return the 64-byte Ed25519 signature; raise KeyFileError if the device makes none."""
         with self._lock:
             try:
                 signature = self._sign(message)
@@ -115,11 +103,7 @@ class Pkcs11Signer:
 
     @classmethod
     def generate(cls, uri: str, name: str) -> "Pkcs11Signer":
-        """Make the key in the device; never replace a key of that label.
-
-        Raises:
-            KeyFileError: the label is taken, or the device refuses.
-        """
+        """Make the key in the device; raise KeyFileError if the label is taken or it refuses."""
         place = KeyUri.parse(uri)
         with _naming(place), _open(place, write=True) as session:
             if list(session.get_objects({Attribute.LABEL: place.label})):
@@ -137,22 +121,14 @@ class Pkcs11Signer:
 
     @staticmethod
     def exists(uri: str) -> bool:
-        """Return whether the device has an object of that label.
-
-        Raises:
-            KeyFileError: device or token is missing.
-        """
+        """Return whether the label is taken; raise KeyFileError if device or token is missing."""
         place = KeyUri.parse(uri)
         with _naming(place), _open(place, write=False) as session:
             return bool(list(session.get_objects(_template(place))))
 
     @staticmethod
     def destroy(uri: str) -> None:
-        """Remove both halves from the device; a missing key is no error.
-
-        Raises:
-            KeyFileError: the device refuses.
-        """
+        """Remove both halves if there are any; raise KeyFileError if the device refuses."""
         place = KeyUri.parse(uri)
         with _naming(place), _open(place, write=True) as session:
             for found in list(session.get_objects(_template(place))):

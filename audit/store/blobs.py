@@ -16,7 +16,6 @@ class Blobs:
     """Stores blobs, and remembers recent ones; safe for many threads."""
 
     def __init__(self, pool: Pool) -> None:
-        """Write through a pool of connections."""
         self._pool = pool
         self._known: dict[str, None] = {}
 

@@ -196,7 +196,6 @@ class Pool:
     """A few writer connections for blobs and checkpoints; safe for many threads."""
 
     def __init__(self, dsn: str, watchdog: Watchdog, role: str = WRITER_ROLE) -> None:
-        """Connect to nothing yet."""
         self._dsn = dsn
         self._role = role
         self._watchdog = watchdog

@@ -128,7 +128,6 @@ def drop_passwords(admin_dsn: str, *names: str) -> None:
 
 
 def _rights(connection: psycopg.Connection, name: str) -> Login | None:
-    """Return what a user may do, None if there is no such user."""
     asked = {"roles": list(_ROLES), "login": name}
     row = connection.execute(_RIGHTS_SQL, asked).fetchone()
     if row is None:

@@ -149,11 +149,7 @@ class LedgerReader:
         return bytes(rows[0][0]) if rows else None
 
     def head(self) -> LogHead:
-        """Return the stored head.
-
-        Raises:
-            LedgerError: no ledger was ever opened in this database.
-        """
+        """Return the stored head; raise LedgerError if no ledger was ever opened here."""
         rows = self._rows(f"SELECT {HEAD_SQL} FROM ledger.head", {})  # noqa: S608 - constants
         if not rows:
             raise LedgerError("the ledger has no head yet")
@@ -194,19 +190,11 @@ class LedgerReader:
         return {Kind(row[0]): int(row[1]) for row in rows}
 
     def inclusion_proof(self, seq: int, size: int) -> tuple[bytes, ...]:
-        """Return the inclusion path of a record in the tree of a size.
-
-        Raises:
-            ProofError: the record is not in that tree.
-        """
+        """Return a record's inclusion path in a tree; raise ProofError if it is not in there."""
         return inclusion_from(self.tiles.reader(size), seq, size)
 
     def consistency_proof(self, old_size: int, size: int) -> tuple[bytes, ...]:
-        """Return the consistency path between two trees.
-
-        Raises:
-            ProofError: the old tree is larger.
-        """
+        """Return the consistency path between trees; raise ProofError if the old one is larger."""
         return consistency_from(self.tiles.reader(size), old_size, size)
 
     def cosigned_note(self, checkpoint: Checkpoint) -> bytes:

@@ -78,11 +78,7 @@ RECORD_SQL = ", ".join(RECORD_COLUMNS)
 
 
 def record_from_row(row: Sequence[object]) -> Record:
-    """Build a record from a row of `RECORD_COLUMNS`.
-
-    Raises:
-        LedgerUnsafeError: the row's kind is newer than this program.
-    """
+    """Build a record from `RECORD_COLUMNS`; raise LedgerUnsafeError for a newer kind."""
     values = dict(zip(RECORD_COLUMNS, row, strict=True))
     try:
         values["kind"] = Kind(str(values["kind"]))
@@ -209,11 +205,7 @@ def wait_until_ready(dsn: str, timeout_s: float, check: Callable[[], None]) -> N
 
 
 def wait_until_admitted(dsn: str, timeout_s: float, *, admitted: bool = True) -> None:
-    """Wait until the user of a DSN can log in, or no longer can.
-
-    Raises:
-        LedgerUnsafeError: not in time.
-    """
+    """Wait until a DSN's user can log in, or no longer can; raise LedgerUnsafeError when late."""
     deadline = time.monotonic() + timeout_s
     while ((error := refusal(dsn)) is None) is not admitted:
         if time.monotonic() > deadline:

@@ -59,7 +59,6 @@ class TileStore:
     """
 
     def __init__(self, rows: Rows) -> None:
-        """Read through `rows`, which raises `LedgerError` if the database does not answer."""
         self._rows = rows
         self._lock = threading.Lock()
         self._tiles: OrderedDict[tuple[int, int], bytes] = OrderedDict()

@@ -20,7 +20,6 @@ class Watchdog:
     """One thread that ends overdue calls, until `close`."""
 
     def __init__(self) -> None:
-        """Start the thread."""
         self._guarded: dict[int, tuple[float, TupleConnection]] = {}
         self._changed = threading.Condition()
         self._closed = False

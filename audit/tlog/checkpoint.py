@@ -78,11 +78,7 @@ def parse_checkpoint(data: bytes) -> Checkpoint:
 
 
 def open_checkpoint(data: bytes, keys: Iterable[VerifierKey]) -> Checkpoint:
-    """Read a checkpoint that a trusted key whose name is the origin has signed.
-
-    Raises:
-        NoteError: malformed, or not signed by such a key.
-    """
+    """Read a checkpoint; raise NoteError unless a trusted key with the origin's name signed it."""
     note = parse_note(data)
     checkpoint = _from_note(note, data)
     verify_signatures(note, [key for key in keys if key.name == checkpoint.origin])

@@ -57,11 +57,7 @@ class Frontier:
 
     @classmethod
     def from_bytes(cls, size: int, data: bytes) -> "Frontier":
-        """Split joined nodes.
-
-        Raises:
-            ProofError: the number of nodes does not fit the size.
-        """
+        """Split joined nodes; raise ProofError if their number does not fit the size."""
         if size < 0 or len(data) != size.bit_count() * HASH_BYTES:
             raise ProofError(f"frontier of {len(data)} bytes does not fit size {size}")
         nodes = tuple(data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES))

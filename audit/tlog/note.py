@@ -79,7 +79,6 @@ class VerifierKey:
 
     @override
     def __str__(self) -> str:
-        """Return the text form."""
         key = base64.b64encode(bytes([self.key_type]) + self.public_key).decode()
         return f"{self.name}+{self.key_id.hex()}+{key}"
 
@@ -109,11 +108,7 @@ class VerifierKey:
 
 
 def split_vkey(text: str) -> tuple[str, bytes, int, bytes]:
-    """Split a verifier key of any type into name, key id, signature type and key, unchecked.
-
-    Raises:
-        NoteError: it is not of the form `<name>+<key id hex>+<base64(type || key)>`.
-    """
+    """Split a key of any type into name, id, type and key; raise NoteError for another form."""
     parts = text.split("+", 2)
     if len(parts) != 3:  # noqa: PLR2004 - name, id, key
         raise NoteError("verifier key is not name+id+key")
@@ -137,7 +132,6 @@ class NoteSignature:
 
     @override
     def __str__(self) -> str:
-        """Return the line with its newline."""
         return f"{_DASH}{self.name} {base64.b64encode(self.key_id + self.signature).decode()}\n"
 
     def made_by(self, key: VerifierKey) -> bool:
@@ -146,11 +140,7 @@ class NoteSignature:
 
     @classmethod
     def parse(cls, line: str) -> "NoteSignature":
-        """Read one line with its newline.
-
-        Raises:
-            NoteError: it is not a signature line in its exact form.
-        """
+        """Read one line with its newline; raise NoteError for anything but its exact form."""
         if not line.startswith(_DASH) or not line.endswith("\n"):
             raise NoteError("signature line needs a dash and a newline")
         name, separator, encoded = line[len(_DASH) : -1].partition(" ")
@@ -179,11 +169,7 @@ class Note:
 
 
 def sign_note(text: str, *signers: NoteSigner) -> Note:
-    """Sign a text with every signer, each of type 0x01.
-
-    Raises:
-        NoteError: the text is invalid, or a signer is a cosigner.
-    """
+    """Sign a valid text with every signer, each of type 0x01; raise NoteError otherwise."""
     check_text(text)
     signatures = tuple(
         NoteSignature(
@@ -214,11 +200,7 @@ def parse_note(data: bytes) -> Note:
 
 
 def parse_signature_lines(block: str) -> tuple[NoteSignature, ...]:
-    """Read zero or more signature lines, such as a witness's answer.
-
-    Raises:
-        NoteError: a line is malformed or not ended, or there are too many.
-    """
+    """Read zero or more signature lines; raise NoteError for a malformed one or too many."""
     if block and not block.endswith("\n"):
         raise NoteError("the last signature line does not end in a newline")
     lines = block.split("\n")[:-1]
@@ -251,11 +233,7 @@ def verify_note(note: Note, keys: Iterable[VerifierKey]) -> tuple[VerifierKey, .
 
 
 def check_text(text: str) -> None:
-    """Refuse a text that is not a valid note text.
-
-    Raises:
-        NoteError: it does not end in a newline or holds a control character or a lone surrogate.
-    """
+    """Raise NoteError for a control character, a lone surrogate or no newline at the end."""
     if not text.endswith("\n") or any(ch < " " and ch != "\n" for ch in text):
         raise NoteError("text must end in a newline and hold no control characters")
     _check_unicode(text)

@@ -81,11 +81,7 @@ class QuorumPolicy:
 
     @classmethod
     def parse(cls, data: bytes) -> "QuorumPolicy":
-        """Read a policy file.
-
-        Raises:
-            TrustPolicyError: any bytes that are not a policy; names the line.
-        """
+        """Read a policy file; for other bytes raise TrustPolicyError, which names the line."""
         if not _ALLOWED.issuperset(data):
             raise TrustPolicyError("policy holds a control character other than tab and newline")
         if not data.endswith(b"\n"):

@@ -82,11 +82,7 @@ class TrustedKey:
 
 
 def rotate(old: NoteSigner, new: NoteSigner, from_size: int, from_us: int) -> Rotation:
-    """Sign a rotation with both keys.
-
-    Raises:
-        NoteError: the keys are equal, not of type 0x01, or have different names.
-    """
+    """Sign a rotation by both keys; raise NoteError unless they are two of one name, type 0x01."""
     text = "".join(
         f"{line}\n" for line in (ROTATION, old.vkey.name, old.vkey, new.vkey, from_size, from_us)
     )
@@ -94,11 +90,7 @@ def rotate(old: NoteSigner, new: NoteSigner, from_size: int, from_us: int) -> Ro
 
 
 def revoke(signer: NoteSigner, key: VerifierKey, from_us: int) -> Revocation:
-    """Sign a revocation of another key of the same log.
-
-    Raises:
-        NoteError: the key is the signer's own, or of another log.
-    """
+    """Sign a revocation; raise NoteError unless it is of another key of the same log."""
     text = "".join(f"{line}\n" for line in (REVOCATION, key.name, key, from_us))
     revocation = parse_revocation(sign_note(text, signer).to_bytes())
     if signer.vkey == key:

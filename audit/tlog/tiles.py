@@ -51,28 +51,10 @@ class Tile:
 
     @property
     def path(self) -> str:
-        """The path under the log's prefix."""
+        """The path under the log's prefix: `tile/<L or entries>/<N>[.p/<W>]`."""
         level = "entries" if self.level is None else str(self.level)
         suffix = "" if self.width == TILE_WIDTH else f".p/{self.width}"
         return f"tile/{level}/{_index_path(self.index)}{suffix}"
-
-
-def tile_path(level: int, n: int, width: int = TILE_WIDTH) -> str:
-    """Return `tile/<L>/<N>[.p/<W>]`.
-
-    Raises:
-        ProofError: level, index or width is outside its range.
-    """
-    return _checked(Tile(level=level, index=n, width=width)).path
-
-
-def entries_path(n: int, width: int = TILE_WIDTH) -> str:
-    """Return `tile/entries/<N>[.p/<W>]`.
-
-    Raises:
-        ProofError: index or width is outside its range.
-    """
-    return _checked(Tile(level=None, index=n, width=width)).path
 
 
 def parse_tile_path(path: str) -> Tile:
@@ -88,7 +70,9 @@ def parse_tile_path(path: str) -> Tile:
     )
     if width is not None and tile.width >= TILE_WIDTH:
         raise ProofError(f"a partial tile has 1 to 255 hashes, not {width}")
-    if _checked(tile).path != path:
+    if (tile.level or 0) > LEVEL_MAX or tile.index > SIZE_MAX:
+        raise ProofError(f"no tile at level {tile.level}, index {tile.index}")
+    if tile.path != path:
         raise ProofError(f"{path[:80]!r} is not in its exact form")
     return tile
 
@@ -112,11 +96,7 @@ def tiles_of(size: int, since: int = 0) -> Iterator[Tile]:
 
 
 def perfect_root(hashes: Sequence[bytes]) -> bytes:
-    """Return the root over a power of two of hashes.
-
-    Raises:
-        ProofError: their number is not a power of two.
-    """
+    """Return the root over hashes; raise ProofError unless their number is a power of two."""
     if not hashes or len(hashes) & (len(hashes) - 1):
         raise ProofError(f"{len(hashes)} hashes are no perfect subtree")
     row = hashes
@@ -126,11 +106,7 @@ def perfect_root(hashes: Sequence[bytes]) -> bytes:
 
 
 def split_hashes(data: bytes, width: int) -> tuple[bytes, ...]:
-    """Split a tile's bytes into its hashes.
-
-    Raises:
-        ProofError: there are not exactly `width` of them.
-    """
+    """Split a tile's bytes into hashes; raise ProofError unless they are exactly `width`."""
     if len(data) != width * HASH_BYTES:
         raise ProofError(f"tile of {len(data)} bytes; {width} hashes were asked for")
     return tuple(data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES))
@@ -143,17 +119,12 @@ class TileReader:
     """
 
     def __init__(self, fetch: Callable[[Tile], bytes], size: int) -> None:
-        """Read tiles of a tree of `size` leaves through `fetch`."""
         self._fetch = fetch
         self._size = size
         self._tiles: dict[Tile, tuple[bytes, ...]] = {}
 
     def __call__(self, level: int, index: int, /) -> bytes:
-        """Return the hash of a perfect subtree.
-
-        Raises:
-            ProofError: it is outside the tree, or the tile has the wrong length.
-        """
+        """Return a subtree's hash; raise ProofError outside the tree or for a bad tile's length."""
         if level < 0 or index < 0 or (index + 1) << level > self._size:
             raise ProofError(f"subtree {level}/{index} is outside a tree of {self._size}")
         row, inner = divmod(level, TILE_HEIGHT)
@@ -171,11 +142,7 @@ def root_from(reader: HashReader, size: int) -> bytes:
 
 
 def inclusion_from(reader: HashReader, index: int, size: int) -> tuple[bytes, ...]:
-    """Return the inclusion path of a leaf in the tree of `size` leaves, nearest sibling first.
-
-    Raises:
-        ProofError: the index is outside the tree.
-    """
+    """Return a leaf's inclusion path, nearest sibling first; raise ProofError outside the tree."""
     if not 0 <= index < size:
         raise ProofError(f"index {index} is outside a tree of {size}")
     path: list[bytes] = []
@@ -192,11 +159,7 @@ def inclusion_from(reader: HashReader, index: int, size: int) -> tuple[bytes, ..
 
 
 def consistency_from(reader: HashReader, old_size: int, size: int) -> tuple[bytes, ...]:
-    """Return the consistency path from the tree of `old_size` leaves to that of `size`.
-
-    Raises:
-        ProofError: the old size is outside the tree.
-    """
+    """Return the consistency path between trees; raise ProofError if the old one is larger."""
     if not 0 <= old_size <= size:
         raise ProofError(f"old size {old_size} is outside a tree of {size}")
     if old_size in (0, size):
@@ -271,12 +234,3 @@ def _index_path(n: int) -> str:
     digits = digits.zfill(-(-len(digits) // 3) * 3)
     parts = [digits[i : i + 3] for i in range(0, len(digits), 3)]
     return "/".join([*(f"x{part}" for part in parts[:-1]), parts[-1]])
-
-
-def _checked(tile: Tile) -> Tile:
-    level = tile.level or 0
-    if not 0 <= level <= LEVEL_MAX or not 0 <= tile.index <= SIZE_MAX:
-        raise ProofError(f"no tile at level {level}, index {tile.index}")
-    if not 0 < tile.width <= TILE_WIDTH:
-        raise ProofError(f"a tile has 1 to 256 hashes, not {tile.width}")
-    return tile

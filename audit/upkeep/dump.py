@@ -153,7 +153,6 @@ def _snapshot(dsn: str) -> Iterator[TupleConnection]:
 
 
 def _rows(connection: TupleConnection) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every row with its type, in the verifier's order."""
     with connection.cursor(row_factory=dict_row) as cursor:
         query = sql.SQL("SELECT {} FROM ledger.head").format(_columns(_HEAD))
         for row in cursor.execute(query):

@@ -665,11 +665,7 @@ class Trust:
     """The trust given from outside: log keys, their successors, a witness policy."""
 
     def __init__(self, vkeys: Iterable[str], policy: bytes | None = None) -> None:
-        """Read the keys and the policy.
-
-        Raises:
-            Bad: one of them is malformed.
-        """
+        """Read the keys and the policy; raise Bad if one of them is malformed."""
         self.policy = None if policy is None else read_policy(policy)
         self.keys = set() if self.policy is None else set(self.policy.logs)
         for key in map(read_vkey, vkeys):
@@ -684,11 +680,7 @@ class Trust:
         self._vouched: dict[Key, Key] = {}
 
     def open(self, data: bytes) -> SeenCheckpoint:
-        """Return a checkpoint after verifying the lines of all known keys.
-
-        Raises:
-            Bad: it is malformed, or such a line does not verify.
-        """
+        """Return a checkpoint; raise Bad if malformed, or a known key's line does not verify."""
         note = read_note(data)
         head = read_head(note.text)
         own = signatures_of(note, [key for key in self.keys if key.name == head.origin])
@@ -871,11 +863,7 @@ class Outside:
     disclosures: Sequence[bytes] = ()
 
     def check(self) -> None:
-        """Refuse unreadable input, which must not look like a finding about the file.
-
-        Raises:
-            Bad: something cannot be read.
-        """
+        """Raise Bad for unreadable input, which must not look like a finding about the file."""
         try:
             Trust(self.vkeys, self.policy)
             for note in (*self.notes, *(read_link(link).note for link in self.links)):
@@ -1429,16 +1417,9 @@ class LogVerifier:
     """
 
     def __init__(
-        self,
-        vkeys: Sequence[str],
-        notes: Sequence[bytes] = (),
-        outside: Outside | None = None,
+        self, vkeys: Sequence[str], notes: Sequence[bytes] = (), outside: Outside | None = None
     ) -> None:
-        """Take the trusted keys, the policy, and the checkpoints kept outside.
-
-        Raises:
-            Bad: a key, the policy or a disclosure is malformed.
-        """
+        """Take trusted keys, policy and kept checkpoints; raise Bad if one is malformed."""
         self.report = Report()
         outside = outside or Outside()
         self._trust = Trust([*vkeys, *outside.vkeys], outside.policy)
@@ -1527,7 +1508,6 @@ class LogVerifier:
             self._public.add(stated)
 
     def _compare(self, root: bytes) -> bool:
-        """Return whether a checkpoint's root is that of the tree so far."""
         self._compared.add(self._tree.size)
         return root == self._tree.root()
 
@@ -1602,13 +1582,12 @@ class LogVerifier:
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
 
     def _interpret(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        """Judge the content of a record of a known kind and version."""
         for digest in sorted(set(blobs_of(body)) - self._blobs):
             self.report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
         if head["kind"] == "stream_heads":
             self._map(body, head["seq"])
-        elif head["kind"] in {"key_rotated", "key_revoked"}:
-            self._trust.follow(body.get("statement"), head["log"])
+        else:
+            follow_keys(self._trust, head, body)
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
         """Compare a map, part by part, with the streams that changed since the last one."""
@@ -2587,11 +2566,7 @@ def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text with its own line ends.
-
-    Raises:
-        Bad: it is not UTF-8.
-    """
+    """Return a file's text with its own line ends; raise Bad if it is not UTF-8."""
     try:
         return path.read_bytes().decode()
     except ValueError as error:
@@ -2610,11 +2585,7 @@ def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def read_keys(given: str) -> tuple[str, ...]:
-    """Return trusted keys, given as text or as a file with one key on each line.
-
-    Raises:
-        Bad: it has no key, or a malformed one.
-    """
+    """Return trusted keys from text or a file with one a line; raise Bad if one is malformed."""
     with contextlib.suppress(Bad):
         read_vkey(given)
         return (given.strip(BLANK),)

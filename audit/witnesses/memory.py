@@ -31,7 +31,10 @@ _ORIGIN_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class WitnessMemory:
-    """The memory of one witness; thread-safe."""
+    """The memory of one witness; thread-safe.
+
+    A read raises `WitnessError` if the log's file cannot be read, or is another log's.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Lock the folder for this process; create it if it is missing.
@@ -55,22 +58,14 @@ class WitnessMemory:
 
     @contextlib.contextmanager
     def turn(self, origin: str) -> Iterator[Seen]:
-        """Lock a log for one request and yield its last tree.
-
-        Raises:
-            WitnessError: the log's file cannot be read.
-        """
+        """Lock a log for one request and yield its last tree."""
         with self._turns_lock:
             lock = self._turns.setdefault(origin, threading.Lock())
         with lock:
             yield self.seen(origin)
 
     def seen(self, origin: str) -> Seen:
-        """Return the last tree of a log; the empty tree if none was cosigned.
-
-        Raises:
-            WitnessError: the log's file cannot be read, or is another log's.
-        """
+        """Return the last tree of a log; the empty tree if none was cosigned."""
         path = self._path(origin)
         try:
             checkpoint = parse_checkpoint(path.read_bytes())
@@ -83,11 +78,7 @@ class WitnessMemory:
         return Seen(size=checkpoint.size, root=checkpoint.root)
 
     def latest(self, origin_hash: str) -> bytes | None:
-        """Return a log's last cosigned note, by its origin's SHA-256 in lower-case hex, or None.
-
-        Raises:
-            WitnessError: the log's file cannot be read.
-        """
+        """Return a log's last cosigned note, by its origin's SHA-256 in lower-case hex, or None."""
         if not _ORIGIN_HASH.fullmatch(origin_hash):
             return None
         try:

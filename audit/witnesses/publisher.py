@@ -143,11 +143,7 @@ class Publisher:
             self._changed.notify_all()
 
     def start(self) -> None:
-        """Start publishing.
-
-        Raises:
-            LedgerError: the database does not answer.
-        """
+        """Start publishing; raise LedgerError if the database does not answer."""
         rows = self._rows(
             "SELECT name, key_id, max(size) FROM ledger.cosignature GROUP BY name, key_id", {}
         )
@@ -343,11 +339,7 @@ class Publisher:
 
 
 def _addresses(config: PublisherConfig) -> dict[str, tuple[VerifierKey, ...]]:
-    """Return each address with its witnesses' keys; empty if the policy asks for no quorum.
-
-    Raises:
-        WitnessError: a witness has no address, or a malformed one; or there are too many.
-    """
+    """Return each address with its witnesses' keys; empty if the policy asks for no quorum."""
     found: dict[str, tuple[VerifierKey, ...]] = {}
     policy = config.policy
     if policy is None or policy.quorum == NONE:

@@ -5,6 +5,7 @@ Rules:
 - The database finds the sizes with a quorum of cosignature rows; only those are read, one by one.
 - A row is no proof: a checkpoint is returned after its witnesses' lines were verified.
 - The log's own signature is not judged here: the log may have had another key then.
+- If the database does not answer, `LedgerError` is raised.
 """
 
 from collections.abc import Iterable
@@ -18,11 +19,7 @@ from audit.tlog.treehead import SIZE_MAX
 
 
 def newest_quorate(reader: LedgerReader, policy: QuorumPolicy) -> tuple[Checkpoint, bytes] | None:
-    """Return the newest checkpoint that meets a policy, with its cosigned note, or None.
-
-    Raises:
-        LedgerError: the database does not answer.
-    """
+    """Return the newest checkpoint that meets a policy, with its cosigned note, or None."""
     if policy.quorum == NONE:
         newest = next(iter(reader.checkpoints(limit=1)), None)
         return None if newest is None else (newest, reader.cosigned_note(newest))
@@ -32,11 +29,7 @@ def newest_quorate(reader: LedgerReader, policy: QuorumPolicy) -> tuple[Checkpoi
 def first_quorate(
     reader: LedgerReader, policy: QuorumPolicy, seq: int
 ) -> tuple[Checkpoint, bytes] | None:
-    """Return the smallest such checkpoint that covers a record, with its cosigned note, or None.
-
-    Raises:
-        LedgerError: the database does not answer.
-    """
+    """Return the smallest such checkpoint that covers a record, with its cosigned note, or None."""
     if policy.quorum == NONE:
         found = reader.checkpoint_after(seq)
         return None if found is None else (found, reader.cosigned_note(found))

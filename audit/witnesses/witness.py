@@ -74,11 +74,7 @@ def encode_request(old_size: int, proof: Sequence[bytes], note: bytes) -> bytes:
 
 
 def parse_request(body: bytes) -> AddCheckpoint:
-    """Return a request read from its exact form.
-
-    Raises:
-        WitnessError: the bytes are not a request.
-    """
+    """Return a request read from its exact form; raise WitnessError for other bytes."""
     head, separator, note = body.partition(b"\n\n")
     try:
         lines = head.decode("ascii").split("\n")

@@ -140,12 +140,7 @@ class _Order:
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the unpacked lines of one gzip member.
-
-    Raises:
-        BackupError: it is cut off, has too long a line, or something follows.
-        zlib.error: it is damaged.
-    """
+    """Yield the unpacked lines of one gzip member, each of at most `LINE_MAX` bytes."""
     unpack = zlib.decompressobj(_GZIP_ONLY)
     waiting: list[bytes] = []
     length = 0
@@ -173,12 +168,7 @@ def _lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _decoded(line: bytes) -> tuple[str, dict[str, Any]]:
-    """Return the type and row of a line that `encoded` wrote.
-
-    Raises:
-        BackupError: the line has another form or other columns.
-        ValueError: it is not JSON, or has malformed base64.
-    """
+    """Return the type and row of a line, which must be as `encoded` writes it."""
     row = json.loads(line)
     if not isinstance(row, dict) or not isinstance(kind := row.pop("type", None), str):
         raise BackupError("a line has no type")

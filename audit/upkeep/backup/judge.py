@@ -90,11 +90,7 @@ class Later:
     """
 
     def __init__(self, outside: Outside) -> None:
-        """Start with none.
-
-        Raises:
-            Bad: a key or the policy is malformed.
-        """
+        """Start with none; raise Bad if a key or the policy is malformed."""
         self._trust = Trust(outside.vkeys, outside.policy)
         self._given = outside.rotations
         self._logged: list[object] = []

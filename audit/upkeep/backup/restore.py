@@ -165,7 +165,6 @@ class _Loading:
         )
 
     def _finish(self) -> Report:
-        """Return the report after judging what only the end shows."""
         self._cosignatures.finish(self._log.report)
         report = self._log.finish(int(self._head["size"]))
         self._later.finish(report, self._head["origin"])

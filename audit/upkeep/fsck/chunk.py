@@ -161,7 +161,6 @@ class MapTracker:
     """Separates the segments that only the judge can judge from those that the chunk can."""
 
     def __init__(self, chunk: Chunk) -> None:
-        """Start without knowing what changed before the chunk."""
         self._chunk = chunk
         self._since: Maps | None = None
 

@@ -95,11 +95,7 @@ def rebuilt_headers(records: Columns, log: str) -> list[bytes]:
 
 
 def careful_header(fields: Sequence[bytes], log: str) -> bytes:
-    """Return the hashed bytes of any row (the texts of `COLUMNS`), by the ledger's own encoder.
-
-    Raises:
-        Bad: no header can have these values.
-    """
+    """Return the hashed bytes of any row by the ledger's own encoder; raise Bad for no header."""
     try:
         row = dict(zip(COLUMNS, [field.decode() for field in fields], strict=True))
         joined = row["commitments"]

@@ -47,11 +47,7 @@ class ChunkVerifier(LogVerifier):
     """A whole log, chunk by chunk, in constant memory."""
 
     def __init__(self, outside: Outside, state: FsckState) -> None:
-        """Keep streams and blobs in the state's file.
-
-        Raises:
-            Bad: a key or the policy is malformed.
-        """
+        """Keep streams and blobs in the state's file; raise Bad for a malformed key or policy."""
         super().__init__((), (), outside)
         self._streams.heads = self._disk = state.heads
         self._blobs, self._streams.keys = state.blobs, state.keys

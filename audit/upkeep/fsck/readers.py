@@ -43,7 +43,6 @@ class Inline:
     """Carries out tasks in this process: for small logs, where starting readers costs more."""
 
     def __init__(self, snapshot: DatabaseSnapshot) -> None:
-        """Read through this snapshot's connection."""
         self._snapshot = snapshot
 
     def ask(self, tasks: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], bytes]]:
@@ -60,7 +59,6 @@ class Readers:
     """
 
     def __init__(self, count: int, dsn: str, snapshot: str) -> None:
-        """Start the processes."""
         context = multiprocessing.get_context("fork")
         self._pipes: list[Connection] = []
         self._processes = []

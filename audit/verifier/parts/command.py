@@ -148,11 +148,7 @@ def _refuse(report: Report, asked: argparse.Namespace, sort: str, *names: str) -
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text with its own line ends.
-
-    Raises:
-        Bad: it is not UTF-8.
-    """
+    """Return a file's text with its own line ends; raise Bad if it is not UTF-8."""
     try:
         return path.read_bytes().decode()
     except ValueError as error:
@@ -171,11 +167,7 @@ def watched(lines: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 def read_keys(given: str) -> tuple[str, ...]:
-    """Return trusted keys, given as text or as a file with one key on each line.
-
-    Raises:
-        Bad: it has no key, or a malformed one.
-    """
+    """Return trusted keys from text or a file with one a line; raise Bad if one is malformed."""
     with contextlib.suppress(Bad):
         read_vkey(given)
         return (given.strip(BLANK),)

@@ -12,6 +12,7 @@ from audit.verifier.parts.records import (
     Disclosed,
     Streams,
     blobs_of,
+    follow_keys,
     known,
     next_part,
     read_record,
@@ -38,16 +39,9 @@ class LogVerifier:
     """
 
     def __init__(
-        self,
-        vkeys: Sequence[str],
-        notes: Sequence[bytes] = (),
-        outside: Outside | None = None,
+        self, vkeys: Sequence[str], notes: Sequence[bytes] = (), outside: Outside | None = None
     ) -> None:
-        """Take the trusted keys, the policy, and the checkpoints kept outside.
-
-        Raises:
-            Bad: a key, the policy or a disclosure is malformed.
-        """
+        """Take trusted keys, policy and kept checkpoints; raise Bad if one is malformed."""
         self.report = Report()
         outside = outside or Outside()
         self._trust = Trust([*vkeys, *outside.vkeys], outside.policy)
@@ -136,7 +130,6 @@ class LogVerifier:
             self._public.add(stated)
 
     def _compare(self, root: bytes) -> bool:
-        """Return whether a checkpoint's root is that of the tree so far."""
         self._compared.add(self._tree.size)
         return root == self._tree.root()
 
@@ -211,13 +204,12 @@ class LogVerifier:
         self._changed[head["stream"]] = [head["stream_seq"], leaf.hex()]
 
     def _interpret(self, head: Mapping[str, Any], body: Mapping[str, Any]) -> None:
-        """Judge the content of a record of a known kind and version."""
         for digest in sorted(set(blobs_of(body)) - self._blobs):
             self.report.find(INCOMPLETE, f"blob {digest} is missing", head["seq"])
         if head["kind"] == "stream_heads":
             self._map(body, head["seq"])
-        elif head["kind"] in {"key_rotated", "key_revoked"}:
-            self._trust.follow(body.get("statement"), head["log"])
+        else:
+            follow_keys(self._trust, head, body)
 
     def _map(self, body: Mapping[str, Any], seq: int) -> None:
         """Compare a map, part by part, with the streams that changed since the last one."""

@@ -60,11 +60,7 @@ class Outside:
     disclosures: Sequence[bytes] = ()
 
     def check(self) -> None:
-        """Refuse unreadable input, which must not look like a finding about the file.
-
-        Raises:
-            Bad: something cannot be read.
-        """
+        """Raise Bad for unreadable input, which must not look like a finding about the file."""
         try:
             Trust(self.vkeys, self.policy)
             for note in (*self.notes, *(read_link(link).note for link in self.links)):

@@ -85,11 +85,7 @@ class Trust:
     """The trust given from outside: log keys, their successors, a witness policy."""
 
     def __init__(self, vkeys: Iterable[str], policy: bytes | None = None) -> None:
-        """Read the keys and the policy.
-
-        Raises:
-            Bad: one of them is malformed.
-        """
+        """Read the keys and the policy; raise Bad if one of them is malformed."""
         self.policy = None if policy is None else read_policy(policy)
         self.keys = set() if self.policy is None else set(self.policy.logs)
         for key in map(read_vkey, vkeys):
@@ -104,11 +100,7 @@ class Trust:
         self._vouched: dict[Key, Key] = {}
 
     def open(self, data: bytes) -> SeenCheckpoint:
-        """Return a checkpoint after verifying the lines of all known keys.
-
-        Raises:
-            Bad: it is malformed, or such a line does not verify.
-        """
+        """Return a checkpoint; raise Bad if malformed, or a known key's line does not verify."""
         note = read_note(data)
         head = read_head(note.text)
         own = signatures_of(note, [key for key in self.keys if key.name == head.origin])

@@ -18,7 +18,6 @@ from audit.tlog.tiles import (
     inclusion_from,
     parse_tile_path,
     root_from,
-    tile_path,
 )
 from audit.verifier.verify import extends, root_by_path
 from tests.doubles.memory_tree import consistency_path, inclusion_path, list_reader
@@ -165,9 +164,9 @@ def test_roots_and_paths_of_all_small_subtrees_hash_to_the_published_sums() -> N
     ],
 )
 def test_tile_paths_of_other_tools(path: str, index: int, width: int) -> None:
-    level = int(path.split("/")[1])
-    assert tile_path(level, index, width) == path
-    assert parse_tile_path(path) == Tile(level=level, index=index, width=width)
+    tile = Tile(level=int(path.split("/")[1]), index=index, width=width)
+    assert tile.path == path
+    assert parse_tile_path(path) == tile
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from audit.tlog.checkpoint import make_checkpoint
 from audit.tlog.merkle import leaf_hash, node_hash
-from audit.tlog.tiles import encode_bundle, entries_path, tile_path
+from audit.tlog.tiles import Tile, encode_bundle
 from audit.verifier.verify import INCOMPLETE, NOT_CHECKABLE, OK, TAMPERED
 from gateway.cli.main import app
 from tests.doubles.audit_log import OTHER_SIGNER, SIGNER
@@ -133,12 +133,14 @@ def tall(tmp_path_factory: pytest.TempPathFactory) -> Path:
     level = [leaf_hash(entry) for entry in entries]
     for n in range(0, SIZE, 256):
         some = entries[n : n + 256]
-        written(folder, entries_path(n // 256, len(some)), encode_bundle(some))
+        bundle = Tile(level=None, index=n // 256, width=len(some))
+        written(folder, bundle.path, encode_bundle(some))
     levels: list[list[bytes]] = []
     while level:
         for n in range(0, len(level), 256):
             some = level[n : n + 256]
-            written(folder, tile_path(len(levels), n // 256, len(some)), b"".join(some))
+            tile = Tile(level=len(levels), index=n // 256, width=len(some))
+            written(folder, tile.path, b"".join(some))
         levels.append(level)
         level = [folded(level[n : n + 256]) for n in range(0, len(level) // 256 * 256, 256)]
     assert [len(one) for one in levels] == [SIZE, 257, 1]

@@ -19,7 +19,7 @@ from audit.tlog.checkpoint import Checkpoint, make_checkpoint, open_checkpoint, 
 from audit.tlog.merkle import leaf_hash, root_of
 from audit.tlog.note import parse_note
 from audit.tlog.policy import QuorumPolicy
-from audit.tlog.tiles import Tile, TileReader, decode_bundle, entries_path, root_from, tiles_of
+from audit.tlog.tiles import Tile, TileReader, decode_bundle, root_from, tiles_of
 from audit.witnesses.publisher import Publisher, PublisherConfig
 from gateway.clock import wall_us
 from gateway.evidence.publication.mirror import write_tree
@@ -88,7 +88,7 @@ def mirrored(get: Callable[[str], bytes]) -> Checkpoint:
     )
     leaves = []
     for tile in sorted((t for t in tiles if t.level == 0), key=lambda t: t.index):
-        bundle = get(entries_path(tile.index, tile.width))
+        bundle = get(replace(tile, level=None).path)
         leaves += [leaf_hash(entry) for entry in decode_bundle(bundle, tile.width)]
     assert root_of(leaves) == checkpoint.root
     return checkpoint
