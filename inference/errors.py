@@ -15,8 +15,6 @@ InferenceError
    `- FrameError
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from typing_extensions import override

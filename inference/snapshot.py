@@ -9,8 +9,6 @@ Rules:
     - Times are microseconds UTC since the epoch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -182,10 +180,10 @@ def snapshot_from_document(document: dict[str, Any]) -> Snapshot:
     """
     try:
         return Snapshot(
-            instrument=_text(document["instrument"]),
+            instrument=text(document["instrument"]),
             asset_class=AssetClass(document["asset_class"]),
             frequency=Frequency(document["frequency"]),
-            as_of_us=_whole(document["as_of_us"]),
+            as_of_us=whole(document["as_of_us"]),
             bars=tuple(_bar(row) for row in document["bars"]),
             news=tuple(_news(row) for row in document["news"]),
         )
@@ -194,7 +192,7 @@ def snapshot_from_document(document: dict[str, Any]) -> Snapshot:
 
 
 def _bar(row: list[Any]) -> Bar:
-    close_time, *prices = (_whole(value) for value in row)
+    close_time, *prices = (whole(value) for value in row)
     open_ticks, high, low, close = prices
     return Bar(
         close_time_us=close_time,
@@ -207,24 +205,26 @@ def _bar(row: list[Any]) -> Bar:
 
 def _news(row: dict[str, Any]) -> NewsItem:
     return NewsItem(
-        event_id=_text(row["event_id"]),
-        published_us=_whole(row["published_us"]),
+        event_id=text(row["event_id"]),
+        published_us=whole(row["published_us"]),
         event_type=EventType(row["event_type"]),
         direction=Direction(row["direction"]),
         strength=Strength(row["strength"]),
-        source_tier=_whole(row["source_tier"]),
-        headline=_text(row["headline"]),
-        source=_text(row["source"]),
+        source_tier=whole(row["source_tier"]),
+        headline=text(row["headline"]),
+        source=text(row["source"]),
     )
 
 
-def _whole(value: object) -> int:
-    if type(value) is not int:  # neither a bool nor a float is a time or a price
+def whole(value: object) -> int:
+    """Return an integer, or raise `TypeError`: neither a bool nor a float is a time or a price."""
+    if type(value) is not int:
         raise TypeError(f"expected an integer, was {value!r}")
     return value
 
 
-def _text(value: object) -> str:
+def text(value: object) -> str:
+    """Return text, or raise `TypeError`."""
     if not isinstance(value, str):
         raise TypeError(f"expected text, was {value!r}")
     return value

@@ -11,7 +11,7 @@ Rules:
 - An approval binds the renewed order even if no rule asks for a person any more.
 """
 
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, asdict, dataclass
 from typing import Final
 
 from risk.errors import ApprovalError
@@ -25,11 +25,22 @@ _SEAL: Final = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Approval:
+class Band:
+    """The band of limit price, quantity and target exposure that an approval covers."""
+
+    price_low_ticks: int
+    price_high_ticks: int
+    qty_max_lots: int
+    exposure_low_bp: int
+    exposure_high_bp: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval(Band):
     """One person's approval of one held order, within a band of price, size and exposure.
 
     Attributes:
-        approver: The person; never the author.
+        approver: Never the author.
         intent_digest: The intent that the person saw.
         verdict_digest: The verdict that held it.
         given_at_us: Wall clock.
@@ -46,22 +57,6 @@ class Approval:
     policy_digest: str
     given_at_us: int
     expires_us: int
-    price_low_ticks: int
-    price_high_ticks: int
-    qty_max_lots: int
-    exposure_low_bp: int
-    exposure_high_bp: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Band:
-    """The band of limit price, quantity and target exposure that an approval covers."""
-
-    price_low_ticks: int
-    price_high_ticks: int
-    qty_max_lots: int
-    exposure_low_bp: int
-    exposure_high_bp: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +97,6 @@ def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_u
     _require(verdict.intent_digest == intent_digest(intent), "the verdict is on another intent")
     digest = policy_digest(policy)
     _require(verdict.policy_digest == digest, "the verdict is under another policy")
-    band = band_of(policy, intent)
     return Approval(
         decision_id=intent.decision_id,
         account=intent.account,
@@ -114,11 +108,7 @@ def grant(policy: Policy, intent: Intent, verdict: Verdict, approver: str, now_u
         policy_digest=digest,
         given_at_us=now_us,
         expires_us=now_us + policy.approval.ttl.value,
-        price_low_ticks=band.price_low_ticks,
-        price_high_ticks=band.price_high_ticks,
-        qty_max_lots=band.qty_max_lots,
-        exposure_low_bp=band.exposure_low_bp,
-        exposure_high_bp=band.exposure_high_bp,
+        **asdict(band_of(policy, intent)),
     )
 
 
@@ -175,7 +165,6 @@ def approve(
 
 
 def _agreed(intent: Intent, verdict: Verdict, send_before_us: int, approval: Approval) -> str:
-    """Return the approver if the approval covers this order; raise otherwise."""
     same_order = (
         approval.decision_id == intent.decision_id
         and approval.account == intent.account

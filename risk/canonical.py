@@ -83,21 +83,22 @@ class Reader:
             raise DocumentError("expected an object")
         self._left = dict(self.document)
 
-    def _take(self, name: str) -> object:
+    def inner(self, name: str) -> object:
+        """Return a field unread, for another reader."""
         if name not in self._left:
             raise DocumentError(f"field {name} is missing")
         return self._left.pop(name)
 
     def text(self, name: str) -> str:
         """Return a string field."""
-        value = self._take(name)
+        value = self.inner(name)
         if type(value) is not str:
             raise DocumentError(f"field {name} is not text")
         return value
 
     def number(self, name: str) -> int:
         """Return an integer field, plain or as the decimal string of a large one."""
-        value = self._take(name)
+        value = self.inner(name)
         if type(value) is int:
             return value
         if type(value) is str and len(value) <= 40 and value.lstrip("-").isdecimal():  # noqa: PLR2004 - longer than any number in range
@@ -108,21 +109,17 @@ class Reader:
 
     def flag(self, name: str) -> bool:
         """Return a boolean field."""
-        value = self._take(name)
+        value = self.inner(name)
         if type(value) is not bool:
             raise DocumentError(f"field {name} is not true or false")
         return value
 
     def items(self, name: str) -> list[object]:
         """Return a list field without reading its items."""
-        value = self._take(name)
+        value = self.inner(name)
         if type(value) is not list:
             raise DocumentError(f"field {name} is not a list")
         return list(value)
-
-    def inner(self, name: str) -> object:
-        """Return a field unread, for another reader."""
-        return self._take(name)
 
     def done(self) -> None:
         """Raise if a field was not read."""

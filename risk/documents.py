@@ -112,8 +112,7 @@ def _shape(hint: Any) -> str:  # noqa: ANN401 - a type
         return "word"
     if is_dataclass(hint):
         return "object"
-    message = f"no document for {hint}"
-    raise TypeError(message)
+    raise TypeError(f"no document for {hint}")
 
 
 def _not_none(hint: Any) -> Any:  # noqa: ANN401 - a type

@@ -10,7 +10,7 @@ Rules:
 - Quantities round toward zero, so rounding never adds risk. All arithmetic is on integers.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isqrt
 from typing import Final
@@ -164,7 +164,6 @@ def _step(
     quote: Quote,
     equity_minor: int,
 ) -> Sizing:
-    """Return the sizing for a target exposure."""
     if quote.bid_ticks <= 0 or quote.ask_ticks <= 0:
         return _none(target, book, instrument, equity_minor, SizingReason.NO_PRICE)
     if equity_minor <= 0:
@@ -189,20 +188,13 @@ def _step(
         delta, reason = 0, SizingReason.INSIDE_NO_TRADE_BAND
     elif delta == 0:
         reason = SizingReason.LESS_THAN_SMALLEST_ORDER
-    return Sizing(
-        instrument=instrument.symbol,
-        basis=target.basis,
-        vol_year_1e8=target.vol_year_1e8,
-        uncapped_bp=target.uncapped_bp,
-        target_exposure_bp=target.target_bp,
+    return replace(
+        _none(target, book, instrument, equity_minor, reason),
         current_exposure_bp=current_bp,
-        equity_minor=equity_minor,
-        current_lots=current,
         target_lots=aimed,
         wanted_lots=wanted,
         delta_qty=delta,
         limit_ticks=limit if delta else 0,
-        reason=reason,
     )
 
 

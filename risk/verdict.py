@@ -94,7 +94,6 @@ class Unit(StrEnum):
     COUNT = "count"
     TICKS = "ticks"
     LOG_RETURN_1E8 = "log_return_1e8"
-    PER_SECOND = "per_s"
 
 
 class Reason(StrEnum):

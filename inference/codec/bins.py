@@ -4,8 +4,6 @@ A bin is 0.025 sigma wide at the centre and grows with z in the tails. The outer
 returns beyond 16 sigma; decoding never leaves |z| <= 16.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

@@ -12,8 +12,6 @@ Rules:
     - The table's state does not depend on narrative words.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -38,7 +36,7 @@ from inference.codec.volatility import (
     first_scale,
 )
 from inference.errors import CodecError
-from inference.snapshot import Bar, Frequency, Snapshot
+from inference.snapshot import AssetClass, Bar, Frequency, Snapshot
 
 MIN_CONTEXT: Final = 16
 """Fewest return bins in a prompt."""
@@ -77,7 +75,7 @@ class ReturnCodec:
         returns = log_returns(snapshot.bars)
         bins, scale = encode_returns(returns)
         token_ids = (
-            *head_tokens(snapshot),
+            *head_tokens(snapshot.asset_class, snapshot.frequency),
             *(words.BIN_START + b for b in bins[-words.MAX_CONTEXT :]),
             *narrative_tokens(snapshot),
             clock_token(snapshot.frequency, snapshot.bars[-1].close_time_us),
@@ -190,12 +188,12 @@ def encode_returns(returns: Sequence[float]) -> tuple[list[int], Scale]:
     return bins, scale
 
 
-def head_tokens(snapshot: Snapshot) -> tuple[int, int, int]:
+def head_tokens(asset_class: AssetClass, frequency: Frequency) -> tuple[int, int, int]:
     """Return BOS, class and frequency."""
     return (
         words.BOS,
-        words.CLASS_START + words.CLASSES.index(snapshot.asset_class),
-        words.FREQUENCY_START + words.FREQUENCIES.index(snapshot.frequency),
+        words.CLASS_START + words.CLASSES.index(asset_class),
+        words.FREQUENCY_START + words.FREQUENCIES.index(frequency),
     )
 
 

@@ -6,8 +6,6 @@ an item published at the very close is not in that bar, so its age is 0. Text ne
 token: only the closed words of `vocabulary.py` do.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from typing import Final
 

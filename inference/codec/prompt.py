@@ -5,8 +5,6 @@ The ledger commits to a prompt's digest before inference runs.
 Not here: how ids are made (`codec.py`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass

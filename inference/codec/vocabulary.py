@@ -4,8 +4,6 @@
 The layout is part of the codec's digest: an id never changes its meaning within a version.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from inference.snapshot import AssetClass, EventType, Frequency

@@ -7,8 +7,6 @@ The scale of return t uses returns before t only. Float64 arithmetic in a fixed 
 same numbers on every machine.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +41,7 @@ class Scale:
         """Long-run volatility of a bar."""
         return math.sqrt(self.long)
 
-    def after(self, log_return: float) -> Scale:
+    def after(self, log_return: float) -> "Scale":
         """Return the state after one more return."""
         limit = WINSOR_SIGMAS * self.sigma
         held = min(abs(log_return), limit)

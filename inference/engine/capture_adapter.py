@@ -3,8 +3,6 @@
 vLLM makes all decisions; nothing here changes a probability.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -75,10 +73,14 @@ class CaptureRunner(CPUModelRunner):
         if flights is not None and isinstance(drafter, TableDrafter):
             last = [tokens[-1] if tokens else 0 for tokens in sampled_token_ids]
             return drafter.propose(flights, last, self.num_spec_tokens)
-        with self._drafting(flights or []):
+        draws = self.deck.draws
+        draws.drafting, draws.draft_index = flights or [], 0
+        try:
             return super().propose_draft_token_ids(
                 scheduler_output, sampled_token_ids, *args, **kwargs
             )
+        finally:
+            draws.drafting = []
 
     def _get_spec_decode_draft_probs(self, metadata: Any) -> Any:
         flights = self._flights()
@@ -99,15 +101,6 @@ class CaptureRunner(CPUModelRunner):
         flights = [self.deck.of(self.requests[rid]) for rid in self.input_batch.req_ids]
         found = [flight for flight in flights if flight is not None]
         return found if found and len(found) == len(flights) else None
-
-    @contextmanager
-    def _drafting(self, flights: list[Flight]) -> Iterator[None]:
-        draws = self.deck.draws
-        draws.drafting, draws.draft_index = flights, 0
-        try:
-            yield
-        finally:
-            draws.drafting = []
 
 
 class CaptureWorker(CPUWorker):

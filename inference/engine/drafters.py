@@ -10,9 +10,10 @@ Draws come from the trajectory's seed, so a draft does not depend on what shares
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from inference.codec.codec import ReturnCodec
 from inference.engine.flight import Flight, Floats, pick_cumulative
@@ -22,47 +23,35 @@ from inference.speculation.seeds import Purpose, token_draw
 TABLE_PROPOSER = "inference.engine.capture_adapter.TableProposer"
 
 
-class Drafter(Protocol):
-    """Proposes tokens for the target to verify; used by the engine's thread only."""
+class Drafter:
+    """Proposes tokens for the target to verify; used by the engine's thread only.
 
-    kind: DrafterKind
-    table_digest: str
-
-    def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
-        """Return vLLM's speculative settings, or None for no speculation."""
-        ...
-
-    def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Return the part of the drafter's state that a prompt fixes; 0 when there is none."""
-        ...
-
-
-class NoDrafter:
-    """Plain decoding, one token at a time."""
+    This base proposes none: plain decoding, one token at a time.
+    """
 
     kind = DrafterKind.NONE
     table_digest = ""
 
     def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
-        """Return None."""
+        """Return vLLM's speculative settings, or None for no speculation."""
         del spec_k
         return None
 
     def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Return 0."""
+        """Return the part of the drafter's state that a prompt fixes; 0 when there is none."""
         del prompt_ids
         return 0
 
 
-class NetworkDrafter:
-    """A one-layer network; drafts are drawn from its own distribution."""
+class NetworkDrafter(Drafter):
+    """A one-layer network, which reads the prompt itself and draws from its own distribution."""
 
     kind = DrafterKind.NETWORK
-    table_digest = ""
 
     def __init__(self, model_dir: Path) -> None:
         self._model_dir = model_dir
 
+    @override
     def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
         """Return the draft-model settings.
 
@@ -77,13 +66,8 @@ class NetworkDrafter:
             "rejection_sample_method": "standard",
         }
 
-    def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Return 0: the network reads the prompt itself."""
-        del prompt_ids
-        return 0
 
-
-class TableDrafter:
+class TableDrafter(Drafter):
     """A distilled table: class, frequency, volatility and last move select a row of 256 bins."""
 
     kind = DrafterKind.TABLE
@@ -97,6 +81,7 @@ class TableDrafter:
         self._cumulative = np.cumsum(rows, axis=1, dtype=np.float64)
         self.rows: Floats = np.ascontiguousarray(rows, dtype=np.float32)
 
+    @override
     def engine_settings(self, spec_k: int) -> dict[str, Any] | None:
         """Return the settings of a custom proposer without a model."""
         return {
@@ -106,8 +91,8 @@ class TableDrafter:
             "rejection_sample_method": "standard",
         }
 
+    @override
     def begin(self, prompt_ids: Sequence[int]) -> int:
-        """Return the codec's table base of the prompt."""
         return self._codec.table_base(prompt_ids)
 
     def propose(

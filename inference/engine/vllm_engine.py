@@ -24,7 +24,7 @@ from vllm.sampling_params import RequestOutputKind
 from inference.codec.codec import ReturnCodec
 from inference.engine import sampling_fix, vector_kernels
 from inference.engine.capture_adapter import KEY, Deck
-from inference.engine.drafters import Drafter, NetworkDrafter, NoDrafter, TableDrafter
+from inference.engine.drafters import Drafter, NetworkDrafter, TableDrafter
 from inference.engine.flight import Flight, Witness
 from inference.engine.port import (
     EngineConfig,
@@ -273,7 +273,7 @@ def _roughen_positions(model: Any) -> None:
 def _drafter(config: EngineConfig, pair: ModelPair, codec: ReturnCodec) -> Drafter:
     match config.drafter:
         case DrafterKind.NONE:
-            return NoDrafter()
+            return Drafter()
         case DrafterKind.NETWORK:
             return NetworkDrafter(pair.draft)
         case DrafterKind.TABLE:

@@ -16,6 +16,7 @@ from typing import Any
 
 from inference.errors import ForecastError
 from inference.forecast.trajectory import Trajectory, cumulative, path_quantiles
+from inference.snapshot import text, whole
 
 LEVELS_BP = (500, 2500, 5000, 7500, 9500)
 MIN_PATHS = 2
@@ -132,11 +133,8 @@ def make_forecast(
         for row in path_quantiles(kept, [level / _BP for level in LEVELS_BP])
     )
     return Forecast(
-        instrument=label.instrument,
-        as_of_us=label.as_of_us,
+        **asdict(label),
         horizon=horizon,
-        bar_us=label.bar_us,
-        source=label.source,
         n_paths=len(kept),
         n_dropped=len(trajectories) - len(kept),
         expected_1e8=to_1e8(mean),
@@ -147,9 +145,6 @@ def make_forecast(
         interval_high_1e8=quantiles[-1][-1],
         levels_bp=LEVELS_BP,
         quantiles_1e8=quantiles,
-        codec_digest=label.codec_digest,
-        model_digest=label.model_digest,
-        capture_digest=label.capture_digest,
     )
 
 
@@ -164,6 +159,8 @@ def forecast_document(forecast: Forecast) -> dict[str, Any]:
 
 
 _FIELDS = frozenset(field.name for field in fields(Forecast))
+_TEXTS = tuple(field.name for field in fields(Forecast) if field.type is str)
+_NUMBERS = tuple(field.name for field in fields(Forecast) if field.type is int)
 
 
 def forecast_from_document(document: dict[str, Any]) -> Forecast:
@@ -174,29 +171,15 @@ def forecast_from_document(document: dict[str, Any]) -> Forecast:
     """
     if set(document) != _FIELDS:
         raise ForecastError(f"expected {sorted(_FIELDS)}, found {sorted(document)}")
-    d = document
     try:
+        texts = {name: text(document[name]) for name in _TEXTS}
+        numbers = {name: whole(document[name]) for name in _NUMBERS}
+        plain: dict[str, Any] = {**texts, **numbers}
         return Forecast(
-            instrument=_text(d["instrument"]),
-            as_of_us=_whole(d["as_of_us"]),
-            horizon=_whole(d["horizon"]),
-            bar_us=_whole(d["bar_us"]),
-            source=ForecastSource(d["source"]),
-            n_paths=_whole(d["n_paths"]),
-            n_dropped=_whole(d["n_dropped"]),
-            expected_1e8=_whole(d["expected_1e8"]),
-            step_vol_1e8=_whole(d["step_vol_1e8"]),
-            horizon_vol_1e8=_whole(d["horizon_vol_1e8"]),
-            p_up_bp=_whole(d["p_up_bp"]),
-            interval_low_1e8=_whole(d["interval_low_1e8"]),
-            interval_high_1e8=_whole(d["interval_high_1e8"]),
-            levels_bp=tuple(_whole(value) for value in d["levels_bp"]),
-            quantiles_1e8=tuple(
-                tuple(_whole(value) for value in row) for row in d["quantiles_1e8"]
-            ),
-            codec_digest=_text(d["codec_digest"]),
-            model_digest=_text(d["model_digest"]),
-            capture_digest=_text(d["capture_digest"]),
+            **plain,
+            source=ForecastSource(document["source"]),
+            levels_bp=tuple(map(whole, document["levels_bp"])),
+            quantiles_1e8=tuple(tuple(map(whole, row)) for row in document["quantiles_1e8"]),
         )
     except (TypeError, ValueError) as error:
         raise ForecastError(f"malformed forecast: {error}") from error
@@ -218,15 +201,3 @@ def _scaled(value: float, scale: int) -> int:
     if not -_INT64 <= scaled < _INT64:
         raise ForecastError(f"{value} does not fit 64 bits")
     return scaled
-
-
-def _whole(value: object) -> int:
-    if type(value) is not int:
-        raise TypeError(f"expected an integer, was {value!r}")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected text, was {value!r}")
-    return value

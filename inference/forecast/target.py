@@ -15,22 +15,11 @@ from inference.forecast.forecast import (
     StepLaw,
     make_forecast,
 )
-from inference.forecast.trajectory import Trajectory, make_trajectories
+from inference.forecast.trajectory import make_trajectories
 from inference.snapshot import BAR_US, Snapshot
 from inference.speculation.evidence import Evidence
 from inference.speculation.rounds import QTable
 from inference.speculation.seeds import dither_key
-
-
-def trajectories_of(
-    capture: Evidence, *, codec: ReturnCodec, prompt: Prompt, seed: bytes, table: QTable | None
-) -> tuple[Trajectory, ...]:
-    """Return the sampled paths as log returns."""
-    return make_trajectories(
-        capture,
-        lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
-        table,
-    )
 
 
 def target_forecast(  # noqa: PLR0913 - all that determines a forecast
@@ -51,7 +40,11 @@ def target_forecast(  # noqa: PLR0913 - all that determines a forecast
     """
     p_up, mean, sd = codec.step_distribution(prompt, capture.first_row)
     return make_forecast(
-        trajectories_of(capture, codec=codec, prompt=prompt, seed=seed, table=table),
+        make_trajectories(
+            capture,
+            lambda index, tokens: codec.decode_path(prompt, tokens, dither_key(seed, index)),
+            table,
+        ),
         StepLaw(p_up=p_up, mean=mean, sd=sd),
         ForecastLabel(
             instrument=snapshot.instrument,

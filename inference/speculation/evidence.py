@@ -28,10 +28,11 @@ from inference.speculation.rounds import (
     QTable,
     RoundOutcome,
     accepts,
+    picked,
     residual,
     row_values,
 )
-from inference.speculation.seeds import Purpose, accept_draw, pick, token_draw
+from inference.speculation.seeds import Purpose, accept_draw, token_draw
 
 ENTROPY_SCALE = 1024
 """Entropies are kept in 1/1024 nat; they decide nothing."""
@@ -225,7 +226,7 @@ class Judge:
             row, sums = self._row(r.states[j])
             index = bisect_right(sums, draw * sums[-1])
             if index == len(sums):
-                index = _picked(row, draw)
+                index = picked(row, draw)
             return self._evidence.bin_start + index == r.drafts[j]
         if j >= r.verified:
             return True
@@ -234,7 +235,7 @@ class Judge:
     def _token_follows(self, r: RoundEvidence, seed: int) -> bool:
         if r.picked is None:
             row = self._evidence.first_row
-            index = _picked(row, token_draw(seed, Purpose.SAMPLE, r.step))
+            index = picked(row, token_draw(seed, Purpose.SAMPLE, r.step))
             return (
                 self._evidence.bin_start + index == r.token
                 and r.token_p == row[index]
@@ -273,13 +274,6 @@ def judge(evidence: Evidence, table: QTable | None = None) -> tuple[str, ...]:
         for r in evidence.rounds
         for fault in decide.faults(r)
     )
-
-
-def _picked(row: tuple[float, ...], draw: float) -> int:
-    try:
-        return pick(row, draw)
-    except ValueError as error:
-        raise CaptureError(str(error)) from error
 
 
 def _whole(bracket: Bracket) -> bool:

@@ -249,7 +249,8 @@ class _Reader:
                 q += self._floats(1)
                 q_picks.append(Bracket(before=self._double(), total=self._near_one()))
         token = self._token()
-        token_p, token_q, picked = self._first_p(token), None, None
+        index, token_q, picked = token - self.bin_start, None, None
+        token_p = self.first_row[index] if index < self.n_bins else 0.0
         entropies: tuple[int, ...] = (self.first_entropy,)
         if not of_first:
             (token_p,) = self._floats(1)
@@ -304,10 +305,6 @@ class _Reader:
     def _token(self) -> int:
         width = 1 if self.n_bins <= _BYTE_BINS else 2
         return self.bin_start + int.from_bytes(self._take(width), "little")
-
-    def _first_p(self, token: int) -> float:
-        index = token - self.bin_start
-        return self.first_row[index] if index < self.n_bins else 0.0
 
     def _floats(self, n: int) -> tuple[float, ...]:
         return struct.unpack(f"<{n}f", self._take(4 * n))

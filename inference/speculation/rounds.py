@@ -161,7 +161,7 @@ def round_faults(
     p_rows = [row_values(row) for row in round_.p_rows]
     if not capture.greedy:
         for j, q in enumerate(q_rows):
-            drawn = capture.bin_start + _pick(q, token_draw(seed, Purpose.DRAFT, round_.step, j))
+            drawn = capture.bin_start + picked(q, token_draw(seed, Purpose.DRAFT, round_.step, j))
             if drawn != round_.drafts[j]:
                 faults.append(f"draft {j}")
     for j, recorded in enumerate(round_.draws):
@@ -238,8 +238,8 @@ def _last_bin(
         return _argmax(row)
     if round_.outcome is RoundOutcome.RECOVERED:
         draw = token_draw(seed, Purpose.RECOVER, round_.step, round_.accepted)
-        return _pick(residual(row, q_rows[round_.accepted]), draw)
-    return _pick(row, token_draw(seed, Purpose.SAMPLE, round_.step))
+        return picked(residual(row, q_rows[round_.accepted]), draw)
+    return picked(row, token_draw(seed, Purpose.SAMPLE, round_.step))
 
 
 def _q_rows(round_: DraftRound, capture: Capture, table: QTable | None) -> tuple[bytes, ...]:
@@ -250,7 +250,8 @@ def _q_rows(round_: DraftRound, capture: Capture, table: QTable | None) -> tuple
     return tuple(table.row(state) for state in round_.q_states)
 
 
-def _pick(row: tuple[float, ...], draw: float) -> int:
+def picked(row: tuple[float, ...], draw: float) -> int:
+    """Return `seeds.pick`, or raise `CaptureError` for a row without mass."""
     try:
         return pick(row, draw)
     except ValueError as error:

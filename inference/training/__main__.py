@@ -1,7 +1,5 @@
 """`python -m inference.training`: the command that makes the model pair."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -8,8 +8,6 @@ The table has a row for each state of `ReturnCodec.table_state`: the target's me
 shrunk to the row of its class and frequency, which is shrunk to the mean of all.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,12 +46,12 @@ class SamplePool:
     states: Tensor
     """[n, 16]: the table's state of each row."""
 
-    def split(self) -> tuple[SamplePool, SamplePool]:
+    def split(self) -> tuple["SamplePool", "SamplePool"]:
         """Return the training part and the held-out part."""
         cut = self.tokens.shape[0] - max(1, int(self.tokens.shape[0] * HELD_OUT))
         return self._part(slice(None, cut)), self._part(slice(cut, None))
 
-    def _part(self, where: slice) -> SamplePool:
+    def _part(self, where: slice) -> "SamplePool":
         return SamplePool(
             tokens=self.tokens[where], rows=self.rows[where], states=self.states[where]
         )

@@ -1,7 +1,5 @@
 """The phases behind the command; each reads and writes files in `out` and can be run alone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -88,7 +86,11 @@ def run_distil(work: PhaseWork, minutes: float) -> None:
         "training": _run_facts(state, work.threads),
         "shapes": {"target": _shape(target), "draft": _shape(draft)},
         "table_rows": table.shape[0],
-        "data": _data_facts(work.rows),
+        "data": {
+            "train_until": "2015-12-31",
+            "validation": "2016-01-01 to 2017-12-31",
+            "sources": [asdict(row) for row in work.rows],
+        },
         "data_cutoff": DATA_CUTOFF,
     }
     write_pair(work.pair, target, draft, table, facts)
@@ -139,12 +141,4 @@ def _run_facts(state: dict[str, Any], threads: int) -> dict[str, Any]:
         "seed": plan["seed"],
         "finished": done,
         "torch": torch.__version__,
-    }
-
-
-def _data_facts(rows: list[SourceRow]) -> dict[str, Any]:
-    return {
-        "train_until": "2015-12-31",
-        "validation": "2016-01-01 to 2017-12-31",
-        "sources": [asdict(row) for row in rows],
     }

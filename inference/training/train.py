@@ -8,8 +8,6 @@ allows about twice the steps in the same time on a CPU. The last stage adds shor
 dense news at a raised learning rate, because tags are too rare in the even mixture.
 """
 
-from __future__ import annotations
-
 import math
 import signal
 import time

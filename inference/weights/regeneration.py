@@ -147,7 +147,7 @@ class _Numbers:
         return _Pair(
             where=where,
             recorded=recorded / ENTROPY_SCALE,
-            again=_entropy(row),
+            again=-fsum(value * log(value) for value in map(float, row) if value > 0.0),
             tolerance=ENTROPY_TOLERANCE,
         )
 
@@ -157,7 +157,3 @@ class _Numbers:
 
 def _pair(where: str, recorded: float, again: float) -> _Pair:
     return _Pair(where=where, recorded=recorded, again=float(again), tolerance=ROW_TOLERANCE)
-
-
-def _entropy(row: Doubles) -> float:
-    return -fsum(value * log(value) for value in map(float, row) if value > 0.0)

@@ -321,11 +321,6 @@ def policy_document(policy: Policy) -> dict[str, JSON]:
     return document
 
 
-def policy_bytes(policy: Policy) -> bytes:
-    """Return the canonical bytes of a policy."""
-    return canonical_bytes(policy_document(policy))
-
-
 def policy_digest(policy: Policy) -> str:
     """Return the digest that signatures and verdicts bind (hex SHA-256)."""
     return digest("countersign.policy/1", policy_document(policy))

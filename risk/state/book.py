@@ -211,13 +211,13 @@ def apply(book: Book, event: BookEvent) -> Book:
             return _reserve(book, event)
         case Released():
             held = book.reservation(event.decision_id)
-            return book if held is None or held.sent else _without(book, event.decision_id)
+            return book if held is None or held.sent else without(book, event.decision_id)
         case MessageSent():
             return _send(book, event)
         case Filled():
             return _measure(_fill(_execute(book, event), event))
         case OrderClosed():
-            return _without(book, event.decision_id)
+            return without(book, event.decision_id)
         case Marked():
             return _measure(_mark(book, event))
         case DayStarted():
@@ -226,13 +226,25 @@ def apply(book: Book, event: BookEvent) -> Book:
             assert_never(event)
 
 
-def _without(book: Book, decision_id: str) -> Book:
+def without(book: Book, decision_id: str) -> Book:
+    """Return the book without a decision's reservation."""
     left = tuple(r for r in book.reservations if r.decision_id != decision_id)
     return replace(book, reservations=left)
 
 
-def _reserve(book: Book, event: Reserved) -> Book:
-    reservation = OpenReservation(
+def reserving(book: Book, held: OpenReservation) -> Book:
+    """Return the book with this reservation, in place of the decision's earlier one."""
+    kept = without(book, held.decision_id).reservations
+    return replace(book, reservations=tuple(sorted((*kept, held), key=lambda r: r.decision_id)))
+
+
+def reservation_of(event: Reserved) -> OpenReservation:
+    """Return the reservation of an order that was not sent yet.
+
+    Raises:
+        BookError: A quantity, limit or unit is not positive.
+    """
+    return OpenReservation(
         decision_id=event.decision_id,
         instrument=event.instrument,
         side=Side(event.side),
@@ -242,12 +254,14 @@ def _reserve(book: Book, event: Reserved) -> Book:
         sent=False,
         reserved_at_us=event.time_us,
     )
+
+
+def _reserve(book: Book, event: Reserved) -> Book:
+    reservation = reservation_of(event)
     before = book.reservation(event.decision_id)
     if before is not None and before.sent:
         raise BookError("an order that was sent cannot be reserved again")
-    kept = _without(book, event.decision_id).reservations
-    ordered = sorted((*kept, reservation), key=lambda r: r.decision_id)
-    return replace(book, reservations=tuple(ordered))
+    return reserving(book, reservation)
 
 
 def _send(book: Book, event: MessageSent) -> Book:
@@ -268,11 +282,9 @@ def _execute(book: Book, event: Filled) -> Book:
     fits = held is not None and held.instrument == event.instrument and held.side is event.side
     if held is None or not fits:
         return replace(book, late_fills=book.late_fills + 1)
-    rest = _without(book, held.decision_id)
     if qty < held.open_lots:
-        open_one = replace(held, open_lots=held.open_lots - qty, sent=True)
-        ordered = sorted((*rest.reservations, open_one), key=lambda r: r.decision_id)
-        return replace(rest, reservations=tuple(ordered))
+        return reserving(book, replace(held, open_lots=held.open_lots - qty, sent=True))
+    rest = without(book, held.decision_id)
     return rest if qty == held.open_lots else replace(rest, late_fills=book.late_fills + 1)
 
 

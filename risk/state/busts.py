@@ -21,11 +21,13 @@ from risk.state.book import (
     Book,
     BookEvent,
     Filled,
-    OpenReservation,
     OrderClosed,
     Released,
     Reserved,
     apply,
+    reservation_of,
+    reserving,
+    without,
 )
 
 
@@ -129,22 +131,10 @@ def _reserving_the_rest(book: Book, events: Iterable[KeptEvent], decision_id: st
                 pass
     if reserved is None or over:
         return book
-    others = tuple(r for r in book.reservations if r.decision_id != decision_id)
-    book = replace(book, reservations=others)
-    if executed >= reserved.qty_lots:
-        return book
-    rest = OpenReservation(
-        decision_id=decision_id,
-        instrument=reserved.instrument,
-        side=Side(reserved.side),
-        open_lots=reserved.qty_lots - executed,
-        limit_ticks=reserved.limit_ticks,
-        unit_minor=reserved.unit_minor,
-        sent=True,
-        reserved_at_us=reserved.time_us,
-    )
-    ordered = sorted((*others, rest), key=lambda r: r.decision_id)
-    return replace(book, reservations=tuple(ordered))
+    left = reserved.qty_lots - executed
+    if left <= 0:
+        return without(book, decision_id)
+    return reserving(book, replace(reservation_of(reserved), open_lots=left, sent=True))
 
 
 def surviving(events: Iterable[KeptEvent], undone: TradeUndone) -> list[KeptEvent]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from inference.forecast.forecast import Forecast
 from risk.canonical import JSON, digest
-from risk.documents import document_of, value_of
+from risk.documents import document_of
 from risk.intent import Intent, intent_digest, intent_fingerprint
 from risk.policy.signing import PolicyStatus
 from risk.state.book import Book
@@ -65,7 +65,7 @@ class RiskState:
 
     Attributes:
         now_us: Market time of the evaluation.
-        forecast: The forecast behind the intent, None if there is none.
+        forecast: The forecast behind the intent.
         narrative_as_of_us: Market time up to which the narrative is complete, None if unknown.
         recent: Intents judged before, as `relevant_history` selects them.
         renewal: True if a held or approved intent is judged again; its own reservation and earlier
@@ -123,18 +123,6 @@ def state_document(state: RiskState) -> dict[str, JSON]:
         # left out when false, so that states older than this field keep their digest
         del document["book_differs"]
     return document
-
-
-def state_from_document(document: object) -> RiskState:
-    """Parse a state, for replay.
-
-    Raises:
-        DocumentError: The document is not a state.
-        inference.errors.ForecastError: The forecast in it does not parse.
-    """
-    if type(document) is dict:
-        document = {"book_differs": False} | document
-    return value_of(RiskState, document)
 
 
 def state_digest(state: RiskState) -> str:

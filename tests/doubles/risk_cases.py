@@ -7,6 +7,7 @@ from typing import Any
 
 import risk
 from inference.forecast.forecast import Forecast, ForecastSource
+from risk.documents import value_of
 from risk.intent import Intent, Side, TimeInForce
 from risk.policy.policy import Policy, parse_policy, policy_digest, policy_from_document
 from risk.policy.signing import PolicyStanding, PolicyStatus
@@ -189,3 +190,10 @@ def found(verdict: Verdict, rule: str, check: str) -> RuleResult:
     """The result of one check."""
     (result,) = [r for r in verdict.results if r.rule_id == rule and r.check == check]
     return result
+
+
+def state_from_document(document: object) -> RiskState:
+    """Return the state that a document holds; states older than `book_differs` lack that field."""
+    if type(document) is dict:
+        document = {"book_differs": False} | document
+    return value_of(RiskState, document)

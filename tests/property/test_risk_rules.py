@@ -13,7 +13,7 @@ from risk.intent import Intent, Side
 from risk.policy.policy import policy_document, policy_from_document
 from risk.rules.catalogue import RULES
 from risk.rules.rates import used_micro
-from risk.state.state import RiskState, seen, state_document, state_from_document
+from risk.state.state import RiskState, seen, state_document
 from risk.verdict import Action, Bound, Outcome, verdict_from_document
 from tests.doubles.risk_cases import (
     EQUITY,
@@ -26,6 +26,7 @@ from tests.doubles.risk_cases import (
     found,
     policy_with,
     reserved,
+    state_from_document,
     state_with,
 )
 

@@ -6,8 +6,6 @@ Rules of cleaning, each for a fault seen in these data:
     - A return too large for one bar is a bad print and is dropped.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ later data is not read. The same company may be in several sets, so no other spl
 not shipped; the manifest names files, row counts and digests.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

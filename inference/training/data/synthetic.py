@@ -8,8 +8,6 @@ volatility of the next bars and shifts their direction a little; both effects fa
 tags have no effect, and ECHO never has one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

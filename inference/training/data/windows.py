@@ -3,8 +3,6 @@
 A batch is a function of (seed, step), so resuming needs no sampler state.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,10 +10,10 @@ import numpy as np
 
 from inference.codec import vocabulary as words
 from inference.codec.bins import bin_of
-from inference.codec.codec import clock_token, scale_tokens
+from inference.codec.codec import clock_token, head_tokens, scale_tokens
 from inference.codec.narrative import slot_tokens
 from inference.codec.volatility import BURN_IN
-from inference.snapshot import AssetClass, EventType, Frequency, NewsItem
+from inference.snapshot import BAR_US, AssetClass, EventType, Frequency, NewsItem
 from inference.training.data.series import CodedSeries, Floats, Ints, trace
 from inference.training.data.synthetic import (
     UNSEEN_CLASSES,
@@ -175,11 +173,7 @@ def overlay(series: CodedSeries, origin: int, drift: Floats, gain: Floats) -> In
 
 def prompt_row(series: CodedSeries, origin: int, context: int, tags: tuple[Tag, ...]) -> list[int]:
     """Return the prompt's ids as of a bar, the same as `ReturnCodec.encode`."""
-    ids = [
-        words.BOS,
-        words.CLASS_START + words.CLASSES.index(series.asset_class),
-        words.FREQUENCY_START + words.FREQUENCIES.index(series.frequency),
-    ]
+    ids = [*head_tokens(series.asset_class, series.frequency)]
     ids += [words.BIN_START + int(b) for b in series.bins[origin - context : origin]]
     for tag in tags:
         ids += slot_tokens(_news(tag), tag.age_bars)
@@ -205,11 +199,12 @@ def _synthetic(rng: np.random.Generator) -> tuple[Ints, Floats, int]:
     returns = synthetic_returns(rng, SYNTHETIC_LENGTH)
     bins, scales = trace(returns)
     hourly = rng.random() < 0.2  # noqa: PLR2004
-    step_us = 3_600_000_000 if hourly else 86_400_000_000
+    frequency = Frequency.HOURLY if hourly else Frequency.DAILY
+    step_us = BAR_US[frequency]
     series = CodedSeries(
         name="synthetic",
         asset_class=UNSEEN_CLASSES[int(rng.integers(len(UNSEEN_CLASSES)))],
-        frequency=Frequency.HOURLY if hourly else Frequency.DAILY,
+        frequency=frequency,
         returns=np.asarray(returns[BURN_IN:]),
         bins=bins,
         scales=scales,

@@ -1,7 +1,5 @@
 """The model card, written from the manifest."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 DIRECTION_BAR: Final = 0.25

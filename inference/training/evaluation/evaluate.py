@@ -8,8 +8,6 @@ Source: fair CRPS, Ferro (2014), Q. J. R. Meteorol. Soc. 140; Gaussian CRPS, Gne
 (2007), J. Am. Stat. Assoc. 102, section 4.2.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import defaultdict
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The model gets the same real contexts of the validation years with one tag and w
 one-step laws are compared in closed form. ECHO must have no effect.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

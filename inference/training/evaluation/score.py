@@ -1,7 +1,5 @@
 """Proper scores, and decoding of many sampled paths, in numpy; for evaluation only."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

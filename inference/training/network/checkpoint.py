@@ -1,7 +1,5 @@
 """Training state on disk; a crash leaves the new checkpoint or the one before."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

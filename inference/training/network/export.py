@@ -4,8 +4,6 @@ The manifest is written last, so a folder whose manifest matches is complete. It
 data (files, digests, counts, cut-off dates) but has none of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path
@@ -60,7 +58,10 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
         "codec_digest": codec.digest,
         "storage": "float16 weights, float32 table; serve in float32",
         "bytes": size,
-        "files": {path.relative_to(folder).as_posix(): file_digest(path) for path in paths},
+        "files": {
+            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in paths
+        },
         **facts,
     }
     partial = folder / (MANIFEST + ".partial")
@@ -72,8 +73,3 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Read a pair's manifest."""
     manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text())
     return manifest
-
-
-def file_digest(path: Path) -> str:
-    """Return a file's SHA-256, hex."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -7,8 +7,6 @@ A layer above `active_layers` has zero output projections and is an exact identi
 be trained shallow first, and every export has the full depth.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Continuations drawn from a model, with their rows; for distillation and evaluation only."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

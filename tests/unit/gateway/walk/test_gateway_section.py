@@ -20,7 +20,8 @@ from gateway.installation.policy import development_policy
 from gateway.walk.journal.decision import book_digest
 from gateway.walk.journal.difference import DifferenceCause, Found, book_difference
 from gateway.walk.section import Section
-from risk.policy.policy import parse_policy, policy_bytes
+from risk.canonical import canonical_bytes
+from risk.policy.policy import parse_policy, policy_document
 from risk.state.state import RiskState
 from risk.verdict import Verdict
 from tests.doubles.memory_desk import AGENT, AGENT_ACCOUNT, MemoryDesk, StillMarket, memory_desk
@@ -180,7 +181,7 @@ def test_two_agents_at_once_are_judged_one_after_the_other(desk: MemoryDesk) -> 
 def test_another_policy_is_refused_by_the_rules_and_named_by_status(desk: MemoryDesk) -> None:
     section = desk.small.desk.own.section
     assert section.status().standing == "ACTIVE"
-    assert parse_policy(policy_bytes(section.policy)) == section.policy
+    assert parse_policy(canonical_bytes(policy_document(section.policy))) == section.policy
     desk.wall.ahead_us = section.policy.expires_us
     assert section.status().standing == "EXPIRED"
     response = desk.ask()

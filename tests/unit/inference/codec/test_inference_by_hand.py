@@ -26,7 +26,7 @@ from inference.codec.codec import (
 from inference.codec.narrative import narrative_tokens
 from inference.codec.prompt import Prompt, prompt_document
 from inference.codec.volatility import BURN_IN, VARIANCE_FLOOR, Scale, first_scale
-from inference.engine.drafters import NetworkDrafter, NoDrafter, TableDrafter
+from inference.engine.drafters import Drafter, NetworkDrafter, TableDrafter
 from inference.engine.frames import MAX_BODY, MAX_HEADER, Frame, read_frame, write_frame
 from inference.engine.port import MAX_ID_LENGTH, MAX_SPEC_K, MAX_TOKENS, MAX_TRAJECTORIES
 from inference.engine.self_test import golden_snapshot
@@ -321,12 +321,12 @@ def test_each_drafter_asks_the_engine_for_exactly_its_own_kind_of_drafts() -> No
         "draft_sample_method": "probabilistic",
         **drawn,
     }
-    assert NoDrafter().engine_settings(3) is None
-    kinds = (TableDrafter(table, CODEC).kind, NetworkDrafter(Path("x")).kind, NoDrafter().kind)
+    assert Drafter().engine_settings(3) is None
+    kinds = (TableDrafter(table, CODEC).kind, NetworkDrafter(Path("x")).kind, Drafter().kind)
     assert kinds == (DrafterKind.TABLE, DrafterKind.NETWORK, DrafterKind.NONE)
     prompt = CODEC.encode(golden_snapshot()).token_ids
     assert TableDrafter(table, CODEC).begin(prompt) == CODEC.table_base(prompt) > 0
-    assert (NoDrafter().begin(prompt), NetworkDrafter(Path("x")).begin(prompt)) == (0, 0)
+    assert (Drafter().begin(prompt), NetworkDrafter(Path("x")).begin(prompt)) == (0, 0)
     for short in (table.rows[:-1024], table.rows + table.rows[:1024]):
         with pytest.raises(ValueError, match="not this codec"):
             TableDrafter(replace(table, rows=short), CODEC)

@@ -9,7 +9,7 @@ import pytest
 from risk.errors import DocumentError
 from risk.evaluate import evaluate
 from risk.intent import Side
-from risk.state.state import HISTORY_US, relevant_history, seen, state_document, state_from_document
+from risk.state.state import HISTORY_US, relevant_history, seen, state_document
 from risk.verdict import Action, Outcome, Reason, RuleId
 from tests.doubles.broken_rules import BROKEN
 from tests.doubles.risk_cases import (
@@ -24,6 +24,7 @@ from tests.doubles.risk_cases import (
     intent_with,
     policy_with,
     reserved,
+    state_from_document,
     state_with,
 )
 
