@@ -126,7 +126,6 @@ class SessionLostError(GatewayError):
 
     @override
     def __str__(self) -> str:
-        """Return the operator's line."""
         return (
             f"{self.folder} is behind the ledger: {'; '.join(self.lacking)}. Nothing was written."
             " Bring fix/ of the old state folder; if it is lost, begin a new session on record:"

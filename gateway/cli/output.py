@@ -49,10 +49,9 @@ class _Told(io.FileIO):
 
 
 class Output:
-    """Standard output and error of this process, from now on."""
+    """Takes the place of `sys.stdout` and `sys.stderr`."""
 
     def __init__(self) -> None:
-        """Replace `sys.stdout` and `sys.stderr`."""
         for number in range(3):
             _occupy(number)
         self._out = _Told(1, is_open=sys.stdout is not None, raises=True)

@@ -94,11 +94,10 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
     Raises:
         NotReadyError: the order is approved and not handed out yet.
     """
-    (verdict, *after) = _since_last_verdict(records)
-    judged = VerdictGiven.of(verdict)
+    at = max(place for place, r in enumerate(records) if r.kind is Kind.VERDICT_GIVEN)
+    judged = VerdictGiven.of(records[at])
     given = cast("Told", judged.result)
-    fates = [record for record in after if record.kind in _FATES]
-    last = fates[-1] if fates else None
+    last = next((r for r in reversed(records[at:]) if r.kind in _FATES), None)
     if given == "approved" and last is None:
         raise NotReadyError(
             part=f"decision {judged.decision_id}", state="approved, not yet handed out"
@@ -118,11 +117,6 @@ def told(records: Sequence[Record]) -> tuple[Told, str | None]:
             return "not_sent", Ending.of(last).reason
         case _:
             return given, None
-
-
-def _since_last_verdict(records: Sequence[Record]) -> Sequence[Record]:
-    places = [at for at, record in enumerate(records) if record.kind is Kind.VERDICT_GIVEN]
-    return records[places[-1] :]
 
 
 def _rule_line(rule: dict[str, Any]) -> RuleLine:

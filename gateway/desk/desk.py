@@ -16,7 +16,7 @@ from fix.durable.kill_word import KillWord
 from gateway.desk.answers import intent_response, told
 from gateway.desk.intents import decision_id_of, request_document, wish_of
 from gateway.desk.kill import KillSwitch
-from gateway.desk.reads import HOUR_S, Reads
+from gateway.desk.reads import Reads
 from gateway.desk.requests import ApprovalRequest, IntentRequest, IntentResponse
 from gateway.desk.strategies import AGENT_WISH, wish
 from gateway.errors import (
@@ -83,7 +83,6 @@ class Desk:
     _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(INTENTS_MAX))
 
     def __post_init__(self) -> None:
-        """Record reads in this desk's ledger."""
         self.reads = Reads(self.own.tools.ledger, self.own.dispatching.wall_us)
 
     @property
@@ -101,7 +100,11 @@ class Desk:
         with self.own.telemetry.span("decide"):
             decision = decide(case, self.own.tools, self.own.section)
         self.own.telemetry.count("countersign.decisions", result=decision.result)
-        self._follow(case, decision)
+        if decision.judged is not None:
+            self.own.orders.catch_up((decision.judged.record,))
+        if decision.result is Result.HELD:
+            self._cases[case.decision_id] = case
+        self._send(decision)
         return decision
 
     def submit(self, caller: Caller, request: IntentRequest) -> IntentResponse:
@@ -163,10 +166,6 @@ class Desk:
                 for r in records
             ],
         }
-
-    def log_was_read(self, reader: Caller) -> None:
-        """Record that the log was read: at most once an hour, so that mirroring adds little."""
-        self.reads.note(reader, "log", window_s=HOUR_S)
 
     def answer_hold(
         self, caller: Caller, decision_id: str, answer: ApprovalRequest
@@ -266,13 +265,6 @@ class Desk:
             given.approval,
         )
 
-    def _follow(self, case: Case, decision: Decision) -> None:
-        if decision.judged is not None:
-            self.own.orders.catch_up((decision.judged.record,))
-        if decision.result is Result.HELD:
-            self._cases[case.decision_id] = case
-        self._send(decision)
-
     def _send(self, decision: Decision) -> None:
         standing = self.own.orders.get(decision.decision_id)
         if decision.result is Result.APPROVED and standing is not None:
@@ -284,15 +276,9 @@ class Desk:
     def _agent_case(self, caller: Caller, request: IntentRequest, decision_id: str) -> Case:
         instrument = self.own.instruments[request.instrument]
         session = self.own.market.session(request.instrument)
-        tags = Tags(
-            account=f"{self.own.tags.account}.agent",
-            run_id=self.own.tags.run_id,
-            mode=self.own.tags.mode,
-            dev=self.own.tags.dev,
-        )
         return Case(
             decision_id=decision_id,
-            tags=tags,
+            tags=replace(self.own.tags, account=f"{self.own.tags.account}.agent"),
             instrument=instrument,
             snapshot=session.snapshot,
             strategy=AGENT_WISH,
@@ -314,13 +300,8 @@ class Desk:
         return replace(draft, personal=personal)
 
     def _same_request(self, decision_id: str, request: IntentRequest) -> None:
-        first = next(
-            iter(
-                self.own.reader.records(
-                    stream=f"decision/{decision_id}", kinds=(Kind.INTENT_RECEIVED,)
-                )
-            )
-        )
+        stream = f"decision/{decision_id}"
+        first, *_ = self.own.reader.records(stream=stream, kinds=(Kind.INTENT_RECEIVED,))
         asked, _ = request_document(request, self.own.dispatching.persons)
         if journal.IntentReceived.of(first).request != asked:
             raise RequestError(

@@ -43,7 +43,6 @@ class KillableChild(Protocol):
 
     def kill(self, kill_epoch: int, timeout_s: float = CONFIRM_WITHIN_S) -> bool:
         """Return whether the child confirmed the epoch in time; it is dead otherwise."""
-        ...
 
 
 class KillLedger(LedgerPort, Protocol):
@@ -51,7 +50,6 @@ class KillLedger(LedgerPort, Protocol):
 
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         """Return the valid record under a key, or None."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +82,11 @@ class _Pressed:
 
 
 class KillSwitch:
-    """The kill of one gateway."""
+    """The kill of one gateway; presses are serialised."""
 
     def __init__(
         self, *, word: KillWord, child: KillableChild, ledger: KillLedger, notes: PressNotes
     ) -> None:
-        """Keep the parts; presses are serialised."""
         self._notes = notes
         self._missing: dict[int, _Pressed] = {}
         self._word = word
@@ -120,15 +117,13 @@ class KillSwitch:
         with self._lock:
             press, durable = self._close(made)
             confirmed = press.killed and self._child.kill(self._word.read().kill_epoch)
-            confirmed_us = monotonic_us() if confirmed else 0
-            recorded = self._record(
-                _Pressed(
-                    press=press,
-                    note=PressNote(actor, reason),
-                    confirmed=confirmed,
-                    confirmed_us=confirmed_us,
-                )
+            pressed = _Pressed(
+                press=press,
+                note=PressNote(actor, reason),
+                confirmed=confirmed,
+                confirmed_us=monotonic_us() if confirmed else 0,
             )
+            recorded = self._record(pressed)
         return KillReceipt(
             kill_epoch=press.kill_epoch,
             child_confirmed=confirmed,
@@ -142,10 +137,8 @@ class KillSwitch:
         newest = self._word.newest_press()
         if made == (newest.kill_epoch, newest.press_id):
             return newest, True
-        if (
-            made is not None and made[0] < newest.kill_epoch and newest.killed
-        ):  # pressed again since
-            epoch, press_id = made
+        if made is not None and made[0] < newest.kill_epoch and newest.killed:
+            epoch, press_id = made  # pressed again since
             return newest._replace(kill_epoch=epoch, press_id=press_id, pressed_us=0), True
         try:
             self._word.press()
@@ -231,11 +224,7 @@ class KillSwitch:
             return False
 
     def _try_record(self, pressed: _Pressed) -> bool:
-        """Record a press; return False if another record has its idempotency key.
-
-        Raises:
-            AuditError: the ledger does not take the record.
-        """
+        """Record a press; return False if another record has its idempotency key."""
         try:
             self._append_press(pressed)
         except IdempotencyConflictError as error:  # as this press, or by an import of it?

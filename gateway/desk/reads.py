@@ -33,7 +33,6 @@ class Reads:
     """Records reads. Thread-safe."""
 
     def __init__(self, ledger: LedgerPort, wall_us: Callable[[], int]) -> None:
-        """Take the ledger to write to and the wall clock."""
         self._ledger = ledger
         self._wall_us = wall_us
         self._noted: OrderedDict[tuple[str, str, str], int] = OrderedDict()

@@ -37,10 +37,7 @@ class RequestModel(BaseModel):
 class IntentRequest(RequestModel):
     """An agent's wish: a target exposure in one instrument."""
 
-    model_config = ConfigDict(
-        strict=True,
-        extra="forbid",
-        frozen=True,
+    model_config = ConfigDict(  # added to the parent's
         json_schema_extra={
             "examples": [
                 {

@@ -114,7 +114,8 @@ def resolve(own: DeskParts, actor: str, seq: int, request: ResolveRequest) -> di
     """Record a resolution; the instrument is ready again if nothing else is open.
 
     Raises:
-        ResolutionRefusedError: the difference is not open, or the request lacks something.
+        ResolutionRefusedError: the difference is not open, the request lacks something, or the
+            order that it ends is unknown or has ended.
     """
     own.section.differences.read(own.reader.head().size)
     found = next((d for d in own.section.differences.open() if d.seq == seq), None)
@@ -187,11 +188,7 @@ def _resolved(
 
 
 def _adjustment(case: _Case) -> dict[str, JSON] | None:
-    """Return the trade that brings the book to the broker's side; None if the sides agree.
-
-    Raises:
-        ResolutionRefusedError: the lots, the account, the side or the price are not known.
-    """
+    """Return the trade that brings the book to the broker's side; None if the sides agree."""
     own, request, found = case.own, case.request, case.difference.found
     if case.book_lots is None or case.broker_lots is None:
         raise ResolutionRefusedError(
@@ -240,11 +237,7 @@ def _side(case: _Case) -> Side:
 
 
 def _ended(case: _Case) -> tuple[Draft, ...]:
-    """Return the records that end an order: the one named, or one that only waited for trades.
-
-    Raises:
-        ResolutionRefusedError: the named order is unknown or has ended.
-    """
+    """Return the records that end an order: the one named, or one that only waited for trades."""
     order = case.order
     waited = order is not None and OrderState(order.order_state).is_terminal
     if order is None or order.sealed or not (case.request.ends or waited):

@@ -22,7 +22,6 @@ class Market:
     """The quotes that stand now. Thread-safe."""
 
     def __init__(self) -> None:
-        """Start before the first session."""
         self._lock = threading.Lock()
         self._instant = MarketInstant(tick_us=0, seen_us=monotonic_us())
         self._sessions: dict[str, PlaybackSession] = {}
@@ -56,12 +55,9 @@ class Market:
         with self._lock:
             found = self._sessions.get(instrument)
         if found is None:
-            raise RequestError(problem=f"{instrument} is not quoted here; quoted: {self.symbols()}")
+            quoted = ", ".join(sorted(self._sessions)) or "none yet"
+            raise RequestError(problem=f"{instrument} is not quoted here; quoted: {quoted}")
         return found
-
-    def symbols(self) -> str:
-        """Return the quoted instruments, comma-separated."""
-        return ", ".join(sorted(self._sessions)) or "none yet"
 
     def tick(self, instrument: str) -> Tick:
         """Return the standing quote as the feed last repeated it."""

@@ -17,7 +17,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -209,7 +209,7 @@ def load_playback() -> Playback:
 
 def quote(row: DayRow) -> tuple[int, int]:
     """Return bid and ask in ticks: the open minus and plus half a spread, at least one tick."""
-    half = max(1, _half_even(row.open_ticks * HALF_SPREAD_BP, 10_000))
+    half = max(1, round(Decimal(row.open_ticks * HALF_SPREAD_BP) / 10_000))  # ties to even
     return row.open_ticks - half, row.open_ticks + half
 
 
@@ -237,7 +237,3 @@ def market_time_us(day: date, at: time) -> int:
     """Return New York wall time on `day` as microseconds UTC."""
     local = datetime.combine(day, at, tzinfo=NEW_YORK)
     return (local - datetime(1970, 1, 1, tzinfo=ZoneInfo("UTC"))) // timedelta(microseconds=1)
-
-
-def _half_even(numerator: int, denominator: int) -> int:
-    return int((Decimal(numerator) / denominator).to_integral_value(rounding=ROUND_HALF_EVEN))

@@ -89,11 +89,7 @@ def migrate_given(settings: LedgerSettings) -> int:
 
 
 def _judged(login: Login) -> str:
-    """Return a warning if a login has more rights than it should, or "".
-
-    Raises:
-        LedgerUnsafeError: it lacks a right.
-    """
+    """Return a warning if a login has more rights than it should, or ""; raise if it lacks one."""
     if login.lacking:
         raise LedgerUnsafeError(
             f"the user {login.name} may not act as {', '.join(login.lacking)}: run"

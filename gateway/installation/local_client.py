@@ -92,5 +92,4 @@ class _Connection(http.client.HTTPConnection):
 
     @override
     def connect(self) -> None:
-        """Connect to a trusted user only."""
         self.sock: socket.socket = connect(self._door, self._trusted, self._timeout_s)

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from audit.store.reader import LedgerReader
 from audit.store.tables import has_schema
@@ -76,8 +75,3 @@ def require_ledger(settings: Settings) -> None:
             where="the database that COUNTERSIGN_LEDGER__DSN names",
             advice="`countersign migrate` makes its tables",
         )
-
-
-def key_folder(settings: Settings) -> Path:
-    """Return the key folder of the settings."""
-    return StateFolder.of(settings).keys

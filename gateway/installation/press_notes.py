@@ -7,6 +7,7 @@ Rules:
 - A note that is missing or damaged costs the reason, never the record.
 """
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -26,10 +27,9 @@ class PressNote(NamedTuple):
 
 
 class PressNotes:
-    """The notes of one state folder."""
+    """The notes of one existing state folder."""
 
     def __init__(self, root: Path) -> None:
-        """Use an existing folder."""
         self._root = root
 
     def keep(self, press: Press, note: PressNote) -> None:
@@ -63,10 +63,8 @@ class PressNotes:
 
     def drop(self, press: Press) -> None:
         """Remove the note of a recorded press; a note that stays does no harm."""
-        try:
+        with contextlib.suppress(OSError):
             self._path(press).unlink(missing_ok=True)
-        except OSError:
-            return
 
     def _path(self, press: Press) -> Path:
         return self._root / f"kill.press.{press.kill_epoch}.{press.press_id or 'unnamed'}"

@@ -56,7 +56,6 @@ from gateway.walk.dispatch import DispatchTools, withdraw_late
 from gateway.walk.journal.own_keys import OwnKeys
 from gateway.walk.projections.outbox import Orders
 from gateway.walk.projections.sequence import epoch_of
-from gateway.walk.projections.standing import Standing
 from gateway.walk.reconciliation.asking import Budget, Chaser
 from gateway.walk.reconciliation.book_check import BookCheck, CheckTools
 from gateway.walk.reconciliation.cancels import CancelRecords
@@ -65,7 +64,6 @@ from gateway.walk.reconciliation.resends import Resends
 from gateway.walk.section import Section
 from gateway.walk.settlement import SettleTools
 from inference.engine.port import EngineState
-from risk.approved import ApprovedOrder
 
 DEVELOPER: Final = "operator"
 """The user whom the address that `run` prints signs in."""
@@ -228,7 +226,7 @@ class _Starter:
                 session=profile.name,
                 minor_digits=profile.minor_digits,
                 instrument=lambda symbol: plan.instruments[symbol],
-                market_now_us=self._market_us,
+                market_now_us=self._market.now_us,
                 persons=self._vault,
                 public_tags=profile.public_tags,
                 forget=lambda offset: forget(plan.state.root / "fix" / "inbox", offset),
@@ -285,11 +283,11 @@ class _Starter:
             broker=fix,
             profile=profile,
             instrument=lambda symbol: plan.instruments[symbol],
-            approve=self._approve,
+            approve=lambda standing: self._desk_made.approved_order(standing),  # noqa: PLW0108 - made below
             settling=lambda: self._settler.ready,
             deadlines=section.deadlines,
             wall_us=clock.wall_us,
-            market_now_us=self._market_us,
+            market_now_us=self._market.now_us,
             persons=self._vault,
             away=lambda: "" if fix.state is SessionState.READY else fix.state.value.lower(),
         )
@@ -331,7 +329,7 @@ class _Starter:
 
         Nothing is sent: an approval that was found unsent is withdrawn.
         """
-        now_us = self._market_us()
+        now_us = self._market.now_us()
         # the FIX child stops first, so that messages of its last sweep are still settled
         self._stack.callback(self._settler.stop)
         begins = begin_anew(self._plan, ledger, reader)
@@ -360,12 +358,6 @@ class _Starter:
         )
         up = await_session(fix, ours=self._plan.simulator is not None)
         self._say(f"session    {up}")
-
-    def _approve(self, standing: Standing) -> ApprovedOrder:
-        return self._desk_made.approved_order(standing)
-
-    def _market_us(self) -> int:
-        return self._market.now_us()
 
     def _parts(
         self, ledger: Ledger, engine: EngineChild, fix: FixChild, section: Section

@@ -41,10 +41,9 @@ _TOLD = frozenset({SweepPhase.REVIVED, SweepPhase.WAITING, SweepPhase.ENDED})
 
 
 class Events:
-    """The listener of both children; parts are bound once they exist."""
+    """The listener of both children; events of parts that are not bound yet are ignored."""
 
     def __init__(self, run_id: str, orders: Orders, budget: Budget) -> None:
-        """Start with no part bound; events before that are ignored."""
         self._budget = budget
         self._run_id = run_id
         self._orders = orders

@@ -29,14 +29,13 @@ class _Trouble:
 
 
 class Housekeeping:
-    """Runs chores, in their order."""
+    """Runs chores, in their order; `state` names them by their keys."""
 
     def __init__(
         self,
         chores: Mapping[str, Callable[[], object]],
         monotonic_us: Callable[[], int] = clock.monotonic_us,
     ) -> None:
-        """Prepare; `state` names the chores by their keys."""
         self._chores = dict(chores)
         self._now_us = monotonic_us
         self._troubles: dict[str, _Trouble] = {}

@@ -76,8 +76,8 @@ class Plan:
     playback: dict[str, str]
     first_as_of_us: int
     data_cutoff_us: int
-    failpoint: str | None
-    engine_fault: str
+    failpoint: str | None = None
+    engine_fault: str = ""
     engine_program: tuple[str, ...] = ENGINE_PROGRAM
     co_signers: tuple[Signer, ...] = ()
 
@@ -116,7 +116,8 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
     """Return the plan of `run`; make missing keys and the simulator's quotes.
 
     Raises:
-        SettingsError: a setting asks for another address than loopback, or for a broker.
+        SettingsError: a setting asks for another address than loopback, or for a broker; or the
+            log's key is missing beside its database.
         CustodyError: another user owns keys.
     """
     if settings.api.host not in {"127.0.0.1", "::1", "localhost"}:
@@ -139,7 +140,6 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
     quotes = state.root / "ems" / "quotes.jsonl"
     playback.write_quotes(quotes)
     run_id = new_run_id()
-    instruments = played_instruments()
     return Plan(
         settings=settings,
         state=state,
@@ -148,7 +148,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         co_signers=tuple(co_signers),
         policy=development_policy(keyring),
         tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=True),
-        instruments=instruments,
+        instruments=played_instruments(),
         equity_minor=EQUITY_MINOR,
         simulator=SimulatorConfig(
             folder=state.root / "ems",
@@ -170,13 +170,7 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
 
 
 def _refuse_without_key(state: StateFolder) -> None:
-    """Refuse a restored folder that has a database and not the log's key.
-
-    A new key could not continue that log.
-
-    Raises:
-        SettingsError: the key is missing; none was made.
-    """
+    """Refuse a restored folder without the log's key: a new key could not continue that log."""
     if holds_database(state.root) and not has_key(state.ledger_key):
         raise SettingsError(
             name="COUNTERSIGN_KEYS",
@@ -233,18 +227,10 @@ def serving_plan(settings: Settings) -> Plan:
         playback={},
         first_as_of_us=clock.wall_us(),
         data_cutoff_us=data_cutoff_us(settings.engine.model),
-        failpoint=None,
-        engine_fault="",
     )
 
 
 def _broker(fix: FixSettings, port: int) -> Profile:
-    """Return the profile of the broker at a port.
-
-    Raises:
-        SettingsError: a public tag is not user-defined, or the session's times do not fit its
-            resets.
-    """
     profile = simulator_profile(port, sender=fix.sender, target=fix.target)
     given = {
         "public_tags": [int(tag) for tag in fix.public_tags.split(",") if tag],

@@ -26,11 +26,9 @@ class Heart(Protocol):
 
     def beat(self, timeout_s: float) -> None:
         """Return when all is well; raise otherwise, in bounded time."""
-        ...
 
     def close(self) -> None:
         """Release its resources."""
-        ...
 
 
 class Pulse:

@@ -34,7 +34,6 @@ class InboxPort(Protocol):
 
     def inbox_since(self, offset: int) -> list[Entry]:
         """Return the messages that begin at or after an offset."""
-        ...
 
 
 class Settler:
@@ -48,7 +47,6 @@ class Settler:
         telemetry: Telemetry,
         monotonic: Callable[[], int] = clock.monotonic_us,
     ) -> None:
-        """Resume at the last recorded inbox offset."""
         self._fix = fix
         self._reader = reader
         self._monotonic = monotonic
@@ -96,10 +94,6 @@ class Settler:
         """Announce a new message; safe from a callback."""
         self._wake.set()
 
-    def drain(self) -> bool:
-        """Settle the inbox on the caller's thread, before `start`; return whether all of it is."""
-        return self._take_all()
-
     def stop(self) -> None:
         """Settle the rest of the inbox and stop."""
         self._stopping.set()
@@ -109,13 +103,14 @@ class Settler:
     def _run(self) -> None:
         while True:
             stopping = self._stopping.is_set()
-            done = self._take_all()
+            done = self.drain()
             if stopping and (done or self._trouble):
                 return
             self._wake.wait(POLL_S if done else RETRY_S)
             self._wake.clear()
 
-    def _take_all(self) -> bool:
+    def drain(self) -> bool:
+        """Settle the inbox on the caller's thread, before `start`; return whether all of it is."""
         try:
             for entry in self._fix.inbox_since(self._offset):
                 if entry.offset == self._skip:

@@ -1,16 +1,13 @@
 """verify, dump, decisions, show, replay and export: what anyone may ask of the ledger."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 from typing_extensions import override
 
 from gateway.cli.place import StateOption, place_of
-
-if TYPE_CHECKING:
-    from audit.verifier.verify import Outside
 
 KEY_HELP = "trusted verifier key of the log, or a file of such lines; without one: exit code 3"
 POLICY_HELP = "witness policy (C2SP tlog-policy) whose quorum must have cosigned"
@@ -27,7 +24,6 @@ class VerdictCommand(TyperCommand):
 
     @override
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """Read the arguments."""
         try:
             return super().make_context(*given, **more)
         except Exception as error:  # typer has no public name for a usage error
@@ -65,26 +61,20 @@ def verify(
     Exit codes: 0 intact, 1 tampered, 2 incomplete, 3 not checkable. The last line names the verdict
     and its first reason.
     """
+    from audit.verifier.verify import Bad
     from gateway.evidence.trust import read_outside
-    from gateway.evidence.verification import judged
+    from gateway.evidence.verification import judged, verify_dump_file, verify_ledger
 
     def judge() -> int:
         given = read_outside(key or (), policy, checkpoint or (), rotation or ())
-        return _verified(given, dump_file, state)
-
-    raise typer.Exit(judged(judge))
-
-
-def _verified(given: "Outside", dump_file: Path | None, state: Path | None) -> int:
-    from audit.verifier.verify import Bad
-    from gateway.evidence.verification import verify_dump_file, verify_ledger
-
-    if dump_file is not None:
+        if dump_file is None:
+            with place_of(state) as place:
+                return verify_ledger(place, given)
         if state is not None:
             raise Bad("--state does not apply to a dump: the file alone is judged")
         return verify_dump_file(dump_file, given)
-    with place_of(state) as place:
-        return verify_ledger(place, given)
+
+    raise typer.Exit(judged(judge))
 
 
 def dump(

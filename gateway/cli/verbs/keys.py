@@ -34,9 +34,9 @@ def keygen(
     Example: countersign keygen --name desk-1 --role agent
     """
     from gateway.installation.keys.keyring import Keyring
-    from gateway.installation.place import key_folder
+    from gateway.installation.state import StateFolder
 
-    folder = key_folder(settings_of(state))
+    folder = StateFolder.of(settings_of(state)).keys
     typer.echo(Keyring.issue_in(folder, name, role, replace=replace))
 
 
@@ -93,9 +93,9 @@ def row_key(state: StateOption = None) -> None:
     Keep it out of the database's reach. `serve` does not start without it. An existing key stays.
     """
     from gateway.installation.keys.row_keys import make_secret
-    from gateway.installation.place import key_folder
+    from gateway.installation.state import StateFolder
 
-    typer.echo(make_secret(key_folder(settings_of(state))))
+    typer.echo(make_secret(StateFolder.of(settings_of(state)).keys))
 
 
 def disavow(

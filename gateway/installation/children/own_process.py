@@ -4,6 +4,7 @@ Process ids are reused, and any process may answer a port. So the kernel is aske
 the start time of the process, and for the listening socket among its open files.
 """
 
+import contextlib
 import os
 from enum import Enum, auto
 from pathlib import Path
@@ -82,16 +83,10 @@ def _sockets(pid: int) -> frozenset[int]:
     found = set()
     try:
         for entry in os.scandir(f"/proc/{pid}/fd"):
-            target = _target(entry.path)
-            if target.startswith("socket:["):
-                found.add(int(target[8:-1]))
+            with contextlib.suppress(OSError):  # closed meanwhile
+                target = str(Path(entry.path).readlink())
+                if target.startswith("socket:["):
+                    found.add(int(target[8:-1]))
     except OSError:
         return frozenset()  # it has ended, or belongs to another user
     return frozenset(found)
-
-
-def _target(path: str) -> str:
-    try:
-        return str(Path(path).readlink())
-    except OSError:
-        return ""

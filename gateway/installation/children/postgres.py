@@ -43,6 +43,9 @@ SERVICE_USER = "nobody"
 FALLBACK_ROOT = Path("/var/lib/countersign")
 SOCKET_PATH_MAX = 90
 """Longest path of the socket's folder, bytes; the kernel's 107 include the file's name."""
+_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
+    {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
+)
 _POLL_S = 0.05
 _GRACE_S = 20.0
 
@@ -72,7 +75,8 @@ class EmbeddedPostgres:
         """Prepare; nothing is started yet. `settings` cannot change the durability settings."""
         self._state = state_dir.resolve()
         self._settings = {**(settings or {}), **_SAFE}
-        self._user = _service_user()
+        # the server's user; None: our own (PostgreSQL refuses root)
+        self._user = pwd.getpwnam(SERVICE_USER) if os.geteuid() == 0 else None
         self._child: subprocess.Popen[bytes] | None = None
         self._use: IO[bytes] | None = None
         self._home: Path | None = None
@@ -277,7 +281,7 @@ class EmbeddedPostgres:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 cwd="/",
-                env=_environment(),
+                env=_ENVIRONMENT,
                 umask=0o077,
                 user=None if self._user is None else self._user.pw_uid,
                 group=None if self._user is None else self._user.pw_gid,
@@ -305,7 +309,7 @@ class EmbeddedPostgres:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=_environment(),
+                env=_ENVIRONMENT,
                 umask=0o077,
                 start_new_session=True,
                 user=None if self._user is None else self._user.pw_uid,
@@ -314,11 +318,7 @@ class EmbeddedPostgres:
             )
 
     def _check_child(self) -> None:
-        """Check that the child lives.
-
-        Raises:
-            PostgresError: it exited; has the end of its log.
-        """
+        """Raise PostgresError with the end of the child's log if it has exited."""
         if self._child is not None and self._child.poll() is not None:
             code, self._child = self._child.returncode, None
             log = (self._state / "logs" / "postgres.log").read_text(errors="replace")
@@ -346,15 +346,6 @@ def socket_folder(home: Path) -> Path:
         return folder
     name = hashlib.sha256(str(home).encode()).hexdigest()[:16]
     return Path(tempfile.gettempdir()) / f"countersign-{name}"
-
-
-def _service_user() -> pwd.struct_passwd | None:
-    """Return the server's user; None: our own (PostgreSQL refuses root)."""
-    return pwd.getpwnam(SERVICE_USER) if os.geteuid() == 0 else None
-
-
-def _environment() -> dict[str, str]:
-    return {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
 
 
 def _reachable(folder: Path, user: pwd.struct_passwd | None) -> bool:

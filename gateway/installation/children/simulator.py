@@ -43,7 +43,6 @@ class Simulator:
     """The simulator of one state folder."""
 
     def __init__(self, config: SimulatorConfig, log: Path) -> None:
-        """Prepare; `start` starts or adopts it."""
         self._config = config
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
@@ -67,16 +66,13 @@ class Simulator:
             return True
         lock = self._lock(folder)
         try:
-            if self._config.port:
-                self._start_at(self._config.port, lock)
-                return False
-            for _ in range(PORTS_TRIED - 1):
+            for tried in range(1, PORTS_TRIED + 1):
                 try:
-                    self._start_at(free_port(), lock)
+                    self._start_at(self._config.port or free_port(), lock)
+                    break
                 except _PortTakenError:
-                    continue
-                return False
-            self._start_at(free_port(), lock)
+                    if self._config.port or tried == PORTS_TRIED:
+                        raise
         finally:
             os.close(lock)  # the simulator has its own
         return False
@@ -117,11 +113,6 @@ class Simulator:
         return self._config.folder / "pid"
 
     def _start_at(self, port: int, lock: int) -> None:
-        """Start it on a port.
-
-        Raises:
-            NotReadyError: it does not listen in time, or another process does.
-        """
         config = replace(self._config, port=port)
         with self._log.open("ab") as log:
             process = subprocess.Popen(
@@ -184,11 +175,7 @@ class Simulator:
         return is_running(running, "fix.simulator.acceptor", str(self._config.folder))
 
     def _lock(self, folder: Path) -> int:
-        """Take the folder's lock, which the simulator inherits.
-
-        Raises:
-            NotReadyError: an unknown process holds it.
-        """
+        """Take the folder's lock, which the simulator inherits."""
         path = folder / "lock"
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for _ in range(int(LOCK_WITHIN_S / 0.02)):  # a killed process releases it a little later
@@ -232,13 +219,8 @@ def wait_for(condition: Callable[[], bool], timeout_s: float, *, part: str) -> N
 
 def _listens(running: Started, port: int, process: subprocess.Popen[bytes]) -> bool:
     for _ in range(int(START_WITHIN_S / 0.02)):
-        match listener(running, port):
-            case PortListener.ITSELF:
-                return True
-            case PortListener.OTHERS:
-                return False
-            case PortListener.NOBODY if process.poll() is not None:
-                return False
-            case PortListener.NOBODY:
-                pause(0.02)
+        holder = listener(running, port)
+        if holder is not PortListener.NOBODY or process.poll() is not None:
+            return holder is PortListener.ITSELF
+        pause(0.02)
     return False

@@ -55,7 +55,8 @@ def faults(state: StateFolder, *, above: bool = True) -> Iterator[Fault]:
         if folder.is_dir():
             yield from _faults_of(folder, _OTHERS)
             for path in sorted(folder.iterdir()):
-                yield from _faults_of(path, _OTHERS_WRITE if _is_public(path) else _OTHERS)
+                public = path.suffix in _PUBLIC_SUFFIXES or path.name == BUNDLE
+                yield from _faults_of(path, _OTHERS_WRITE if public else _OTHERS)
     if state.root.is_dir():
         yield from _faults_of(state.root, _OTHERS_WRITE)
     if above:
@@ -73,11 +74,7 @@ def refuse_open(state: StateFolder) -> None:
     Raises:
         CustodyError: names them and the commands that mend them.
     """
-    if found := list(faults(state)):
-        raise CustodyError(
-            problem="; ".join(f"{one.path} {one.problem}" for one in found[:_SHOWN_MAX]),
-            commands=" && ".join(one.command for one in found),
-        )
+    _refuse(list(faults(state)))
 
 
 def mend_open(state: StateFolder) -> None:
@@ -93,10 +90,14 @@ def mend_open(state: StateFolder) -> None:
         else:
             one.path.chmod(one.mend)
             sys.stderr.write(f"countersign: {one.path} {one.problem}: {one.command} was done\n")
-    if others:
+    _refuse(others)
+
+
+def _refuse(found: list[Fault]) -> None:
+    if found:
         raise CustodyError(
-            problem="; ".join(f"{one.path} {one.problem}" for one in others[:_SHOWN_MAX]),
-            commands=" && ".join(one.command for one in others),
+            problem="; ".join(f"{one.path} {one.problem}" for one in found[:_SHOWN_MAX]),
+            commands=" && ".join(one.command for one in found),
         )
 
 
@@ -110,7 +111,3 @@ def _faults_of(path: Path, forbidden: int) -> Iterator[Fault]:
     elif (mode := stat.S_IMODE(found.st_mode)) & forbidden:
         words = f"has mode {mode:o}, so that other users may use it"
         yield Fault(path=path, problem=words, mend=mode & ~forbidden)
-
-
-def _is_public(path: Path) -> bool:
-    return path.suffix in _PUBLIC_SUFFIXES or path.name == BUNDLE

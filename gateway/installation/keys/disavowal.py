@@ -33,7 +33,10 @@ def disavow(settings: Settings, seq: int, reason: str, key_files: dict[str, Path
         keyring = Keyring(place.state.keys)
         keys = {role: role_key(keyring, role, key_files.get(role)) for role in SIGNING_ROLES}
         with open_ledger(place) as ledger:
-            stream, leaf = _stranger(place.reader.leaf(seq), seq)
+            found = place.reader.leaf(seq)
+            if found is None:
+                raise _refused(f"there is no record {seq}")
+            stream, leaf = found
             with held_against_key(place) as reader:
                 try:
                     own = reader.record(seq)
@@ -70,12 +73,6 @@ def disavow(settings: Settings, seq: int, reason: str, key_files: dict[str, Path
         "it stays in the log; proofs show it and the record that disavows it\n"
     )
     return 0
-
-
-def _stranger(found: tuple[str, bytes] | None, seq: int) -> tuple[str, bytes]:
-    if found is None:
-        raise _refused(f"there is no record {seq}")
-    return found
 
 
 def _refused(problem: str) -> RequestError:

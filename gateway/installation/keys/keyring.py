@@ -14,7 +14,6 @@ Not here: what a signature covers (`gateway.desk.statements`).
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from audit.files import PRIVATE, appearing
 from gateway.errors import SettingsError
 from gateway.installation.keys.roles import Role
 
@@ -170,14 +170,8 @@ def _check_name(name: str) -> None:
 
 
 def _write_private(path: Path, text: str) -> None:
-    """Write atomically with mode 0600: temporary file, fsync, rename."""
-    temporary = path.with_suffix(path.suffix + ".tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    with appearing(path, PRIVATE) as file:
+        file.write(f"{text}\n".encode())
 
 
 def role_key(keyring: Keyring, role: str, path: Path | None) -> Ed25519PrivateKey:

@@ -195,7 +195,10 @@ def revoke_key(settings: Settings, vkey: str, from_us: int | None, reason: str) 
             ledger.checkpoint_now()
         note = place.state.ledger_key.with_name(f"revocation-{key_id}.note")
         keep_statement(note, record.statement)
-        _say(f"key {key_id} is not trusted for signatures from {_utc(record.from_us)} on")
+        since = datetime.fromtimestamp(record.from_us / 1_000_000, tz=UTC).isoformat(
+            timespec="seconds"
+        )
+        _say(f"key {key_id} is not trusted for signatures from {since} on")
         _say(f"verifiers need\n  {note}")
         if old_of(place.state.ledger_key).exists():
             _say("an old key still signs beside the present one: countersign rotate-key --finish")
@@ -267,10 +270,6 @@ def _draft(kind: Kind, idem_key: str, **payload: str | int) -> Draft:
 
 def _refused(problem: str) -> RequestError:
     return RequestError(problem=problem)
-
-
-def _utc(time_us: int) -> str:
-    return datetime.fromtimestamp(time_us / 1_000_000, tz=UTC).isoformat(timespec="seconds")
 
 
 def _say(text: str) -> None:

@@ -87,7 +87,7 @@ class RowKeys:
         """Read the secret and the ledger's entry.
 
         Raises:
-            SettingsError: see `read_secret`.
+            SettingsError: as of `read_secret`, or the entry cannot be read.
         """
         self._state = state
         self._origin = origin
@@ -147,12 +147,8 @@ class RowKeys:
             )
         if self._began_anew:
             self._refuse_others(size, root)
-            memory = _Memory(
-                instance=memory.instance,
-                accepted=Accepted(size=size, root=root),
-                reason=memory.reason,
-                noted=size == 0,
-            )
+            accepted = Accepted(size=size, root=root)
+            memory = replace(memory, accepted=accepted, noted=size == 0)
             self._remember(memory)  # a crash before this: the next start accepts the rows
             self._began_anew = False
             (self._state.root / PERMIT).unlink(missing_ok=True)
@@ -177,11 +173,7 @@ class RowKeys:
         )
 
     def _refuse_others(self, size: int, root: bytes) -> None:
-        """Refuse rows that were added between a restore and the first start.
-
-        Raises:
-            LedgerUnsafeError: there are such rows.
-        """
+        """Refuse rows that were added between a restore and the first start."""
         permit = self._permit()
         if permit is not None and permit != Accepted(size=size, root=root):
             raise LedgerUnsafeError(
@@ -248,11 +240,7 @@ def _document_of(accepted: Accepted) -> dict[str, Any]:
 
 
 def _document(path: Path) -> dict[str, Any]:
-    """Return the document in one of our files; empty if there is no file.
-
-    Raises:
-        SettingsError: it cannot be read.
-    """
+    """Return the document in one of our files; empty if there is no file."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
     except FileNotFoundError:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,7 +81,8 @@ def release_kill(
     With `although_live` the statement names the orders that may still work at the broker.
 
     Raises:
-        ReleaseRefusedError: no kill is in force, a signature is wrong, or orders may work.
+        ReleaseRefusedError: no kill is in force, a signature is wrong, orders may work, or the
+            journal of live orders is damaged.
         SettingsError: the folder has no kill word, or a key file holds no key.
     """
     state = StateFolder.of(settings)
@@ -133,7 +134,8 @@ def report_kill(settings: Settings) -> int:
     with attached(settings) as place, held_against_key(place) as reader:
         kill = newest_kill(reader, strangers.append)
     left_out = [f"left out: {stranger}" for stranger in strangers]
-    missing = press is not None and killed and _is_missing(press, kill)
+    known = -1 if kill is None else int(kill["kill_epoch"])
+    missing = press is not None and killed and known < press.kill_epoch
     if kill is None and not missing:
         raise RequestError(problem="; ".join(["no kill is on record", *left_out]))
     sys.stderr.write("".join(f"countersign: {line}\n" for line in left_out))
@@ -146,20 +148,11 @@ def report_kill(settings: Settings) -> int:
     return 0
 
 
-def _is_missing(press: Press, kill: Mapping[str, Any] | None) -> bool:
-    return kill is None or int(kill["kill_epoch"]) < press.kill_epoch
-
-
 def _sign(keys: dict[str, Ed25519PrivateKey], signed: bytes) -> dict[str, str]:
     return {role: key.sign(signed).hex() for role, key in keys.items()}
 
 
 def _word(state: StateFolder) -> KillWord:
-    """Return the kill word of a state folder.
-
-    Raises:
-        SettingsError: it has none.
-    """
     if not state.kill_word.exists():
         raise SettingsError(
             name="COUNTERSIGN_STATE",
@@ -177,11 +170,7 @@ class _Word:
 
 
 def _live_on_disk(state: StateFolder) -> list[str]:
-    """Return the live orders in the journal of the ended FIX child.
-
-    Raises:
-        ReleaseRefusedError: the journal is damaged.
-    """
+    """Return the live orders in the journal of the ended FIX child."""
     try:
         return sorted(one.cl_ord_id for one in read_live(state.fix_journal))
     except JournalError as error:
@@ -197,11 +186,7 @@ def _record_release(
     keys: dict[str, Ed25519PrivateKey],
     public: dict[str, bytes],
 ) -> None:
-    """Record the release, and first the press if the ledger missed it.
-
-    Raises:
-        ReleaseRefusedError: the keys are not those of the two roles.
-    """
+    """Record the release, and first the press if the ledger missed it."""
     with (
         attached(settings) as place,
         open_ledger(place) as ledger,

@@ -79,10 +79,8 @@ class TableFigure:
             for place, token in enumerate(r.emitted):
                 p = r.p[place] if place < r.accepted else r.token_p
                 if last is not None and r.step + place > 0:
-                    q = self._row(self.codec.table_step(base, last))[token - capture.bin_start]
+                    row = row_values(self.table.row(self.codec.table_step(base, last)))
+                    q = row[token - capture.bin_start]
                     rates[r.trajectory].append(min(1.0, q / p) if p > 0.0 else 0.0)
                 last = token
         return rates
-
-    def _row(self, state: int) -> tuple[float, ...]:
-        return row_values(self.table.row(state))

@@ -4,7 +4,7 @@ Its decisions are counted apart from the strategy's.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import httpx
@@ -35,15 +35,7 @@ class AgentReport:
 
     def document(self) -> dict[str, object]:
         """Return the report for the run's summary."""
-        return {
-            "actor": NAME,
-            "attempts": self.attempts,
-            "refused": self.refused,
-            "rejected": self.rejected,
-            "held": self.held,
-            "let_through": self.let_through,
-            "outcomes": dict(self.outcomes),
-        }
+        return {"actor": NAME, **asdict(self)}
 
 
 def bad_attempts(tag: str) -> tuple[DemoAttempt, ...]:
@@ -53,58 +45,33 @@ def bad_attempts(tag: str) -> tuple[DemoAttempt, ...]:
         return f'{{"client_key": "demo-{tag}-{name}", {fields}}}'.encode()
 
     fair = '"instrument": "SPXN", "directional": false, "reason": "demo"'
-    return (
-        DemoAttempt(
-            name="exposure_300_percent",
-            body=intent("over", f'{fair}, "target_exposure_bp": 30000'),
-            expected="rejected",
+    rejected = {
+        "exposure_300_percent": intent("over", f'{fair}, "target_exposure_bp": 30000'),
+        "short_200_percent": intent("short", f'{fair}, "target_exposure_bp": -20000'),
+        "exposure_1000_percent": intent("most", f'{fair}, "target_exposure_bp": 100000'),
+        "price_far_from_market": intent(
+            "far", f'{fair}, "target_exposure_bp": 1000, "limit_price": "999.00"'
         ),
-        DemoAttempt(
-            name="short_200_percent",
-            body=intent("short", f'{fair}, "target_exposure_bp": -20000'),
-            expected="rejected",
+    }
+    refused = {
+        "unknown_instrument": intent("name", '"instrument": "NOPE", "target_exposure_bp": 1000'),
+        "huge_quantity": intent(
+            "huge", f'{fair}, "target_exposure_bp": 1000, "max_qty_lots": {10**18}'
         ),
-        DemoAttempt(
-            name="exposure_1000_percent",
-            body=intent("most", f'{fair}, "target_exposure_bp": 100000'),
-            expected="rejected",
+        "not_json": b"{not json",
+        "not_a_number": intent("nan", f'{fair}, "target_exposure_bp": NaN'),
+        "negative_price": intent(
+            "negative", f'{fair}, "target_exposure_bp": 10, "limit_price": "-1.00"'
         ),
-        DemoAttempt(
-            name="price_far_from_market",
-            body=intent("far", f'{fair}, "target_exposure_bp": 1000, "limit_price": "999.00"'),
-            expected="rejected",
+        "unknown_field": intent(
+            "bypass", f'{fair}, "target_exposure_bp": 10, "bypass_rules": true'
         ),
-        DemoAttempt(
-            name="unknown_instrument",
-            body=intent("name", '"instrument": "NOPE", "target_exposure_bp": 1000'),
-            expected="refused",
-        ),
-        DemoAttempt(
-            name="huge_quantity",
-            body=intent("huge", f'{fair}, "target_exposure_bp": 1000, "max_qty_lots": {10**18}'),
-            expected="refused",
-        ),
-        DemoAttempt(name="not_json", body=b"{not json", expected="refused"),
-        DemoAttempt(
-            name="not_a_number",
-            body=intent("nan", f'{fair}, "target_exposure_bp": NaN'),
-            expected="refused",
-        ),
-        DemoAttempt(
-            name="negative_price",
-            body=intent("negative", f'{fair}, "target_exposure_bp": 10, "limit_price": "-1.00"'),
-            expected="refused",
-        ),
-        DemoAttempt(
-            name="unknown_field",
-            body=intent("bypass", f'{fair}, "target_exposure_bp": 10, "bypass_rules": true'),
-            expected="refused",
-        ),
-        DemoAttempt(
-            name="text_for_number",
-            body=intent("text", f'{fair}, "target_exposure_bp": "1000"'),
-            expected="refused",
-        ),
+        "text_for_number": intent("text", f'{fair}, "target_exposure_bp": "1000"'),
+    }
+    return tuple(
+        DemoAttempt(name=name, body=body, expected=expected)
+        for expected, bodies in (("rejected", rejected), ("refused", refused))
+        for name, body in bodies.items()
     )
 
 

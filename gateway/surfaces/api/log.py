@@ -17,6 +17,7 @@ from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
 from gateway.desk.desk import Desk
+from gateway.desk.reads import HOUR_S
 from gateway.evidence.publication.published import LogFiles
 from gateway.installation.keys.keyring import Caller
 from gateway.surfaces.access.bearer import Door, bearer, by_key
@@ -103,7 +104,7 @@ def _files(request: Request) -> LogFiles:
 
 def _noted(desk: Desk, caller: Caller | None) -> None:
     if caller is not None:
-        desk.log_was_read(caller)
+        desk.reads.note(caller, "log", window_s=HOUR_S)
 
 
 def _nothing() -> HTTPException:
