@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audit.errors import LedgerUnsafeError, RowRefusedError
+from audit.errors import CanonicalError, LedgerUnsafeError, RowRefusedError
 from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.row_key import RowKey, disavowal, signed_by_all
@@ -40,11 +40,11 @@ class Disavowal:
 
 def disavowal_on(record: Record) -> Disavowal | None:
     """Return the disavowal that a record makes, None if it is malformed."""
-    body = record.body
     try:
+        body = record.body
         seq, leaf = int(str(body["seq"])), bytes.fromhex(str(body["leaf"]))
         return Disavowal(seq=seq, leaf=leaf, signatures=body["signatures"])
-    except (KeyError, ValueError):
+    except (CanonicalError, KeyError, ValueError):
         return None
 
 

@@ -94,11 +94,7 @@ class Server:
         try:
             self._socket.bind((settings.host, settings.port))
         except OSError as error:
-            raise SettingsError(
-                name="COUNTERSIGN_API__PORT",
-                problem=f"cannot listen on {settings.host}:{settings.port} ({error.strerror});"
-                " choose another port, or 0 for a free one",
-            ) from None
+            raise _taken(f"{settings.host}:{settings.port}", error) from None
         bound(self._socket, limits)
         self._sockets = [self._socket]
         if door is not None:
@@ -113,7 +109,15 @@ class Server:
         self._thread: threading.Thread | None = None
 
     def start(self, app: FastAPI) -> None:
-        """Serve the application until `stop`; wait at most `START_WITHIN_S` for it to come up."""
+        """Serve the application until `stop`; wait at most `START_WITHIN_S` for it to come up.
+
+        Raises:
+            SettingsError: when the port was taken since, or the server does not come up in time.
+        """
+        try:
+            self._socket.listen()  # uvloop closes a socket that cannot listen and reports nothing
+        except OSError as error:
+            raise _taken(self.address, error) from None
         self._server = uvicorn.Server(BoundedConfig(app, self._limits, self._local_users))
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined, method-assign, unused-ignore]  # the gateway owns signals
         self._thread = threading.Thread(
@@ -124,6 +128,11 @@ class Server:
             if self._server.started:
                 return
             pause(0.02)
+        raise SettingsError(
+            name="COUNTERSIGN_API__PORT",
+            problem=f"nothing serves {self.address} after {START_WITHIN_S:g} s; start again when"
+            " the machine is less busy, unless stderr shows an error of the server",
+        )
 
     def stop(self) -> None:
         """Stop serving."""
@@ -135,3 +144,11 @@ class Server:
             one.close()
         if self._door is not None:
             leave(self._door)
+
+
+def _taken(where: str, error: OSError) -> SettingsError:
+    return SettingsError(
+        name="COUNTERSIGN_API__PORT",
+        problem=f"cannot listen on {where} ({error.strerror}); choose another port, or 0 for a free"
+        " one",
+    )

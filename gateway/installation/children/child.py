@@ -29,21 +29,28 @@ class ChildProcess:
         The pipe's descriptor becomes the last word of `command`. Environment and working folder
         are ours where they are None. PR_SET_PDEATHSIG in the child follows the *thread* that calls
         this: it must live as long.
+
+        Raises:
+            OSError: no process, descriptor or log is left; nothing stays open.
         """
         self.lock = threading.Lock()
-        self.link, theirs = socket.socketpair()
         log_path.parent.mkdir(parents=True, exist_ok=True)
-        with theirs, log_path.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environment,
-                cwd=folder,
-                start_new_session=True,
-            )
+        self.link, theirs = socket.socketpair()
+        try:
+            with theirs, log_path.open("ab") as log:
+                self.process = subprocess.Popen(
+                    [*command, str(theirs.fileno())],
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=environment,
+                    cwd=folder,
+                    start_new_session=True,
+                )
+        except OSError:
+            self.link.close()
+            raise
 
     def write(self, frame: bytes, timeout_s: float) -> None:
         """Write one whole frame; after an error half a frame may be on its way.

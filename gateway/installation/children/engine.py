@@ -121,7 +121,7 @@ class EngineChild:
     def stop(self) -> None:
         """End the child; pending requests fail."""
         self._stopping.set()
-        self._tell(Frame(op="stop"))
+        self._tell(write_frame(Frame(op="stop")))
         process = self._process
         if process is not None:
             try:
@@ -149,15 +149,20 @@ class EngineChild:
         return self._refusal
 
     def sample(self, request: SampleRequest) -> Samples:
-        """Return every trajectory of a request, as `Engine.sample`."""
+        """Return every trajectory of a request, as `Engine.sample`.
+
+        Raises:
+            FrameError: when the request is too long for a frame.
+        """
         pending = _Pending(request)
         limit = time.monotonic() + request.deadline_s
+        frame = write_frame(Frame(op="sample", fields={"request": request_fields(request)}))
         with self._changed:
             self._require_ready()
             if request.request_id in self._pending:
                 raise EngineRefusedError(f"request {request.request_id} is already running")
             self._pending[request.request_id] = pending
-        self._tell(Frame(op="sample", fields={"request": request_fields(request)}))
+        self._tell(frame)
         if not pending.done.wait(max(0.0, limit - time.monotonic())):
             self._miss(pending)
         if pending.error is not None:
@@ -168,8 +173,10 @@ class EngineChild:
 
     def _require_ready(self) -> None:
         match self._state:
-            case EngineState.READY:
+            case EngineState.READY if self._pipe is not None:
                 return
+            case EngineState.READY:  # `_fail_pending` is next, and fails only what came before
+                raise EngineDeadError("the engine has ended")
             case EngineState.FAILED:
                 raise EngineFailedError("the engine died too often")
             case EngineState.REFUSING:
@@ -188,7 +195,8 @@ class EngineChild:
         if missed >= self._config.max_missed:
             self._kill("two deadlines without a sign of life")
         else:
-            self._tell(Frame(op="abort", fields={"id": pending.request.request_id}))
+            abort = Frame(op="abort", fields={"id": pending.request.request_id})
+            self._tell(write_frame(abort))
 
     def _kill(self, why: str) -> None:
         process = self._process
@@ -196,18 +204,21 @@ class EngineChild:
             self._event("killed", reason=why)
             process.send_signal(signal.SIGKILL)
 
-    def _tell(self, frame: Frame) -> None:
+    def _tell(self, frame: bytes) -> None:
         pipe = self._pipe
         if pipe is None:
             return
         try:
-            pipe.write(write_frame(frame), _WRITE_TIMEOUT_S)
+            pipe.write(frame, _WRITE_TIMEOUT_S)
         except OSError:  # the child is gone, or does not read
             self._kill("does not read its pipe")
 
     def _supervise(self) -> None:
         while not self._stopping.is_set():
-            reason = self._live_once()
+            try:
+                reason = self._live_once()
+            except OSError as error:  # no process, descriptor or log left
+                reason = f"could not be started: {error}"
             self._fail_pending(EngineDeadError(reason))
             if self._stopping.is_set() or self._state is EngineState.REFUSING:
                 return

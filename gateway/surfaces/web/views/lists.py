@@ -299,13 +299,17 @@ class Views:
 
         Decisions that are sealed with another outcome are skipped without reading their records.
         """
+        sealed: dict[str, str] = {}
+        sealed_from: int | None = None
         while True:
             bite = tuple(
                 self._reader.records(
                     kinds=START_KINDS, before_seq=before, newest_first=True, limit=BITE
                 )
             )
-            sealed = self._sealed(bite[-1].seq) if outcome and bite else {}
+            if outcome and bite:
+                sealed = self._sealed(bite[-1].seq, sealed_from, outcome) | sealed
+                sealed_from = bite[-1].seq
             for record in bite:
                 ours = not run_id or Body(record.body).text("run_id") == run_id
                 wanted = sealed.get(record.stream, outcome) == outcome
@@ -315,13 +319,16 @@ class Views:
                 return
             before = bite[-1].seq
 
-    def _sealed(self, after_seq: int) -> dict[str, str]:
+    def _sealed(self, after_seq: int, before_seq: int | None, wanted: str) -> dict[str, str]:
+        """Return how streams are sealed within a range; `wanted` for those reopened there."""
         sealed: dict[str, str] = {}
-        for record in self._reader.records(kinds=LAST_KINDS, after_seq=after_seq):
+        for record in self._reader.records(
+            kinds=LAST_KINDS, after_seq=after_seq, before_seq=before_seq
+        ):
             if record.kind is Kind.DECISION_SEALED:
                 sealed[record.stream] = Body(record.body).text("outcome")
             elif Body(record.body).flag("reopens"):
-                sealed.pop(record.stream, None)
+                sealed[record.stream] = wanted
         return sealed
 
     def _row(self, start: Record) -> DecisionRow:

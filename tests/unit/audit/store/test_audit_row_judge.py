@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
 
 from audit.errors import RowRefusedError
 from audit.records.canonical import JSON
@@ -14,7 +16,7 @@ from audit.records.record import Draft, Record
 from audit.records.row_key import Accepted, RowKey, disavowal, mac_of
 from audit.store.row_judge import RowJudge
 from audit.store.tables import RECORD_COLUMNS
-from audit.tlog.merkle import Frontier
+from audit.tlog.merkle import Frontier, leaf_hash
 from tests.doubles.audit_log import note
 from tests.doubles.memory_ledger import MemoryLedger
 
@@ -66,6 +68,18 @@ class Table:
         first, stop = int(str(values["first"])), int(str(values["stop"]))
         return [(one.leaf,) for one in found if first <= one.seq < stop]
 
+    def spoil(self, record: Record, payload: bytes) -> None:
+        """Give a row another payload, with digest, header and leaf to match."""
+        digest = sha256(payload).digest()
+        header = record.header.replace(record.payload_digest.hex().encode(), digest.hex().encode())
+        self._ledger.forged = structs.replace(
+            record,
+            payload=payload,
+            payload_digest=digest,
+            header=header,
+            leaf=leaf_hash(header),
+        )
+
     def restored(self) -> RowKey:
         """Take the MACs away, and accept all there is: as a backup and its restore do."""
         self.macs.clear()
@@ -111,6 +125,14 @@ def test_no_forged_disavowal_takes_a_row_away_once_all_rows_count() -> None:
         table.disavow(one)
     judge = RowJudge(table.restored(), table.rows)
     assert [judged(judge, table, one) for one in (own, unsigned, strange)] == [True, False, False]
+
+
+@pytest.mark.parametrize("payload", [b"no JSON", b'{ "seq":0}', b"[]"])
+def test_a_disavowal_that_nobody_can_parse_stops_no_read_after_a_restore(payload: bytes) -> None:
+    table = Table()
+    own = table.add(note("own"), ours=True)
+    table.spoil(table.disavow(own, ours=False, signed=False), payload)
+    assert judged(RowJudge(table.restored(), table.rows), table, own)
 
 
 def test_a_row_with_its_mac_counts_whoever_disavows_it() -> None:
