@@ -15,7 +15,7 @@ from audit.records.kinds import Kind
 from audit.records.record import Record
 from audit.records.row_key import RowKey
 from audit.store.connection import HEAD_SQL, LogHead, Pool
-from audit.store.row_judge import RowJudge, refuse_gaps
+from audit.store.row_judge import RowJudge, disavowal_on, refuse_gaps
 from audit.store.tables import READER_ROLE, RECORD_SQL, record_from_row
 from audit.store.tiles import TileStore
 from audit.store.watchdog import Watchdog
@@ -129,8 +129,7 @@ class LedgerReader:
         The officers' signatures are not checked here.
         """
         found = self.records(stream="control", kinds=(Kind.RECORD_DISAVOWED,))
-        named = ((record.body.get("seq"), record.seq) for record in found)
-        return {seq: by for seq, by in named if isinstance(seq, int)}
+        return {said.seq: by.seq for by in found if (said := disavowal_on(by))}
 
     def by_key(self, stream: str, idem_key: str) -> Record | None:
         """Return the record of an idempotency key, or None."""
