@@ -92,10 +92,7 @@ class Inquiry:
         self._known = Findings(by_subject={})
 
     def findings(self, subjects: Collection[str]) -> Findings:
-        """Return what the log says by now of these persons.
-
-        Args:
-            subjects: pseudonyms; the first call names all that later calls ask about.
+        """Return what the log says by now of pseudonyms; the first call must name them all.
 
         Raises:
             ErasureRefusedError: a record does not match its leaf, or a value has no record.
@@ -188,11 +185,8 @@ def judge(
 ) -> tuple[Due, ...]:
     """Return what may be erased, of all these persons or of none.
 
-    Args:
-        findings: values and holds.
-        messages_of: (stream, key) of the broker messages of a decision's stream.
-        years: retention by class; longer ones in the record of a value's run win.
-        now_us: microseconds UTC.
+    `messages_of` gives (stream, key) of the broker messages of a decision's stream; `years` is
+    retention by class, and longer ones in the record of a value's run win; `now_us` is UTC.
 
     Raises:
         ErasureRefusedError: a statute or a hold keeps a value; of several persons it names each.

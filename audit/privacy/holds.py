@@ -21,12 +21,7 @@ _DECISION = re.compile(r"decision:[!-~]{1,190}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """A hold that is in force.
-
-    Attributes:
-        scope: `all`, `subject:<pseudonym>` or `decision:<id>`.
-        seq: the record that placed it.
-    """
+    """A hold on `all`, `subject:<pseudonym>` or `decision:<id>`, placed by record `seq`."""
 
     hold_id: str
     scope: str

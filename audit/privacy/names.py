@@ -61,12 +61,7 @@ def is_telling(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name to search for.
-
-    Attributes:
-        texts: the name, likened, in each order of its words.
-        within_words: whether it also matches in the middle of a word.
-    """
+    """A name to search for, likened, in each order of its words; perhaps also within words."""
 
     texts: tuple[str, ...]
     within_words: bool

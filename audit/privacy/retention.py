@@ -25,12 +25,7 @@ class Retention(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRule:
-    """Why and how long a class is kept.
-
-    Attributes:
-        years: the default, counted from the record's time.
-        source: the statute.
-    """
+    """A class, the statute that keeps it, and the default years from the record's time."""
 
     years: int
     what: str

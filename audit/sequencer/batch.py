@@ -63,16 +63,12 @@ class Builder:
         now_us: int,
         after: "Builder | None" = None,
     ) -> None:
-        """Start an empty batch.
+        """Start an empty batch at `now_us`; a clock that went back does not reorder records.
 
-        Args:
-            position: not changed.
-            existing: committed records by (stream, idempotency key), for all keys of the batch.
-                None if the keys were not looked up: the database then refuses a key that is on
-                record, and `unsure` tells that an answer depends on the lookup.
-            now_us: the batch's time; a clock that went back does not reorder records.
-            after: a batch that is being committed on the same position; this one builds on it and
-                is worthless if it fails.
+        `existing` has the committed records by (stream, idempotency key), for all keys of the
+        batch. None: the keys were not looked up; the database then refuses a key that is on record,
+        and `unsure` tells that an answer depends on the lookup. `after` is a batch that is being
+        committed on the same position; this one builds on it and is worthless if it fails.
         """
         self._position = position
         self._after = after

@@ -123,11 +123,8 @@ class ClockWatch:
     ) -> None:
         """Watch from now on.
 
-        Args:
-            clock: microseconds UTC.
-            read: asks about the clock; None: only steps are written, with an unknown clock.
-            recorded_us: the log's last time, or 0.
-            monotonic: microseconds.
+        `clock` gives microseconds UTC; `recorded_us` is the log's last time, or 0. Without `read`
+        only steps are written, with an unknown clock.
         """
         self._clock = clock
         self._read = read

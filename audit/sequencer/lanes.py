@@ -29,11 +29,9 @@ class Lane(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Refuse the append if the section moved after `basis_seq`.
+    """Refuse the append if a record of account `section`, or a firm-wide one, is after `basis_seq`.
 
-    Attributes:
-        section: the account whose records count, with all firm-wide ones.
-        basis_seq: the last sequence number that the caller has seen.
+    `basis_seq` is the last sequence number that the caller has seen.
     """
 
     section: str
@@ -41,11 +39,7 @@ class Guard:
 
 
 class Append(Struct, frozen=True, kw_only=True):
-    """Write these drafts in one commit.
-
-    Attributes:
-        check: called when the batch is built, on the sequencer's thread; raises to refuse it.
-    """
+    """Write drafts in one commit; `check` raises to refuse it, on the sequencer's thread."""
 
     prepared: tuple[Prepared, ...]
     guard: Guard | None = None

@@ -37,7 +37,7 @@ class Signer(NoteSigner, Protocol):
 class _HeldKey:
     """A key held in memory under a name (the log's origin, or a witness's name)."""
 
-    def __init__(self, name: str, key: _PrivateKey, key_type: int) -> None:
+    def __init__(self, name: str, key: _PrivateKey, key_type: int = ED25519) -> None:
         self._key = key
         public = key.public_key().public_bytes_raw()
         self._vkey = VerifierKey(name=name, key_type=key_type, public_key=public)
@@ -54,9 +54,6 @@ class _HeldKey:
 
 class FileSigner(_HeldKey):
     """An Ed25519 key from a file."""
-
-    def __init__(self, name: str, key: Ed25519PrivateKey, key_type: int = ED25519) -> None:
-        super().__init__(name, key, key_type)
 
     @classmethod
     def generate(cls, path: Path, name: str, key_type: int = ED25519) -> "FileSigner":
@@ -134,11 +131,7 @@ def destroy_key(path: Path) -> None:
 
 
 def refuse_open(path: Path, found: os.stat_result) -> None:
-    """Refuse a secret file that others may read, or that another user owns and may change.
-
-    Raises:
-        KeyFileError: it is open to others; the message says what to type.
-    """
+    """Raise KeyFileError for a secret file that others may read, or another owner may change."""
     mode = stat.S_IMODE(found.st_mode)
     if mode & 0o077:
         raise KeyFileError(f"{path} has mode {mode:o}; others must not read it (chmod 600)")

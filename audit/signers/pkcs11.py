@@ -86,7 +86,7 @@ class Pkcs11Signer:
         return self._vkey
 
     def sign(self, message: bytes) -> bytes:
-        """Return the 64-byte Ed25519 signature; raise KeyFileError if the device makes none."""
+        """Return 64 bytes of Ed25519; raise KeyFileError if the device makes no valid signature."""
         with self._lock:
             try:
                 signature = self._sign(message)

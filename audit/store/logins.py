@@ -51,12 +51,7 @@ FROM pg_roles r WHERE rolname = %(login)s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """What a login may do.
-
-    Attributes:
-        excess: rights beyond writer, reader and eraser, in words.
-        lacking: the roles it may not take.
-    """
+    """A login's rights in excess of the three roles, in words, and the roles it may not take."""
 
     name: str
     excess: tuple[str, ...]

@@ -58,12 +58,7 @@ KeyRecord: TypeAlias = Rotation | Revocation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustedKey:
-    """A key with its bounds; None is no bound.
-
-    Attributes:
-        until_size: the largest tree that this key alone may sign.
-        revoked_us: nothing made at this time or later counts.
-    """
+    """A key, the largest tree it alone may sign, and from when nothing of it counts; or None."""
 
     key: VerifierKey
     until_size: int | None = None

@@ -175,7 +175,6 @@ def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401
 
 
 def _deeper(value: object, depth: int) -> bool:
-    """Return whether a value is nested deeper than `depth` levels."""
     level: list[Any] = [value]
     for _ in range(depth + 1):
         nests = [item for item in level if isinstance(item, dict | list)]
@@ -419,10 +418,7 @@ def read_head(text: str) -> Head:
 def signed_time(key: Key, signature: bytes, text: str) -> int | None:
     """Return the time in seconds that a verified cosignature states, 0 for a log's signature.
 
-    None if this installation cannot verify this type of signature.
-
-    Raises:
-        Bad: the signature does not verify.
+    None if this installation cannot verify this type; raise Bad if it does not verify.
     """
     message, stated = text.encode(), 0
     if key.kind != ED25519:
@@ -619,11 +615,7 @@ class Change(NamedTuple):
 
 
 def read_change(statement: object, origin: str) -> Change:
-    """Return a change of keys; the signatures of a revocation are not verified yet.
-
-    Raises:
-        Bad: it is malformed, of another log, or a rotation that both keys did not sign.
-    """
+    """Return a change of keys, or raise Bad; a revocation's signatures are not verified yet."""
     if not isinstance(statement, str):
         raise Bad("a change of keys is no text")
     note = read_note(statement.encode())
@@ -1702,7 +1694,6 @@ class LogVerifier:
             self._judge_lag(text, self._checked, self._signed_at_us, now_us)
 
     def _judge_witnesses(self, now_us: int | None) -> None:
-        """Require the policy's quorum for what is signed."""
         policy = self._trust.policy
         if policy is None or not policy.asks:
             self.report.say("no witness policy given: that others saw this log is not shown")

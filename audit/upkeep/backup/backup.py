@@ -134,7 +134,7 @@ def _signed_head(connection: "psycopg.Connection[Any]") -> dict[str, Any]:
         "origin": head["origin"],
         "size": newest[0],
         "root": frontier.root(),
-        "frontier": b"".join(frontier.nodes),
+        "frontier": frontier.to_bytes(),
     }
 
 

@@ -42,13 +42,9 @@ _SHOWN_EVERY = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The result of a restore.
+    """The result of a restore: nothing was restored unless the report's exit code is 0.
 
-    Attributes:
-        report: the verifier's; nothing was restored unless its exit code is 0.
-        size: records of the backup.
-        root: of their tree.
-        known_size: the largest size of a checkpoint from outside.
+    `size` and `root` are those of the backup, `known_size` the largest of checkpoints from outside.
     """
 
     report: Report

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from audit.tlog.merkle import HASH_BYTES, node_hash
+from audit.tlog.merkle import HASH_BYTES
 from audit.verifier.verify import (
     INCOMPLETE,
     MAP_BROKEN,
@@ -62,8 +62,7 @@ class Segment:
 class Maps:
     """The fold over stream-head maps: the streams changed since the last one, and its parts.
 
-    Attributes:
-        places: the record of each stream in `expected`.
+    `places` has the record of each stream in `expected`.
     """
 
     changed: dict[str, Link] = field(default_factory=dict)
@@ -202,14 +201,6 @@ def broken_link(stream: str, last: Link, link: Link) -> Iterator[Finding]:
     elif link[1] != leaf:
         text = f"is not the record that record {link[2]} follows: one of them was altered"
         yield TAMPERED, text, max(seq, 0)
-
-
-def fold(nodes: Sequence[bytes]) -> bytes:
-    """Return the root over perfect subtrees, largest first."""
-    result = nodes[-1]
-    for node in reversed(nodes[:-1]):
-        result = node_hash(node, result)
-    return result
 
 
 def tree_levels(leaves: Sequence[bytes]) -> list[bytes]:

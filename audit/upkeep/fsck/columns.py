@@ -42,8 +42,7 @@ _HEX_DIGITS = 64
 class Columns:
     """Records as a list of UTF-8 texts for each of `COLUMNS`; bytes as hex.
 
-    Attributes:
-        odd: whether a text may contain a character that JSON escapes.
+    `odd`: a text may contain a character that JSON escapes.
     """
 
     texts: Sequence[Sequence[bytes]]

@@ -20,7 +20,7 @@ import msgspec
 from audit.errors import AuditError
 from audit.records.canonical import INT_MAX
 from audit.records.record import header_bytes
-from audit.tlog.merkle import LEAF_PREFIX
+from audit.tlog.merkle import LEAF_PREFIX, Frontier
 from audit.upkeep.fsck.chunk import (
     MAP,
     UNCHECKED,
@@ -33,7 +33,6 @@ from audit.upkeep.fsck.chunk import (
     Special,
     broken_link,
     completes,
-    fold,
     tree_levels,
     tree_nodes,
 )
@@ -143,7 +142,8 @@ def judge_chunk(
         mark = Mark(size=size, note=note, mapped=size in loop.complete)
         inside = size - chunk.first
         if levels and 0 < inside <= whole:
-            mark.folded = fold(tree_nodes(levels, inside)).hex()
+            edge = Frontier(size=inside, nodes=tuple(tree_nodes(levels, inside)))
+            mark.folded = edge.root().hex()
             mark.recorded_at_us = times[inside - 1]
         chunk.marks.append(mark)
     return levels

@@ -50,7 +50,6 @@ def parse_canonical(data: bytes, depth: int = DEPTH_MAX) -> Any:  # noqa: ANN401
 
 
 def _deeper(value: object, depth: int) -> bool:
-    """Return whether a value is nested deeper than `depth` levels."""
     level: list[Any] = [value]
     for _ in range(depth + 1):
         nests = [item for item in level if isinstance(item, dict | list)]

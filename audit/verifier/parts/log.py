@@ -324,7 +324,6 @@ class LogVerifier:
             self._judge_lag(text, self._checked, self._signed_at_us, now_us)
 
     def _judge_witnesses(self, now_us: int | None) -> None:
-        """Require the policy's quorum for what is signed."""
         policy = self._trust.policy
         if policy is None or not policy.asks:
             self.report.say("no witness policy given: that others saw this log is not shown")

@@ -39,11 +39,7 @@ class Change(NamedTuple):
 
 
 def read_change(statement: object, origin: str) -> Change:
-    """Return a change of keys; the signatures of a revocation are not verified yet.
-
-    Raises:
-        Bad: it is malformed, of another log, or a rotation that both keys did not sign.
-    """
+    """Return a change of keys, or raise Bad; a revocation's signatures are not verified yet."""
     if not isinstance(statement, str):
         raise Bad("a change of keys is no text")
     note = read_note(statement.encode())

@@ -116,10 +116,7 @@ def read_head(text: str) -> Head:
 def signed_time(key: Key, signature: bytes, text: str) -> int | None:
     """Return the time in seconds that a verified cosignature states, 0 for a log's signature.
 
-    None if this installation cannot verify this type of signature.
-
-    Raises:
-        Bad: the signature does not verify.
+    None if this installation cannot verify this type; raise Bad if it does not verify.
     """
     message, stated = text.encode(), 0
     if key.kind != ED25519:
