@@ -124,19 +124,18 @@ class Profile(_ProfileModel):
     def _are_undeclared(cls, tags: tuple[int, ...]) -> tuple[int, ...]:
         declared = [tag for tag in tags if not is_undeclared(tag)]
         if declared:
-            message = f"tag {declared[0]} is not the profile's to declare"
-            raise ValueError(message)
+            raise ValueError(f"tag {declared[0]} is not the profile's to declare")
         return tags
 
     @model_validator(mode="after")
     def _has_its_times(self) -> Self:
         times = {self.session_start, self.session_end}
         if self.resets is Resets.NIGHTLY and ("" in times or len(times) == 1):
-            message = "nightly resets need session_start and session_end, two different times"
-            raise ValueError(message)
+            raise ValueError(
+                "nightly resets need session_start and session_end, two different times"
+            )
         if self.resets is not Resets.NIGHTLY and times != {""}:
-            message = "session_start and session_end belong to nightly resets"
-            raise ValueError(message)
+            raise ValueError("session_start and session_end belong to nightly resets")
         return self
 
 

@@ -80,8 +80,7 @@ class Inbox:
             offset = self._end
             written = os.pwrite(self._descriptor, frame, offset - self._base)
             if written != len(frame):
-                message = f"wrote {written} of {len(frame)} bytes to the inbox"
-                raise OSError(message)
+                raise OSError(f"wrote {written} of {len(frame)} bytes to the inbox")
             os.fdatasync(self._descriptor)
             self._end = offset + len(frame)
             return Entry(offset, self._end, raw)

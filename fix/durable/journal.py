@@ -20,6 +20,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fix.durable.kill_word import boot_id, monotonic_us, sync_folder
 from fix.errors import JournalError
@@ -175,8 +176,7 @@ class Journal:
         text = json.dumps(line, separators=(",", ":"), sort_keys=True).encode("ascii")
         written = os.write(self._descriptor, text + b"\n")
         if written != len(text) + 1:
-            message = "the journal of live orders was written short"
-            raise OSError(message)
+            raise OSError("the journal of live orders was written short")
         self._prev = hashlib.sha256(text).hexdigest()
         self._offset = max(self._offset, offset)
         self._count += 1
@@ -252,8 +252,7 @@ class _Line:
     boot_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Contents:
+class _Contents(NamedTuple):
     lines: tuple[_Line, ...]
     sound_bytes: int
     last_hash: str

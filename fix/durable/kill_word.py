@@ -166,12 +166,11 @@ class KillWord:
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
-            problem = error.strerror or "cannot be opened"
-            raise KillWordError(path=str(path), problem=problem) from error
+            raise self._error(error.strerror or "cannot be opened") from error
         status = os.fstat(self._descriptor)
         if status.st_size not in {SIZE, OLD_SIZE}:
             os.close(self._descriptor)
-            raise KillWordError(path=str(path), problem=f"has {status.st_size} bytes, not {SIZE}")
+            raise self._error(f"has {status.st_size} bytes, not {SIZE}")
         if status.st_size == OLD_SIZE:
             os.ftruncate(self._descriptor, SIZE)  # adds zeros; another process may do the same
         self._identity = (status.st_dev, status.st_ino)
@@ -259,20 +258,20 @@ class KillWord:
         with self._writing():
             state, sound = _decode(self._map[:])
             if not sound:
-                problem = "is damaged; restore it from the ledger"
-                raise KillWordError(path=str(self._path), problem=problem)
+                raise self._error("is damaged; restore it from the ledger")
             if not state.killed:
-                raise KillWordError(path=str(self._path), problem="is not pressed")
+                raise self._error("is not pressed")
             if self._map[CLOSING]:
-                problem = "a press has begun; wait for it, or press again if it was interrupted"
-                raise KillWordError(path=str(self._path), problem=problem)
+                raise self._error(
+                    "a press has begun; wait for it, or press again if it was interrupted"
+                )
             if state.kill_epoch != kill_epoch:
-                problem = f"release names epoch {kill_epoch}, pressed is {state.kill_epoch}"
-                raise KillWordError(path=str(self._path), problem=problem)
+                raise self._error(
+                    f"release names epoch {kill_epoch}, pressed is {state.kill_epoch}"
+                )
             drawn = _drawn(self._map[:])
             if press_id and drawn[:_ID_BYTES].hex() != press_id:
-                problem = "release names another press"
-                raise KillWordError(path=str(self._path), problem=problem)
+                raise self._error("release names another press")
             self._store(KillWordState(kill_epoch, killed=False), drawn or _draw())
 
     def restore(self, kill_epoch: int, *, killed: bool) -> KillWordState:
@@ -286,9 +285,10 @@ class KillWord:
         with self._writing():
             state, sound = _decode(self._map[:])
             behind = state.kill_epoch < kill_epoch
+            pressed = state.killed and not self._map[CLOSING]  # as a completed press leaves it
             if not sound or (behind and state.killed and not killed):
                 self._store(KillWordState(kill_epoch + 1, killed=True))
-            elif behind or (killed and state.kill_epoch == kill_epoch and not self._is_pressed):
+            elif behind or (killed and state.kill_epoch == kill_epoch and not pressed):
                 self._store(KillWordState(kill_epoch, killed=killed))
         return self.read()
 
@@ -296,11 +296,6 @@ class KillWord:
         """Unmap the word without changing it."""
         self._map.close()
         os.close(self._descriptor)
-
-    @property
-    def _is_pressed(self) -> bool:
-        """Whether the word is as a completed press leaves it."""
-        return _decode(self._map[:])[0].killed and not self._map[CLOSING]
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -320,8 +315,7 @@ class KillWord:
             except BlockingIOError:
                 if time.monotonic() > until:
                     shut = "shut" if self.read().killed else "unchanged"
-                    problem = f"is {shut}, but another process holds its lock"
-                    raise KillWordError(path=str(self._path), problem=problem) from None
+                    raise self._error(f"is {shut}, but another process holds its lock") from None
                 time.sleep(0.001)
             else:
                 return
@@ -333,5 +327,7 @@ class KillWord:
             self._map.flush()
             os.fsync(self._descriptor)
         except OSError as error:
-            problem = f"is set in memory but not durable: {error.strerror}"
-            raise KillWordError(path=str(self._path), problem=problem) from error
+            raise self._error(f"is set in memory but not durable: {error.strerror}") from error
+
+    def _error(self, problem: str) -> KillWordError:
+        return KillWordError(path=str(self._path), problem=problem)

@@ -115,7 +115,9 @@ class Sweeper:
             self._begin(view)
             again = view.killed and self._over_epoch == view.kill_epoch
             phase = SweepPhase.REVIVED if again else SweepPhase.BEGAN
-            told.append((phase, SweepOutcome(unknown=tuple(_names(view.live)))))
+            told.append(
+                (phase, SweepOutcome(unknown=tuple(order.cl_ord_id for order in view.live)))
+            )
         sweep = self._sweep
         if sweep is None:  # pragma: no cover - begun above
             return SweepStep()
@@ -201,7 +203,3 @@ def _since(view: View) -> tuple[int, int, int, int]:
     """Return the last reason to repeat cancels: a press, a logon, a resend, or its proof."""
     proven_no = view.proven_no if view.resent_us else 0
     return (view.kill_epoch, view.logon_no, view.resent_us, proven_no)
-
-
-def _names(live: tuple[LiveOrder, ...]) -> list[str]:
-    return [order.cl_ord_id for order in live]

@@ -116,8 +116,7 @@ class Sweeping:
         # a crash here leaves notes of cancels that never left; the next child cancels all again
         left = [isinstance(self._parts.session.send(fields), Sent) for fields in messages]
         if notes:
-            sent = sum(left)
-            self._parts.post({"ev": "sweep", "phase": "cancelling", "sent": sent})
+            self._parts.post({"ev": "sweep", "phase": "cancelling", "sent": sum(left)})
 
     def _note(self, notes: list[CancelNote]) -> None:
         try:

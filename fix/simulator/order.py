@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fix.wire.messages import Fields
 
 TERMINAL = frozenset("248")
-NOW, LATER = False, True
+LATER = True
 
 
 class OrderOutcome(StrEnum):
@@ -70,4 +70,4 @@ class Reply:
     """Fields to send, at once or after the partial delay."""
 
     fields: Fields
-    later: bool = NOW
+    later: bool = False

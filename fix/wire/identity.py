@@ -24,8 +24,7 @@ def cl_ord_id(leaf: bytes) -> str:
         ValueError: the leaf is not 32 bytes long.
     """
     if len(leaf) != LEAF_BYTES:
-        message = f"a leaf hash has {LEAF_BYTES} bytes, not {len(leaf)}"
-        raise ValueError(message)
+        raise ValueError(f"a leaf hash has {LEAF_BYTES} bytes, not {len(leaf)}")
     return base64.b32encode(leaf[:_BITS_IN_BYTES]).decode("ascii")[:CL_ORD_ID_LENGTH]
 
 

@@ -267,9 +267,11 @@ def _is_party(parts: Sequence[tuple[int, str]], place: int) -> bool:
     tag, value = parts[place]
     if tag not in _PARTIES:
         return False
-    _, source, role, qualifier, _ = _PARTIES[tag]
     said = dict(reversed(_entry(parts, place, tag)))
-    return _is_person(value, said.get(source), said.get(role), said.get(qualifier))
+    source, role, qualifier = (said.get(other) for other in _PARTIES[tag][1:4])
+    if source in FIRM_SOURCES or role in FIRM_ROLES or qualifier in NOT_NATURAL:
+        return False
+    return not (source == "P" and SHORT_CODE.fullmatch(value))
 
 
 def _is_sub_person(parts: Sequence[tuple[int, str]], place: int) -> bool:
@@ -287,12 +289,6 @@ def _entry(parts: Sequence[tuple[int, str]], start: int, id_tag: int) -> list[tu
             break
         found.append((tag, value))
     return found
-
-
-def _is_person(value: str, source: str | None, role: str | None, qualifier: str | None) -> bool:
-    if source in FIRM_SOURCES or role in FIRM_ROLES or qualifier in NOT_NATURAL:
-        return False
-    return not (source == "P" and SHORT_CODE.fullmatch(value))
 
 
 def _erasable(parts: Sequence[tuple[int, str]], *, words: bool) -> frozenset[int]:
