@@ -6,7 +6,7 @@ profile declares that it names no person (`Profile.public_tags`).
 
 Not here: what is done with such a field (`fix.wire.persons`).
 
-Source: FIX 4.4 volume 6; FIX 5.0 SP2 volume 1 and EP278 for what came later; EP216 for 2376.
+Source: FIX 4.4 volume 6; FIX 5.0 SP2 EP278 for what came later; EP216 for 2376.
 """
 
 import re
@@ -202,6 +202,7 @@ LATER = frozenset((
     1507, 1724, 1797, 1891, 1903, 1905, 2376, 2593, 2594, 2595,
 ))  # fmt: skip
 """Fields later than FIX 4.4 that reports carry and that hold codes and numbers."""
+_USER_DEFINED = (range(5_000, 10_000), range(10_000, 40_000))
 _PARTY_NAMES = frozenset({g[0] for g in GROUPS} | {g[4][0] for g in GROUPS})
 NAMED_TAGS = frozenset({*PERSON_TAGS, *TEXT_TAGS} | _PARTY_NAMES)
 """Every declared field whose value can be or contain a person's name."""
@@ -223,3 +224,8 @@ def is_undeclared(tag: int) -> bool:
     return tag > KNOWN_MAX and not (
         tag in NAMED_TAGS or tag in GROUP_TAGS or tag in LATER or tag in LENGTH_TAGS
     )
+
+
+def is_user_defined(tag: int) -> bool:
+    """Return whether two firms agree on a field's meaning. Source: FIX 5.0 SP2 volume 1."""
+    return any(tag in span for span in _USER_DEFINED)

@@ -159,14 +159,12 @@ def base_of(path: Path) -> int:
         InboxError: the base file is damaged.
     """
     try:
-        text = _base_file(path).read_text(encoding="ascii")
-        if not re.fullmatch(r"[0-9]{1,15}\n", text):
-            raise InboxError(path=str(_base_file(path)), offset=0)
-        return int(text)
+        text = _base_file(path).read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
         return 0
-    except UnicodeDecodeError as error:
-        raise InboxError(path=str(_base_file(path)), offset=0) from error
+    if not re.fullmatch(r"[0-9]{1,15}\n", text):
+        raise InboxError(path=str(_base_file(path)), offset=0)
+    return int(text)
 
 
 def begin_at(path: Path, base: int) -> None:
@@ -202,7 +200,6 @@ def _fits(checksum: int, body: bytes) -> bool:
 
 
 def _sound_end(path: Path) -> int:
-    """Return the offset after the last whole frame."""
     end = base_of(path)
     while entries := read_from(path, end):
         end = entries[-1].next_offset

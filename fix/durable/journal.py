@@ -70,7 +70,6 @@ class Journal:
         self._live, self._ended = _fold(found.lines)
         self._ids = {line.cl_ord_id for line in found.lines if line.op in _OPENING}
         self._offset = max((line.inbox for line in found.lines), default=0)
-        self._count = len(found.lines)
         self._cancels = _cancels(found.lines)
         self._boot = boot_id().hex()
         self._last_order_us = max(
@@ -85,11 +84,6 @@ class Journal:
             self._compact()
         os.fsync(self._descriptor)
         sync_folder(path.parent)  # without it a power cut can undo the creation or the compaction
-
-    @property
-    def length(self) -> int:
-        """Number of lines since the last compaction."""
-        return self._count
 
     @property
     def last_order_us(self) -> int:
@@ -179,7 +173,6 @@ class Journal:
             raise OSError("the journal of live orders was written short")
         self._prev = hashlib.sha256(text).hexdigest()
         self._offset = max(self._offset, offset)
-        self._count += 1
 
     def _compact(self) -> None:
         """Rewrite the file with live orders, the last ended ones and cancels; swaps atomically."""

@@ -146,7 +146,7 @@ class Sequence:
     def opened(self, next_sender: int) -> Reset | None:
         """Return the reset that the engine made as it opened the store, if it did."""
         with self._lock:
-            return self._begin(ResetCause.NIGHTLY, 1, 1) if next_sender <= self._sent else None
+            return self._begin(ResetCause.NIGHTLY, 1) if next_sender <= self._sent else None
 
     def logging_on(self, number: int, expected: int) -> Reset | None:
         """Note a logon of ours; return the reset that its number shows, if any.
@@ -159,7 +159,7 @@ class Sequence:
                 self._sent = 0  # as agreed: this logon has 141=Y itself
             if number <= self._sent:
                 own = self._profile.mode is SessionMode.RESET
-                found = self._begin(ResetCause.AT_LOGON if own else ResetCause.NIGHTLY, number, 1)
+                found = self._begin(ResetCause.AT_LOGON if own else ResetCause.NIGHTLY, number)
             self.sent(number)
             self._received = expected - 1
             return found
@@ -174,7 +174,7 @@ class Sequence:
             if self._profile.resets is not Resets.BY_BROKER and not self.accept_once:
                 return None
             self.last_refused = None
-            return self._begin(ResetCause.AFTER_REFUSAL, self._sent + 1, 1)
+            return self._begin(ResetCause.AFTER_REFUSAL, self._sent + 1)
 
     def flagged(self) -> Reset | None:
         """Judge the broker's logon with 141=Y; None if nothing was counted before.
@@ -203,20 +203,22 @@ class Sequence:
     def _judge(self, cause: ResetCause, new_sender: int) -> Reset:
         if self._profile.resets is Resets.BY_BROKER or self.accept_once:
             self.accept_once = False
-            return self._begin(cause, new_sender, 1)
-        refused = self._entry(cause, allowed=False, new=(self._sent + 1, self._received + 1))
-        self._keep(refused)
-        return refused
+            return self._begin(cause, new_sender)
+        return self._keep(cause, allowed=False, new=(self._sent + 1, self._received + 1))
 
-    def _begin(self, cause: ResetCause, new_sender: int, new_target: int) -> Reset:
-        made = self._entry(cause, allowed=True, new=(new_sender, new_target))
-        self._keep(made)
+    def _begin(self, cause: ResetCause, new_sender: int) -> Reset:
+        made = self._keep(cause, allowed=True, new=(new_sender, 1))
         self._epoch = made.reset_no
-        self._sent, self._received = new_sender - 1, new_target - 1
+        self._sent, self._received = new_sender - 1, 0
         return made
 
-    def _entry(self, cause: ResetCause, *, allowed: bool, new: tuple[int, int]) -> Reset:
-        return Reset(
+    def _keep(self, cause: ResetCause, *, allowed: bool, new: tuple[int, int]) -> Reset:
+        """Append an entry to the file and return it; durable on return.
+
+        Raises:
+            OSError: the disk refused; the numbers stay as they are.
+        """
+        entry = Reset(
             reset_no=self._last_no + 1,
             cause=cause,
             allowed=allowed,
@@ -226,13 +228,6 @@ class Sequence:
             new_target=new[1],
             at_us=self._wall_us(),
         )
-
-    def _keep(self, entry: Reset) -> None:
-        """Append an entry; durable on return.
-
-        Raises:
-            OSError: the disk refused; the numbers stay as they are.
-        """
         line = json.dumps(asdict(entry), separators=(",", ":")).encode("ascii") + b"\n"
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -244,6 +239,7 @@ class Sequence:
             os.close(descriptor)
         sync_folder(self._path.parent)
         self._last_no = entry.reset_no
+        return entry
 
 
 def _reset(line: bytes) -> Reset:

@@ -52,7 +52,6 @@ class WireLog:
         return found if same else text
 
     def _follow(self) -> None:
-        """Read the lines written since the last call."""
         with self._path.open("rb") as file:
             if os.fstat(file.fileno()).st_size < self._place:
                 self._place, self._rest = 0, b""

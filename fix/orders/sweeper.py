@@ -107,20 +107,18 @@ class Sweeper:
             self._epoch_seen, self._fresh = view.kill_epoch, True
         self._see_returns(view)
         told: list[tuple[SweepPhase, SweepOutcome]] = []
-        if self._sweep is None:
+        sweep = self._sweep
+        if sweep is None:
             if not view.live:
                 return self._nothing_live(view)
             if not (view.killed or (self._wanted and view.logon_no)):
                 return SweepStep()
-            self._begin(view)
+            sweep = self._begin(view)
             again = view.killed and self._over_epoch == view.kill_epoch
             phase = SweepPhase.REVIVED if again else SweepPhase.BEGAN
             told.append(
                 (phase, SweepOutcome(unknown=tuple(order.cl_ord_id for order in view.live)))
             )
-        sweep = self._sweep
-        if sweep is None:  # pragma: no cover - begun above
-            return SweepStep()
         sweep.follow(view.live, view.now_us, takes_more=view.killed)
         if view.logon_no:
             self._renew(sweep, view)
@@ -139,7 +137,6 @@ class Sweeper:
         self._returns.see(view.live)
 
     def _nothing_live(self, view: View) -> SweepStep:
-        """Answer a press or a command when no order is live."""
         asked = (view.killed and self._fresh) or self._wanted
         self._fresh = self._wanted = False
         if view.killed:
@@ -159,8 +156,9 @@ class Sweeper:
         self._attempt = max(view.wall_us, self._attempt + 1)
         return (mass_alone(self._attempt, view.wall_us),)
 
-    def _begin(self, view: View) -> None:
+    def _begin(self, view: View) -> Sweep:
         self._attempt = max(view.wall_us, self._attempt + 1)
+        self._logon_no, self._told_late = 0, False
         self._sweep = Sweep(
             view.live,
             self._profile,
@@ -168,8 +166,7 @@ class Sweeper:
             now_us=view.now_us,
             returns=self._returns,
         )
-        self._logon_no = 0
-        self._told_late = False
+        return self._sweep
 
     def _renew(self, sweep: Sweep, view: View) -> None:
         """Repeat every cancel after an event that may have swallowed the earlier ones."""

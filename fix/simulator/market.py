@@ -198,7 +198,6 @@ class SimulatedMarket:
         return [Reply(fields=fields) for fields in held]
 
     def _price(self, order: Order) -> Decimal | None:
-        """Return the price at which the order trades now, or None."""
         if not self._has_quotes:
             return order.limit
         quote = self._quote(order.symbol)
@@ -264,9 +263,9 @@ class SimulatedMarket:
 
     def _cancel(self, fields: Mapping[int, str]) -> list[Reply]:
         order = self.orders.get(fields[41])
+        late = self._break_silence(order) if order else []
         if order is None or not order.is_live:
             status, reason = ("8", "1") if order is None else (order.status, "0")
-            late = self._break_silence(order) if order else []
             reject = (
                 (35, "9"),
                 (37, order.order_id if order else "NONE"),
@@ -277,7 +276,6 @@ class SimulatedMarket:
                 (102, reason),
             )
             return [*late, Reply(fields=reject)]
-        late = self._break_silence(order)
         return [*late, self._cancelled(order, ((11, fields[11]), (41, order.cl_ord_id)))]
 
     def _mass_cancel(self, fields: Mapping[int, str]) -> list[Reply]:
@@ -315,7 +313,6 @@ class SimulatedMarket:
 
 
 def _reject(fields: Mapping[int, str], outcome: OrderOutcome) -> Fields:
-    """Return a Reject (3) or a BusinessMessageReject (j)."""
     words = (45, fields[34]), (372, fields[35]), (58, "by script")
     if outcome is OrderOutcome.SESSION_REJECT:
         return ((35, "3"), *words, (373, "99"))

@@ -54,8 +54,7 @@ def timestamp(time_us: int) -> str:
 
     Source: FIX 4.4 volume 1; microseconds by EP206.
     """
-    moment = _EPOCH + timedelta(microseconds=time_us)
-    return moment.strftime("%Y%m%d-%H:%M:%S.%f")
+    return (_EPOCH + timedelta(microseconds=time_us)).strftime("%Y%m%d-%H:%M:%S.%f")
 
 
 def new_order(
@@ -222,20 +221,11 @@ def _parties(tags: OrderTags) -> Fields:
 
     452=122 investment decision maker, 12 executing trader; 2376=22 algorithm, 24 natural person.
     """
-    parties = [
-        (code, role, qualifier)
-        for code, role, qualifier in (
-            (tags.algorithm_code, "122", "22"),
-            (tags.trader_code, "12", "24"),
-        )
-        if code
-    ]
-    if not parties:
-        return ()
-    group: list[tuple[int, str]] = [(453, str(len(parties)))]
-    for code, role, qualifier in parties:
-        group += [(448, code), (447, "P"), (452, role), (2376, qualifier)]
-    return tuple(group)
+    group: list[tuple[int, str]] = []
+    for code, role, who in ((tags.algorithm_code, "122", "22"), (tags.trader_code, "12", "24")):
+        if code:
+            group += [(448, code), (447, "P"), (452, role), (2376, who)]
+    return ((453, str(len(group) // 4)), *group) if group else ()
 
 
 def _checked(fields: Sequence[tuple[int, str]]) -> Fields:

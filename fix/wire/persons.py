@@ -225,7 +225,6 @@ def name_of(value: str) -> str:
 
 
 def _read(value: str) -> tuple[str, str]:
-    """Return a field's text and its encoding."""
     try:
         return value.encode("latin-1").decode("utf-8"), "utf-8"
     except (UnicodeEncodeError, UnicodeDecodeError):
@@ -251,7 +250,6 @@ def _join(parts: Sequence[tuple[int, str]], *, reframe: bool) -> str:
 
 
 def _people(parts: Sequence[tuple[int, str]]) -> list[int]:
-    """Return the places of fields that name a person."""
     return [
         n
         for n, (tag, value) in enumerate(parts)
@@ -282,7 +280,6 @@ def _is_sub_person(parts: Sequence[tuple[int, str]], place: int) -> bool:
 
 
 def _entry(parts: Sequence[tuple[int, str]], start: int, id_tag: int) -> list[tuple[int, str]]:
-    """Return the fields of a group entry after its first."""
     found: list[tuple[int, str]] = []
     for tag, value in parts[start + 1 :]:
         if tag == id_tag or tag not in GROUP_TAGS:
@@ -326,17 +323,13 @@ class _Others:
             return None
         text, encoding = _read(value)
         opaque = tag in _ENCODED and ("\x1b" in value or (encoding != "utf-8"))
-        known = self._here.get(text.strip().casefold()) or _mentioned(text, self._here)
-        known = known or self._named_in(text)
+        low = text.casefold()
+        inside = (who for name, who in self._here.items() if len(name) > 2 and name in low)  # noqa: PLR2004
+        known = self._here.get(low.strip()) or next(inside, None) or self._named_in(text)
         if known is not None or not (opaque or (is_undeclared(tag) and tag not in self._public)):
             return known
         spoken = opaque or (_WORDS.search(text) and not _OUR_KEY.fullmatch(text))
         return self._words(text) if spoken else None
-
-
-def _mentioned(text: str, names: Mapping[str, str]) -> str | None:
-    lowered = text.casefold()
-    return next((who for name, who in names.items() if len(name) > 2 and name in lowered), None)  # noqa: PLR2004
 
 
 def _spread(

@@ -166,16 +166,21 @@ def parse_inbound(raw: str | bytes) -> Inbound:
         MessageError: the bytes are not a FIX message.
         ReportError: the message lacks or garbles a field that its type needs.
     """
-    pairs = parse(raw)
-    fields: dict[int, str] = {}
-    for tag, value in pairs:
-        fields.setdefault(tag, value)
+    fields = dict(reversed(parse(raw)))  # the first of each tag counts
     reader = _FieldReader(fields)
     match fields[35]:
         case "8":
             return _execution_report(reader)
         case "9":
-            return _cancel_reject(reader)
+            return CancelReject(
+                envelope=reader.envelope(),
+                cl_ord_id=reader.text(11),
+                orig_cl_ord_id=reader.text(41),
+                ord_status=reader.text(39),
+                response_to=reader.text(434),
+                reason=reader.optional(102),
+                text=reader.optional(58),
+            )
         case "r":
             return MassCancelReport(
                 envelope=reader.envelope(),
@@ -230,8 +235,6 @@ def scaled(text: str, digits: int) -> int:
 
 
 class _FieldReader:
-    """Typed access to the first occurrence of each tag."""
-
     def __init__(self, fields: dict[int, str]) -> None:
         self._fields = fields
 
@@ -302,20 +305,7 @@ def _execution_report(reader: _FieldReader) -> ExecutionReport:
 
 
 def _commission(reader: _FieldReader) -> str:
-    """Return the absolute commission (12, 13=3); any other type raises."""
     commission = reader.decimal(12)
     if commission and reader.optional(13) not in {"", "3"}:
         raise reader.fault("commission (12) is not absolute (13=3)")
     return commission
-
-
-def _cancel_reject(reader: _FieldReader) -> CancelReject:
-    return CancelReject(
-        envelope=reader.envelope(),
-        cl_ord_id=reader.text(11),
-        orig_cl_ord_id=reader.text(41),
-        ord_status=reader.text(39),
-        response_to=reader.text(434),
-        reason=reader.optional(102),
-        text=reader.optional(58),
-    )

@@ -40,9 +40,7 @@ class Word:
 
 def word_of(raw: str) -> Word | None:
     """Return the word in a message's bytes; None if it is not an execution report."""
-    found: dict[str, str] = {}
-    for tag, text in _TAGS.findall(raw):
-        found.setdefault(tag, text)
+    found: dict[str, str] = dict(reversed(_TAGS.findall(raw)))  # the first of each tag counts
     if found.get("35") != "8":
         return None
     resent = found.get("43") == "Y"

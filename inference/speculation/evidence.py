@@ -11,7 +11,6 @@ float64 sum before the picked entry and the whole sum. Draws come from the seeds
 
 Rules:
     - Evidence keeps the first row whole: all trajectories share it, the closed-form law needs it.
-    - Float32 arithmetic is done in float64 and rounded once, which gives the same result.
 
 Not here: making evidence from full rows (`condense.py`) and the byte form (`evidence_bytes.py`).
 """
@@ -81,10 +80,8 @@ class RoundEvidence:
     def __post_init__(self) -> None:
         """Raise `CaptureError` for a round whose parts do not fit together."""
         n, verified = len(self.drafts), self.verified
-        plain, recovered = (
-            self.outcome is RoundOutcome.PLAIN,
-            self.outcome is RoundOutcome.RECOVERED,
-        )
+        plain = self.outcome is RoundOutcome.PLAIN
+        recovered = self.outcome is RoundOutcome.RECOVERED
         if (
             not 0 <= self.accepted <= n
             or len(self.p) != verified

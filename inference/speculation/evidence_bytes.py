@@ -1,9 +1,8 @@
 """The byte form of evidence, version 2 of a capture; version 1 is read and condensed.
 
-Without a compressor the same evidence gives the same bytes on every machine, and a reader needs
-only this table. Numbers are little-endian; `bin` is a token less `bin_start`, one byte for at most
-256 bins, else two; `varint` is LEB128; `near one` is the distance of a float64's bits from those of
-1.0, zigzag, as varint.
+As in version 1 there is no compressor, and a reader needs only this table. Numbers are
+little-endian; `bin` is a token less `bin_start`, one byte for at most 256 bins, else two; `varint`
+is LEB128; `near one` is the distance of a float64's bits from those of 1.0, zigzag, as varint.
 
     magic line
     u8 drafter, u8 spec_k, varint bin_start, varint n_bins, [table: 32 bytes digest, varint base]
@@ -235,10 +234,8 @@ class _Reader:
         n = 0 if plain else self._byte()
         accepted = self._byte() if recovered else n
         drafts = tuple(self._token() for _ in range(n))
-        by_table, of_network = (
-            self.drafter is DrafterKind.TABLE,
-            self.drafter is DrafterKind.NETWORK,
-        )
+        by_table = self.drafter is DrafterKind.TABLE
+        of_network = self.drafter is DrafterKind.NETWORK
         states = tuple(self.base + self._varint() for _ in range(n if by_table else 0))
         p: list[float] = []
         q: list[float] = []
@@ -259,6 +256,7 @@ class _Reader:
             total = self._double() if form == _RECOVERED else self._near_one()
             picked = Bracket(before=before, total=total)
             entropies = self._shorts(accepted + 1)
+        outcome = RoundOutcome.RECOVERED if recovered else RoundOutcome.BONUS
         return RoundEvidence(
             trajectory=trajectory,
             step=step,
@@ -273,11 +271,7 @@ class _Reader:
             token_q=token_q,
             picked=picked,
             no_rest=form == _NO_REST,
-            outcome=RoundOutcome.PLAIN
-            if plain
-            else RoundOutcome.RECOVERED
-            if recovered
-            else RoundOutcome.BONUS,
+            outcome=RoundOutcome.PLAIN if plain else outcome,
             plain_reason=_REASONS[form - _PLAIN] if plain else None,
             truncated=truncated,
             entropies=entropies,

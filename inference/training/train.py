@@ -133,8 +133,6 @@ class _Interrupt:
 
 
 class _Run:
-    """Mutable state of a training run."""
-
     def __init__(self, plan: TrainPlan, sampler: Sampler, path: Path) -> None:
         torch.manual_seed(plan.seed)
         self.plan, self.sampler, self.path = plan, sampler, path
@@ -155,7 +153,6 @@ class _Run:
         return self.elapsed_s / (60.0 * self.plan.minutes)
 
     def advance(self) -> None:
-        """Take one step."""
         started = time.monotonic()
         progress = self.progress()
         layers = self.plan.shape.layers

@@ -43,8 +43,6 @@ class Regeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pair:
-    """A recorded number and the regenerated one."""
-
     where: str
     recorded: float
     again: float
@@ -115,7 +113,8 @@ class _Numbers:
 
     def __init__(self, evidence: Evidence, table: QTable) -> None:
         self._start = evidence.bin_start
-        self._table = np.frombuffer(table.rows, dtype="<f4").reshape(-1, table.n_bins)
+        rows = np.frombuffer(table.rows, dtype="<f4").reshape(-1, table.n_bins)
+        self._table: Doubles = rows.astype(np.float64)
 
     def round(self, r: RoundEvidence, rows: Doubles, drafted: Doubles | None) -> Iterator[_Pair]:
         """Yield every number of a round; `rows` start at its step."""
@@ -135,7 +134,7 @@ class _Numbers:
             return
         picked_from = row
         if r.outcome is RoundOutcome.RECOVERED:
-            q = self._row(r) if drafted is None else drafted[r.accepted]
+            q = drafted[r.accepted] if drafted is not None else self._table[r.states[r.accepted]]
             if r.token_q is not None:
                 yield _pair(f"{name} token q", r.token_q, q[last])
             picked_from = row if r.no_rest else np.maximum(row - q, 0.0)
@@ -143,16 +142,12 @@ class _Numbers:
         yield _pair(f"{name} token total", r.picked.total, picked_from.sum())
 
     def entropy(self, where: str, recorded: int, row: Doubles) -> _Pair:
-        """Pair a recorded entropy with that of its row."""
         return _Pair(
             where=where,
             recorded=recorded / ENTROPY_SCALE,
             again=-fsum(value * log(value) for value in map(float, row) if value > 0.0),
             tolerance=ENTROPY_TOLERANCE,
         )
-
-    def _row(self, r: RoundEvidence) -> Doubles:
-        return np.asarray(self._table[r.states[r.accepted]], dtype=np.float64)
 
 
 def _pair(where: str, recorded: float, again: float) -> _Pair:

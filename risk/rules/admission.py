@@ -17,7 +17,6 @@ _STANDINGS: Final = {
 
 
 def _flag(reason: Reason | None) -> Measured:
-    """Return a breach with its reason, or a pass for None."""
     bad = reason is not None
     return Measured(observed=int(bad), limit=0, reason=reason or Reason.WITHIN_LIMIT)
 

@@ -26,9 +26,12 @@ VALIDATION_END_US: Final = int(datetime(2018, 1, 1, tzinfo=UTC).timestamp()) * 1
 _NEW_YORK: Final = ZoneInfo("America/New_York")
 _DAILY_CLOSE: Final = timedelta(hours=21)
 _HOUR: Final = timedelta(hours=1)
-_FX: Final = frozenset({"eurusd", "gbpusd", "eurgbp"})
-_COMMODITIES: Final = frozenset({"wti", "natgas", "uso", "bno"})
-_FUNDS: Final = frozenset({"spy", "qqq", "iwm", "eem"})
+_CLASSES: Final = {
+    **dict.fromkeys(("eurusd", "gbpusd", "eurgbp"), AssetClass.FX),
+    **dict.fromkeys(("wti", "natgas", "uso", "bno"), AssetClass.COMMODITY),
+    **dict.fromkeys(("spy", "qqq", "iwm", "eem"), AssetClass.INDEX),
+}
+"""Classes of symbols; all others are equities."""
 _LICENCES: Final = {
     "us": "skfolio data set (BSD-3 repository; prices from a public vendor)",
     "stocknet": "yumoxu/stocknet-dataset (MIT)",
@@ -83,7 +86,7 @@ def _read_file(path: Path) -> RawSeries:
     family, _, rest = name.partition("-")
     symbol = rest or family
     frequency = Frequency(path.parent.name)
-    asset_class = _class_of(symbol)
+    asset_class = _CLASSES.get(symbol, AssetClass.EQUITY)
     local = frequency is Frequency.HOURLY and asset_class is not AssetClass.FX
     times, closes = [], []
     content = path.read_bytes()
@@ -125,16 +128,6 @@ def _read_arch(name: str, column: str, asset_class: AssetClass) -> RawSeries:
         licence=_LICENCES["arch"],
         sha256=hashlib.sha256(text.encode()).hexdigest(),
     )
-
-
-def _class_of(symbol: str) -> AssetClass:
-    if symbol in _FX:
-        return AssetClass.FX
-    if symbol in _COMMODITIES:
-        return AssetClass.COMMODITY
-    if symbol in _FUNDS:
-        return AssetClass.INDEX
-    return AssetClass.EQUITY
 
 
 def _price(text: str) -> float:

@@ -79,7 +79,8 @@ def test_the_journal_remembers_live_orders_with_all_their_fields(tmp_path: Path)
     assert again.live() == (order("A"), order("C")) == read_live(path)
     assert again.knows("B")
     assert not again.knows("D")
-    assert (again.inbox_offset, again.length) == (78, 5)
+    assert again.inbox_offset == 78
+    assert path.read_bytes().count(b"\n") == 5
 
 
 def test_a_journal_cut_off_in_its_last_line_goes_on_chaining(tmp_path: Path) -> None:

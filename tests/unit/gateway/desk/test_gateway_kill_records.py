@@ -53,7 +53,7 @@ def test_a_compaction_keeps_the_cancels_that_the_gateway_may_lack(
     journal.cancelling([note("X"), note("Y")], 9)
     kept = read_cancels(tmp_path / "journal")
     again = Journal(tmp_path / "journal")
-    assert again.length < 20
+    assert (tmp_path / "journal").read_bytes().count(b"\n") < 20
     assert read_cancels(tmp_path / "journal") == kept
     assert len(read_live(tmp_path / "journal")) == 5
     assert again.inbox_offset == 9
