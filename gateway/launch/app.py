@@ -94,10 +94,6 @@ class App:
         link = self.sessions.link(DEVELOPER) if self.plan.tags.dev else None
         return f"{self.server.address}{SIGN_IN}?once={link}" if link else f"{self.server.address}/"
 
-    def housekeep(self) -> None:
-        """Run one round of housekeeping now."""
-        self.housekeeping.round()
-
 
 @contextmanager
 def running(plan: Plan, say: Callable[[str], None]) -> Iterator[App]:

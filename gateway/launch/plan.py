@@ -10,7 +10,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -69,11 +69,11 @@ class Plan:
     policy: SignedPolicy
     tags: Tags
     instruments: dict[str, Instrument]
-    equity_minor: int
-    simulator: SimulatorConfig | None
+    equity_minor: int = EQUITY_MINOR
+    simulator: SimulatorConfig | None = None
     profile: Callable[[int], Profile]
     profile_name: str
-    playback: dict[str, str]
+    playback: dict[str, str] = field(default_factory=dict)
     first_as_of_us: int
     data_cutoff_us: int
     failpoint: str | None = None
@@ -149,7 +149,6 @@ def development_plan(settings: Settings, playback: Playback) -> Plan:
         policy=development_policy(keyring),
         tags=Tags(account=run_id, run_id=run_id, mode="paper", dev=True),
         instruments=played_instruments(),
-        equity_minor=EQUITY_MINOR,
         simulator=SimulatorConfig(
             folder=state.root / "ems",
             port=settings.fix.port,
@@ -218,13 +217,10 @@ def serving_plan(settings: Settings) -> Plan:
         policy=given_policy(keyring),
         tags=Tags(account=settings.account, run_id=run_id, mode="paper", dev=False),
         instruments=played_instruments(),
-        equity_minor=EQUITY_MINOR,
-        simulator=None,
         profile=lambda _: _broker(settings.fix, settings.fix.port).model_copy(
             update={"host": settings.fix.host}
         ),
         profile_name="serve",
-        playback={},
         first_as_of_us=clock.wall_us(),
         data_cutoff_us=data_cutoff_us(settings.engine.model),
     )

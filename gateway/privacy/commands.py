@@ -90,8 +90,7 @@ def release_hold(settings: Settings, actor: str, hold_id: str, reason: str) -> i
 def disclose(settings: Settings, actor: str, seq: int, reason: str, out: Path | None) -> int:
     """Print a record's personal values; write the disclosures that prove them to `out`.
 
-    Returns:
-        0, or 2 when all values are erased.
+    The exit code is 2 if all values are erased.
 
     Raises:
         OSError: `out` cannot be written; nothing was read.
@@ -122,7 +121,8 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
     Raises:
         SettingsError: there is no such key, or its role does not allow the verb.
         NoLedgerError: there is no ledger.
-        RequestError: an argument is malformed, or the running gateway refused.
+        RequestError: an argument is malformed, or the running gateway refused or did not answer.
+        DoorError: another process could have answered; nothing was sent.
         AuditError: refused.
     """
     action, model, function = ACTIONS[verb]
@@ -143,11 +143,7 @@ def carry_out(settings: Settings, verb: str, actor: str, **words: object) -> dic
 
 
 def _reachable(settings: Settings) -> None:
-    """Refuse a state folder in which nothing ever ran.
-
-    Raises:
-        NoLedgerError: there is no ledger.
-    """
+    """Refuse a state folder in which nothing ever ran and that has no ledger."""
     if not StateFolder.of(settings).lock_file.exists():
         require_ledger(settings)
 
@@ -189,12 +185,6 @@ def _complete(privacy: Privacy) -> None:
 
 
 def _through_gateway(state: StateFolder, verb: str, token: str, ask: BaseModel) -> dict[str, Any]:
-    """Let the running gateway carry out a verb.
-
-    Raises:
-        RequestError: no gateway runs, or it did not answer, or it refused.
-        DoorError: another process could have answered; nothing was sent.
-    """
     try:
         with waiting(sys.stderr, f"{verb}: waiting for the running gateway"):
             answer = post(

@@ -6,8 +6,7 @@ searched for the names that it holds. The simulator's files are the broker's and
 Not here: what an erasure is (`audit.privacy.erasure`), who may ask (`surfaces`).
 """
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 from audit.errors import ErasureRefusedError, VaultError
 from audit.privacy.disclosures import Disclosures
@@ -80,15 +79,11 @@ def clean_names(state: StateFolder, names: tuple[str, ...]) -> None:
         VaultError: a file could not be written; do not destroy the key yet.
     """
     try:
-        files = tuple(_logs(state))
+        folders = (state.fix_logs, state.logs, state.engine_logs)
+        files = [path for top in folders for path in sorted(top.rglob("*")) if path.is_file()]
         for path in files:
             if path.name.endswith("messages.current.log"):
                 scrub_log(path)
         clean_logs(files, names, state.cleaning)
     except OSError as error:
         raise VaultError(f"names are left in a log: {error.strerror}") from error
-
-
-def _logs(state: StateFolder) -> Iterator[Path]:
-    for folder in (state.fix_logs, state.logs, state.engine_logs):
-        yield from (path for path in sorted(folder.rglob("*")) if path.is_file())

@@ -24,7 +24,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from audit.files import sync_folder
+from audit.files import appearing, sync_folder
 from audit.privacy.names import is_telling, orders_of, plain_name
 
 Ranges = list[tuple[int, int]]
@@ -145,9 +145,13 @@ def _clean_window(
     before = max(0, start - _MARGIN_BYTES)
     data = os.pread(descriptor, start - before + WINDOW_BYTES + OVERLAP_BYTES, before)
     hits = [(before + a, before + b) for a, b in places(data, wanted) if before + a >= start]
-    same = [r for r in hits if os.pread(descriptor, r[1] - r[0], r[0]) == _cut(data, before, r)]
+    same = [
+        (a, b) for a, b in hits if os.pread(descriptor, b - a, a) == data[a - before : b - before]
+    ]
     if same:
-        _note(note, path, os.fstat(descriptor).st_ino, same)
+        said = {"path": str(path), "inode": os.fstat(descriptor).st_ino, "ranges": same}
+        with appearing(note) as file:
+            file.write(json.dumps(said).encode())
         _star(descriptor, same)
         note.unlink()
         sync_folder(note.parent)
@@ -161,23 +165,7 @@ def places(data: bytes, wanted: Iterable[Sought]) -> Ranges:
     return sorted({match.span() for matches in found for match in matches})
 
 
-def _cut(data: bytes, before: int, place: tuple[int, int]) -> bytes:
-    return data[place[0] - before : place[1] - before]
-
-
 def _star(descriptor: int, ranges: Iterable[Sequence[int]]) -> None:
     for start, end in ranges:
         os.pwrite(descriptor, b"*" * (end - start), start)
     os.fsync(descriptor)
-
-
-def _note(note: Path, path: Path, inode: int, ranges: Ranges) -> None:
-    """Note the ranges that are about to be overwritten; durable on return."""
-    said = json.dumps({"path": str(path), "inode": inode, "ranges": ranges})
-    scratch = note.with_suffix(".new")
-    with scratch.open("w", encoding="utf-8") as file:
-        file.write(said)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.rename(note)
-    sync_folder(note.parent)

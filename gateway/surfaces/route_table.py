@@ -106,14 +106,13 @@ def _open(method: str, path: str) -> AccessRow:
             f"{method} {path} has no door: give it Depends(allowed(ACTION)), or say in"
             " gateway/surfaces/route_table.py (OPEN) why everybody may use it; then `make docs`"
         )
-    everybody = dict.fromkeys(Role, IN)
     return AccessRow(
         method=method,
         path=path,
         action="",
         way="nothing",
         nobody=IN,
-        roles=everybody,
+        roles=dict.fromkeys(Role, IN),
         noted=OPEN[method, path],
     )
 

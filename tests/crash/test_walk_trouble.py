@@ -104,10 +104,10 @@ def test_a_killed_fix_child_comes_back_and_every_order_is_accounted_for(state: P
         os.kill(app.fix.pid, signal.SIGKILL)
         for session in live_desk.sessions(6)[1:4]:
             live_desk.decide(app, session)
-            app.housekeep()
+            app.housekeeping.round()
         wait_for(lambda: app.fix.state is SessionState.READY, 20.0, part="FIX session")
         decision = live_desk.decide(app, live_desk.sessions(6)[5])
-        app.housekeep()
+        app.housekeeping.round()
         wait_for(lambda: not app.orders.in_doubt(), 10.0, part="every order's fate")
         assert decision.result in {Result.APPROVED, Result.NO_TRADE}
     assert_sound(state)

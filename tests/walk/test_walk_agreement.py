@@ -101,10 +101,10 @@ def test_housekeeping_withdraws_an_approval_that_its_thread_gave_up(desk: App) -
     assert decision.judged is not None
     desk.orders.catch_up((decision.judged.record,))
     late_us = decision.judged.record.body["send_before_us"] + LATE_US
-    desk.housekeep()
+    desk.housekeeping.round()
     assert standing_of(desk, decision.decision_id).stage is Stage.APPROVED, "it came too early"
     pause(max(0, late_us - wall_us()) / 1e6)
-    desk.housekeep()
+    desk.housekeeping.round()
     assert outcome(desk, decision.decision_id) == "withdrawn"
     book = desk.desk.own.section.book(desk.plan.tags.account)
     assert book.reservation(decision.decision_id) is None

@@ -27,7 +27,7 @@ def tidied(app: App) -> Iterator[None]:
 
     def keep() -> None:
         while not stop.wait(0.5):
-            app.housekeep()
+            app.housekeeping.round()
 
     thread = threading.Thread(target=keep)
     thread.start()

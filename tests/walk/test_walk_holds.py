@@ -120,7 +120,7 @@ def test_a_hold_that_nobody_answers_ends_and_frees_its_limits(
     app: App, agent: Agent, approver: Agent
 ) -> None:
     decision_id = hold(agent, "expires", "SPXN")
-    app.housekeep()
+    app.housekeeping.round()
     assert standing_of(app, decision_id).stage is Stage.HELD, "it ended too early"
     end_after(app, decision_id)
     assert outcome(app, decision_id) == "hold_expired"

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +98,7 @@ def release_kill(
             live = _live_on_disk(state)
             if not although_live:
                 refuse_unnamed(live, ())
-            _record_release(settings, press, _Word(reason, live), keys, keyring.public_keys())
+            _record_release(settings, press, reason, live, keys)
             word.release(press.kill_epoch, press.press_id)
     except StateInUseError:
         press = word.newest_press()
@@ -161,16 +160,7 @@ def _word(state: StateFolder) -> KillWord:
     return KillWord(state.kill_word)
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """The reason of a release, and the orders that may still work."""
-
-    reason: str
-    live: Sequence[str]
-
-
 def _live_on_disk(state: StateFolder) -> list[str]:
-    """Return the live orders in the journal of the ended FIX child."""
     try:
         return sorted(one.cl_ord_id for one in read_live(state.fix_journal))
     except JournalError as error:
@@ -182,11 +172,12 @@ def _live_on_disk(state: StateFolder) -> list[str]:
 def _record_release(
     settings: Settings,
     press: Press,
-    word: _Word,
+    reason: str,
+    live: Sequence[str],
     keys: dict[str, Ed25519PrivateKey],
-    public: dict[str, bytes],
 ) -> None:
     """Record the release, and first the press if the ledger missed it."""
+    public = Keyring(StateFolder.of(settings).keys).public_keys()
     with (
         attached(settings) as place,
         open_ledger(place) as ledger,
@@ -195,20 +186,19 @@ def _record_release(
         own = OwnKeys(ledger, reader)
         pressed = reader.records(stream="control", kinds=(Kind.KILL_PRESSED,))
         if all(KillEpoch.of(r).kill_epoch != press.kill_epoch for r in pressed):
-            note = PressNotes(StateFolder.of(settings).root).of(press)
-            actor, reason = note or PressNote("kill word", AWAY)
-            reason = show_hidden_text(reason)[:500]
-            own.append(kill_pressed(press, actor, reason, confirmed=False), lane=Lane.URGENT)
+            actor, why = PressNotes(place.state.root).of(press) or PressNote("kill word", AWAY)
+            why = show_hidden_text(why)[:500]
+            own.append(kill_pressed(press, actor, why, confirmed=False), lane=Lane.URGENT)
         log = log_id(reader, settings.ledger.origin)
-        signed = release_statement(log, press.kill_epoch, press.press_id, word.live)
+        signed = release_statement(log, press.kill_epoch, press.press_id, live)
         signatures = _sign(keys, signed)
         if not all_signed(signed, signatures, public):
             raise ReleaseRefusedError(
                 problem="both roles, risk and compliance, must sign the release"
             )
-        draft = kill_released(press, log, ACTOR, word.reason, signatures, word.live)
+        draft = kill_released(press, log, ACTOR, reason, signatures, live)
         own.append(draft, lane=Lane.URGENT)
-    PressNotes(StateFolder.of(settings).root).drop(press)
+        PressNotes(place.state.root).drop(press)
 
 
 def _tell_gateway(state: StateFolder, reason: str, made: Press) -> str:

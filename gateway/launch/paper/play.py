@@ -96,7 +96,7 @@ def _play(
         done += 1
         said = f"{session.session_date} {session.instrument} {decision.result}"
         progress.tenth("decisions", done, total, said)
-        app.housekeep()
+        app.housekeeping.round()
     if day:
         _close_day(app, day)
     if agent is None and app.plan.settings.playback.demo_agent and not stop.is_set() and done:
@@ -124,7 +124,7 @@ def _close_day(app: App, day: list[PlaybackSession]) -> None:
     for _ in range(int(SETTLE_WITHIN_S / 0.02)):
         if not any(s.stage in {Stage.SENDING, Stage.SENT} for s in app.orders.live()):
             break
-        app.housekeep()
+        app.housekeeping.round()
         clock.pause(0.02)
     app.market.close_session(max(s.close_time_us for s in day))
     for session in day:
@@ -180,8 +180,7 @@ def _finish(
 ) -> int:
     """Summarise from the ledger, verify it, write and print the result.
 
-    Returns:
-        0, or 1 if the ledger does not verify or the book differs from the broker's reports.
+    Return 1 if the ledger does not verify or the book differs from the broker's reports, else 0.
     """
     plan = app.plan
     differences = app.book_check.run("run_end")

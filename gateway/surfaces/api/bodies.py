@@ -18,7 +18,6 @@ class StrictRoute(APIRoute):
 
     @override
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler over a request that reads strictly."""
         handler = super().get_route_handler()
 
         async def strict(request: Request) -> Response:
@@ -30,15 +29,11 @@ class StrictRoute(APIRoute):
 class _StrictRequest(Request):
     @override
     async def json(self) -> Any:
-        """Return the body's value.
-
-        Raises:
-            json.JSONDecodeError: when it is not JSON or a key occurs twice; answered with 422.
-        """
         return json.loads(await self.body(), object_pairs_hook=_once)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that occurs twice; the error is answered with 422."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise json.JSONDecodeError("a key occurs twice", "", 0)

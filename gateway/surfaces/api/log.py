@@ -16,7 +16,6 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.security import HTTPAuthorizationCredentials
 
-from gateway.desk.desk import Desk
 from gateway.desk.reads import HOUR_S
 from gateway.evidence.publication.published import LogFiles
 from gateway.installation.keys.keyring import Caller
@@ -50,8 +49,7 @@ reader_of: Final = LogReader("mirror")
 @router.get("/checkpoint", summary="The newest checkpoint, with its cosignatures")
 def checkpoint(request: Request, caller: Annotated[Caller | None, Depends(reader_of)]) -> Response:
     """Return the signed note of the published tree."""
-    desk: Desk = request.app.state.desk
-    _noted(desk, caller)
+    _noted(request, caller)
     shown = _files(request).shown()
     if shown is None:
         raise _nothing()
@@ -67,11 +65,10 @@ def tile(
     path: str, request: Request, caller: Annotated[Caller | None, Depends(reader_of)]
 ) -> Response:
     """Return a tile's hashes or a bundle's record headers, which never change."""
-    desk: Desk = request.app.state.desk
     found = _files(request).resource(path)
     if found is None:
         raise _nothing()
-    _noted(desk, caller)
+    _noted(request, caller)
     place, data = found
     headers = {
         "Content-Type": "application/octet-stream",
@@ -102,9 +99,9 @@ def _files(request: Request) -> LogFiles:
     return log
 
 
-def _noted(desk: Desk, caller: Caller | None) -> None:
+def _noted(request: Request, caller: Caller | None) -> None:
     if caller is not None:
-        desk.reads.note(caller, "log", window_s=HOUR_S)
+        request.app.state.desk.reads.note(caller, "log", window_s=HOUR_S)
 
 
 def _nothing() -> HTTPException:

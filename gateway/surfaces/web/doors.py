@@ -62,10 +62,9 @@ class NotSignedInError(Exception):
 
 
 class PageRefusedError(Exception):
-    """A page or a form is refused; answered with 403 and a page of this text."""
+    """A page or a form is refused; answered with 403, this text and a link `back`."""
 
     def __init__(self, heading: str, text: str, back: str = "/") -> None:
-        """Keep what the person is told; `back` is the page's link."""
         super().__init__(text)
         self.heading = heading
         self.text = text
@@ -108,13 +107,12 @@ class Posted(Door):
         entrance: Entrance = request.app.state.entrance
         session = session_of(request)
         found = entrance.sessions.caller(session) if session else None
-        who = NOBODY if found is None else found.name
-        if found is not None:
-            request.state.person = Person(caller=found, session=session)
         if found is None:
-            entrance.refusals.count(who, AccessReason.NOT_SIGNED_IN)
+            entrance.refusals.count(NOBODY, AccessReason.NOT_SIGNED_IN)
             text = "Your session has ended. Sign in, then send the form from its page again."
             raise PageRefusedError("Not done", text, back=form_address(request))
+        who = found.name
+        request.state.person = Person(caller=found, session=session)
         if refusal := entrance.guard.refusal(request, session, token):
             entrance.refusals.count(who, AccessReason.FOREIGN_FORM)
             raise PageRefusedError("Not done", f"{refusal[:1].upper()}{refusal[1:]}.")

@@ -27,7 +27,6 @@ class FormGuard:
     """Makes and checks form tokens."""
 
     def __init__(self, secret: bytes) -> None:
-        """Keep the secret, which must be new for each process."""
         self._secret = secret
 
     def token(self, session: str, address: str) -> str:

@@ -56,25 +56,20 @@ class Actions(Protocol):
 
     def note_read(self, reader: Caller, what: str) -> None:
         """Record who reads what, before it is shown."""
-        ...
 
     def kill_state(self) -> tuple[int, bool]:
         """Return (kill_epoch, killed) from the shared kill word."""
-        ...
 
     def book_state(self) -> str:
         """Return `ready`, or where the book and the broker are known to differ."""
-        ...
 
     def kill(self, caller: Caller, reason: str) -> str:
         """Press the kill; return one line for the person."""
-        ...
 
     def answer_hold(
         self, caller: Caller, decision_id: str, *, approve: bool, intent_digest: str, note: str
     ) -> str:
         """Approve or refuse a held decision; return one line for the person."""
-        ...
 
 
 def register(app: FastAPI, views: Views, actions: Actions, entrance: Entrance) -> None:
@@ -137,12 +132,13 @@ class Pages:
         self._views = views
         self._actions = actions
         self._sheets = sheets
+        self._say = sheets.say
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """Show why a door refused."""
         if not isinstance(error, PageRefusedError):
             raise error
-        return self._sheets.say(request, error.heading, error.text, 403, back=error.back)
+        return self._say(request, error.heading, error.text, 403, back=error.back)
 
     def or_say_so(self, handler: Callable[..., Response]) -> Callable[..., Response]:
         """Return the handler, answering with a 503 page when the ledger does not answer."""
@@ -217,9 +213,7 @@ class Pages:
         """Show one record with the bytes that were hashed."""
         record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
         if record is None:
-            return self._say(
-                request, "No such record", "The ledger has no record with this number.", 404
-            )
+            return self._no_record(request)
         self._noted(request, f"record/{seq}")
         return self._page(
             request,
@@ -234,9 +228,7 @@ class Pages:
         """Show the page on which the browser checks one record; the only page with a script."""
         record = self._views.record(seq) if 0 <= seq < 1 << 62 else None
         if record is None:
-            return self._say(
-                request, "No such record", "The ledger has no record with this number.", 404
-            )
+            return self._no_record(request)
         self._noted(request, f"record/{seq}")
         response = self._page(request, "check.html", record=record)
         response.headers.update(CHECKING)
@@ -292,6 +284,10 @@ class Pages:
             ),
         )
 
+    def _no_record(self, request: Request) -> Response:
+        text = "The ledger has no record with this number."
+        return self._say(request, "No such record", text, 404)
+
     def _noted(self, request: Request, what: str) -> None:
         self._actions.note_read(reader_of(request), what)
 
@@ -301,9 +297,6 @@ class Pages:
         except (GatewayError, AuditError) as error:
             return self._say(request, f"{heading}: refused", str(error), 409)
         return self._say(request, heading, text, 200)
-
-    def _say(self, request: Request, heading: str, text: str, status: int) -> Response:
-        return self._sheets.say(request, heading, text, status)
 
     def _page(self, request: Request, template: str, here: str = "", **values: object) -> Response:
         return self._sheets.page(request, template, values, here=here)

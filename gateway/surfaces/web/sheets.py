@@ -7,6 +7,7 @@ Rules:
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -74,9 +75,6 @@ class Sheets:
         session = "" if person is None else person.session
         epoch, killed = self._kill_state()
 
-        def token(address: str) -> str:
-            return self._guard.token(session, address)
-
         html = self._templates.get_template(template).render(
             here=here,
             frame=PageFrame() if plain else self._frame(),
@@ -84,7 +82,7 @@ class Sheets:
             person=person,
             watches=person is not None and person.may(WATCH),
             forms=bool(session),
-            token=token,
+            token=partial(self._guard.token, session),
             killed=killed,
             kill_epoch=epoch,
             book=self._book_state(),

@@ -50,7 +50,3 @@ class Body:
         """Return the integers of a list field."""
         value = self.fields.get(name)
         return tuple(v for v in value if type(v) is int) if isinstance(value, list) else ()
-
-    def value(self, name: str) -> JSON:
-        """Return the field unchanged."""
-        return self.fields.get(name)

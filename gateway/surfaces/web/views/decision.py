@@ -291,7 +291,7 @@ def _forecasts(
     happened: tuple[int, ...],
     *keys: str,
 ) -> tuple[ForecastView | None, ForecastView | None]:
-    read = [_forecast(made.value("forecast")), _forecast(placebo.value("forecast"))]
+    read = [_forecast(made.fields.get("forecast")), _forecast(placebo.fields.get("forecast"))]
     if snapshot is None:
         return None, None
     fans = [_fan(f, snapshot, happened) if f else None for f in read]

@@ -1,6 +1,6 @@
 """Positions, exposure and profit of an account and its placebo twin, folded as for the rules."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -162,70 +162,44 @@ def _plots(points: Sequence[Point], names: tuple[str, ...], deposit: int) -> tup
     span = f"from {labels[0]} to {labels[1]}, {len(points)} closes; at the end"
     end = points[-1]
     profits = [tuple((b.equity_minor - deposit) / 100 for b in books) for books in _books(points)]
-    pair = ("target model", "placebo twin (table only, never sent)")
-    plots = [
-        Plot(
-            heading="Profit and loss, USD, after fees",
-            chart=line_plot(
-                [
-                    Line(name=name, values=values, style=style)
-                    for style, (name, values) in enumerate(zip(pair, profits, strict=True))
-                ],
-                Caption(
-                    key="pnl",
-                    title="Profit and loss of the target model and of the placebo twin",
-                    desc=f"{span} {formats.signed_money(end.book.equity_minor - deposit)} and"
-                    f" {formats.signed_money(end.placebo.equity_minor - deposit)} USD",
-                ),
-                labels=labels,
-            ),
-            legend=tuple(enumerate(pair)),
-        )
-    ]
+    twins = ("target model", "placebo twin (table only, never sent)")
+    caption = Caption(
+        key="pnl",
+        title="Profit and loss of the target model and of the placebo twin",
+        desc=f"{span} {formats.signed_money(end.book.equity_minor - deposit)} and"
+        f" {formats.signed_money(end.placebo.equity_minor - deposit)} USD",
+    )
+    lines = dict(zip(twins, profits, strict=True))
+    plots = [_plot("Profit and loss, USD, after fees", lines, caption, labels)]
     for name in names:
         shares = [tuple(_exposure_bp(b, name) / 100 for b in books) for books in _books(points)]
-        plots.append(
-            Plot(
-                heading=f"Exposure in {name}, per cent of equity",
-                chart=line_plot(
-                    [
-                        Line(name=twin, values=values, style=style)
-                        for style, (twin, values) in enumerate(zip(pair, shares, strict=True))
-                    ],
-                    Caption(
-                        key=f"exposure-{name}",
-                        title=f"Exposure in {name}",
-                        desc=f"{span} {formats.bp(end.exposure_bp(name))} and"
-                        f" {formats.bp(_exposure_bp(end.placebo, name))} of equity",
-                    ),
-                    labels=labels,
-                    suffix=" %",
-                    steps=True,
-                ),
-                legend=tuple(enumerate(pair)),
-            )
+        caption = Caption(
+            key=f"exposure-{name}",
+            title=f"Exposure in {name}",
+            desc=f"{span} {formats.bp(end.exposure_bp(name))} and"
+            f" {formats.bp(_exposure_bp(end.placebo, name))} of equity",
         )
-    plots.append(_lots_plot(points, names, labels, span))
-    return tuple(plots)
+        lines = dict(zip(twins, shares, strict=True))
+        heading = f"Exposure in {name}, per cent of equity"
+        plots.append(_plot(heading, lines, caption, labels, suffix=" %", steps=True))
+    held = ", ".join(f"{name} {end.book.lots(name):,}" for name in names)
+    caption = Caption(key="lots", title="Positions in lots", desc=f"{span} {held} lots")
+    lots = {name: tuple(float(p.book.lots(name)) for p in points) for name in names}
+    return (*plots, _plot("Positions, lots", lots, caption, labels, steps=True))
 
 
-def _lots_plot(
-    points: Sequence[Point], names: tuple[str, ...], labels: tuple[str, str], span: str
+def _plot(
+    heading: str,
+    lines: Mapping[str, tuple[float, ...]],
+    caption: Caption,
+    labels: tuple[str, str],
+    *,
+    suffix: str = "",
+    steps: bool = False,
 ) -> Plot:
-    held = ", ".join(f"{name} {points[-1].book.lots(name):,}" for name in names)
-    return Plot(
-        heading="Positions, lots",
-        chart=line_plot(
-            [
-                Line(name=n, values=tuple(float(p.book.lots(n)) for p in points), style=i)
-                for i, n in enumerate(names)
-            ],
-            Caption(key="lots", title="Positions in lots", desc=f"{span} {held} lots"),
-            labels=labels,
-            steps=True,
-        ),
-        legend=tuple(enumerate(names)),
-    )
+    drawn = [Line(name=n, values=v, style=i) for i, (n, v) in enumerate(lines.items())]
+    chart = line_plot(drawn, caption, labels=labels, suffix=suffix, steps=steps)
+    return Plot(heading=heading, chart=chart, legend=tuple(enumerate(lines)))
 
 
 def _books(points: Sequence[Point]) -> tuple[tuple[Book, ...], tuple[Book, ...]]:

@@ -45,4 +45,4 @@ def test_each_field_is_read_by_its_type() -> None:
     assert body.children("t") == body.children("x") == ()
     assert body.wholes("l") == (2,)
     assert body.wholes("t") == ()
-    assert (body.value("n"), body.value("x")) == (1, None)
+    assert (body.fields.get("n"), body.fields.get("x")) == (1, None)
