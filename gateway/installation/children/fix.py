@@ -101,11 +101,9 @@ class FixChild:
     ) -> None:
         """Let the child connect, now and after every restart.
 
-        Args:
-            min_next_sender: one above the highest MsgSeqNum that the ledger has as sent.
-            adopt: raise a store that is behind to that number instead of refusing.
-            epoch: of that number.
-            accept: the broker may reset its numbers once.
+        `min_next_sender` is one above the highest MsgSeqNum that the ledger has as sent, `epoch`
+        its epoch. `adopt` raises a store that is behind to that number instead of refusing it;
+        `accept` lets the broker reset its numbers once.
 
         Raises:
             ChildError: the store is behind the ledger, or the child is down.
@@ -122,9 +120,8 @@ class FixChild:
     def stop(self, *, sweep: bool = True, alone: bool = False) -> None:
         """Log out and end the child. Idempotent.
 
-        Args:
-            sweep: first cancel live orders, within the profile's timeout.
-            alone: while a kill is in force and orders are live, let the child live on to cancel.
+        `sweep` first cancels live orders, within the profile's timeout. `alone` lets the child live
+        on to cancel while a kill is in force and orders are live.
         """
         self._stopping.set()
         life = self._life

@@ -81,6 +81,5 @@ def _named(place: tuple[object, ...]) -> str:
 
 
 async def _refuse(_: Request, error: Exception) -> JSONResponse:
-    """Answer one of our errors with its code, its message and the status of its code."""
     code = getattr(error, "code", "internal")
     return JSONResponse({"code": code, "message": str(error)}, status_code=STATUS.get(code, 500))

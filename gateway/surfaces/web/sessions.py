@@ -80,9 +80,8 @@ class Sessions:
             found = self._links.pop(digest_of(link), None)
         if found is None or self._now_us() - found.began_us > LINK_S * _US:
             return None
-        return (
-            None if self._keyring.holder(found.key_digest) is None else self.open(found.key_digest)
-        )
+        holder = self._keyring.holder(found.key_digest)
+        return None if holder is None else self.open(found.key_digest)
 
     def _add(self, those: dict[str, _Open], key_digest: str) -> str:
         token, now_us = secrets.token_urlsafe(_TOKEN_BYTES), self._now_us()

@@ -78,9 +78,8 @@ class FollowedLogs:
 def log_keys(given: Sequence[str]) -> dict[str, tuple[VerifierKey, ...]]:
     """Return the trusted keys of each log, by origin.
 
-    Args:
-        given: verifier keys, each followed by its origin if that is not the key's name, or files
-            with one per line; repeated ones count once.
+    `given` are verifier keys, each followed by its origin if that is not the key's name, or files
+    with one per line; repeated ones count once.
 
     Raises:
         SettingsError: when there is none, or one is not a log's key, or no policy file could name

@@ -1,6 +1,6 @@
 """What an approver saw beside its renewal: sampled, priced and judged again after the answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from audit.records.kinds import Kind
@@ -78,58 +78,46 @@ def steps_of(records: Sequence[Record]) -> RenewalSteps:
 
 def compared(shown: RenewalSteps, renewed: RenewalSteps, band: Body) -> tuple[Compared, ...]:
     """Return the comparison; `band` is what the approver agreed to."""
-    rows = (
-        ("Side", _intent(shown, "side"), band.text("side"), _intent(renewed, "side")),
+
+    def result(steps: RenewalSteps) -> str:
+        none = formats.DASH if steps is shown else steps.failed.text("reason") or "no trade"
+        return steps.verdict.text("result") or none
+
+    rows: tuple[tuple[str, Callable[[RenewalSteps], str], str], ...] = (
+        ("Side", lambda s: _intent(s, "side"), band.text("side")),
         (
             "Quantity, lots",
-            formats.whole(_number(shown, "qty_lots")),
+            lambda s: formats.whole(_number(s, "qty_lots")),
             f"at most {formats.whole(band.whole('qty_max_lots'))}",
-            formats.whole(_number(renewed, "qty_lots")),
         ),
         (
             "Limit, USD",
-            formats.price(_number(shown, "limit_ticks")),
+            lambda s: formats.price(_number(s, "limit_ticks")),
             _between(formats.price(band.whole("price_low_ticks")), band, "price_high_ticks"),
-            formats.price(_number(renewed, "limit_ticks")),
         ),
         (
             "Target exposure",
-            formats.bp(_number(shown, "target_exposure_bp")),
+            lambda s: formats.bp(_number(s, "target_exposure_bp")),
             _between(formats.bp(band.whole("exposure_low_bp")), band, "exposure_high_bp"),
-            formats.bp(_number(renewed, "target_exposure_bp")),
         ),
         (
             "Volatility of the horizon",
-            formats.volatility(_forecast(shown, "horizon_vol_1e8")),
+            lambda s: formats.volatility(_forecast(s, "horizon_vol_1e8")),
             "",
-            formats.volatility(_forecast(renewed, "horizon_vol_1e8")),
         ),
         (
             "Expected log return",
-            formats.log_return(_forecast(shown, "expected_1e8")),
+            lambda s: formats.log_return(_forecast(s, "expected_1e8")),
             "",
-            formats.log_return(_forecast(renewed, "expected_1e8")),
         ),
-        (
-            "Verdict",
-            shown.verdict.child("verdict").text("action") or formats.DASH,
-            "",
-            renewed.verdict.child("verdict").text("action") or formats.DASH,
-        ),
-        (
-            "Result",
-            shown.verdict.text("result") or formats.DASH,
-            "",
-            renewed.verdict.text("result") or renewed.failed.text("reason") or "no trade",
-        ),
-        (
-            "Seed: tree size",
-            formats.whole(shown.prompt.whole("seed_size")),
-            "",
-            formats.whole(renewed.prompt.whole("seed_size")),
-        ),
+        ("Verdict", lambda s: s.verdict.child("verdict").text("action") or formats.DASH, ""),
+        ("Result", result, ""),
+        ("Seed: tree size", lambda s: formats.whole(s.prompt.whole("seed_size")), ""),
     )
-    return tuple(Compared(what=w, shown=s, agreed=a, renewed=r) for w, s, a, r in rows)
+    return tuple(
+        Compared(what=what, shown=read(shown), agreed=agreed, renewed=read(renewed))
+        for what, read, agreed in rows
+    )
 
 
 def _intent(steps: RenewalSteps, name: str) -> str:
