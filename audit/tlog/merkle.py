@@ -55,14 +55,6 @@ class Frontier:
         """Join the nodes; their number follows from the size."""
         return b"".join(self.nodes)
 
-    @classmethod
-    def from_bytes(cls, size: int, data: bytes) -> "Frontier":
-        """Split joined nodes; raise ProofError if their number does not fit the size."""
-        if size < 0 or len(data) != size.bit_count() * HASH_BYTES:
-            raise ProofError(f"frontier of {len(data)} bytes does not fit size {size}")
-        nodes = tuple(data[i : i + HASH_BYTES] for i in range(0, len(data), HASH_BYTES))
-        return cls(size=size, nodes=nodes)
-
 
 def push(nodes: list[bytes], size: int, node: bytes, level: int = 0) -> int:
     """Append the root of a perfect subtree of 2^level leaves in place; return the new size.

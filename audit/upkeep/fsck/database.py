@@ -152,13 +152,6 @@ class DatabaseSnapshot:
         )
         return [row[0] for row in rows]
 
-    def counts(self) -> tuple[int, int]:
-        """Return the numbers of blobs and checkpoints."""
-        row = self._row(
-            "SELECT (SELECT count(*) FROM ledger.blob), (SELECT count(*) FROM ledger.checkpoint)"
-        )
-        return int(row[0]), int(row[1])
-
     def judge(self, chunk: Chunk, log: str, sizes: Sequence[int], *, payloads: bool) -> None:
         """Read and judge one chunk into `chunk`; `sizes` are those of checkpoints kept outside."""
         first = chunk.first
