@@ -53,8 +53,7 @@ class Inbox:
             InboxError: a frame before the last one is damaged.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        self._descriptor = os.open(path, flags, 0o600)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._lock = threading.Lock()
         self._base = base_of(path)
         self._end = _sound_end(path)

@@ -163,8 +163,7 @@ class Gate:
         with self._lock:
             ticket = self._tickets.pop(cl_ord_id, None)
             if ticket is None:
-                used = cl_ord_id in self._used
-                return Refusal.ALREADY_USED if used else Refusal.NOT_HANDED
+                return Refusal.ALREADY_USED if cl_ord_id in self._used else Refusal.NOT_HANDED
             self._used.add(cl_ord_id)
         late = self._monotonic_us() >= ticket.send_until_us
         if late or self._wall_us() >= ticket.send_before_us:

@@ -132,8 +132,7 @@ def open_journal(path: Path) -> tuple[Journal, bool]:
         return Journal(path), False
     except JournalError as error:
         sys.stderr.write(f"fix child: {error}\n")
-        aside = path.with_suffix(f".damaged-{path.stat().st_mtime_ns}")
-        path.replace(aside)
+        path.replace(path.with_suffix(f".damaged-{path.stat().st_mtime_ns}"))
         return Journal(path), True
 
 
@@ -256,8 +255,7 @@ def main(arguments: list[str]) -> int:
         frame = decode(_first_line(link))
         profile = parse_profile(text(frame, "profile"))
         folder = Path(text(frame, "folder"))
-        patience_s = profile.pace.sweep_timeout_s + LOCK_MARGIN_S
-        lock = lock_store(folder, patience_s)
+        lock = lock_store(folder, profile.pace.sweep_timeout_s + LOCK_MARGIN_S)
         worker = build_worker(
             profile,
             folder,
@@ -281,10 +279,9 @@ def main(arguments: list[str]) -> int:
         threading.Thread(target=leave_in_time, args=(worker, folder, rest_s), daemon=True).start()
 
     install_signals(lambda: orphan("told to terminate"))
-    reader = threading.Thread(
+    threading.Thread(
         target=_read_commands, args=(link, worker, orphan), name="commands", daemon=True
-    )
-    reader.start()
+    ).start()
     worker.run()
     outbox.drain(0.5)
     os.close(lock)

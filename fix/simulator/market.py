@@ -102,12 +102,7 @@ class SimulatedMarket:
 
     def session_changed(self) -> list[Reply]:
         """Return the fills of resting orders that the new session's quotes meet."""
-        answers: list[Reply] = []
-        for order in self.orders.values():
-            price = self._price(order) if order.is_live else None
-            if price is not None:
-                answers += self._say(order, [self._trade(order, order.leaves, price)])
-        return answers
+        return [answer for order in self.orders.values() for answer in self._trade_rest(order)]
 
     def cancel_all(self) -> list[Reply]:
         """Return the cancels of every live order, for cancel-on-disconnect."""
@@ -178,8 +173,11 @@ class SimulatedMarket:
         order = self.orders[cl_ord_id]
         if order.outcome in _UNDOING:
             return self._say(order, [self._undo(order)])
-        price = self._price(order)
-        if not order.is_live or price is None:
+        return self._trade_rest(order)
+
+    def _trade_rest(self, order: Order) -> list[Reply]:
+        price = self._price(order) if order.is_live else None
+        if price is None:
             return []
         return self._say(order, [self._trade(order, order.leaves, price)])
 
@@ -226,8 +224,7 @@ class SimulatedMarket:
         if order.outcome is OrderOutcome.BUST:
             return self._report(order, "H", ((19, trade.exec_id),))
         answer = self._trade(order, max(1, trade.qty // 2), trade.price)
-        fields = dict(answer.fields) | {150: "G", 19: trade.exec_id}
-        return Reply(fields=tuple(fields.items()))
+        return Reply(fields=tuple((dict(answer.fields) | {150: "G", 19: trade.exec_id}).items()))
 
     def _cancelled(self, order: Order, extra: Fields) -> Reply:
         order.status = "4"

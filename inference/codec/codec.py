@@ -72,8 +72,7 @@ class ReturnCodec:
         Raises:
             CodecError: when there are fewer than 49 bars.
         """
-        returns = log_returns(snapshot.bars)
-        bins, scale = encode_returns(returns)
+        bins, scale = encode_returns(log_returns(snapshot.bars))
         token_ids = (
             *head_tokens(snapshot.asset_class, snapshot.frequency),
             *(words.BIN_START + b for b in bins[-words.MAX_CONTEXT :]),

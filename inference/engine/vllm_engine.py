@@ -147,8 +147,7 @@ class VllmEngine:
         running = self._running.pop(request_id, None)
         if running is None:
             return False
-        open_keys = [f.key for f in running.flights if f.index not in running.tokens]
-        self._llm.abort_request(open_keys)
+        self._llm.abort_request([f.key for f in running.flights if f.index not in running.tokens])
         for flight in running.flights:
             self._deck.flights.pop(flight.key, None)
         return True

@@ -124,8 +124,7 @@ class _Numbers:
             yield _pair(f"{name} p {j}", r.p[j], rows[j][at])
             if drafted is not None:
                 yield _pair(f"{name} q {j}", r.q[j], drafted[j][at])
-                before = drafted[j][:at].sum()
-                yield _pair(f"{name} q sum {j}", r.q_picks[j].before, before)
+                yield _pair(f"{name} q sum {j}", r.q_picks[j].before, drafted[j][:at].sum())
         for j, value in enumerate(r.entropies):
             yield self.entropy(f"{name} entropy {j}", value, rows[j])
         last, row = r.token - self._start, rows[r.accepted]

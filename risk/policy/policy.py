@@ -294,8 +294,7 @@ def parse_policy(data: bytes) -> Policy:
     if len(data) > MAX_POLICY_BYTES:
         raise PolicyError("policy is too large")
     try:
-        document = json.loads(data.decode("utf-8"), object_pairs_hook=_once)
-        canonical_bytes(document)
+        canonical_bytes(json.loads(data.decode("utf-8"), object_pairs_hook=_once))
         return Policy.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]

@@ -62,8 +62,7 @@ def order_minor(case: RuleCase) -> int:
     instrument = case.state.instrument
     worst = max(positive(case.intent.limit_ticks), *touch(case))
     unit = positive(instrument.lot) * positive(instrument.tick_minor)
-    value = positive(case.intent.qty_lots) * worst * unit * positive(instrument.multiplier)
-    return whole(value)
+    return whole(positive(case.intent.qty_lots) * worst * unit * positive(instrument.multiplier))
 
 
 def equity_minor(book: Book) -> int:

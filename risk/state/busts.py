@@ -150,8 +150,7 @@ def surviving(events: Iterable[KeptEvent], undone: TradeUndone) -> list[KeptEven
             case Filled(trade=number) if number == undone.trade and number != 0:
                 found = True
                 if undone.instead is not None:
-                    now = replace(undone.instead, trade=number, time_us=event.time_us)
-                    left.append(now)
+                    left.append(replace(undone.instead, trade=number, time_us=event.time_us))
             case _:
                 left.append(event)
     if not found:

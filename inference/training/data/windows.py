@@ -214,8 +214,7 @@ def _synthetic(rng: np.random.Generator) -> tuple[Ints, Floats, int]:
     )
     context = _context(rng)
     origin = int(rng.integers(len(bins) - N_BARS + 1)) + context
-    own = bins[origin - context : origin - context + N_BARS]
-    return _row(series, origin, context, own, ())
+    return _row(series, origin, context, bins[origin - context : origin - context + N_BARS], ())
 
 
 def _context(rng: np.random.Generator) -> int:
