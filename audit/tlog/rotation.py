@@ -58,7 +58,7 @@ KeyRecord: TypeAlias = Rotation | Revocation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrustedKey:
-    """A key, the largest tree it alone may sign, and from when nothing of it counts; or None."""
+    """A key, the largest tree it alone signs, from when nothing of it counts; None is no bound."""
 
     key: VerifierKey
     until_size: int | None = None

@@ -94,7 +94,7 @@ def rebuilt_headers(records: Columns, log: str) -> list[bytes]:
 
 
 def careful_header(fields: Sequence[bytes], log: str) -> bytes:
-    """Return the hashed bytes of any row by the ledger's own encoder; raise Bad for no header."""
+    """Return the hashed bytes of any row by the ledger's own encoder; raise Bad if none fits it."""
     try:
         row = dict(zip(COLUMNS, [field.decode() for field in fields], strict=True))
         joined = row["commitments"]
