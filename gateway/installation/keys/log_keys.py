@@ -52,7 +52,10 @@ def load_signers(state: StateFolder, ledger: LedgerSettings, *, create: bool) ->
     beside = (path for path in (next_of(current), old_of(current)) if path.exists())
     signers = [open_key(path, ledger.origin) for path in (current, *beside)]
     if ledger.ml_dsa:
-        signers.append(_ml_dsa(current.with_name("ledger.mldsa.key"), ledger.origin, create=create))
+        path = current.with_name("ledger.mldsa.key")
+        if create and not path.exists():
+            MlDsaSigner.generate(path, ledger.origin)
+        signers.append(MlDsaSigner.load(path, ledger.origin))
     return tuple(signers)
 
 
@@ -236,9 +239,3 @@ def _bury(dying: Path) -> None:
     if place != FILE:
         Pkcs11Signer.destroy(place)
     destroy_key(dying)
-
-
-def _ml_dsa(path: Path, origin: str, *, create: bool) -> MlDsaSigner:
-    if create and not path.exists():
-        MlDsaSigner.generate(path, origin)
-    return MlDsaSigner.load(path, origin)
