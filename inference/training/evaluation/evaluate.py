@@ -11,7 +11,7 @@ Source: fair CRPS, Ferro (2014), Q. J. R. Meteorol. Soc. 140; Gaussian CRPS, Gne
 import zlib
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +41,9 @@ BOOTSTRAP: Final = 500
 SEED: Final = 2016
 _TAILS: Final = (0.05, 0.95)
 
+_Tally = list[tuple[CodedSeries, int, float, float, bool]]
+"""Scores by series and month: model, rival, covered."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
@@ -51,21 +54,11 @@ class Effort:
     sampled: int = 8
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Scores per series and month: model, rival, covered, count."""
-
-    rows: list[tuple[str, str, int, float, float, bool]] = field(default_factory=list)
-
-    def add(self, series: CodedSeries, month: int, own: float, rival: float, *, hit: bool) -> None:
-        self.rows.append((series.frequency.value, series.name, month, own, rival, hit))
-
-
 def evaluate(
     target: SmallLlama, series: list[CodedSeries], effort: Effort, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Return ratio, interval and coverage by frequency and horizon, as JSON values."""
-    tallies = {horizon: _Tally() for horizon in HORIZONS}
+    tallies: dict[int, _Tally] = {horizon: [] for horizon in HORIZONS}
     for number, item in enumerate(series):
         long = item.first_validation >= LONG_SERIES
         _exact(target, item, effort.exact_long if long else effort.exact_short, tallies[1])
@@ -118,7 +111,7 @@ def _exact(target: SmallLlama, series: CodedSeries, count: int, tally: _Tally) -
         for index, origin in enumerate(part):
             hit = bool(_TAILS[0] <= rank[index] <= _TAILS[1])
             month = _month(series, int(origin))
-            tally.add(series, month, float(own[index]), float(rival[index]), hit=hit)
+            tally.append((series, month, float(own[index]), float(rival[index]), hit))
 
 
 def _sampled(
@@ -143,7 +136,9 @@ def _sampled(
             for index, origin in enumerate(part):
                 hit = bool(low[index] <= truth[index] <= high[index])
                 month = _month(series, int(origin))
-                tallies[horizon].add(series, month, float(own[index]), float(rival[index]), hit=hit)
+                tallies[horizon].append(
+                    (series, month, float(own[index]), float(rival[index]), hit)
+                )
 
 
 def _month(series: CodedSeries, origin: int) -> int:
@@ -153,22 +148,22 @@ def _month(series: CodedSeries, origin: int) -> int:
 
 
 def _summary(tally: _Tally, frequency: Frequency) -> dict[str, Any]:
-    rows = [row for row in tally.rows if row[0] == frequency.value]
+    rows = [row for row in tally if row[0].frequency is frequency]
     if not rows:
         return {}
     rng = np.random.default_rng(SEED)
-    months = sorted({row[2] for row in rows})
+    months = sorted({row[1] for row in rows})
     sums: dict[tuple[str, int], Floats] = defaultdict(lambda: np.zeros(2))
-    for _, name, month, own, rival, _hit in rows:
-        sums[(name, month)] += (own, rival)
-    names = sorted({row[1] for row in rows})
+    for series, month, own, rival, _hit in rows:
+        sums[(series.name, month)] += (own, rival)
+    names = sorted({row[0].name for row in rows})
     grid = np.asarray([[sums[(name, month)] for month in months] for name in names])
     draws = [_ratio(grid[:, rng.integers(len(months), size=len(months))]) for _ in range(BOOTSTRAP)]
     low, high = np.quantile(draws, _TAILS)
     return {
         "crps_over_ewma": round(_ratio(grid), 4),
         "interval_90": [round(float(low), 4), round(float(high), 4)],
-        "coverage_90": round(float(np.mean([row[5] for row in rows])), 4),
+        "coverage_90": round(float(np.mean([row[4] for row in rows])), 4),
         "series": len(names),
         "origins": len(rows),
     }
